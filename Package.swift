@@ -29,8 +29,8 @@ let package = Package(
     name: "swift-indicator",
     platforms: [.macOS(.v15)],
     products: [
-        "IndicatorCore", "IndicatorBackends", "IndicatorTesting", "IndicatorMetrics", "IndicatorOpenCombine",
-        "IndicatorServiceLifecycle", "NetworkKit", "NetworkKitImages", "NetworkKitTesting",
+        "IndicatorCore", "IndicatorBackends", "IndicatorTesting", "IndicatorTracking", "IndicatorMetrics",
+        "IndicatorOpenCombine", "IndicatorServiceLifecycle", "NetworkKit", "NetworkKitImages", "NetworkKitTesting",
     ].map { .library(name: $0, targets: [$0]) }
         + ["indicator", "indicator-demo"].map { .executable(name: $0, targets: [$0]) },
     traits: [
@@ -59,18 +59,19 @@ let package = Package(
     targets: [
         // What the C library's Swift module lacks; threads, timers and locks; JSON by tokens, with positions.
         .systemLibrary(name: "CLinux"),
-        .target(name: "IndicatorThreads", dependencies: ["CLinux", dequeModule]),
+        .target(name: "IndicatorThreads", dependencies: ["CLinux"]),
         .target(name: "JSONScanning"),
 
         // The indicator, and for the tests of apps the in-memory backend and the virtual clock.
-        .target(name: "IndicatorCore", dependencies: ["CLinux", "IndicatorThreads", dequeModule, logging]),
+        .target(name: "IndicatorCore", dependencies: ["CLinux", "IndicatorThreads", logging]),
         .target(name: "IndicatorTesting", dependencies: ["IndicatorCore", "IndicatorThreads"]),
 
-        // One adapter each.
+        // Several pieces of work as one value; then one adapter each.
+        .target(name: "IndicatorTracking", dependencies: ["IndicatorCore", "IndicatorThreads"]),
         .target(name: "IndicatorMetrics", dependencies: ["IndicatorCore", "IndicatorThreads", coreMetrics]),
         .target(
             name: "IndicatorOpenCombine",
-            dependencies: ["IndicatorCore", "IndicatorThreads", dequeModule, openCombine]
+            dependencies: ["IndicatorCore", "IndicatorThreads", "IndicatorTracking", openCombine]
         ),
         .target(name: "IndicatorServiceLifecycle", dependencies: ["IndicatorCore", serviceLifecycle]),
 
@@ -116,8 +117,7 @@ let package = Package(
             name: "IndicatorBackends",
             dependencies: [
                 "BackendConfiguration", "CLinux", "DisplayText", "IndicatorCore", "IndicatorThreads",
-                "TerminalBackends",
-                desktopBackends, dequeModule, indicatorMQTT, logging,
+                "TerminalBackends", desktopBackends, indicatorMQTT, logging,
             ],
             path: "Sources/Backends/Standard"
         ),
@@ -136,8 +136,8 @@ let package = Package(
         .target(
             name: "IndicatorCommands",
             dependencies: [
-                "IndicatorBackends", "IndicatorCore", "IndicatorTesting", "IndicatorThreads", "JSONScanning",
-                argumentParser, dequeModule, logging,
+                "IndicatorBackends", "IndicatorCore", "IndicatorThreads", "JSONScanning", argumentParser, dequeModule,
+                logging,
             ]
         ),
         .executableTarget(
@@ -150,8 +150,9 @@ let package = Package(
         .executableTarget(
             name: "indicator-demo",
             dependencies: [
-                "IndicatorBackends", "IndicatorCommands", "IndicatorCore", "IndicatorTesting", "IndicatorThreads",
-                "NetworkKit", "NetworkKitImages", argumentParser, flyingFox, flyingSocks, httpTypes, logging,
+                "IndicatorBackends", "IndicatorCommands", "IndicatorCore", "IndicatorThreads",
+                "IndicatorTracking", "NetworkKit", "NetworkKitImages", argumentParser, flyingFox, flyingSocks,
+                httpTypes, logging,
             ]
         ),
 
@@ -161,7 +162,7 @@ let package = Package(
             name: "test-probe",
             dependencies: [
                 "IndicatorBackends", "IndicatorCore", "IndicatorServiceLifecycle", "IndicatorTesting",
-                "IndicatorThreads", dbus, logging, notify, serviceLifecycle, unixSignals,
+                "IndicatorThreads", "IndicatorTracking", dbus, logging, notify, serviceLifecycle, unixSignals,
             ],
             path: "Tests/Helpers/TestProbe"
         ),
@@ -183,7 +184,9 @@ let package = Package(
         // The tests, and what they share. The fuzz targets run their seeds, or with Scripts/fuzz libFuzzer's mutations.
         .target(
             name: "TestSupport",
-            dependencies: ["IndicatorCore", "IndicatorTesting", "IndicatorThreads", subprocess, systemPackage],
+            dependencies: [
+                "IndicatorCore", "IndicatorTesting", "IndicatorThreads", logging, subprocess, systemPackage,
+            ],
             path: "Tests/TestSupport"
         ),
         .executableTarget(
@@ -200,6 +203,20 @@ let package = Package(
                 "IndicatorCore", "IndicatorTesting", "IndicatorThreads", "TestSupport", inMemoryLogging, logging,
             ],
             resources: [.copy("Resources/traces"), .copy("Resources/histories")]
+        ),
+        .testTarget(
+            name: "IndicatorThreadsTests",
+            dependencies: ["IndicatorCore", "IndicatorThreads", "TestSupport"]
+        ),
+        .testTarget(
+            name: "IndicatorTestingTests",
+            dependencies: ["IndicatorCore", "IndicatorTesting", "IndicatorThreads", "TestSupport"]
+        ),
+        .testTarget(
+            name: "IndicatorTrackingTests",
+            dependencies: [
+                "IndicatorCore", "IndicatorTesting", "IndicatorThreads", "IndicatorTracking", "TestSupport",
+            ]
         ),
         .testTarget(
             name: "DisplayTextTests",
@@ -270,8 +287,8 @@ let package = Package(
         .testTarget(
             name: "IndicatorOpenCombineTests",
             dependencies: [
-                "IndicatorCore", "IndicatorOpenCombine", "IndicatorTesting", "IndicatorThreads", "TestSupport",
-                openCombine,
+                "IndicatorCore", "IndicatorOpenCombine", "IndicatorTesting", "IndicatorThreads", "IndicatorTracking",
+                "TestSupport", openCombine,
             ]
         ),
         .testTarget(name: "IndicatorServiceLifecycleTests", dependencies: ["TestSupport", "test-probe"]),
@@ -292,8 +309,8 @@ let package = Package(
         .testTarget(
             name: "IndicatorDemoTests",
             dependencies: [
-                "IndicatorCommands", "IndicatorCore", "IndicatorThreads", "NetworkKit", "NetworkKitImages",
-                "TestSupport", "indicator-demo", flyingFox, flyingSocks, httpTypes,
+                "IndicatorCommands", "IndicatorCore", "IndicatorThreads", "IndicatorTracking", "NetworkKit",
+                "NetworkKitImages", "TestSupport", "indicator-demo", flyingFox, flyingSocks, httpTypes,
             ]
         ),
     ],

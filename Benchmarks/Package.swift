@@ -14,7 +14,10 @@ let package = Package(
         // The measured code, and its peers and limits.
         .target(
             name: "Workloads",
-            dependencies: [.product(name: "IndicatorCore", package: "swift-indicator")]
+            dependencies: [
+                .product(name: "IndicatorCore", package: "swift-indicator"),
+                .product(name: "IndicatorTracking", package: "swift-indicator"),
+            ]
         ),
         // Compares subjects with their peers and limits, and counts memory, system calls and wake-ups.
         .executableTarget(
@@ -27,6 +30,7 @@ let package = Package(
                 "bare-app",
                 "indicator-app",
                 .product(name: "IndicatorCore", package: "swift-indicator"),
+                .product(name: "IndicatorTracking", package: "swift-indicator"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
         ),

@@ -73,6 +73,7 @@ for (name, settings) in settings.sorted(by: { $0.key < $1.key }) {
             dependencies: [
                 .product(name: "IndicatorCore", package: "swift-indicator"),
                 .product(name: "IndicatorTesting", package: "swift-indicator"),
+                .product(name: "IndicatorTracking", package: "swift-indicator"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NetworkKit", package: "swift-indicator"),
             ],

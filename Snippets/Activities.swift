@@ -43,7 +43,11 @@ func showTheIndicator(
     indicator.stop("request-7")
 
     // A task that the user can cancel.
-    try await indicator.withActivity("Uploading", cancellable: true) { try await client.upload(file) }
+    let upload = Task { try await indicator.withActivity("Uploading") { try await client.upload(file) } }
+    let requests = indicator.cancellationRequests
+    let canceller = Task { for await _ in requests { upload.cancel() } }
+    try await upload.value
+    canceller.cancel()
 
     // The lifetime of an object.
     indicator.track(operation, label: "Export")

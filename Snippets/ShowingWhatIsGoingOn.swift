@@ -4,6 +4,7 @@
 import Foundation
 import IndicatorCore
 import IndicatorOpenCombine
+import IndicatorTracking
 import OpenCombine
 
 struct Page: Sendable {

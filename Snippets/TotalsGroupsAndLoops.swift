@@ -73,7 +73,7 @@ func work(indicator: IndicatorManager, files: [File], server: Server, editor: Ed
             await group.withActivity(file.name, total: file.size, unit: .bytes) { activity in
                 for await chunk in server.chunks(of: file) { activity.advance(by: chunk.count) }
             }
-            try group.withActivity("Unpacking \(file.name)", weight: file.size / 4) { try unpack(file) }
+            try group.withActivity("Unpacking \(file.name)") { try unpack(file) }
         }
     }
     // snippet.end

@@ -84,9 +84,6 @@ static inline void linux_futex_wake_one(const void *word) {
     (void)syscall(SYS_futex, word, 129, 1, (void *)0, (void *)0, 0);
 }
 
-/* The Swift runtime's function that no module declares: whether the `deinit` of an object has begun. */
-_Bool swift_isDeallocating(void *object);
-
 /* A pause in a loop that reads memory, which leaves the core to its other thread. */
 static inline void linux_pause(void) {
 #if defined(__x86_64__) || defined(__i386__)

@@ -1,4 +1,5 @@
 public import IndicatorCore
+public import IndicatorTracking
 public import OpenCombine
 
 extension ActivityTracker {

@@ -1,5 +1,6 @@
 public import IndicatorCore
 import IndicatorThreads
+public import IndicatorTracking
 public import OpenCombine
 
 /// A publisher whose subscriptions are activities of an `ActivityTracker`.
@@ -166,18 +167,16 @@ extension Publisher {
     ///   - container: the indicator, or a group. The publisher keeps it alive.
     ///   - total: the total amount of work.
     ///   - unit: what `total` counts.
-    ///   - weight: how many units of its group it is, if it is measured otherwise. See `ActivityDetails.weight`.
     ///   - amount: how much an element adds. Default 1. It is added before the element is forwarded.
     public func tracked(
         _ label: String?,
         in container: some ActivityContainer,
         total: Int? = nil,
         unit: ActivityUnit = .count,
-        weight: Int? = nil,
         by amount: ((Output) -> Int)? = nil
     ) -> AnyPublisher<Output, Failure> {
         Deferred {
-            let activity = ManagedActivity(label, total: total, unit: unit, weight: weight, in: container)
+            let activity = ManagedActivity(label, total: total, unit: unit, in: container)
             return handleEvents(
                 receiveOutput: { activity.advance(by: amount?($0) ?? 1) },
                 receiveCompletion: { completion in

@@ -1,5 +1,3 @@
-import DequeModule
-
 /// Work that is added under a lock and performed outside it, in the same order, without threads waiting for each other.
 ///
 /// The outbox is a value protected by the lock. The thread that appends an element calls ``beginDelivery()``. If the
@@ -12,7 +10,7 @@ import DequeModule
 /// }
 /// ```
 package struct Outbox<Element> {
-    private var elements: Deque<Element> = []
+    private var elements = Fifo<Element>()
     private var isAttended = false
 
     package init() {}
@@ -34,12 +32,10 @@ package struct Outbox<Element> {
 
     /// Removes up to 16 waiting elements. Returns `nil` when there are none, and the caller is done.
     package mutating func nextBatch() -> [Element]? {
-        guard !elements.isEmpty else {
-            isAttended = false
-            return nil
-        }
-        defer { elements.removeFirst(min(elements.count, 16)) }
-        return Array(elements.prefix(16))
+        var batch: [Element] = []
+        while batch.count < 16, let element = elements.popFirst() { batch.append(element) }
+        isAttended = !batch.isEmpty
+        return batch.isEmpty ? nil : batch
     }
 }
 

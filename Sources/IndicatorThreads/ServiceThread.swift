@@ -1,10 +1,10 @@
-import DequeModule
 package import Foundation
 
 /// A connection for which a ``ServiceThread`` waits in poll(2). Only used on that thread.
 package protocol PollSource: AnyObject {
-    /// The descriptors to wait for, and when to call ``turn(_:)`` in any case. Called before each wait.
-    func interest() -> (descriptors: [pollfd], deadline: ContinuousClock.Instant?)
+    /// The descriptors to wait for, and when to call ``turn(_:)`` in any case, on the clock on which poll(2) waits. Called
+    /// before each wait.
+    func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?)
 
     /// Reads, writes, and does what is due. Must not block.
     ///
@@ -39,7 +39,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     private let name: String
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    private var jobs: Deque<UnownedJob> = []
+    private var jobs = Fifo<UnownedJob>()
     private var calls = CallHeap()
     private var lastCall: UInt64 = 0
     private var isJobsTurn = false

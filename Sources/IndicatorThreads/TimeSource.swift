@@ -4,6 +4,8 @@
 package struct TimeSource: Sendable {
     private let read: @Sendable () -> Int64
     private let schedule: @Sendable (Duration, @escaping @Sendable () -> Void) -> Cancellation
+    /// When the source was created, as of `ServiceThread.now`; `nil` if the clock is another one.
+    package var origin: Int64?
 
     /// Cancels a call that has not begun.
     package typealias Cancellation = @Sendable () -> Void
@@ -51,7 +53,8 @@ package struct TimeSource: Sendable {
             schedule: { deadline, body in
                 let number = ServiceThread.shared.call(at: origin + deadline.wholeNanoseconds, body)
                 return { ServiceThread.shared.cancelCall(number) }
-            }
+            },
+            origin: origin
         )
     }
 }

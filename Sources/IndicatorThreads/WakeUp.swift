@@ -44,16 +44,16 @@ package final class WakeUp: Sendable {
     }
 
     /// Waits for ``wake()``, or until `deadline`.
-    package func wait(until deadline: ContinuousClock.Instant) {
+    package func wait(until deadline: SuspendingClock.Instant) {
         var waited = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         if poll(&waited, 1, Self.milliseconds(until: deadline)) > 0 { clear() }
     }
 
     /// The timeout of poll(2) for a deadline; infinite for `nil`. Rounded up, so that a loop does not spin through the
     /// last millisecond.
-    package static func milliseconds(until deadline: ContinuousClock.Instant?) -> Int32 {
+    package static func milliseconds(until deadline: SuspendingClock.Instant?) -> Int32 {
         guard let deadline else { return -1 }
-        let left = (ContinuousClock.now.duration(to: deadline) / .milliseconds(1)).rounded(.up)
+        let left = (SuspendingClock.now.duration(to: deadline) / .milliseconds(1)).rounded(.up)
         return Int32(min(max(left, 0), Double(Int32.max)))
     }
 }

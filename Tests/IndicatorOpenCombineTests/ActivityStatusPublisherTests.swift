@@ -2,6 +2,7 @@ import Foundation
 import IndicatorCore
 import IndicatorOpenCombine
 import IndicatorThreads
+import IndicatorTracking
 import OpenCombine
 import TestSupport
 import Testing

@@ -1,5 +1,6 @@
 import IndicatorCore
 import IndicatorOpenCombine
+import IndicatorTracking
 import OpenCombine
 import Testing
 

@@ -1,5 +1,6 @@
 import IndicatorCore
 import IndicatorOpenCombine
+import IndicatorTracking
 import OpenCombine
 
 /// Records the statuses of a tracker as lines.

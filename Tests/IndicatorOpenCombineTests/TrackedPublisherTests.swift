@@ -3,6 +3,7 @@ import IndicatorCore
 import IndicatorOpenCombine
 import IndicatorTesting
 import IndicatorThreads
+import IndicatorTracking
 import OpenCombine
 import TestSupport
 import Testing

@@ -1,4 +1,5 @@
 import IndicatorCore
+import IndicatorTracking
 
 /// A tracker with many activities in progress, attached to an indicator.
 final class BusyTracker: @unchecked Sendable {

@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorCore
 import IndicatorTesting
+import IndicatorTracking
 import Logging
 import NetworkKit
 
@@ -43,8 +44,8 @@ actor Library {
         }
         try await indicator.withGroup("Downloading", total: 300, unit: .bytes) { group in
             group.withActivity("a", total: 200, unit: .bytes) { $0.advance(by: 200) }
-            document = try await group.withActivity("b", weight: 100) { try await fetch() }
-            try group.withActivity("c", weight: 100) { try Task.checkCancellation() }
+            document = try await group.withActivity("b") { try await fetch() }
+            try group.withActivity("c") { try Task.checkCancellation() }
         }
     }
 

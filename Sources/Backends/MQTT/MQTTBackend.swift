@@ -156,7 +156,7 @@ private final class MQTTSession: @unchecked Sendable {
     /// A connection that the backend has not started with yet.
     private var unused: MQTTConnection?
     /// When the end must be over; `nil` before ``willEnd()``.
-    private var endLimit: ContinuousClock.Instant?
+    private var endLimit: SuspendingClock.Instant?
 
     init(settings: MQTTSettings, topic: MQTTTopic, thread: ServiceThread) {
         (self.settings, self.topic, self.thread) = (settings, topic, thread)
@@ -289,7 +289,7 @@ private final class MQTTSession: @unchecked Sendable {
                 guard .now < deadline else { return }
                 try await connection.turn(until: deadline)
             }
-            await connection.disconnect(within: ContinuousClock.now.duration(to: deadline))
+            await connection.disconnect(within: SuspendingClock.now.duration(to: deadline))
         }()
     }
 }

@@ -56,7 +56,7 @@ package final class MQTTClient {
     private let keepAlive: Int32
     /// How often to call libmosquitto's keep-alive check, in seconds: three times in each interval.
     private var checkInterval: Int32
-    private var nextCheck = ContinuousClock.now
+    private var nextCheck = SuspendingClock.now
     private var refusal: (what: String, reason: String)?
     /// Whether the broker has closed the connection before it answered.
     private(set) var wasClosed = false
@@ -229,7 +229,7 @@ package final class MQTTClient {
     package var socket: Int32 { mosquitto_socket(handle) }
 
     /// What to wait for, and when to call ``turn(_:)`` in any case.
-    package func interest() -> (descriptors: [pollfd], deadline: ContinuousClock.Instant) {
+    package func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant) {
         var events = Int16(POLLIN)
         // While the TLS handshake waits for the peer, libmosquitto constantly asks to write.
         if isConnected || !url.usesTLS ? mosquitto_want_write(handle) : !isOpen { events |= Int16(POLLOUT) }

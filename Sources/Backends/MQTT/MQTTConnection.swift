@@ -12,12 +12,12 @@ package final class MQTTConnection: PollSource, @unchecked Sendable {
     /// Why it has ended.
     private(set) var fault: MQTTError?
     /// What to publish at a time if nothing else is until then.
-    var refresh: (due: ContinuousClock.Instant, publish: () throws(MQTTError) -> Void)?
+    var refresh: (due: SuspendingClock.Instant, publish: () throws(MQTTError) -> Void)?
     /// Called when it ends while no task waits for it.
     var onEnd: (MQTTError) -> Void = { _ in }
 
     private let thread: ServiceThread
-    private var waiters: [(end: ContinuousClock.Instant?, resume: @Sendable (()) -> Void)] = []
+    private var waiters: [(end: SuspendingClock.Instant?, resume: @Sendable (()) -> Void)] = []
 
     private init(_ client: MQTTClient, on thread: ServiceThread) throws(MQTTError) {
         (self.client, self.thread) = (client, thread)
@@ -77,7 +77,7 @@ package final class MQTTConnection: PollSource, @unchecked Sendable {
         to address: String,
         on thread: ServiceThread
     ) async throws(MQTTError) -> MQTTConnection {
-        let deadline = ContinuousClock.now + MQTTClient.attemptLimit
+        let deadline = SuspendingClock.now + MQTTClient.attemptLimit
         try client.connect(to: address)
         let connection = try MQTTConnection(client, on: thread)
         do throws(MQTTError) {
@@ -96,7 +96,7 @@ package final class MQTTConnection: PollSource, @unchecked Sendable {
 
     /// Suspends until something was read or written, until `deadline`, or until the task is cancelled. Throws if the
     /// connection has ended.
-    package func turn(until deadline: ContinuousClock.Instant? = nil) async throws(MQTTError) {
+    package func turn(until deadline: SuspendingClock.Instant? = nil) async throws(MQTTError) {
         if let fault { throw fault }
         await thread.wait(orCancelled: ()) { waiters.append((deadline, $0)) }
         if let fault { throw fault }
@@ -107,7 +107,7 @@ package final class MQTTConnection: PollSource, @unchecked Sendable {
     package func disconnect(within limit: Duration = .milliseconds(500)) async {
         client.disconnect()
         await Task.detached(executorPreference: thread) { [self] in
-            let deadline = ContinuousClock.now + limit
+            let deadline = SuspendingClock.now + limit
             while client.socket >= 0, .now < deadline, (try? await turn(until: deadline)) != nil {}
             close()
         }.value
@@ -130,7 +130,7 @@ package final class MQTTConnection: PollSource, @unchecked Sendable {
         for waiter in exchange(&waiters, with: []) { waiter.resume(()) }
     }
 
-    package func interest() -> (descriptors: [pollfd], deadline: ContinuousClock.Instant?) {
+    package func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) {
         let (descriptors, check) = client.interest()
         return (descriptors, ([check, refresh?.due].compactMap(\.self) + waiters.compactMap(\.end)).min())
     }

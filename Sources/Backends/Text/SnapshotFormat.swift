@@ -105,7 +105,7 @@ extension SnapshotFormat {
     ///   - applicationName: the name of the app.
     ///   - spinner: the character for `{spinner}`; empty without animation.
     ///   - valueLimit: the limit for the label and the name of the app, in Unicode scalars. Default: 120.
-    ///   - now: the current time, for `{elapsed}`.
+    ///   - now: the current time, for `{elapsed}` of a snapshot that was not made by an indicator.
     public func text(
         for snapshot: IndicatorSnapshot,
         applicationName: String,
@@ -149,10 +149,6 @@ extension SnapshotFormat {
         let rest = twoDigits(seconds % 60)
         return seconds < 3600 ? "\(minutes):\(rest)" : "\(seconds / 3600):\(twoDigits(minutes)):\(rest)"
     }
-}
-
-extension IndicatorSnapshot {
-    fileprivate func elapsed(at now: Date) -> TimeInterval { now.timeIntervalSince(since) }
 }
 
 /// Builds a text from literals and values, and closes the gap of an empty value.

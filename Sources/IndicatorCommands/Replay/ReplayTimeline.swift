@@ -1,5 +1,4 @@
-import IndicatorCore
-package import IndicatorTesting
+package import IndicatorCore
 
 /// Builds the timeline of a replayed trace: a row for each of the first identities, one for all others, and one for
 /// activities without an identity.

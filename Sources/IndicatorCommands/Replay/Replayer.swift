@@ -1,6 +1,5 @@
 import Foundation
 package import IndicatorCore
-import IndicatorTesting
 
 /// Applies the indicator's rules to a trace, in the time of the trace.
 package struct Replayer: TraceConsumer {

@@ -1,5 +1,4 @@
 package import IndicatorCore
-package import IndicatorTesting
 package import JSONScanning
 
 /// One event of a trace.

@@ -112,7 +112,7 @@ private final class Watch: @unchecked Sendable {
     private var nextIgnoredNotice = 1
     private var nextExcessNotice = 1
     /// When the latest retained message for a subscription arrived.
-    private var lastRetained: ContinuousClock.Instant?
+    private var lastRetained: SuspendingClock.Instant?
 
     init(watcher: MQTTWatcher, report: @escaping (MQTTWatcher.Report) throws -> Void) throws(MQTTError) {
         self.watcher = watcher
@@ -223,7 +223,7 @@ private final class Watch: @unchecked Sendable {
         lastRetained = nil
         try client.subscribe(to: filters.0)
         try client.subscribe(to: filters.1)
-        let limit = ContinuousClock.now + MQTTClient.attemptLimit
+        let limit = SuspendingClock.now + MQTTClient.attemptLimit
         while client.unansweredSubscriptions > 0, !Task.isCancelled {
             let end = lastRetained.map { $0 + MQTTRoster.quietTime } ?? limit
             if .now < end {

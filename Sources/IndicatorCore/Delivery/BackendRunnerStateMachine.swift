@@ -73,6 +73,10 @@ struct BackendRunnerStateMachine: Sendable {
     /// How many updates were dropped since the queue was last empty.
     private var dropsOfOutage = 0
     private var finish: Finish?
+    /// Whether a retry was requested during a call: if that fails, the next start follows immediately.
+    private var isRetryDue = false
+    /// Whether an unavailable backend has been tried once more since it is being ended.
+    private var hadLastAttempt = false
     private(set) var isStalled = false
     private(set) var isGivenUp = false
     private(set) var updatesDelivered = 0
@@ -133,8 +137,9 @@ struct BackendRunnerStateMachine: Sendable {
         return dropped > 0 && dropsOfOutage == 0 ? [.drops] : []
     }
 
-    /// Starts an unavailable backend again immediately.
+    /// Starts an unavailable backend again immediately; one that is being called, if the call fails.
     mutating func retry(at now: Duration) -> [Event] {
+        if call != nil { isRetryDue = true }
         if case .unavailable = phase { phase = .unavailable(retryAt: now) }
         return []
     }
@@ -166,9 +171,14 @@ struct BackendRunnerStateMachine: Sendable {
         switch phase {
         case .idle where finish == nil || inbox.hasChanges(since: nil):
             // Also when finishing: a snapshot that was posted before the start must not be lost.
+            hadLastAttempt = finish != nil
             return .start
         case .unavailable(let retryAt) where finish == nil:
             return retryAt <= now ? .start : nil
+        case .unavailable where !hadLastAttempt && inbox.hasUndelivered:
+            // What waits is lost otherwise, and the backend may be available again.
+            hadLastAttempt = true
+            return .start
         case .idle, .unavailable, .stopped:
             phase = .stopped
             updatesDropped += droppedFromInbox()
@@ -200,26 +210,28 @@ struct BackendRunnerStateMachine: Sendable {
         switch (call.operation, error) {
         case (.start, nil):
             phase = .running
-            (delivered, nextUpdate, startedAt) = (nil, nil, now)
+            (delivered, nextUpdate, startedAt, isRetryDue) = (nil, nil, now, false)
             if let latest, inbox.count == 0 { inbox.restart(with: latest) }
         case (.start, let error?):
             events += fail(error, at: now)
             events.append(waitToRetry(from: now))
         case (.update(let snapshot, let isRepetition), nil):
             // A repetition must not report finished activities again.
-            delivered = snapshot.withoutFinished
+            (delivered, isRetryDue) = (snapshot.withoutFinished, false)
             if !isRepetition { updatesDelivered += 1 }
             if snapshot.isVisible, let interval = delivery.animationInterval {
                 repetitionDue = max(call.begunAt + interval, now)
             }
         case (.update(let snapshot, _), let error?):
             inbox.keepFinished(of: snapshot)
-            events += fail(error, at: now)
+            // If the surface was lost during the call, that is the same failure.
+            if case .running = phase { events += fail(error, at: now) } else { lastError = error }
             phase = .failed
             if case .everyTransition = delivery.mode { updatesDropped += 1 }
         case (.stop, _):
             delivered = nil
-            if finish == nil { events.append(waitToRetry(from: now)) } else { phase = .stopped }
+            // After a failure, an attempt may be left.
+            if finish == nil || outage != nil { events.append(waitToRetry(from: now)) } else { phase = .stopped }
         }
         if case .running = phase, outage != nil, !inbox.hasChanges(since: delivered) {
             outage = nil
@@ -254,8 +266,9 @@ struct BackendRunnerStateMachine: Sendable {
     }
 
     private mutating func waitToRetry(from now: Duration) -> Event {
-        phase = .unavailable(retryAt: now + retryDelay)
-        return .waitsToRetry(retryDelay)
+        let delay = exchange(&isRetryDue, with: false) ? .zero : retryDelay
+        phase = .unavailable(retryAt: now + delay)
+        return .waitsToRetry(delay)
     }
 
     private mutating func fail(_ error: String, at now: Duration) -> [Event] {

@@ -8,16 +8,11 @@ package import Logging
 /// waits until standard error is writable; a terminal that was stopped by Ctrl-S is not. At most ``capacity`` messages
 /// wait; how many were lost is logged.
 struct BackgroundLogHandler: LogHandler {
-    /// The messages that wait, of all handlers.
-    private struct State: Sendable {
-        var outbox = Outbox<(@Sendable () -> Void)>()
-        var lostCount = 0
-    }
+    /// How many messages wait, of all handlers, and how many were lost.
+    private static let counts = Locked((waiting: 0, lost: 0))
+    private static let thread = ServiceThread(name: "ind-log", idleTime: .zero)
 
     static var capacity: Int { 256 }
-
-    private static let state = Locked(State())
-    private static let thread = ServiceThread(name: "ind-log", idleTime: .zero)
 
     private var logger: Logger
 
@@ -41,27 +36,28 @@ struct BackgroundLogHandler: LogHandler {
     }
 
     func log(event: LogEvent) {
-        let handler = logger.handler
-        let mustWrite = Self.state.withLock { state in
-            if state.outbox.count < Self.capacity {
-                state.outbox.append { handler.log(event: event) }
-            } else {
-                state.lostCount += 1
-            }
-            return state.outbox.beginDelivery()
+        let isKept = Self.counts.withLock { counts in
+            let isKept = counts.waiting < Self.capacity
+            if isKept { counts.waiting += 1 } else { counts.lost += 1 }
+            return isKept
         }
-        guard mustWrite else { return }
-        Task.detached(executorPreference: Self.thread) { [logger] in Self.writeAll(logger) }
-    }
-
-    private static func writeAll(_ logger: Logger) {
-        while let messages = state.withLock({ $0.outbox.nextBatch() }) {
+        guard isKept else { return }
+        Self.thread.call(at: .min) { [logger] in
             var request = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
             poll(&request, 1, -1)
-            for write in messages { write() }
-            let lostCount = state.withLock { exchange(&$0.lostCount, with: 0) }
+            logger.handler.log(event: event)
+            let lostCount = Self.counts.withLock { counts in
+                counts.waiting -= 1
+                return counts.waiting == 0 ? exchange(&counts.lost, with: 0) : 0
+            }
             if lostCount > 0 { logger.warning("The log was blocked; \(lostCount) messages were lost.") }
         }
+    }
+
+    /// Returns when the messages so far have been written.
+    static func flush() async {
+        guard counts.withLock({ $0.waiting > 0 }) else { return }
+        await withCheckedContinuation { continuation in thread.call(at: .min) { continuation.resume() } }
     }
 }
 

@@ -135,8 +135,8 @@ public struct BackendDelivery: Sendable, Hashable {
 
 /// A backend's handle to its indicator.
 ///
-/// A control does not keep the manager alive; after the manager is deallocated, calls have no effect. Any thread may
-/// call it.
+/// A control does not keep the indicator working, only its memory; after the manager is deallocated, calls have no
+/// effect. Any thread may call it.
 public struct IndicatorControl: Sendable {
     /// Enables or disables the indicator, as ``IndicatorManager/isEnabled`` does: for backends with a switch.
     public let setEnabled: @Sendable (_ isEnabled: Bool) -> Void
@@ -155,12 +155,10 @@ public struct IndicatorControl: Sendable {
     /// The statuses of the indicator's backends. See ``IndicatorManager/backendStatuses``.
     public let backendStatuses: @Sendable () -> [BackendStatus]
 
-    /// Whether ``requestCancellation`` would reach the app: it observes ``IndicatorManager/cancellationRequests``, or a
-    /// function of `withActivity(cancellable: true)` runs.
+    /// Whether ``requestCancellation`` would reach the app: it observes ``IndicatorManager/cancellationRequests``.
     public let isCancellable: @Sendable () -> Bool
 
-    /// Reports that the user wants to cancel what the indicator shows: for backends with a button. Cancels the tasks of
-    /// all functions of `withActivity(cancellable: true)`, and is delivered to
+    /// Reports that the user wants to cancel what the indicator shows: for backends with a button. It is delivered to
     /// ``IndicatorManager/cancellationRequests``. Returns immediately.
     public let requestCancellation: @Sendable (_ label: String?) -> Void
 

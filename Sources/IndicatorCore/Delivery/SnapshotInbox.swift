@@ -1,5 +1,3 @@
-import DequeModule
-
 /// The snapshots that a receiver has not taken yet.
 ///
 /// The finished activities of a replaced or skipped snapshot move to the next one, so that a receiver gets all of them.
@@ -11,7 +9,7 @@ struct SnapshotInbox: Sendable {
     }
 
     private let delivery: BackendDelivery
-    private var items: Deque<Item> = []
+    private var items: [Item] = []
     private var wasVisible = false
     /// The finished activities of undelivered snapshots that precede the waiting ones.
     private var earlier = FinishedActivities()
@@ -79,7 +77,8 @@ struct SnapshotInbox: Sendable {
 
     /// Removes and returns the next snapshot to deliver to a receiver that shows `delivered`.
     mutating func take(delivered: IndicatorSnapshot?) -> IndicatorSnapshot? {
-        while var item = items.popFirst() {
+        while !items.isEmpty {
+            var item = items.removeFirst()
             item.snapshot.takeOver(earlier)
             earlier = FinishedActivities()
             if case .everyTransition = delivery.mode, item.isTransition { return item.snapshot }
@@ -92,6 +91,9 @@ struct SnapshotInbox: Sendable {
         }
         return nil
     }
+
+    /// Whether a snapshot, or finished activities of one that was not delivered, wait.
+    var hasUndelivered: Bool { !earlier.isEmpty || hasChanges(since: nil) }
 
     /// Whether ``take(delivered:)`` would return a snapshot.
     func hasChanges(since delivered: IndicatorSnapshot?) -> Bool {

@@ -271,7 +271,8 @@ final class CurlLoop: @unchecked Sendable {
     /// already read from the socket. It runs every transfer, so another round makes up for that. Therefore this only
     /// waits after two rounds in which nothing happened.
     private func wait(_ multi: UnsafeMutableRawPointer, _ wakeUp: WakeUp) {
-        let timeout = roundsLeft > 0 ? 0 : nextCheck.map { WakeUp.milliseconds(until: $0) } ?? .max
+        let check = nextCheck.map { WakeUp.milliseconds(until: .now + ContinuousClock.now.duration(to: $0)) }
+        let timeout = roundsLeft > 0 ? 0 : check ?? .max
         var descriptor = curl_waitfd(fd: wakeUp.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0)
         var eventCount: Int32 = 0
         watch.end()

@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorCore
 import IndicatorThreads
+import IndicatorTracking
 import NetworkKit
 
 /// Connects the requests to the indicator: records the requests' notifications, and forwards each once.

@@ -1,12 +1,13 @@
 import Foundation
 import IndicatorCore
 import IndicatorThreads
+import IndicatorTracking
 import Logging
 import Synchronization
 
 /// A process for the tests of the core: it forks, or its clocks are moved.
 ///
-/// Usage: `test-probe core fork CHILDREN`, `test-probe core suspend` or `test-probe core step`.
+/// Usage: `test-probe core fork CHILDREN`, `… suspend`, `… step` or `… log`.
 enum CoreProbe {
     static func run(_ arguments: [String]) async throws {
         // Ends the process if a failed test leaves it running.
@@ -14,8 +15,25 @@ enum CoreProbe {
         switch arguments.first {
         case "fork": try fork(arguments.last.flatMap { Int($0) } ?? 1)
         case "step": try await step()
+        case "log": await log()
         default: try await suspend()
         }
+    }
+
+    // MARK: - The end of the process
+
+    /// Logs a message, shuts the indicator down, and exits.
+    private static func log() async {
+        struct Unnamed: IndicatorBackend {
+            let name = "twice"
+
+            func start() async throws {}
+            func update(_ snapshot: IndicatorSnapshot) async throws {}
+            func stop() async {}
+        }
+        let indicator = IndicatorManager(backends: [Unnamed(), Unnamed()])
+        await indicator.shutdown()
+        exit(0)
     }
 
     // MARK: - A step of the wall clock
@@ -33,8 +51,12 @@ enum CoreProbe {
             say("\(dates.map { Int((Date().timeIntervalSince($0) / 3_600).rounded()) })")
         }
         print()
+        let before = indicator.snapshot
         step.pointee = 3_600
         print()
+        // What a backend shows that has not got another snapshot.
+        let elapsed = [before.elapsed(at: Date())] + before.activities.map { $0.elapsed(at: Date()) }
+        say("\(elapsed.map { Int(($0 / 3_600).rounded()) })")
         let second = indicator.begin("Second")
         print()
         second.end()

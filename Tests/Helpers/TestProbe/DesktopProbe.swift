@@ -89,13 +89,20 @@ final class Requests: Sendable {
     /// Begins an activity whose task waits until it is cancelled.
     func begin(_ label: String, in manager: IndicatorManager) {
         outcome.withLock { $0 = "running" }
-        Task(executorPreference: thread) { [self] in
-            try? await manager.withActivity(label, cancellable: true) {
+        let requests = manager.cancellationRequests
+        let work = Task(executorPreference: thread) { [self] in
+            try? await manager.withActivity(label) {
                 let (stream, _) = AsyncStream<Void>.makeStream()
                 for await _ in stream {}
                 try Task.checkCancellation()
             }
             outcome.withLock { $0 = "cancelled" }
+        }
+        Task(executorPreference: thread) {
+            for await _ in requests {
+                work.cancel()
+                break
+            }
         }
     }
 

@@ -2,37 +2,6 @@ import IndicatorCore
 import IndicatorThreads
 import TestSupport
 
-/// Lets tasks through once it is open. They ignore cancellation.
-final class Gate: Sendable {
-    private struct State {
-        var isOpen = false
-        var waiters: [CheckedContinuation<Void, Never>] = []
-    }
-
-    private let state = Locked(State())
-
-    var waiterCount: Int { state.withLock { $0.waiters.count } }
-
-    func open() {
-        let waiters = state.withLock { state in
-            state.isOpen = true
-            defer { state.waiters = [] }
-            return state.waiters
-        }
-        for waiter in waiters { waiter.resume() }
-    }
-
-    func pass() async {
-        await withCheckedContinuation { continuation in
-            let isOpen = state.withLock { state in
-                if !state.isOpen { state.waiters.append(continuation) }
-                return state.isOpen
-            }
-            if isOpen { continuation.resume() }
-        }
-    }
-}
-
 /// A backend whose calls run the closures of a test, and which counts them.
 final class ScriptedBackend: IndicatorBackend {
     struct Failure: Error, CustomStringConvertible {

@@ -255,7 +255,7 @@ private struct RunnerTrace {
         switch operation {
         case .start:
             if isStarted { return "start() of a started backend" }
-            if now < earliestStart { return "start() at \(now), before \(earliestStart)" }
+            if now < earliestStart, !isEnding { return "start() at \(now), before \(earliestStart)" }
             (isStarted, shown, earliestUpdate) = (!fails, nil, .zero)
         case .update(let snapshot, let isRepetition):
             if !isStarted || mustStop { return "update after a failure" }

@@ -3,6 +3,7 @@ import FlyingSocks
 import Foundation
 import IndicatorCore
 import IndicatorThreads
+import IndicatorTracking
 import Testing
 
 #if canImport(FoundationNetworking)

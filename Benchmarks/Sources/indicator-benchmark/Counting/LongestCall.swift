@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorTracking
 
 /// The longest call with many of what an app may have, in the processor's time, which other load does not change.
 enum LongestCall {

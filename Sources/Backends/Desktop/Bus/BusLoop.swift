@@ -17,7 +17,7 @@ final class BusLoop: PollSource {
         var caller: ObjectIdentifier?
         var reply: BusPendingReply
         /// When the call fails with ``BusError/noReply``; `nil` for never.
-        var deadline: ContinuousClock.Instant?
+        var deadline: SuspendingClock.Instant?
         var completion: Completion
     }
 
@@ -25,7 +25,7 @@ final class BusLoop: PollSource {
     /// Called at the end of each turn.
     var onTurn: () -> Void = {}
     /// When to turn in any case, besides the time limits of calls.
-    var nextDeadline: () -> ContinuousClock.Instant? = { nil }
+    var nextDeadline: () -> SuspendingClock.Instant? = { nil }
 
     private let connection: BusConnection
     private var calls: [Call] = []
@@ -93,7 +93,7 @@ final class BusLoop: PollSource {
     /// Serves the object at `path`, until it is called with `nil`.
     func serve(path: String, _ handler: ((BusMessage) -> Void)?) { connection.serve(path: path, handler) }
 
-    func interest() -> (descriptors: [pollfd], deadline: ContinuousClock.Instant?) {
+    func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) {
         guard isConnected, !connection.mustDispatch else { return (connection.descriptors, .now) }
         return (connection.descriptors, (calls.compactMap(\.deadline) + [nextDeadline()].compactMap(\.self)).min())
     }
@@ -111,7 +111,7 @@ final class BusLoop: PollSource {
     }
 
     /// Completes the answered calls and, if `now` is given, those whose time limit has ended.
-    private func finishCalls(until now: ContinuousClock.Instant? = nil) {
+    private func finishCalls(until now: SuspendingClock.Instant? = nil) {
         var finished: [(Completion, Result<BusMessage, BusError>)] = []
         calls.removeAll { call in
             if let reply = call.reply.take() {

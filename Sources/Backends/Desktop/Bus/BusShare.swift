@@ -18,7 +18,7 @@ package protocol BusSession: AnyObject {
     /// Updates what is shown. Called after every event.
     ///
     /// Returns when to call it even without an event. Throws if the indicator can no longer be shown.
-    func update(on bus: BusShare) throws -> ContinuousClock.Instant?
+    func update(on bus: BusShare) throws -> SuspendingClock.Instant?
 
     /// Removes what is shown, and releases names. Messages that are sent here are delivered.
     func end(on bus: BusShare) async
@@ -29,7 +29,7 @@ extension BusSession {
 
     package func receive(_ signal: BusMessage) {}
 
-    package func update(on bus: BusShare) throws -> ContinuousClock.Instant? { nil }
+    package func update(on bus: BusShare) throws -> SuspendingClock.Instant? { nil }
 
     package func end(on bus: BusShare) async {}
 }
@@ -46,7 +46,7 @@ package final class BusShare: @unchecked Sendable {
         /// ``end()`` has begun.
         case ending
         /// The replies to calls are still handled until this time.
-        case ended(until: ContinuousClock.Instant)
+        case ended(until: SuspendingClock.Instant)
         case left
     }
 
@@ -65,8 +65,8 @@ package final class BusShare: @unchecked Sendable {
     /// Why the session can no longer be used.
     private var fault: (any Error)?
     /// When the next update, or attempt, is due.
-    private var due: ContinuousClock.Instant?
-    private var turnWaiters: [(end: ContinuousClock.Instant, continuation: CheckedContinuation<Void, Never>)] = []
+    private var due: SuspendingClock.Instant?
+    private var turnWaiters: [(end: SuspendingClock.Instant, continuation: CheckedContinuation<Void, Never>)] = []
     private var foreignWorkCount = 0
     private var rules: [String] = []
     private var servedPath: String?
@@ -101,7 +101,7 @@ package final class BusShare: @unchecked Sendable {
         }
     }
 
-    var deadline: ContinuousClock.Instant? {
+    var deadline: SuspendingClock.Instant? {
         var deadlines = turnWaiters.map(\.end)
         if case .ended(let until) = phase { deadlines.append(until) } else if let due { deadlines.append(due) }
         return deadlines.min()
@@ -297,7 +297,7 @@ package final class BusShare: @unchecked Sendable {
     }
 
     /// Suspends until the next event, or `deadline`. Throws if the connection has ended.
-    func turn(until deadline: ContinuousClock.Instant) async throws(BusError) {
+    func turn(until deadline: SuspendingClock.Instant) async throws(BusError) {
         guard let loop = connection?.loop else { throw .disconnected }
         await withCheckedContinuation { turnWaiters.append((deadline, $0)) }
         guard loop.isConnected else { throw .disconnected }
@@ -306,7 +306,7 @@ package final class BusShare: @unchecked Sendable {
     /// Sends all queued messages, and waits for the replies to all calls and for work on other threads, for at most
     /// `limit`.
     private func settle(within limit: Duration) async {
-        let deadline = ContinuousClock.now + limit
+        let deadline = SuspendingClock.now + limit
         while isWorking || connection?.loop.hasOutgoing == true, .now < deadline {
             guard (try? await turn(until: deadline)) != nil else { return }
         }

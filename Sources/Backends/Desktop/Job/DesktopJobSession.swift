@@ -50,7 +50,7 @@ final class DesktopJobSession: BusSession {
     /// Since when the indicator is shown for which a view was requested last.
     private var requestedFor: IndicatorSnapshot.VisibilityID?
     private var sent: [BusProperty] = []
-    private var sentAt: ContinuousClock.Instant?
+    private var sentAt: SuspendingClock.Instant?
     /// The last failure while the view is shown.
     private var failure: FinishedActivity?
     /// The label that is shown.
@@ -122,7 +122,7 @@ final class DesktopJobSession: BusSession {
         control.requestCancellation(label)
     }
 
-    func update(on bus: BusShare) throws -> ContinuousClock.Instant? {
+    func update(on bus: BusShare) throws -> SuspendingClock.Instant? {
         if let fault = service.fault { throw fault }
         let snapshot = latest()
         let failed = snapshot.finished.last { WhenDone.failures.covers($0, after: snapshot.startDelay) }

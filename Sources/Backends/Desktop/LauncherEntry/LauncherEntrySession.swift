@@ -50,10 +50,10 @@ final class LauncherEntrySession: BusSession {
     /// What was sent last; `nil` if another instance may have sent something since.
     private var sent: Entry?
     /// When that was, or a dock has started: the next signal follows ``updateInterval`` later.
-    private var sentAt: ContinuousClock.Instant?
+    private var sentAt: SuspendingClock.Instant?
     /// Whether a dock has started that has received nothing.
     private var hasNewDock = false
-    private var failedUntil: ContinuousClock.Instant?
+    private var failedUntil: SuspendingClock.Instant?
 
     /// - Parameters:
     ///   - desktopFile: the checked identifier of the desktop file.
@@ -84,7 +84,7 @@ final class LauncherEntrySession: BusSession {
         }
     }
 
-    func update(on bus: BusShare) throws -> ContinuousClock.Instant? {
+    func update(on bus: BusShare) throws -> SuspendingClock.Instant? {
         let snapshot = latest()
         let failed = snapshot.finished.contains { WhenDone.failures.covers($0, after: snapshot.startDelay) }
         if failed { failedUntil = .now + Self.failureTime }

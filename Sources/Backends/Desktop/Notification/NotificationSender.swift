@@ -67,7 +67,7 @@ final class NotificationSender {
     private var current: Shown?
     /// Those that libnotify is closing.
     private var closing: [Shown] = []
-    private var shownAt = ContinuousClock.now
+    private var shownAt = SuspendingClock.now
 
     init(through: DesktopNotificationSettings.Through, applicationName: String, address: String, logger: Logger) {
         self.through = through
@@ -107,8 +107,8 @@ final class NotificationSender {
         // In the portal, all processes of an app share the identifiers.
         let name = Self.isSandboxed ? "indicator-\(UInt64.random(in: 0 ... .max))" : applicationName
         LibNotify.shared.open(address, name: name, completion: bus.completion { result = $0 })
-        let deadline = ContinuousClock.now + Self.answerLimit
-        while result == nil, ContinuousClock.now < deadline {
+        let deadline = SuspendingClock.now + Self.answerLimit
+        while result == nil, SuspendingClock.now < deadline {
             try await bus.turn(until: deadline)
         }
         return switch result {
@@ -232,7 +232,7 @@ final class NotificationSender {
     var isShown: Bool { current.map { $0.identifier != 0 } ?? false }
 
     /// The earliest time at which ``hide(on:)`` may be called.
-    var mayHide: ContinuousClock.Instant {
+    var mayHide: SuspendingClock.Instant {
         way == .portal ? (isSending ? .now : shownAt) + Self.portalCloseDelay : shownAt
     }
 
@@ -259,7 +259,7 @@ final class NotificationSender {
     ///   owns the name.
     func end(on bus: BusShare, serverHasChanged: Bool) async {
         // The portal may hang.
-        let limit = ContinuousClock.now + Self.portalCloseDelay
+        let limit = SuspendingClock.now + Self.portalCloseDelay
         while current != nil, mayHide > .now, limit > .now {
             guard (try? await bus.turn(until: min(mayHide, limit))) != nil else { break }
         }

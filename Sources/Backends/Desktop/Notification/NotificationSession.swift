@@ -115,7 +115,7 @@ final class NotificationSession: BusSession {
     private var shown: NotificationContent?
     /// What the user has seen in a banner of GNOME: since when the indicator is shown, and whether the app asks.
     private var announced: (since: Date?, asks: Bool)?
-    private var sentAt = ContinuousClock.now
+    private var sentAt = SuspendingClock.now
     /// The time since which the indicator was shown when ``shown`` was sent.
     private var shownID: IndicatorSnapshot.VisibilityID?
     /// The same for a notification that the user, or the server after `timeout`, has closed: it does not reappear until
@@ -288,7 +288,7 @@ final class NotificationSession: BusSession {
 
     // MARK: - The notification
 
-    func update(on bus: BusShare) throws -> ContinuousClock.Instant? {
+    func update(on bus: BusShare) throws -> SuspendingClock.Instant? {
         if let fault = fault ?? sender.fault { throw fault }
         if let reason = sender.consumeClosed() { wasClosed(for: reason) }
         let snapshot = latest()
@@ -327,7 +327,7 @@ final class NotificationSession: BusSession {
             sender.show(message(for: content), on: bus)
             return sentAt + Self.showLimit
         }
-        let tick = formats.contains(where: \.showsTime) ? ContinuousClock.now + .seconds(1) : nil
+        let tick = formats.contains(where: \.showsTime) ? SuspendingClock.now + .seconds(1) : nil
         guard expires else { return tick }
         if sentAt + settings.renewal <= .now {
             sender.renew(message(for: content), on: bus)

@@ -23,7 +23,7 @@ final class IndicatorBusSession: BusSession {
     private weak var bus: BusShare?
     /// The value of `Enabled` that a panel has set, and until when it overrides snapshots: those with the value arrive
     /// later.
-    private var switched: (isEnabled: Bool, until: ContinuousClock.Instant)?
+    private var switched: (isEnabled: Bool, until: SuspendingClock.Instant)?
 
     /// - Parameters:
     ///   - names: the bus names to try, in order of preference.
@@ -57,7 +57,7 @@ final class IndicatorBusSession: BusSession {
     }
 
     /// Announces the changes since the last call.
-    func update(on bus: BusShare) throws -> ContinuousClock.Instant? {
+    func update(on bus: BusShare) throws -> SuspendingClock.Instant? {
         if hasLostName { throw BusError(name: "org.freedesktop.DBus.Error.Failed", text: "the bus revoked the name") }
         let snapshot = current()
         if bus.outgoingBytes < Self.outgoingLimit {

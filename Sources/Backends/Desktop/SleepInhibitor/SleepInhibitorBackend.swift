@@ -130,7 +130,7 @@ final class SleepInhibitorSession: BusSession {
 
     func receive(_ signal: BusMessage) { service.receive(signal) }
 
-    func update(on bus: BusShare) throws -> ContinuousClock.Instant? {
+    func update(on bus: BusShare) throws -> SuspendingClock.Instant? {
         if let fault = service.fault { throw fault }
         let snapshot = latest()
         guard snapshot.isVisible else {

@@ -1,8 +1,8 @@
 import BackendConfiguration
 import DisplayText
-import DequeModule
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// Lines that wait to be written, limited in bytes. Beyond the limit the oldest are dropped and counted.
 ///
@@ -16,7 +16,7 @@ struct PendingLines: Sendable {
 
     /// The limit in bytes, all lines together.
     private let limit: Int
-    private var lines: Deque<Line> = []
+    private var lines = Fifo<Line>()
     private var byteCount = 0
 
     /// The loss that was not reported yet.

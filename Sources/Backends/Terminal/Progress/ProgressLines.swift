@@ -153,7 +153,7 @@ struct ProgressLines: Sendable {
                 .done: activity.doneText(in: look.numbers),
                 .total: activity.totalText(in: look.numbers),
                 .rate: activity.rateText(in: look.numbers),
-                .elapsed: SnapshotFormat.time(now.timeIntervalSince(activity.since)),
+                .elapsed: SnapshotFormat.time(activity.elapsed(at: now)),
                 .remaining: remaining,
             ]
             self.texts = texts.compactMapValues { $0.map(look.shown) }

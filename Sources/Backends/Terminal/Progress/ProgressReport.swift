@@ -70,9 +70,9 @@ struct ProgressReport: Sendable {
             add(activity.id, look.text(label) + asks + look.text(attention), .question)
             nextProgress = max(nextProgress, now + Self.progressInterval)
         }
-        // The wall clock differs a little from the clock that measures the start delay.
-        let latestBeginning = date.addingTimeInterval(0.01 - snapshot.startDelay / .seconds(1))
-        for activity in snapshot.activities where activity.since <= latestBeginning {
+        // The wall clock, if only that is known, differs a little from the clock that measures the start delay.
+        let least = snapshot.startDelay / .seconds(1) - 0.01
+        for activity in snapshot.activities where activity.elapsed(at: date) >= least {
             guard let label = activity.label, reported.insert(activity.id).inserted else { continue }
             add(activity.id, "\(look.text(label))\(settings.accessible ? " has started." : ": started")", .progress)
             nextProgress = max(nextProgress, now + Self.progressInterval)
@@ -113,7 +113,7 @@ struct ProgressReport: Sendable {
     private func progress(of activity: ActivityDetails, at date: Date) -> String {
         let label = look.text(activity.label ?? "")
         let left = activity.remaining.map { SnapshotFormat.time($0 / .seconds(1)) }
-        let lasted = SnapshotFormat.time(date.timeIntervalSince(activity.since))
+        let lasted = SnapshotFormat.time(activity.elapsed(at: date))
         guard let percentage = Percentage(activity.progress) else {
             return settings.accessible ? "\(label) has lasted \(lasted)." : "\(label): \(lasted)"
         }

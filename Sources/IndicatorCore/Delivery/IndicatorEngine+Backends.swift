@@ -1,0 +1,111 @@
+import Foundation
+import IndicatorThreads
+package import Logging
+
+extension IndicatorEngine {
+    /// Adds a backend and starts it asynchronously.
+    ///
+    /// - Parameter logger: for its diagnostics; by default the engine's.
+    package func addBackend(_ backend: any IndicatorBackend, logger: Logger? = nil) -> Bool {
+        let logger = logger ?? self.logger
+        let cancellation = keptResource(Cancellation.self) ?? Cancellation()
+        let runner = BackendRunner(backend: backend, time: time, logger: logger)
+        let refusal: String? = storage.withLock { storage in
+            if storage.machine.isShutDown { return "the indicator was shut down" }
+            if storage.runner(named: runner.name) != nil {
+                return "another backend has that name; give each backend a unique name"
+            }
+            storage.runners.append(runner)
+            return nil
+        }
+        if let refusal {
+            logger.inBackground.error("The backend '\(runner.name)' was not added: \(refusal)")
+            return false
+        }
+        backend.attach(
+            to: IndicatorControl(
+                // A weak reference would make every later retain of the engine slow. Closing it breaks the cycle.
+                setEnabled: { [self] in setEnabled($0) },
+                retry: { [weak runner] in runner?.retry() },
+                surfaceWasLost: { [weak runner] in runner?.surfaceWasLost($0) },
+                backendStatuses: { [self] in backendStatuses },
+                isCancellable: { [cancellation] in cancellation.isPossible },
+                requestCancellation: { [cancellation] in cancellation.request(CancellationRequest(label: $0)) }
+            )
+        )
+        let isNeeded: Void? = add(runner, if: { $0.runners.contains { $0 === runner } && !$0.machine.isShutDown }) {
+            _ = runner.post($0)
+        }
+        // The backend was removed, or the indicator was shut down, in the meantime.
+        if isNeeded == nil { runner.finish(timeLimit: .zero, at: time.now) }
+        runner.run()
+        return true
+    }
+
+    package func removeBackend(named name: String, timeLimit: Duration) async {
+        let now = time.now
+        let removed: (BackendRunner, Actions)? = storage.withLock { storage in
+            guard let runner = storage.runner(named: name) else { return nil }
+            storage.runners.removeAll { $0 === runner }
+            var actions = storage.machine.publishPending(at: now) ?? Actions()
+            post(&actions, storage)
+            actions.receivers.append(runner)
+            remove(runner, from: &storage)
+            var hidden = storage.machine.snapshot { now }
+            hidden.state = .inactive
+            _ = runner.post(hidden)
+            runner.finish(timeLimit: timeLimit, at: now)
+            return (runner, actions)
+        }
+        guard let (runner, actions) = removed else { return }
+        perform(actions)
+        await runner.waitUntilFinished()
+    }
+
+    package var backendStatuses: [BackendStatus] {
+        storage.withLock { $0.runners }.compactMap { ($0 as? BackendRunner)?.status }
+    }
+
+    package func shutdown(timeLimit: Duration) async {
+        let (runners, resources) = end(timeLimit: timeLimit)
+        // Without a thread for the time limits, it would wait forever.
+        guard ServiceThread.shared.start() else { return }
+        let start = ServiceThread.now
+        func time(_ limit: Duration) -> Int64 { start + min(max(limit, .zero), TimeSource.longest).wholeNanoseconds }
+        // All begin now. Not as jobs of a group, which would run on the caller's executor.
+        let ends = resources.map { resource in
+            Task.detached(executorPreference: ServiceThread.forCallersCode) { await resource.managerWillShutDown() }
+        }
+        // The runners' own limits are on the indicator's clock, which may never advance.
+        let longest = time(max(timeLimit, BackendRunnerStateMachine.longestFinish)) + 1_000_000_000
+        for runner in runners { await Self.wait(until: longest) { await runner.waitUntilFinished() } }
+        for end in ends { await Self.wait(until: time(timeLimit)) { await end.value } }
+        await Self.wait(until: max(time(timeLimit), ServiceThread.now + 100_000_000)) {
+            await BackgroundLogHandler.flush()
+        }
+    }
+
+    /// Calls a function, and returns when it returns, or at a time, as of `ServiceThread.now`.
+    private static func wait(until end: Int64, _ body: @escaping @Sendable () async -> Void) async {
+        await withCheckedContinuation { continuation in
+            let waiting = Locked<CheckedContinuation<Void, Never>?>(continuation)
+            let resume: @Sendable () -> Void = { waiting.withLock { $0.take() }?.resume() }
+            // Elsewhere than on the timers' thread: the executor of the caller may block.
+            let call = ServiceThread.shared.call(at: end) {
+                Task.detached(executorPreference: ServiceThread.forCallersCode) { resume() }
+            }
+            Task.detached(executorPreference: ServiceThread.forCallersCode) {
+                await body()
+                ServiceThread.shared.cancelCall(call)
+                resume()
+            }
+        }
+    }
+}
+
+extension IndicatorEngine.Storage {
+    fileprivate func runner(named name: String) -> BackendRunner? {
+        for case let runner as BackendRunner in runners where runner.name == name { return runner }
+        return nil
+    }
+}

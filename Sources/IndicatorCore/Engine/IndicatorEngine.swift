@@ -1,0 +1,293 @@
+import Foundation
+import IndicatorThreads
+import Logging
+import Synchronization
+
+/// The implementation of ``IndicatorManager``: the lock, and the state machine and the receivers that it protects.
+///
+/// Every input takes the same three steps: lock and pass it to ``IndicatorStateMachine``; unlock; perform the returned
+/// actions. No foreign code runs under the lock: no continuation is resumed, no caller's object is released, no task is
+/// created, no backend or observer is called. (Exceptions: `==` and `hash(into:)` of the caller's identities, and an
+/// injected clock.) Snapshots enter the receivers' inboxes under the lock, so they keep its order, and those that a
+/// receiver has not taken yet are merged. What remains needs no order: each thread sets the timer, notifies the
+/// receivers and releases the values for its own input only. So there is no queue, and no call waits for another one's
+/// work.
+///
+/// It closes when its last ``EngineLease`` is released, which breaks the cycles with timers, observations and backends.
+/// What else refers to it, such as a sequence of snapshots, finds it closed then. There are no weak references to it:
+/// they would make every later retain slow.
+@usableFromInline
+package final class IndicatorEngine: Sendable {
+    /// The state that the lock protects. Receivers have their own locks, which are also taken under this one. Those of
+    /// timers are not.
+    struct Storage: ~Copyable, Sendable {
+        var machine: IndicatorStateMachine
+        /// The backends' runners, in the order in which they were added.
+        var runners: [any SnapshotReceiver] = []
+        /// The receivers of snapshots: those of the app, and the runners that have received their first one.
+        var receivers: [any SnapshotReceiver] = []
+        var resources: [any ManagerResource] = []
+    }
+
+    typealias Actions = IndicatorStateMachine.Actions
+
+    @usableFromInline let counter: ActivityCounter
+    let time: TimeSource
+    let logger: Logger
+    private let ownStorage: Locked<Storage>
+    private let timer: DeadlineTimer
+
+    init(delays: IndicatorDelays, isEnabled: Bool, clock: any Clock<Duration>, logger: Logger) {
+        self.logger = logger
+        time = TimeSource.reading(clock)
+        counter = ActivityCounter(phase: .inactive, time: time)
+        let now = time.now
+        let isFollowed = clock is SuspendingClock || clock is ContinuousClock
+        let wallClock = WallClock.system(at: now, isFollowed: isFollowed)
+        let machine = IndicatorStateMachine(
+            delays: delays,
+            isEnabled: isEnabled,
+            counter: counter,
+            now: now,
+            wallClock: wallClock
+        )
+        ownStorage = Locked(Storage(machine: machine))
+        ForkedProcess.watch()
+        timer = DeadlineTimer(time: time)
+    }
+
+    var storage: Locked<Storage> {
+        @inline(__always) _read { if ForkedProcess.isChild { yield Self.off.ownStorage } else { yield ownStorage } }
+    }
+
+    /// What all engines are in a child of fork(2): shut down, because another thread may have held the lock.
+    private static let off: IndicatorEngine = {
+        let (clock, logger) = (SuspendingClock(), Logger(label: "indicator"))
+        let off = IndicatorEngine(delays: .standard, isEnabled: false, clock: clock, logger: logger)
+        off.ownStorage.withLock { _ = $0.machine.shutDown(at: .zero) }
+        return off
+    }()
+
+    /// Ends everything without waiting.
+    fileprivate func close() {
+        let (runners, resources) = end(timeLimit: .seconds(2))
+        // Kept until they have stopped: a shutdown at the end of the process waits for them.
+        if !runners.isEmpty {
+            Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
+                for runner in runners { await runner.waitUntilFinished() }
+                _ = storage.withLock { storage in exchange(&storage.runners, with: []) }
+            }
+        }
+        timer.set(nil, version: .max) { _ in }
+        for resource in resources { resource.managerIsGone() }
+    }
+
+    /// Hides the indicator permanently, and lets the backends and subscriptions finish.
+    func end(timeLimit: Duration) -> (runners: [any SnapshotReceiver], resources: [any ManagerResource]) {
+        let now = time.now
+        let (actions, hasObjects, runners, resources) = storage.withLock { storage in
+            var actions = Actions()
+            if !storage.machine.isShutDown {
+                actions = storage.machine.shutDown(at: now) ?? actions
+                post(&actions, storage)
+                actions.receivers = storage.receivers + storage.runners
+                for receiver in actions.receivers { receiver.finish(timeLimit: timeLimit, at: now) }
+            }
+            defer {
+                (storage.receivers, storage.resources) = ([], [])
+                updateAudience(of: &storage)
+            }
+            return (actions, storage.machine.list.objectCount > 0, storage.runners, storage.resources)
+        }
+        perform(actions)
+        if hasObjects { checkLater(at: now) }
+        return (runners, resources)
+    }
+
+    // MARK: - Lock, ask, unlock, perform
+
+    /// Passes an input to the state machine, and performs the returned actions.
+    ///
+    /// - Parameter input: called with the lock held; reads the time if it needs it.
+    @inline(__always)
+    func change(_ input: (inout IndicatorStateMachine, IndicatorStateMachine.Now) -> IndicatorStateMachine.Actions?) {
+        if ForkedProcess.isChild { return reportFork() }
+        // Unmanaged, because a closure that captures the engine retains it, several times for each input.
+        let engine = Unmanaged.passUnretained(self)
+        let actions: Actions? = ownStorage.withLock { storage in
+            let now = { engine._withUnsafeGuaranteedRef { $0.time.now } }
+            guard var actions = input(&storage.machine, now) else { return nil }
+            post(&actions, storage)
+            return actions
+        }
+        if let actions { perform(actions) }
+    }
+
+    /// Without the logger: another thread may have had a lock of its handler, or of the C library, at the fork.
+    private func reportFork() {
+        ForkedProcess.reportOnce {
+            StandardErrorReport.write(
+                "indicator: The indicator is off in this process, which was forked from the one that shows it\n"
+            )
+        }
+    }
+
+    /// The public state now.
+    package var snapshot: IndicatorSnapshot {
+        let engine = Unmanaged.passUnretained(self)
+        return read { $0.snapshot { engine._withUnsafeGuaranteedRef { $0.time.now } } }
+    }
+
+    /// Reads from the state machine.
+    @inline(__always)
+    func read<Result: Sendable>(_ body: (inout IndicatorStateMachine) -> Result) -> Result {
+        storage.withLock { body(&$0.machine) }
+    }
+
+    /// Reports a change of the count to the state machine.
+    @usableFromInline
+    func report() {
+        change { machine, now in machine.countChanged(now) }
+    }
+
+    /// Performs the part of the actions that needs the lock: adds the snapshots to the receivers' inboxes.
+    func post(_ actions: inout Actions, _ storage: borrowing Storage) {
+        for (snapshot, _) in actions.publications {
+            for receiver in storage.receivers where receiver.post(snapshot) { actions.receivers.append(receiver) }
+        }
+    }
+
+    func perform(_ actions: Actions) {
+        if let wake = actions.wake { timer.set(wake.deadline, version: wake.version, deadlineHasCome) }
+        for receiver in actions.receivers { receiver.startDelivery() }
+    }
+
+    // MARK: - Time
+
+    private func deadlineHasCome(_ deadline: Duration) {
+        let now = max(time.now, deadline)
+        guard read({ $0.isLifetimeCheckDue(at: now) }) else { return advance(to: now) }
+        checkLater(at: now)
+    }
+
+    /// Performs the work that is due at `now`.
+    func advance(to now: Duration) {
+        change { machine, _ in machine.advance(to: now) }
+    }
+
+    /// Checks the objects and advances, on the thread for callers' code: neither a long check nor the `deinit` of an
+    /// ended object delays timers or other indicators.
+    private func checkLater(at now: Duration) {
+        Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
+            // Released last: a `deinit` may block.
+            withExtendedLifetime(checkLifetimes(at: now)) { advance(to: now) }
+        }
+    }
+
+    /// Checks the observed objects, part by part. Returns what to release.
+    private func checkLifetimes(at now: Duration) -> [[Any]] {
+        let parts = read { $0.list.objectPartCount }
+        var all: [[Any]] = []
+        for part in 0..<parts {
+            var released: [Any] = []
+            change { machine, time in
+                machine.checkLifetimes(part: part, of: parts, at: max(now, time()), releasing: &released)
+            }
+            // Not with the lock held: a long array may move.
+            all.append(released)
+            // The lock is not fair, and the kernel may wake a waiting thread on this thread's core, where it would wait
+            // for the end of a time slice. On Linux 6.18, sched_yield(2) would cost one on a busy machine.
+            if storage.isAwaited { usleep(1) }
+        }
+        return all
+    }
+
+    // MARK: - Receivers
+
+    /// Publishes what is pending for the existing receivers, adds another one, and returns what `body` does with the
+    /// current snapshot. Without effect if `condition` does not hold.
+    func add<Result: Sendable>(
+        _ receiver: some SnapshotReceiver,
+        if condition: (borrowing Storage) -> Bool,
+        _ body: (IndicatorSnapshot) -> Result
+    ) -> Result? {
+        let now = time.now
+        let added: (Actions, Result)? = storage.withLock { storage in
+            guard condition(storage) else { return nil }
+            // Activities that ended earlier are for the existing receivers only.
+            var actions = storage.machine.publishPending(at: now) ?? Actions()
+            post(&actions, storage)
+            actions.receivers.append(receiver)
+            if !storage.receivers.contains(where: { $0 === receiver }) { storage.receivers.append(receiver) }
+            updateAudience(of: &storage)
+            return (actions, body(storage.machine.snapshot { now }))
+        }
+        guard let (actions, result) = added else { return nil }
+        perform(actions)
+        return result
+    }
+
+    func remove(_ receiver: some SnapshotReceiver, from storage: inout Storage) {
+        storage.receivers.removeAll { $0 === receiver }
+        updateAudience(of: &storage)
+    }
+
+    private func updateAudience(of storage: inout Storage) {
+        storage.machine.setAudience(storage.receivers.map(\.audience).max() ?? .nobody)
+    }
+
+    // MARK: - Settings
+
+    package func setEnabled(_ isEnabled: Bool) {
+        let now = time.now
+        change { machine, _ in machine.setEnabled(isEnabled, at: now) }
+    }
+
+    /// Whether the engine is closed or shut down.
+    package var isClosed: Bool { read { $0.isShutDown } }
+
+    package var isEnabled: Bool { counter.phase != nil }
+
+    package var delays: IndicatorDelays {
+        get { read { $0.delays } }
+        set {
+            let now = time.now
+            change { machine, _ in machine.setDelays(newValue, at: now) }
+        }
+    }
+
+    // MARK: - Resources of the manager
+
+    package func keep(_ resource: some ManagerResource) {
+        let isShutDown = storage.withLock { storage in
+            if !storage.machine.isShutDown { storage.resources.append(resource) }
+            return storage.machine.isShutDown
+        }
+        if isShutDown { resource.managerIsGone() }
+    }
+
+    /// Removes a resource, which the caller retains: it is not deallocated with the lock held.
+    func forget(_ resource: some ManagerResource) {
+        storage.withLock { $0.resources.removeAll { $0 === resource } }
+    }
+
+    package func keptResource<Resource: ManagerResource>(_ type: Resource.Type) -> Resource? {
+        storage.withLock { $0.resources }.lazy.compactMap { $0 as? Resource }.first
+    }
+}
+
+/// Keeps an engine open. The manager and each activity hold the lease; when the last of them is released, the engine
+/// closes.
+@usableFromInline
+package final class EngineLease: Sendable {
+    @usableFromInline package let engine: IndicatorEngine
+    /// That of the engine: one indirection less.
+    @usableFromInline let counter: ActivityCounter
+
+    init(_ engine: IndicatorEngine) {
+        self.engine = engine
+        counter = engine.counter
+    }
+
+    deinit { engine.close() }
+}

@@ -1,0 +1,348 @@
+import Foundation
+import IndicatorThreads
+
+/// Makes all decisions of an indicator: what is in progress, when it is shown, and when a snapshot is published.
+///
+/// It owns no lock, no timer and no task, and calls no foreign code, with the exceptions that ``IndicatorEngine``
+/// lists. Each input returns the actions to perform. ``IndicatorEngine`` calls it under its lock and performs the
+/// actions after unlocking; ``ActivityReplay`` does neither.
+///
+/// It cannot be copied: it has shared parts, the ``ActivityCounter``, which other threads change concurrently, and the
+/// records of activities.
+package struct IndicatorStateMachine: ~Copyable, Sendable {
+    /// The actions to perform after an input.
+    package struct Actions: @unchecked Sendable {
+        // `@unchecked`: `released` is only released.
+
+        /// The snapshots to deliver to all receivers, with a change if the indicator was shown or hidden.
+        package fileprivate(set) var publications: [(snapshot: IndicatorSnapshot, change: VisibilityChange?)] = []
+        /// When to call ``advance(to:)``. Supersedes a lower version.
+        fileprivate(set) var wake: (deadline: Duration, version: UInt64)?
+        /// Objects and identities to release without the lock: they may have no other reference.
+        fileprivate(set) var released: [Any] = []
+        /// The receivers to notify, which the engine adds. Some may be duplicated.
+        var receivers: [any SnapshotReceiver] = []
+
+        fileprivate var isEmpty: Bool { publications.isEmpty && wake == nil && released.isEmpty }
+    }
+
+    /// The time, read from a clock only if it is needed.
+    package typealias Now = ActivityList.Now
+
+    private let counter: ActivityCounter
+    private var visibility: VisibilityStateMachine
+    private(set) var list: ActivityList
+    private var publication: PublicationState
+    /// The visibility's state that the current input has published, if any.
+    private var publishedState: IndicatorState?
+    private var lifetimeCheckDue: Duration?
+    /// The time of the last ``Actions/wake``, until it comes.
+    private var wakesAt: Duration?
+    private var wakeVersion: UInt64 = 0
+    private var actions = Actions()
+
+    /// How often observed and tracked objects are checked. 1 ms to 100 years.
+    private(set) var lifetimeCheckInterval = Duration.seconds(1)
+
+    /// Makes a machine.
+    ///
+    /// - Parameters:
+    ///   - delays: when the indicator is shown and hidden.
+    ///   - isEnabled: whether it may be shown.
+    ///   - counter: the counter of the activities. Its count is zero.
+    ///   - now: the time.
+    ///   - wallClock: the wall clock.
+    package init(
+        delays: IndicatorDelays,
+        isEnabled: Bool,
+        counter: ActivityCounter,
+        now: Duration = .zero,
+        wallClock: WallClock? = nil
+    ) {
+        self.counter = counter
+        list = ActivityList(
+            wallClock: wallClock ?? .system(at: now, isFollowed: false),
+            uptimeOrigin: counter.time.origin
+        )
+        publication = PublicationState(since: list.date(at: now), uptime: list.uptime(at: now))
+        visibility = VisibilityStateMachine(delays: delays, isEnabled: isEnabled)
+        counter.setPhase(phase)
+    }
+
+    // MARK: - Reading
+
+    /// The delays. A changed one takes effect the next time that it begins.
+    package var delays: IndicatorDelays { visibility.delays }
+
+    /// Whether the indicator may be shown.
+    var isEnabled: Bool { visibility.isEnabled }
+
+    /// The deadline of the current delay, if any.
+    package var deadline: Duration? { visibility.deadline }
+
+    /// The public state now.
+    ///
+    /// - Parameters:
+    ///   - now: the time.
+    ///   - isMeasured: whether the rate estimates take a measurement.
+    @inline(__always)
+    mutating func snapshot(_ now: Now, isMeasured: Bool = false) -> IndicatorSnapshot {
+        if list.isWallClockFollowed { followWallClock() }
+        let (state, count) = counter.stateAndCount
+        var snapshot = IndicatorSnapshot(
+            state: state,
+            isEnabled: visibility.isEnabled,
+            activityCount: count,
+            activities: list.activities(at: now, isMeasured: isMeasured),
+            since: publication.since
+        )
+        snapshot.startDelay = visibility.delays.startDelay
+        publication.complete(&snapshot)
+        return snapshot
+    }
+
+    /// Finds the record of an activity, and returns it with the details that the activity has itself.
+    mutating func find(
+        _ find: (inout ActivityList) -> ActivityRecord?
+    ) -> (record: ActivityRecord, details: ActivityDetails)? {
+        find(&list).map { ($0, list.details(of: $0)) }
+    }
+
+    // MARK: - Inputs: activities
+
+    /// Begins or ends activities, or changes their details.
+    ///
+    /// - Parameter change: changes the list, and returns the consequences.
+    @inline(__always)
+    package mutating func change(_ now: Now, _ change: (inout ActivityList) -> ActivityList.Change) -> Actions? {
+        apply(change(&list), now)
+    }
+
+    private mutating func apply(_ change: ActivityList.Change, _ now: Now) -> Actions? {
+        list.forgetCompletions(at: now)
+        // A change of details has no effect if a refresh is due or no receiver observes details.
+        var hasChanged = change.changesDetails && publication.due == nil && isObserved
+        for _ in 0..<max(change.countChange, 0) where counter.begin() { hasChanged = true }
+        for _ in 0..<max(-change.countChange, 0) where counter.remove() { hasChanged = true }
+        if !change.released.isEmpty { actions.released = change.released }
+        if list.needsLifetimeChecks, lifetimeCheckDue == nil {
+            lifetimeCheckDue = now() + lifetimeCheckInterval
+            setTimer()
+        }
+        if !hasChanged, actions.isEmpty { return nil }
+        return finish(hasChanged: hasChanged, now)
+    }
+
+    /// The count has changed, and the counter requires a report.
+    mutating func countChanged(_ now: Now) -> Actions? { finish(hasChanged: true, now) }
+
+    // MARK: - Inputs: settings
+
+    /// Enables or disables the indicator.
+    package mutating func setEnabled(_ isEnabled: Bool, at now: Duration) -> Actions? {
+        guard isEnabled != visibility.isEnabled, !isShutDown else { return nil }
+        if !isStartLeftToTimer { apply(catchUp(), at: now) }
+        apply(visibility.setEnabled(isEnabled, at: now, waitsForTimer: list.objectCount > 0), at: now)
+        return finish(hasChanged: true) { now }
+    }
+
+    /// Changes the delays. Deadlines that are due follow the old ones, even if the timer is late.
+    package mutating func setDelays(_ delays: IndicatorDelays, at now: Duration) -> Actions? {
+        let stateBefore = visibility.state
+        if !isStartLeftToTimer {
+            apply(catchUp(), at: now)
+            apply(visibility.advance(to: now), at: now)
+        }
+        visibility.delays = delays
+        // A start delay that has ended without work is a change, although nothing is shown or hidden.
+        return finish(hasChanged: visibility.state != stateBefore) { now }
+    }
+
+    mutating func setLifetimeCheckInterval(_ interval: Duration, at now: Duration) -> Actions? {
+        lifetimeCheckInterval = min(max(interval, .milliseconds(1)), TimeSource.longest)
+        if lifetimeCheckDue != nil { lifetimeCheckDue = now + lifetimeCheckInterval }
+        return finish(hasChanged: false) { now }
+    }
+
+    /// Sets which changes are observed. Call it before a new receiver's first snapshot is made, so that no change is
+    /// missed.
+    mutating func setAudience(_ audience: PublicationState.Audience) {
+        publication.audience = audience
+        counter.setReportsChanges(isObserved && publication.due == nil)
+    }
+
+    /// Publishes postponed changes and finished activities, before the receivers change.
+    mutating func publishPending(at now: Duration) -> Actions? {
+        if publication.due != nil || !list.finished.isEmpty { publish(at: now) }
+        return finish(hasChanged: false) { now }
+    }
+
+    /// Whether the indicator was shut down.
+    var isShutDown: Bool { list.isClosed }
+
+    /// Hides the indicator for ever, and publishes what is left.
+    mutating func shutDown(at now: Duration) -> Actions? {
+        let wasEnabled = isEnabled
+        if let first = setEnabled(false, at: now) { actions = first }
+        var all = publishPending(at: now)
+        list.isClosed = true
+        // The app has not disabled it: the last snapshots must not report that.
+        for index in all?.publications.indices ?? 0..<0 { all?.publications[index].snapshot.isEnabled = wasEnabled }
+        return all
+    }
+
+    // MARK: - Inputs: time
+
+    /// Whether the objects must be checked before ``advance(to:)``: regularly, and before the start delay's deadline is
+    /// decided, so that a deallocated object never shows the indicator (rule 11 of <doc:RulesOfVisibility>).
+    func isLifetimeCheckDue(at now: Duration) -> Bool {
+        guard list.needsLifetimeChecks else { return false }
+        if let lifetimeCheckDue, lifetimeCheckDue <= now { return true }
+        if visibility.state == .delayingStart, let deadline = visibility.deadline { return deadline <= now }
+        return false
+    }
+
+    /// Whether only ``advance(to:)`` decides about the start delay's deadline: the check may take long, so that the
+    /// callers of other inputs do not make it.
+    private var isStartLeftToTimer: Bool { list.objectCount > 0 && visibility.state == .delayingStart }
+
+    /// Ends the activities of the ended objects in one part.
+    ///
+    /// - Parameter released: gets what to release, which may take long, when all parts were checked.
+    mutating func checkLifetimes(
+        part: Int,
+        of parts: Int,
+        at now: Duration,
+        releasing released: inout [Any]
+    ) -> Actions? {
+        change({ now }) { list in
+            var change = list.endActivitiesOfEndedObjects(part: part, of: parts, at: { now })
+            released = exchange(&change.released, with: [])
+            return change
+        }
+    }
+
+    /// Performs the work that is due.
+    package mutating func advance(to now: Duration) -> Actions? {
+        if let due = wakesAt, due <= now { wakesAt = nil }
+        if let due = lifetimeCheckDue, due <= now {
+            lifetimeCheckDue = list.needsLifetimeChecks ? now + lifetimeCheckInterval : nil
+        }
+        list.forgetCompletions { now }
+        let stateBefore = visibility.state
+        apply(catchUp(), at: now)
+        apply(visibility.advance(to: now), at: now)
+        settle { now }
+        if let due = publication.due, due <= now { publish(at: now) }
+        let hasEstimateEnded = isObserved && list.takeEstimateEnd(by: now)
+        return finish(hasChanged: visibility.state != stateBefore || hasEstimateEnded) { now }
+    }
+
+    // MARK: - Visibility
+
+    /// The counter's phase for the current state.
+    private var phase: IndicatorState? { visibility.isEnabled ? visibility.state : nil }
+
+    /// Passes unreported changes to the visibility machine, as if they had happened before any due deadline (rule 10 of
+    /// <doc:RulesOfVisibility>).
+    private mutating func catchUp() -> [VisibilityChange] {
+        let isBusy = counter.isBusy
+        switch phase {
+        case .inactive, .active:
+            return []
+        case nil, .delayingStart:
+            return visibility.setBusy(isBusy, at: visibility.latest)
+        case .delayingCompletion:
+            // Taken in any case: an end is obsolete when work has begun again.
+            let end = counter.takeTimeOfLastEnd()
+            if isBusy { return visibility.setBusy(true, at: visibility.latest) }
+            guard let end, end >= visibility.latest else { return [] }
+            // Work has begun and ended since.
+            return visibility.setBusy(true, at: visibility.latest) + visibility.setBusy(false, at: end)
+        }
+    }
+
+    /// Sets the counter's phase, and adapts to the count at that moment, until the two agree.
+    private mutating func settle(_ now: Now) {
+        while true {
+            let phase = phase
+            let isBusy = counter.setPhase(phase)
+            guard phase == .inactive && isBusy || phase == .active && !isBusy else { return }
+            let now = now()
+            apply(visibility.setBusy(isBusy, at: now), at: now)
+        }
+    }
+
+    /// Publishes changes of the visibility.
+    private mutating func apply(_ changes: [VisibilityChange], at now: Duration) {
+        guard !changes.isEmpty else { return }
+        followWallClock(isForced: true)
+        for (index, change) in changes.enumerated() {
+            publication.beginPeriod(list.date(at: change.instant), uptime: list.uptime(at: change.instant))
+            let isLast = index == changes.count - 1
+            let state: IndicatorState? = isLast ? nil : change.isVisible ? .active : .inactive
+            publish(state: state, change, at: now)
+        }
+    }
+
+    /// Corrects all dates if the wall clock was set. Reads the clock itself: the time of an input may be older.
+    @inline(__always)
+    private mutating func followWallClock(isForced: Bool = false) {
+        let shift = list.followWallClock({ counter.time.now }, isForced: isForced)
+        publication.shift(by: shift)
+    }
+
+    // MARK: - Publishing
+
+    /// Whether a receiver observes changes that do not affect the visibility.
+    private var isObserved: Bool { publication.isObserved(isVisible: visibility.isVisible) }
+
+    private mutating func publish(state: IndicatorState? = nil, _ change: VisibilityChange? = nil, at now: Duration) {
+        publishedState = visibility.state
+        // Before the snapshot is made: a change that it does not contain is reported.
+        counter.setReportsChanges(isObserved)
+        counter.setPhase(phase)
+        var snapshot = snapshot({ now }, isMeasured: true)
+        if let state { snapshot.state = state }
+        snapshot.finishedActivities = list.takeFinished()
+        publication.publish(&snapshot, at: now) { list.date(at: $0) }
+        actions.publications.append((snapshot, change))
+    }
+
+    /// Publishes a change that does not change the visibility, at most every ``PublicationState/interval``.
+    private mutating func publishSoon(_ now: Now) {
+        guard isObserved else { return counter.setReportsChanges(false) }
+        guard publication.due == nil else { return }
+        let now = now()
+        // Until a postponed publication, further changes need no report.
+        if publication.postpone(at: now) { counter.setReportsChanges(false) } else { publish(at: now) }
+    }
+
+    /// Completes an input: settles the phase, publishes, sets the timer.
+    private mutating func finish(hasChanged: Bool, _ now: Now) -> Actions? {
+        settle(now)
+        // The state may have changed since it was published.
+        if hasChanged, publishedState != visibility.state { publishSoon(now) }
+        publishedState = nil
+        setTimer()
+        return actions.isEmpty ? nil : exchange(&actions, with: Actions())
+    }
+
+    /// Requests a wake-up at the earliest deadline.
+    private mutating func setTimer() {
+        let estimateEnd = isObserved ? list.estimateEnd : nil
+        if let next = earliest(earliest(visibility.deadline, publication.due), earliest(lifetimeCheckDue, estimateEnd)),
+            wakesAt.map({ next < $0 }) ?? true
+        {
+            wakesAt = next
+            wakeVersion += 1
+            actions.wake = (next, wakeVersion)
+        }
+    }
+}
+
+/// The earlier of two optional times.
+private func earliest(_ first: Duration?, _ second: Duration?) -> Duration? {
+    guard let first, let second else { return first ?? second }
+    return min(first, second)
+}

@@ -1,0 +1,31 @@
+/// A receiver of snapshots: a backend's runner, or a subscription.
+protocol SnapshotReceiver: AnyObject, Sendable {
+    /// Which changes it observes.
+    var audience: PublicationState.Audience { get }
+
+    /// Adds a snapshot to the inbox. Called under the engine's lock, so it takes only its own.
+    ///
+    /// - Returns: whether the caller must call ``startDelivery()`` after unlocking.
+    func post(_ snapshot: IndicatorSnapshot) -> Bool
+
+    /// No more snapshots follow. Called as ``post(_:)``; the caller must call ``startDelivery()``.
+    func finish(timeLimit: Duration, at now: Duration)
+
+    /// Begins what has become necessary. Called without a lock, on any thread, in any order.
+    func startDelivery()
+
+    /// Returns when nothing is delivered any more, after ``finish(timeLimit:at:)``.
+    func waitUntilFinished() async
+}
+
+extension SnapshotReceiver {
+    func waitUntilFinished() async {}
+}
+
+/// A resource with the lifetime of a manager, such as the watcher of its config file.
+package protocol ManagerResource: AnyObject, Sendable {
+    /// The manager is being shut down: release everything, in bounded time.
+    func managerWillShutDown() async
+    /// The manager was deallocated without having been shut down: release everything, without waiting.
+    func managerIsGone()
+}

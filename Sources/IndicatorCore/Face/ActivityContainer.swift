@@ -1,0 +1,182 @@
+import Foundation
+
+/// A container of activities: an ``IndicatorManager``, or a ``ManagedActivity``, which is then a group.
+///
+/// A group counts as one activity, and its label is shown. With a named unit, such as bytes, it adds up what its
+/// members do in that unit. Otherwise it counts its members, and its progress combines theirs. Ended members remain
+/// included. The article <doc:TotalsGroupsAndLoops> has the rules.
+///
+/// Snapshots list the members after their group. Groups can be members of groups; from the 32nd level on, members begin
+/// in the group above. Members may begin on any thread; those that are still in progress when the group ends become
+/// independent.
+///
+/// ```swift
+/// try await indicator.withGroup("Downloading", unit: .bytes) { group in
+///     for url in urls {
+///         try await group.withActivity(url.lastPathComponent, unit: .bytes) { activity in
+///             …
+///             activity.total = length
+///             activity.advance(by: chunk.count)
+///         }
+///     }
+/// }
+/// ```
+///
+/// A member that fails does not make its group fail, unless ``ActivityDetails/failsWithMembers`` of the group is
+/// `true`.
+///
+/// A custom type conforms by returning the ``activityContext`` of another container.
+public protocol ActivityContainer: Sendable {
+    /// The context in which activities begin.
+    var activityContext: ActivityContext { get }
+}
+
+/// The context in which activities begin. It keeps the indicator working, as an activity does.
+public struct ActivityContext: Sendable {
+    let lease: EngineLease
+    let group: ManagedActivity?
+
+    func begin(
+        _ label: String?,
+        progress: Double? = nil,
+        total: Int? = nil,
+        unit: ActivityUnit = .count,
+        lasted: Duration = .zero
+    ) -> ActivityHandle {
+        if group == nil, label?.isEmpty ?? true, progress == nil, total == nil, unit == .count {
+            return lease.begin()
+        }
+        // Allocated without the lock.
+        let record = ActivityRecord(
+            label: label,
+            progress: progress,
+            total: total,
+            unit: unit,
+            isMember: group != nil
+        )
+        lease.engine.change { machine, now in
+            machine.change(now) { list in
+                let parent = group?.handle.record(in: &list, at: now)
+                let isMember = list.insert(record, in: parent, at: now, lasted: lasted)
+                return .init(countChange: isMember ? 0 : 1, changesDetails: label != nil || parent != nil)
+            }
+        }
+        return ActivityHandle(lease, record: record)
+    }
+}
+
+extension ActivityContainer {
+    /// Begins an activity, which ends when the returned value goes out of scope.
+    ///
+    /// Give the value a name: `_ = indicator.begin("Copying")` ends immediately. For one that only lasts until the end
+    /// of its scope, prefer `withActivity("Copying") { … }`.
+    ///
+    /// - Parameters:
+    ///   - label: a short text of what is in progress.
+    ///   - progress: how much is done, 0…1. Not needed if `total` is known.
+    ///   - total: the total amount of work. See ``ActivityDetails/total``.
+    ///   - unit: what `total` counts.
+    public func begin(
+        _ label: String? = nil,
+        progress: Double? = nil,
+        total: Int? = nil,
+        unit: ActivityUnit = .count
+    ) -> Activity {
+        Activity(activityContext.begin(label, progress: progress, total: total, unit: unit))
+    }
+
+    /// Counts an activity while a function runs. Its outcome is ``ActivityOutcome/succeeded`` if the function returns,
+    /// ``ActivityOutcome/cancelled`` if it throws a `CancellationError`, else ``ActivityOutcome/failed(_:)``.
+    ///
+    /// - Parameters:
+    ///   - label: a short text of what is in progress.
+    ///   - progress: how much is done, 0…1.
+    ///   - total: the total amount of work.
+    ///   - unit: what `total` counts.
+    ///   - body: the work. It receives the activity, which its closures may capture. Changes after the end have no
+    ///     effect.
+    public func withActivity<Result: ~Copyable, Failure: Error>(
+        _ label: String? = nil,
+        progress: Double? = nil,
+        total: Int? = nil,
+        unit: ActivityUnit = .count,
+        _ body: (ManagedActivity) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let activity = ManagedActivity(label, progress: progress, total: total, unit: unit, in: self)
+        do throws(Failure) {
+            let result = try body(activity)
+            activity.end(.succeeded)
+            return result
+        } catch {
+            activity.end(ActivityOutcome(error))
+            throw error
+        }
+    }
+
+    /// The same for a function that does not use the activity.
+    public func withActivity<Result: ~Copyable, Failure: Error>(
+        _ label: String? = nil,
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try withActivity(label) { _ throws(Failure) in try body() }
+    }
+
+    /// The same for an asynchronous function, on the actor of its caller.
+    public func withActivity<Result: ~Copyable, Failure: Error>(
+        _ label: String? = nil,
+        progress: Double? = nil,
+        total: Int? = nil,
+        unit: ActivityUnit = .count,
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: (ManagedActivity) async throws(Failure) -> Result
+    ) async throws(Failure) -> Result {
+        let activity = ManagedActivity(label, progress: progress, total: total, unit: unit, in: self)
+        do throws(Failure) {
+            let result = try await body(activity)
+            activity.end(.succeeded)
+            return result
+        } catch {
+            activity.end(ActivityOutcome(error))
+            throw error
+        }
+    }
+
+    /// The same for an asynchronous function that does not use the activity.
+    public func withActivity<Result: ~Copyable, Failure: Error>(
+        _ label: String? = nil,
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: () async throws(Failure) -> Result
+    ) async throws(Failure) -> Result {
+        try await withActivity(label) { _ async throws(Failure) in
+            try await body()
+        }
+    }
+
+    /// Counts a group of activities while a function runs, as `withActivity` does.
+    ///
+    /// - Parameters:
+    ///   - label: what the group does.
+    ///   - total: how many members it will have, if that is known; with a `unit`, how much they will do.
+    ///   - unit: what the group counts. With a name, such as ``ActivityUnit/bytes``, what its members do in that unit
+    ///     is added up. By default, the members are counted.
+    ///   - body: the work. Activities that begin in the one that it receives are members.
+    public func withGroup<Result: ~Copyable, Failure: Error>(
+        _ label: String? = nil,
+        total: Int? = nil,
+        unit: ActivityUnit = .count,
+        _ body: (ManagedActivity) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try withActivity(label, total: total, unit: unit, body)
+    }
+
+    /// The same for an asynchronous function, on the actor of its caller.
+    public func withGroup<Result: ~Copyable, Failure: Error>(
+        _ label: String? = nil,
+        total: Int? = nil,
+        unit: ActivityUnit = .count,
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: (ManagedActivity) async throws(Failure) -> Result
+    ) async throws(Failure) -> Result {
+        try await withActivity(label, total: total, unit: unit, body)
+    }
+}

@@ -1,0 +1,51 @@
+/// An activity in a container that it does not keep working: what a tracker shows in an indicator.
+///
+/// It begins and ends as often as wanted. The calls must not overlap.
+package final class AttachedActivity: @unchecked Sendable {
+    // `@unchecked`: the caller makes one call at a time.
+
+    private let engine: IndicatorEngine
+    private let group: ActivityRecord?
+    /// Not a `ManagedActivity`, which would keep the indicator working.
+    private lazy var key = ActivityKey(ObjectIdentifier(self))
+    private var isInProgress = false
+
+    /// Makes an activity that has not begun; `nil` if the container is a group that has ended.
+    package init?(in container: some ActivityContainer) {
+        let context = container.activityContext
+        engine = context.lease.engine
+        var record: ActivityRecord?
+        if let group = context.group {
+            engine.change { machine, now in
+                machine.change(now) { list in
+                    record = group.handle.record(in: &list, at: now)
+                    return .init()
+                }
+            }
+            if record == nil { return nil }
+        }
+        group = record
+    }
+
+    /// Whether the activity cannot begin any more: the indicator was shut down, or the group has ended.
+    package var isOver: Bool {
+        let (isClosed, hasGroupEnded) = engine.read { ($0.isShutDown, group?.hasEnded ?? false) }
+        return isClosed || hasGroupEnded && !isInProgress
+    }
+
+    /// Begins the activity, or changes its details.
+    package func show(label: String?, progress: Double?) {
+        if isInProgress {
+            engine.update(key) { ($0.label, $0.progress) = (label, progress) }
+        } else {
+            engine.start(key, label: label, progress: progress, in: group)
+        }
+        isInProgress = true
+    }
+
+    /// Ends the activity; without effect if it is not in progress.
+    package func end() {
+        if isInProgress { engine.stop(key, .unspecified) }
+        isInProgress = false
+    }
+}

@@ -1,0 +1,70 @@
+public import Foundation
+import Logging
+
+extension IndicatorManager {
+    // MARK: - Notifications
+
+    /// Observes the notifications that a library posts when its tasks begin and end.
+    ///
+    /// A task is counted from a notification that starts it to one that stops it, once, however often each is posted. A
+    /// task that is an object is referenced weakly: without a stop, its activity ends within ``lifetimeCheckInterval``
+    /// after the object was deallocated.
+    ///
+    /// - Parameters:
+    ///   - notifications: what to observe: ``TaskNotifications/indicator``, ``TaskNotifications/alamofire``, or a
+    ///     custom value.
+    ///   - center: the center that they are posted to.
+    /// - Returns: the observation, which lasts until it is cancelled or the manager is deallocated.
+    @discardableResult
+    public func observe(
+        _ notifications: TaskNotifications,
+        in center: NotificationCenter = .default
+    ) -> NotificationObservation {
+        engine.observe(notifications, in: center)
+    }
+
+    // MARK: - Lifetimes
+
+    /// Counts an activity while an object lives, or until ``stopTracking(_:)``.
+    ///
+    /// The object is referenced weakly. Its deallocation is noticed within ``lifetimeCheckInterval``. If its last other
+    /// reference is released during a check, it is deallocated on one of the indicator's threads. Tracking a tracked
+    /// object has no effect.
+    public func track(_ object: AnyObject, label: String? = nil) {
+        engine.start(.object(ActivityObject(object: object, role: .tracked)), label: label)
+    }
+
+    /// Ends the activity of a tracked object before the object is deallocated; without effect if it is not tracked.
+    public func stopTracking(_ object: AnyObject) {
+        engine.stop(.object(ActivityObject(object: object, role: .tracked)))
+    }
+}
+
+extension IndicatorEngine {
+    package func observe(_ notifications: TaskNotifications, in center: NotificationCenter) -> NotificationObservation {
+        let tasks = TaskIdentities(find: notifications.identity.find, logger: logger.inBackground)
+        let (label, update, outcome) = (notifications.label, notifications.update, notifications.outcome)
+        let observation = NotificationObservation(center: center, engine: self)
+        // The closures retain the engine, which cancels the observation when its manager is deallocated.
+        var inputs: [Notification.Name: @Sendable (ActivityKey, Notification) -> Void] = [:]
+        for name in notifications.updates {
+            inputs[name] = { task, notification in self.update(task) { update(notification, &$0) } }
+        }
+        for name in notifications.stops {
+            inputs[name] = { task, notification in
+                let outcome = outcome(notification)
+                self.change { machine, now in machine.change(now) { $0.completeTask(task, outcome, at: now) } }
+            }
+        }
+        for name in notifications.pauses { inputs[name] = { task, _ in self.stop(task) } }
+        for name in notifications.starts {
+            inputs[name] = { task, notification in
+                let label = label(notification)
+                self.change { machine, now in machine.change(now) { $0.startTask(task, label: label, at: now) } }
+            }
+        }
+        keep(observation)
+        for (name, input) in inputs { observation.add(name) { if let task = tasks.key(of: $0) { input(task, $0) } } }
+        return observation
+    }
+}

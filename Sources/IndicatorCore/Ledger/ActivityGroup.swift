@@ -1,0 +1,154 @@
+/// The state of an activity as a group: sums, so that nothing depends on the number of its members. Belongs to its
+/// record.
+final class ActivityGroup {
+    /// What a member contributes to its group.
+    struct Share: Equatable {
+        /// What is done, and how much of it was done earlier, as in a resumed download.
+        private(set) var done: Int
+        private(set) var doneEarlier: Int
+        /// At least what is done; `nil` if unknown.
+        private(set) var total: Int?
+        let unit: ActivityUnit
+        private(set) var progress: Double
+        private(set) var hasEnded = false
+
+        /// What a member in progress contributes.
+        init(_ details: ActivityDetails, doneEarlier: Int) {
+            progress = details.progress ?? 0
+            done = max(details.completed, 0)
+            total = details.total.map { [done] in max($0, done) }
+            self.doneEarlier = min(max(doneEarlier, 0), done)
+            unit = details.unit
+        }
+
+        /// What a member contributes after its end: its total, which is done, unless it has failed or was cancelled;
+        /// otherwise what it has done.
+        mutating func end(_ outcome: ActivityOutcome) {
+            let known = done > 0 ? done : nil
+            switch outcome {
+            case .unspecified, .succeeded: total = total ?? known
+            case .failed, .cancelled: total = known
+            }
+            // It was reported in one step, but not done earlier.
+            if doneEarlier == done { doneEarlier = 0 }
+            (done, progress, hasEnded) = (total ?? 0, 1, true)
+        }
+    }
+
+    /// The membership of an activity in progress.
+    final class Membership {
+        let group: ActivityRecord
+        /// In how many groups the member is nested.
+        let depth: Int
+        /// What the member contributes.
+        var share: Share?
+
+        init(in group: ActivityRecord) {
+            self.group = group
+            depth = group.depth + 1
+        }
+    }
+
+    /// Sums of shares. Fractions are integers, too: sums of integers are exact, so that what is subtracted again leaves
+    /// nothing.
+    private struct Sums {
+        static var progressScale: Double { 0x1p60 }
+
+        /// How many members there are in all, how many of them have ended, and how many are in progress without a
+        /// total.
+        var count: Int128 = 0
+        var endedCount: Int128 = 0
+        var unknownCount: Int128 = 0
+        var done: Int128 = 0
+        var doneEarlier: Int128 = 0
+        /// The totals; what is done where it is unknown.
+        var total: Int128 = 0
+        /// The progress of each, in parts of `progressScale`.
+        var progress: Int128 = 0
+
+        /// Adds a share, or with a sign of -1 subtracts it.
+        mutating func add(_ share: Share, sign: Int128 = 1) {
+            count += sign
+            if share.hasEnded { endedCount += sign }
+            if share.total == nil, !share.hasEnded { unknownCount += sign }
+            done += sign * Int128(share.done)
+            doneEarlier += sign * Int128(share.doneEarlier)
+            total += sign * Int128(share.total ?? share.done)
+            progress += sign * Int128((share.progress * Self.progressScale).rounded())
+        }
+    }
+
+    /// The members in progress that a snapshot shows.
+    var listed = OrderedList<ActivityRecord>()
+    /// How many members are in progress.
+    var memberCount = 0
+    /// How many members have ended, and how many failed.
+    private var finishedCount = 0
+    private var failedCount = 0
+    /// The message of the first that failed.
+    private var firstFailure: String?
+    /// The shares of all members, and of those of each unit.
+    private var all = Sums()
+    private var units: [ActivityUnit: Sums] = [:]
+
+    /// Replaces the share of a member.
+    func replace(_ old: Share?, with new: Share) {
+        if let old {
+            all.add(old, sign: -1)
+            units[old.unit]?.add(old, sign: -1)
+        }
+        all.add(new)
+        units[new.unit, default: Sums()].add(new)
+    }
+
+    /// A member has ended.
+    ///
+    /// - Parameters:
+    ///   - old: what it contributed to the sums.
+    ///   - share: what it contributed last.
+    func finish(_ member: ActivityRecord, _ old: Share?, _ share: Share) {
+        var share = share
+        share.end(member.outcome)
+        replace(old, with: share)
+        memberCount -= 1
+        finishedCount += 1
+        guard case .failed(let message) = member.outcome else { return }
+        failedCount += 1
+        if failedCount == 1 { firstFailure = "\(member.label.map { "\($0): " } ?? "")\(message)" }
+    }
+
+    /// The outcome of the group.
+    func outcome(_ outcome: ActivityOutcome, failsWithMembers: Bool) -> ActivityOutcome {
+        guard failsWithMembers, failedCount > 0, outcome == .succeeded || outcome == .unspecified else {
+            return outcome
+        }
+        return .failed("\(failedCount) of \(finishedCount + memberCount) failed: \(firstFailure ?? "")")
+    }
+
+    /// Adds the members to the group's own ``ActivityDetails/completed`` and ``ActivityDetails/total``, and sets the
+    /// progress if it does not follow from the two.
+    ///
+    /// A member in the group's unit, if that has a name, adds what is done and its total. Any other member counts as
+    /// one, in a group of bytes as none. The total is at least the sum. It is unknown if that of a member is, unless
+    /// the group has one itself.
+    ///
+    /// - Parameter doneEarlier: how much of the group's own amount was done earlier.
+    /// - Returns: how much was done earlier.
+    func summarize(_ details: inout ActivityDetails, doneEarlier: Int) -> Int {
+        let unit = details.unit
+        let same = (unit == .count ? nil : units[unit]) ?? Sums()
+        let (others, ended) = unit == .bytes ? (0, 0) : (all.count - same.count, all.endedCount - same.endedCount)
+        // Steps and totals may be any numbers.
+        let own = max(Int128(details.completed), 0)
+        let members = same.total + others
+        details.completed = Int(clamping: own + same.done + ended)
+        if details.total != nil || same.unknownCount == 0 && members > 0 {
+            details.total = Int(clamping: max(Int128(details.total ?? 0), own + members))
+        }
+        if details.explicitProgress == nil, others > 0, let total = details.total {
+            let fractions = Double(all.progress - same.progress) / Sums.progressScale
+            details.progress = (Double(own + same.done) + fractions) / Double(max(total, 1))
+        }
+        return Int(clamping: Int128(max(doneEarlier, 0)) + same.doneEarlier)
+    }
+}

@@ -1,0 +1,162 @@
+import Foundation
+import Synchronization
+
+/// The details of one activity: its label, progress and so on.
+///
+/// An activity without details has no record. The manager's lock protects all mutable properties except the steps.
+@usableFromInline
+final class ActivityRecord: @unchecked Sendable {
+    // `@unchecked`: `steps` is atomic; the rest is read and written with the manager's lock held, except in the
+    // initializer.
+
+    /// Orders activities by when they began, or got their first details.
+    private(set) var order: UInt64 = 0
+    /// When the activity began, or got its first details, on the manager's clock.
+    private(set) var began = Duration.zero
+    /// The label, and other properties of ``ActivityDetails``. One by one: copies of the whole are measurable.
+    private(set) var label: String?
+    private var progress: Double?
+    private var total: Int?
+    private var unit: ActivityUnit
+    private var attention: String?
+    private(set) var failsWithMembers = false
+    /// Whether it begins in a group, whose sums change with it.
+    let isMember: Bool
+    /// ``ActivityDetails/completed``.
+    private let steps = Atomic<Int>(0)
+    /// The first steps, if they were set instead of added: they may have been done earlier.
+    private var doneEarlier = 0
+    /// The rate of the steps, once a snapshot has listed it. Apart, because most activities have none.
+    var rate: RateEstimate? {
+        get { rateStorage?.value }
+        set {
+            guard let newValue else { return rateStorage = nil }
+            if let rateStorage { rateStorage.value = newValue } else { rateStorage = RateStorage(newValue) }
+        }
+    }
+    private var rateStorage: RateStorage?
+    /// Its state as a group; `nil` until an activity begins in it.
+    // Unchecked: the lock excludes other accesses, and the check is measurable.
+    @exclusivity(unchecked) var group: ActivityGroup?
+    /// Its membership in a group, while it is in progress.
+    var membership: ActivityGroup.Membership?
+    /// How it ended.
+    var outcome = ActivityOutcome.unspecified
+    /// Whether the activity has ended.
+    var hasEnded = false
+    /// Whether it was a member of a group when it ended.
+    var endedAsMember = false
+
+    /// Makes the record of an activity that begins, or gets its first details.
+    init(
+        label: String? = nil,
+        progress: Double? = nil,
+        total: Int? = nil,
+        unit: ActivityUnit = .count,
+        isMember: Bool = false
+    ) {
+        self.isMember = isMember
+        self.label = label.flatMap(ActivityDetails.limited)
+        self.progress = ActivityDetails.limited(progress)
+        self.total = total
+        self.unit = unit
+    }
+
+    /// The activity begins.
+    func begin(order: UInt64, at now: Duration) {
+        (self.order, began) = (order, now)
+    }
+
+    /// The group that it is a member of, while it is in progress. If the group has ended, the activity is independent.
+    var parent: ActivityRecord? { membership?.group }
+
+    /// In how many groups it is nested.
+    var depth: Int { membership?.depth ?? 0 }
+
+    /// The current details, but not when it began.
+    var currentDetails: ActivityDetails { details(label: label, attention: attention) }
+
+    @inline(__always)
+    private func details(label: String?, attention: String?) -> ActivityDetails {
+        var details = ActivityDetails(label: label, progress: progress, total: total, unit: unit, since: .distantPast)
+        (details.id, details.attention, details.failsWithMembers) = (order, attention, failsWithMembers)
+        details.completed = steps.load(ordering: .sequentiallyConsistent)
+        return details
+    }
+
+    /// Adds to the steps, which stay within the range of an `Int`. Any thread may call it.
+    ///
+    /// - Returns: whether these were the first steps, so that the record may have been constant before.
+    @discardableResult
+    func advance(by amount: Int) -> Bool {
+        let (old, new) = steps.wrappingAdd(amount, ordering: .sequentiallyConsistent)
+        if (new < old) != (amount < 0) { steps.store(amount < 0 ? .min : .max, ordering: .relaxed) }
+        return old == 0
+    }
+
+    /// Merges a changed copy of the details. What other threads have changed since the copy was made is kept.
+    func merge(_ new: ActivityDetails, since old: ActivityDetails) {
+        if new.label != old.label { label = new.label }
+        if new.explicitProgress != old.explicitProgress { progress = new.explicitProgress }
+        if new.total != old.total { total = new.total }
+        if new.unit != old.unit { unit = new.unit }
+        if new.attention != old.attention { attention = new.attention }
+        if new.failsWithMembers != old.failsWithMembers { failsWithMembers = new.failsWithMembers }
+        let difference = new.completed &- old.completed
+        guard difference != 0 else { return }
+        steps.wrappingAdd(difference, ordering: .sequentiallyConsistent)
+        doneEarlier = old.completed == 0 ? new.completed : min(doneEarlier, new.completed)
+    }
+
+    /// Its place in a list: its order, or if it has no label or has ended, that of the first activity with a label
+    /// below it.
+    var place: UInt64? { label != nil && !hasEnded ? order : group?.listed.first?.order }
+    /// The place at which it is in the list of its group, or of the activities without one.
+    var listedAt: UInt64?
+    /// Whether it is in a list: if it has a label, or a member with one.
+    var isListed: Bool { listedAt != nil }
+
+    /// The current details, with what the members of a group add; and how much was done earlier.
+    var summary: (details: ActivityDetails, doneEarlier: Int) {
+        var details = currentDetails
+        let earlier = group?.summarize(&details, doneEarlier: doneEarlier)
+        return (details, earlier ?? doneEarlier)
+    }
+
+    /// What it contributes to its group now.
+    var currentShare: ActivityGroup.Share {
+        // Without texts: copies are measurable.
+        var details = details(label: nil, attention: nil)
+        let earlier = group?.summarize(&details, doneEarlier: doneEarlier)
+        if let progress, let total, details.completed <= 0 {
+            // The app sets the progress instead of the steps.
+            details.completed = Int(clamping: Int128(Double(max(total, 0)) * progress))
+        }
+        return ActivityGroup.Share(details, doneEarlier: earlier ?? doneEarlier)
+    }
+
+    /// Updates what it contributes to its group, what that contributes to its own, and so on.
+    func updateShare() {
+        var record = self
+        while let membership = record.membership, !membership.group.hasEnded {
+            let new = record.currentShare
+            if new == membership.share { return }
+            membership.group.group?.replace(membership.share, with: new)
+            membership.share = new
+            record = membership.group
+        }
+    }
+
+    /// Whether the details stay the same until the next update.
+    var isConstant: Bool {
+        group == nil && total == nil && progress == nil && steps.load(ordering: .relaxed) == 0
+    }
+}
+
+private final class RateStorage {
+    var value: RateEstimate
+
+    init(_ value: RateEstimate) {
+        self.value = value
+    }
+}

@@ -1,0 +1,129 @@
+public import Foundation
+import IndicatorThreads
+
+/// The details of an activity. A property that is `nil` is unknown or not set.
+public struct ActivityDetails: Sendable, Hashable {
+    /// Identifies the activity in the snapshots of its indicator, from 1; 0 in details that an app has made.
+    public package(set) var id: UInt64 = 0
+
+    /// In how many groups it is nested; its group precedes it in ``IndicatorSnapshot/activities``.
+    public package(set) var depth = 0
+
+    /// The recent rate in ``unit``s per second; `nil` while unknown. It is measured when a snapshot is published, so
+    /// only while a backend or a subscriber observes the indicator.
+    public package(set) var rate: Double?
+
+    /// The estimated time left; `nil` while unknown. Computed from the rate of what is done.
+    public package(set) var remaining: Duration?
+
+    /// Whether a group fails because one of its members did. Default `false`.
+    public var failsWithMembers = false
+
+    /// A short text of what is in progress. An empty one counts as none, and one of more than 4096 bytes is cut after a
+    /// character. Backends report the end of an activity only if it has a label then.
+    public var label: String? {
+        didSet { label = label.flatMap(Self.limited) }
+    }
+
+    /// How much of ``total`` is done. Default 0. ``Activity/advance(by:)`` adds to it; so does `completed += 1`, which
+    /// takes the indicator's lock twice.
+    public var completed: Int = 0
+
+    /// The total amount of work, in ``unit``s; `nil`, the default, if unknown.
+    public var total: Int?
+
+    /// What ``completed`` and ``total`` count. Default ``ActivityUnit/count``.
+    public var unit: ActivityUnit = .count
+
+    /// What the activity asks the user for while it waits for an answer, such as "Passphrase?". Limited like ``label``.
+    public var attention: String? {
+        didSet { attention = attention.flatMap(Self.limited) }
+    }
+
+    /// When the activity began, by the wall clock. For one that began without details, when the first one was set.
+    public package(set) var since: Date
+
+    /// The same as ``since``, as of `ServiceThread.now`; `nil` in details that an app has made, or with another clock.
+    package var sinceUptime: Int64?
+
+    /// How long the activity has lasted, in seconds: on the clock of the delays, so that a step of the wall clock, or a
+    /// suspend of the machine, does not count. By the wall clock if only that is known.
+    package func elapsed(at now: Date) -> TimeInterval {
+        sinceUptime.map { Double(ServiceThread.now - $0) / 1e9 } ?? now.timeIntervalSince(since)
+    }
+
+    /// The value of ``progress``, if it was set.
+    private(set) var explicitProgress: Double?
+
+    /// How much is done, 0…1: the value that was set, else ``completed`` of ``total``; `nil` if neither is known.
+    ///
+    /// Values are limited to 0…1; NaN counts as `nil`.
+    public var progress: Double? {
+        get {
+            if let explicitProgress { return explicitProgress }
+            guard let total, total > 0 else { return nil }
+            return min(max(Double(completed) / Double(total), 0), 1)
+        }
+        set { explicitProgress = Self.limited(newValue) }
+    }
+
+    /// Makes the details of an activity.
+    ///
+    /// - Parameters:
+    ///   - label: a short text of what is in progress.
+    ///   - progress: how much is done, 0…1.
+    ///   - total: how much there is to do, in `unit`s.
+    ///   - unit: what `total` counts.
+    ///   - since: when it began. Default: now.
+    public init(
+        label: String? = nil,
+        progress: Double? = nil,
+        total: Int? = nil,
+        unit: ActivityUnit = .count,
+        since: Date = Date()
+    ) {
+        self.label = label.flatMap(Self.limited)
+        self.total = total
+        self.unit = unit
+        self.since = since
+        explicitProgress = Self.limited(progress)
+    }
+
+    static func limited(_ progress: Double?) -> Double? {
+        progress.flatMap { $0.isNaN ? nil : min(max($0, 0), 1) }
+    }
+
+    /// The first 4096 bytes of a text, without a cut character at the end; `nil` if it is empty.
+    @inline(__always)
+    static func limited(_ text: String) -> String? {
+        let count = text.utf8.count
+        return count == 0 ? nil : count <= 4096 ? text : cut(text)
+    }
+
+    private static func cut(_ text: String) -> String {
+        var end = text.utf8.index(text.startIndex, offsetBy: 4096)
+        while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
+        // Copied: in a substring, the end of the last character would be searched for in the whole text.
+        let part = String(text[..<end])
+        let characters = part.dropLast()
+        return characters.isEmpty ? part : String(characters)
+    }
+}
+
+/// The unit of an activity's steps.
+public struct ActivityUnit: Sendable, Hashable {
+    /// The name in the plural, as in "12 of 40 files". Empty for ``count``.
+    public var name: String
+
+    /// Makes a custom unit.
+    ///
+    /// - Parameter name: its name in the plural.
+    public init(_ name: String) {
+        self.name = name
+    }
+
+    /// Unnamed items: "12 of 40".
+    public static var count: Self { Self("") }
+    /// Bytes: "12.3 of 40.0 MB".
+    public static var bytes: Self { Self("bytes") }
+}

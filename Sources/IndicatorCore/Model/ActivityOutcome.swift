@@ -1,0 +1,95 @@
+public import Foundation
+
+/// How an activity ended.
+public enum ActivityOutcome: Sendable, Hashable {
+    /// No outcome was given.
+    case unspecified
+    /// The work was completed.
+    case succeeded
+    /// The work failed, for the reason in the text.
+    case failed(String)
+    /// It was cancelled.
+    case cancelled
+
+    /// The outcome of a thrown error: ``cancelled`` for a `CancellationError` and `URLError.cancelled`, else
+    /// ``failed(_:)`` with the error's description.
+    public init(_ error: any Error) {
+        let isCancelled = error is CancellationError || (error as? URLError)?.code == .cancelled
+        self = isCancelled ? .cancelled : .failed("\(error)")
+    }
+}
+
+/// A labelled activity that has ended.
+public struct FinishedActivity: Sendable, Hashable {
+    /// Its label at the end.
+    public var label: String
+    /// How it ended.
+    public var outcome: ActivityOutcome
+    /// How long it lasted.
+    public var duration: Duration
+    /// When it ended, by the wall clock.
+    public var date: Date
+    /// The ``ActivityDetails/id`` that it had; 0 in one that an app has made.
+    public package(set) var id: UInt64
+    /// Whether it was a member of a group that was still in progress.
+    public package(set) var isMember: Bool
+
+    /// Makes the record of an activity that has ended.
+    public init(label: String, outcome: ActivityOutcome, duration: Duration, date: Date = Date()) {
+        self.init(label: label, outcome: outcome, duration: duration, date: date, id: 0, isMember: false)
+    }
+
+    @inline(__always)
+    init(label: String, outcome: ActivityOutcome, duration: Duration, date: Date, id: UInt64, isMember: Bool) {
+        self.label = label
+        self.outcome = outcome
+        self.duration = duration
+        self.date = date
+        self.id = id
+        self.isMember = isMember
+    }
+}
+
+/// The labelled activities that have ended, in order: the latest, and how many more there were.
+package struct FinishedActivities: Sendable, Hashable {
+    /// How many are kept.
+    static var capacity: Int { 64 }
+
+    package var latest: [FinishedActivity]
+    /// How many more ended before those.
+    package private(set) var omittedCount: Int
+
+    package init(latest: [FinishedActivity] = [], omittedCount: Int = 0) {
+        self.latest = latest
+        self.omittedCount = omittedCount
+    }
+
+    package var isEmpty: Bool { latest.isEmpty }
+
+    /// Adds those that ended later, and drops the first ones if there are too many.
+    package mutating func append(_ later: Self) {
+        guard !later.isEmpty else { return }
+        latest += later.latest
+        omittedCount += later.omittedCount
+        limit()
+    }
+
+    /// Removes and returns all.
+    package mutating func takeAll() -> Self {
+        defer { self = Self() }
+        return self
+    }
+
+    /// The last `count` of all, including those omitted.
+    func last(_ count: Int) -> Self {
+        let listed = latest.suffix(count)
+        return Self(latest: Array(listed), omittedCount: count - listed.count)
+    }
+
+    /// Removes the first ones if there are more than ``capacity``.
+    mutating func limit() {
+        let surplus = max(latest.count - Self.capacity, 0)
+        latest.removeFirst(surplus)
+        omittedCount += surplus
+    }
+}

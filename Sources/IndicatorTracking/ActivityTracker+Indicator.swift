@@ -1,0 +1,70 @@
+public import IndicatorCore
+
+extension ActivityTracker {
+    /// Shows the status of this tracker in an indicator or a group, as one activity that is in progress while any of
+    /// the tracker's is, with a label and a progress derived from the associated value.
+    ///
+    /// The attachment lasts until ``ActivityTrackerAttachment/detach()``, and in a group until that has ended; what is
+    /// then in progress becomes independent. The result may be discarded. Neither the tracker nor the container keeps
+    /// the other alive. Attaching twice to the same container counts twice.
+    ///
+    /// - Parameters:
+    ///   - container: the indicator, or a group.
+    ///   - label: the label of a value, or `nil` for none; by default the value's description if it is human-readable:
+    ///     that of a `CustomStringConvertible`, such as a text or a number, but not a collection; or the name of an
+    ///     enum case without values. This and `progress` are called in the order of the statuses, one call at a time,
+    ///     without a lock.
+    ///   - progress: how much is done, 0…1, or `nil` for unknown, which is the default.
+    @discardableResult
+    public func attach(
+        to container: some ActivityContainer,
+        label: @escaping @Sendable (Value) -> String? = { ActivityTracker<Value>.label(of: $0) },
+        progress: @escaping @Sendable (Value) -> Double? = { _ in nil }
+    ) -> ActivityTrackerAttachment {
+        let attachment = ActivityTrackerAttachment { [weak self] in self?.finish($0) }
+        guard let activity = AttachedActivity(in: container) else { return attachment }
+        subscribe(attachment) { status in
+            attachment.show(status, by: activity, label: label, progress: progress)
+        }
+        return attachment
+    }
+
+    /// The default label of a value; `nil` if its description would list its parts.
+    @usableFromInline
+    static func label(of value: Value) -> String? {
+        if value is any Collection, !(value is any StringProtocol) { return nil }
+        if let value = value as? any CustomStringConvertible { return value.description }
+        let mirror = Mirror(reflecting: value)
+        return mirror.displayStyle == .enum && mirror.children.isEmpty ? String(describing: value) : nil
+    }
+}
+
+/// The connection between an ``ActivityTracker`` and the `ActivityContainer` that shows it. It does not keep the
+/// indicator working, only, as the tracker does while it is attached, its memory.
+public final class ActivityTrackerAttachment: Sendable {
+    private let onDetach: @Sendable (ActivityTrackerAttachment) -> Void
+
+    fileprivate init(onDetach: @escaping @Sendable (ActivityTrackerAttachment) -> Void) {
+        self.onDetach = onDetach
+    }
+
+    /// Ends the attachment and the indicator's activity, before the call returns unless statuses of the tracker are
+    /// being delivered on another thread: then they end next there. Without effect if the attachment has ended.
+    public func detach() {
+        onDetach(self)
+    }
+
+    /// Shows a status, or ends the activity.
+    fileprivate func show<Value>(
+        _ status: ActivityStatus<Value>?,
+        by activity: AttachedActivity,
+        label: (Value) -> String?,
+        progress: (Value) -> Double?
+    ) {
+        let isOver = activity.isOver
+        if isOver { detach() }
+        guard let status, status.isLoading, !isOver else { return activity.end() }
+        let value = status.associatedValue
+        activity.show(label: value.flatMap(label), progress: value.flatMap(progress))
+    }
+}

@@ -1,0 +1,386 @@
+import Foundation
+import IndicatorTesting
+import IndicatorThreads
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import IndicatorCore
+
+/// Activities that consist of others.
+@Suite struct GroupTests {
+    private let manager = TestIndicator().manager
+
+    private func part(_ completed: Double, of total: Double) -> Double { completed / total }
+
+    private var labels: [String] {
+        manager.snapshot.activities.map { String(repeating: "  ", count: $0.depth) + ($0.label ?? "") }
+    }
+
+    @Test func aGroupIsOneActivityToTheCountAndTheLabel() {
+        manager.withGroup("Downloading", total: 4) { group in
+            let first = group.begin("a.iso")
+            let second = group.begin("b.iso")
+            let other = manager.begin("Other")
+            let third = group.begin("c.iso")
+            #expect(manager.activityCount == 2)
+            #expect(manager.snapshot.activityCount == 2)
+            #expect(manager.snapshot.label == "Downloading")
+            #expect(labels == ["Downloading", "  a.iso", "  b.iso", "  c.iso", "Other"])
+            #expect(Set(manager.snapshot.activities.map(\.id)).count == 5)
+            second.end()
+            #expect(labels == ["Downloading", "  a.iso", "  c.iso", "Other"])
+            first.end()
+            third.end()
+            other.end()
+            #expect(labels == ["Downloading"])
+        }
+        #expect(manager.activityCount == 0)
+        #expect(labels == [])
+    }
+
+    @Test func groupsNest() async {
+        await manager.withGroup("Building") { build in
+            await build.withGroup("Linking", total: 2) { linking in
+                await Task.yield()
+                linking.withActivity("app") {
+                    build.withActivity("Copying") {
+                        #expect(labels == ["Building", "  Linking", "    app", "  Copying"])
+                        #expect(manager.activityCount == 1)
+                    }
+                }
+                #expect(manager.snapshot.activities[1].progress == 0.5)
+            }
+        }
+        #expect(manager.activityCount == 0)
+    }
+
+    @Test func eachMemberIsAnEqualFraction() {
+        manager.withGroup("Working", total: 4) { group in
+            let first = group.begin("a", total: 1000)
+            let second = group.begin("b", progress: 0.5)
+            #expect(manager.snapshot.progress == 0.125)
+            first.advance(by: 500)
+            #expect(manager.snapshot.progress == 0.25)
+            second.end()
+            #expect(manager.snapshot.progress == 0.375)
+            // The same with different units.
+            let third = group.begin("c", total: 10, unit: .bytes)
+            let fourth = group.begin("d", total: 10, unit: ActivityUnit("files"))
+            #expect(manager.snapshot.progress == 0.375)
+            third.end()
+            fourth.end()
+            first.end()
+            #expect(manager.snapshot.progress == 1)
+        }
+    }
+
+    @Test func finishedMembersKeepTheirUnitAndTheirTotal() {
+        manager.withGroup("Working", total: 4) { group in
+            group.withActivity("a", total: 5_000_000, unit: .bytes) { _ in }
+            #expect(manager.snapshot.progress == 0.25)
+            let files = group.begin("b", total: 10, unit: ActivityUnit("files"))
+            files.advance(by: 5)
+            #expect(manager.snapshot.progress == part(1.5, of: 4))
+            files.end()
+        }
+        manager.withGroup("Building") { build in
+            let inner = ManagedActivity("Compiling", in: build)
+            for _ in 1...3 { inner.withActivity("file") {} }
+            let linking = build.begin("Linking", total: 1)
+            #expect(manager.snapshot.progress == 0.5)
+            inner.end()
+            #expect(manager.snapshot.progress == 0.5)
+            linking.end()
+        }
+    }
+
+    @Test func stepsOfTheGroupItselfCount() {
+        manager.withGroup("Fetching", total: 4) { group in
+            // Two are already done.
+            group.advance(by: 2)
+            #expect(manager.snapshot.progress == 0.5)
+            group.withActivity("c") {}
+            #expect(manager.snapshot.progress == 0.75)
+            #expect(manager.snapshot.activities.first?.completed == 3)
+            group.progress = 0.1
+            #expect(manager.snapshot.progress == 0.1)
+        }
+    }
+
+    @Test func membersMayOutliveTheirGroup() {
+        let group = ManagedActivity("Group", in: manager)
+        let member = group.begin("member")
+        let inner = ManagedActivity("inner", in: group)
+        let innermost = inner.begin("innermost")
+        group.end()
+        #expect(manager.activityCount == 2)
+        #expect(labels == ["member", "inner", "  innermost"])
+        let late = group.begin("late")
+        #expect(manager.activityCount == 3)
+        #expect(labels == ["member", "inner", "  innermost", "late"])
+        member.end()
+        innermost.end()
+        inner.end()
+        late.end()
+        #expect(manager.activityCount == 0)
+        #expect(labels == [])
+    }
+
+    @Test func aGroupWithoutALabelShowsItsMembers() {
+        let group = ManagedActivity(in: manager)
+        #expect(manager.activityCount == 1)
+        let member = group.begin("member")
+        #expect(labels == ["member"])
+        #expect(manager.activityCount == 1)
+        let silent = group.begin()
+        #expect(labels == ["member"])
+        member.end()
+        group.label = "now"
+        #expect(labels == ["now"])
+        silent.end()
+        group.end()
+        #expect(manager.activityCount == 0)
+    }
+
+    /// Sixteen of them hid every label.
+    @Test func groupsWithoutALabelTakeNoPlace() {
+        let groups = (0..<16).map { _ in ManagedActivity(in: manager) }
+        let silent = groups.map { ManagedActivity(in: $0) }
+        let first = manager.begin("first")
+        #expect(labels == ["first"])
+        let member = groups[0].begin("second")
+        #expect(labels == ["first", "second"])
+        first.end()
+        #expect(labels == ["second"])
+        member.end()
+        for activity in silent + groups { activity.end() }
+    }
+
+    /// The list was cut before it was sorted.
+    @Test func whatBeganFirstIsListedFirstBesideAnInnerGroup() {
+        let outer = ManagedActivity(in: manager)
+        let inner = ManagedActivity(in: outer)
+        let first = inner.begin("first")
+        let second = outer.begin("second")
+        let others = (0..<20).map { ManagedActivity("\($0)", in: inner) }
+        #expect(labels == ["first", "second"] + (0..<14).map { "\($0)" })
+        first.end()
+        second.end()
+        for activity in others + [inner, outer] { activity.end() }
+    }
+
+    /// Only some of many members were read for each snapshot.
+    @Test func theAdvanceOfOneOfManyMembersIsInTheNextSnapshot() {
+        let group = ManagedActivity("Group", unit: .bytes, in: manager)
+        let inner = ManagedActivity(unit: .bytes, in: group)
+        let members = (0..<3000).map { ManagedActivity(total: 100, unit: .bytes, in: $0 < 1500 ? group : inner) }
+        for (count, index) in [0, 2999, 1500, 10, 2000].enumerated() {
+            members[index].advance(by: 5)
+            #expect(manager.snapshot.activities.first?.completed == 5 * (count + 1))
+        }
+        for activity in members + [inner, group] { activity.end() }
+    }
+
+    /// Its members were sampled ten times a second, for nothing: 99 timers in 10 s.
+    @Test func membersOfAnEndedGroupNeedNoTimer() async throws {
+        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
+        let group = ManagedActivity("Group", unit: .bytes, in: indicator.manager)
+        let members = (0..<2000).map { _ in ManagedActivity(total: 100, unit: .bytes, in: group) }
+        members[0].advance(by: 1)
+        group.end()
+        #expect(
+            await eventually {
+                indicator.clock.advance(by: .milliseconds(100))
+                return indicator.surface.snapshots.contains { !$0.finished.isEmpty }
+            }
+        )
+        for _ in 0..<20 { indicator.clock.advance(by: .seconds(1)) }
+        #expect(await eventually { indicator.clock.deadlines.isEmpty })
+        let count = indicator.clock.sleepsStarted
+        for _ in 0..<100 { indicator.clock.advance(by: .milliseconds(100)) }
+        #expect(indicator.clock.deadlines.isEmpty && indicator.clock.sleepsStarted == count)
+        for member in members { member.end() }
+        await indicator.manager.shutdown()
+    }
+
+    @Test func whatBeganFirstIsListedFirstBesideManyMembers() {
+        let group = ManagedActivity(in: manager)
+        let first = group.begin("first member")
+        let upload = manager.begin("Upload")
+        first.end()
+        let members = (0..<20).map { ManagedActivity("\($0)", in: group) }
+        #expect(labels == ["Upload"] + (0..<15).map { "\($0)" })
+        upload.end()
+        for activity in members + [group] { activity.end() }
+    }
+
+    @Test(arguments: [false, true])
+    func aFailedMemberFailsTheGroupOnlyIfEnabled(isEnabled: Bool) async throws {
+        let surface = InMemoryBackend()
+        let manager = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [surface]
+        )
+        manager.withGroup("Group") { group in
+            group.failsWithMembers = isEnabled
+            group.begin("a").end(.succeeded)
+            group.begin("b").end(.failed("HTTP 503"))
+            group.begin("c").end(.failed("HTTP 404"))
+        }
+        await manager.shutdown()
+        let finished = surface.snapshots.flatMap(\.finished)
+        #expect(finished.map(\.label) == ["a", "b", "c", "Group"])
+        #expect(finished.map(\.isMember) == [true, true, true, false])
+        #expect(finished.last?.outcome == (isEnabled ? .failed("2 of 3 failed: b: HTTP 503") : .succeeded))
+    }
+
+    /// What members contribute is added when they begin and subtracted when they end.
+    @Test func sumsLeaveNothing() throws {
+        var generator = SplitMix(state: 9)
+        let group = ManagedActivity("Group", in: manager)
+        var members: [ManagedActivity] = [ManagedActivity("first", in: group)]
+        for _ in 0..<2000 {
+            switch Int.random(in: 0..<4, using: &generator) {
+            case 0:
+                members.append(ManagedActivity("member", in: members.randomElement(using: &generator) ?? group))
+            case 1:
+                let member = members.randomElement(using: &generator)
+                member?.progress = Double.random(in: 0...1, using: &generator)
+            case 2:
+                let member = members.randomElement(using: &generator)
+                member?.update {
+                    $0.progress = nil
+                    $0.total = Int.random(in: -1 ... .max / 2, using: &generator)
+                    $0.unit = Bool.random(using: &generator) ? .bytes : .count
+                }
+                member?.advance(by: 1_000_000)
+            default:
+                guard let index = members.indices.randomElement(using: &generator) else { continue }
+                members.remove(at: index).end()
+            }
+            let progress = try #require(manager.snapshot.progress)
+            #expect(progress >= 0 && progress <= 1)
+        }
+        for member in members { member.end() }
+        #expect(manager.activityCount == 1)
+        #expect(manager.snapshot.progress == 1)
+        let last = group.begin("last", total: .max)
+        last.progress = 0.5
+        last.progress = nil
+        last.end()
+        #expect(manager.snapshot.progress == 1)
+        group.end()
+        #expect(manager.snapshot.activities.isEmpty)
+    }
+
+    /// A thread's stack ended at 600 groups.
+    @Test func groupsAreNestedToALimit() {
+        var groups = [ManagedActivity("0", in: manager)]
+        for number in 1...2000 { groups.append(ManagedActivity("\(number)", in: groups[number - 1])) }
+        #expect(manager.snapshot.activities.map(\.depth) == Array(0..<16))
+        #expect(manager.activityCount == 1)
+        for group in groups[..<30] { group.end() }
+        #expect(manager.snapshot.activities.map(\.depth) == [0, 1, 2] + Array(repeating: 2, count: 13))
+        for group in groups[30...].reversed() { group.end() }
+        #expect(manager.activityCount == 0)
+    }
+
+    @Test func membersOfAnEndedGroupKeepTheirPlace() {
+        let group = ManagedActivity("Group", in: manager)
+        let silent = ManagedActivity(in: group)
+        let members = (0..<3).map { ManagedActivity("\($0)", in: group) }
+        let other = manager.begin("other")
+        group.end()
+        #expect(labels == ["0", "1", "2", "other"])
+        #expect(manager.activityCount == 5)
+        for member in members { member.end() }
+        #expect(labels == ["other"])
+        silent.label = "silent"
+        #expect(labels == ["silent", "other"])
+        silent.end()
+        #expect(labels == ["other"])
+        other.end()
+        #expect(manager.activityCount == 0)
+    }
+
+    @Test func membersBeginAndEndOnManyThreads() async {
+        let manager = manager
+        await manager.withGroup("Many", total: 400) { group in
+            await withTaskGroup { tasks in
+                for index in 0..<400 {
+                    tasks.addTask {
+                        group.withActivity("\(index)", total: 10) { activity in
+                            for _ in 0..<10 { activity.advance() }
+                        }
+                    }
+                }
+            }
+            #expect(manager.snapshot.progress == 1)
+            #expect(manager.snapshot.activities.first?.completed == 400)
+            #expect(manager.activityCount == 1)
+        }
+        #expect(manager.activityCount == 0)
+    }
+
+    /// A released manager continues until the members have ended, too.
+    @Test func membersKeepTheIndicator() async throws {
+        let surface = InMemoryBackend()
+        var manager: IndicatorManager? = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [surface]
+        )
+        var group = manager.map { ManagedActivity("group", in: $0) }
+        let member = group?.begin("member")
+        manager = nil
+        group = nil
+        member?.update { $0.label = "still" }
+        #expect(await eventually { surface.snapshots.last?.label == "still" })
+        member?.end()
+        #expect(await eventually { surface.stopCount == 1 })
+    }
+
+    /// Its end used memory that had been freed.
+    @Test func aMemberMayBeginWhenTheManagerAndItsGroupHaveEnded() async throws {
+        let surface = InMemoryBackend()
+        var manager: IndicatorManager? = IndicatorManager(backends: [surface])
+        weak let engine = manager?.engine
+        var group = manager.map { ManagedActivity("group", in: $0) }
+        #expect(await eventually { surface.startCount == 1 })
+        manager = nil
+        group?.end()
+        let labelled = group?.begin("late")
+        let unlabelled = group?.begin()
+        group = nil
+        #expect(engine != nil && surface.stopCount == 0)
+        labelled?.end()
+        unlabelled?.end()
+        #expect(await eventually { surface.stopCount == 1 && engine == nil })
+    }
+
+    /// The recursion through 600 levels ended a thread's stack.
+    @Test func membersOfDeepGroupsAreInTheGroupAbove() throws {
+        var groups = [ManagedActivity("0", in: manager)]
+        for level in 1..<5000 { groups.append(ManagedActivity("\(level)", in: try #require(groups.last))) }
+        #expect(manager.activityCount == 1)
+        #expect(manager.snapshot.activities.map(\.depth) == Array(0..<16))
+        for group in groups.prefix(4990) { group.end() }
+        #expect(manager.snapshot.activities.map(\.label) == (4990..<5000).map { "\($0)" })
+        for group in groups { group.end() }
+        #expect(manager.activityCount == 0)
+    }
+
+    /// The numbers of activities and of members were read one after the other.
+    @Test func theCountIsExactWhileMembersBeginAndEnd() async {
+        let group = ManagedActivity("group", in: manager)
+        let isDone = Atomic(false)
+        let thread = JoinableThread {
+            for _ in 0..<30_000 { group.begin("member").end() }
+            isDone.store(true, ordering: .relaxed)
+        }
+        var counts: Set<Int> = []
+        while !isDone.load(ordering: .relaxed) { counts.insert(manager.activityCount) }
+        await thread.join()
+        #expect(counts.isSubset(of: [1]))
+    }
+}

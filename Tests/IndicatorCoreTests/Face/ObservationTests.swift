@@ -1,0 +1,516 @@
+import Foundation
+import IndicatorCore
+import IndicatorTesting
+import TestSupport
+import Testing
+
+@Suite struct ObservationTests {
+    private final class Request: Sendable {}
+
+    /// An identity by value that contains an object.
+    private struct Holder: Hashable {
+        var content: Request
+
+        static func == (left: Self, right: Self) -> Bool { left.content === right.content }
+        func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(content)) }
+    }
+
+    private static let alamofire = "org.alamofire.notification.name.request."
+    private static let alamofireKey = "org.alamofire.notification.key.request"
+
+    private let center = NotificationCenter()
+    private let indicator = TestIndicator()
+
+    private func post(_ name: String, _ request: Any) {
+        center.post(
+            name: Notification.Name(Self.alamofire + name),
+            object: nil,
+            userInfo: [Self.alamofireKey: request]
+        )
+    }
+
+    @Test func theNamesOfThisPackageAreObserved() {
+        indicator.manager.observe(.indicator, in: center)
+        let request = Request()
+        let label = [TaskNotifications.labelKey: "GET /"]
+        center.post(name: .indicatorTaskDidResume, object: request, userInfo: label)
+        center.post(name: .indicatorTaskDidResume, object: request)
+        #expect(indicator.manager.activityCount == 1)
+        #expect(indicator.manager.snapshot.label == "GET /")
+        center.post(name: .indicatorTaskDidSuspend, object: request)
+        #expect(indicator.manager.activityCount == 0)
+        center.post(name: .indicatorTaskDidResume, object: request)
+        #expect(indicator.manager.activityCount == 1)
+        center.post(name: .indicatorTaskDidComplete, object: request)
+        center.post(name: .indicatorTaskDidComplete, object: request)
+        #expect(indicator.manager.activityCount == 0)
+    }
+
+    @Test func progressIsShownAndEndsWithTheTask() {
+        indicator.manager.observe(.indicator, in: center)
+        let request = Request()
+        func progress(_ fraction: Double) {
+            center.post(
+                name: .indicatorTaskDidProgress,
+                object: request,
+                userInfo: [TaskNotifications.progressKey: fraction]
+            )
+        }
+        progress(0.5)
+        #expect(indicator.manager.activityCount == 0)
+        #expect(indicator.manager.snapshot.progress == nil)
+        let label = [TaskNotifications.labelKey: "GET /"]
+        center.post(name: .indicatorTaskDidResume, object: request, userInfo: label)
+        progress(0.25)
+        #expect(indicator.manager.snapshot.progress == 0.25)
+        progress(0.75)
+        #expect(indicator.manager.snapshot.progress == 0.75)
+        center.post(name: .indicatorTaskDidComplete, object: request)
+        #expect(indicator.manager.activityCount == 0)
+        #expect(indicator.manager.snapshot.progress == nil)
+    }
+
+    @Test func theNamesOfAlamofireAreObserved() {
+        indicator.manager.observe(.alamofire, in: center)
+        let request = Request()
+        post("didResume", request)
+        post("didResumeTask", request)
+        #expect(indicator.manager.activityCount == 1)
+        for name in ["didCancel", "didCancelTask", "didCompleteTask"] { post(name, request) }
+        #expect(indicator.manager.activityCount == 1)
+        post("didFinish", request)
+        #expect(indicator.manager.activityCount == 0)
+        withExtendedLifetime(request) {}
+    }
+
+    /// It was shown, hidden, shown and hidden, and two activities had finished.
+    @Test func aRequestThatIsRetriedIsOneActivity() async throws {
+        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        indicator.manager.observe(.alamofire, in: center)
+        final class Labelled: CustomStringConvertible, Sendable {
+            let description = "GET https://example.org/items"
+        }
+        let request = Labelled()
+        for name in ["didResume", "didResumeTask", "didCompleteTask", "didResumeTask", "didCompleteTask", "didFinish"] {
+            post(name, request)
+            indicator.clock.advance(by: .seconds(1))
+        }
+        await indicator.manager.shutdown()
+        #expect(indicator.surface.snapshots.count { $0.isVisible && $0.finished.isEmpty } > 0)
+        #expect(indicator.surface.snapshots.flatMap(\.finished).map(\.label) == ["GET https://example.org/items"])
+        #expect(indicator.surface.snapshots.map(\.isVisible).filter { !$0 }.count <= 2)
+        withExtendedLifetime(request) {}
+    }
+
+    @Test func numbersOfAnyTypeAreProgressAndWhatIsAbsentIsUnchanged() {
+        indicator.manager.observe(.indicator, in: center)
+        let request = Request()
+        func post(_ information: [String: Any]) {
+            center.post(name: .indicatorTaskDidProgress, object: request, userInfo: information)
+        }
+        center.post(name: .indicatorTaskDidResume, object: request, userInfo: [TaskNotifications.labelKey: "GET /"])
+        func details() -> ActivityDetails? { indicator.manager.snapshot.activities.first }
+        post([TaskNotifications.progressKey: Float(0.5)])
+        #expect(details()?.progress == 0.5)
+        post([TaskNotifications.labelKey: "GET /2"])
+        #expect(details()?.label == "GET /2" && details()?.progress == 0.5)
+        post([TaskNotifications.progressKey: 1])
+        #expect(details()?.progress == 1)
+        post([TaskNotifications.completedBytesKey: Int64(7), TaskNotifications.totalBytesKey: UInt32(70)])
+        post([TaskNotifications.completedBytesKey: NSNumber(value: 14)])
+        #expect(details()?.completed == 14 && details()?.total == 70 && details()?.unit == .bytes)
+        post([TaskNotifications.progressKey: Double.nan, TaskNotifications.completedBytesKey: Double.infinity])
+        #expect(details()?.progress == 1 && details()?.completed == 14)
+        center.post(name: .indicatorTaskDidComplete, object: request)
+    }
+
+    /// `whenDone: failures` reported nothing for observed tasks.
+    @Test func aCompletionMayHaveAnOutcome() async throws {
+        struct Failure: Error, CustomStringConvertible { var description: String { "HTTP 503" } }
+        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
+        indicator.manager.observe(.indicator, in: center)
+        let other = indicator.manager.begin("other")
+        let outcomes: [Any] = [ActivityOutcome.succeeded, Failure(), CancellationError(), "text"]
+        for (number, outcome) in outcomes.enumerated() {
+            let request = Request()
+            let label = [TaskNotifications.labelKey: "\(number)"]
+            center.post(name: .indicatorTaskDidResume, object: request, userInfo: label)
+            let information = [TaskNotifications.outcomeKey: outcome]
+            center.post(name: .indicatorTaskDidComplete, object: request, userInfo: information)
+        }
+        await indicator.manager.shutdown()
+        let finished = indicator.surface.snapshots.flatMap(\.finished)
+        #expect(finished.map(\.outcome) == [.succeeded, .failed("HTTP 503"), .cancelled, .unspecified])
+        other.end()
+    }
+
+    /// A cell of a list that was scrolled away and back: the task goes on, and was never counted.
+    @Test func anIgnoredBeginningCountsIfItsObjectStillLives() async {
+        indicator.manager.observe(.indicator, in: center)
+        let request = Request()
+        center.post(name: .indicatorTaskDidComplete, object: request)
+        indicator.clock.advance(by: .milliseconds(100))
+        let label = [TaskNotifications.labelKey: "GET /"]
+        center.post(name: .indicatorTaskDidResume, object: request, userInfo: label)
+        let other = Request()
+        center.post(name: .indicatorTaskDidComplete, object: other)
+        center.post(name: .indicatorTaskDidResume, object: other)
+        center.post(name: .indicatorTaskDidComplete, object: other)
+        do {
+            let short = Request()
+            center.post(name: .indicatorTaskDidComplete, object: short)
+            center.post(name: .indicatorTaskDidResume, object: short)
+        }
+        #expect(indicator.manager.activityCount == 0)
+        #expect(await eventually { !indicator.clock.deadlines.isEmpty })
+        indicator.clock.advance(by: .seconds(1))
+        #expect(await eventually { indicator.manager.activityCount == 1 })
+        #expect(indicator.manager.snapshot.label == "GET /")
+        center.post(name: .indicatorTaskDidComplete, object: request)
+        #expect(indicator.manager.activityCount == 0)
+        withExtendedLifetime((request, other)) {}
+    }
+
+    /// What Alamofire's session posts when it is released, while the app keeps the request.
+    @Test func aRequestWhoseSessionIsReleasedEnds() {
+        indicator.manager.observe(.alamofire, in: center)
+        let request = Request()
+        for name in ["didResume", "didResumeTask"] { post(name, request) }
+        #expect(indicator.manager.activityCount == 1)
+        post("didFinish", request)
+        #expect(indicator.manager.activityCount == 0)
+        withExtendedLifetime(request) {}
+    }
+
+    /// The notifications of Alamofire's requests, and of ones that use this package's names, with times in ms. All were
+    /// hidden for their whole duration, because a stop was remembered that had not overtaken its start.
+    @Test(
+        "A task that continues is shown",
+        arguments: [
+            // Suspended before its task was created.
+            [(0, "didSuspend"), (0, "didSuspendTask"), (100, "didResume"), (100, "didResumeTask")],
+            [
+                (0, "didResume"), (0, "didResumeTask"), (50, "didSuspend"), (50, "didSuspendTask"),
+                (60, "didSuspendTask"), (100, "didResume"), (100, "didResumeTask"),
+            ],
+            [(0, "didResume"), (0, "didResumeTask"), (50, "didCompleteTask"), (51, "didResumeTask")],
+        ] as [[(Int, String)]]
+    )
+    func continues(events: [(time: Int, name: String)]) async throws {
+        indicator.manager.observe(.alamofire, in: center)
+        let other = TestIndicator()
+        other.manager.observe(.indicator, in: center)
+        let names: [String: Notification.Name] = [
+            "didResumeTask": .indicatorTaskDidResume, "didSuspendTask": .indicatorTaskDidSuspend,
+            "didCompleteTask": .indicatorTaskDidComplete,
+        ]
+        let request = Request()
+        var now = 0
+        for (time, name) in events {
+            for clock in [indicator.clock, other.clock] { clock.advance(by: .milliseconds(time - now)) }
+            now = time
+            post(name, request)
+            if let name = names[name] { center.post(name: name, object: request) }
+        }
+        for indicator in [indicator, other] {
+            try #require(indicator.manager.activityCount == 1)
+            indicator.clock.advance(by: .seconds(2))
+            #expect(await eventually { indicator.manager.isVisible })
+        }
+        withExtendedLifetime(request) {}
+    }
+
+    /// Of 1 000 objects, 520 stayed alive.
+    @Test func whatIsRememberedKeepsNothingAlive() {
+        indicator.manager.observe(.indicator, in: center)
+        var objects: [() -> Request?] = []
+        func post(_ events: [Notification.Name]) {
+            let object = Request()
+            objects.append { [weak object] in object }
+            for name in events { center.post(name: name, object: object) }
+            for name in events { center.post(name: name, object: Holder(content: object)) }
+        }
+        for _ in 0..<1000 {
+            post([.indicatorTaskDidResume, .indicatorTaskDidComplete, .indicatorTaskDidComplete])
+            post([.indicatorTaskDidComplete])
+            post([.indicatorTaskDidSuspend, .indicatorTaskDidSuspend])
+        }
+        #expect(objects.count { $0() != nil } == 0)
+        #expect(indicator.manager.activityCount == 0)
+    }
+
+    @Test func aTaskThatIsCancelledBeforeItWasStartedChangesNothing() {
+        indicator.manager.observe(.alamofire, in: center)
+        post("didFinish", Request())
+        #expect(indicator.manager.activityCount == 0)
+    }
+
+    @Test func aCompletionThatOvertakesItsStartDoesNotLeaveTheIndicatorOn() {
+        indicator.manager.observe(.alamofire, in: center)
+        let request = Request()
+        post("didFinish", request)
+        post("didResume", request)
+        #expect(indicator.manager.activityCount == 0)
+    }
+
+    @Test func customNamesAreObservedWithIdentitiesByValue() {
+        let manager = indicator.manager
+        manager.observe(
+            TaskNotifications(
+                name: "ours",
+                starts: [Notification.Name("began")],
+                stops: [Notification.Name("ended")],
+                identity: .custom { $0.userInfo?["number"] },
+                label: { ($0.userInfo?["number"]).map { "request \($0)" } }
+            ),
+            in: center
+        )
+        center.post(name: Notification.Name("began"), object: nil, userInfo: ["number": 7])
+        center.post(name: Notification.Name("began"), object: nil, userInfo: ["number": 8])
+        center.post(name: Notification.Name("began"), object: nil)
+        #expect(manager.activityCount == 2)
+        #expect(manager.snapshot.label == "request 7")
+        center.post(name: Notification.Name("ended"), object: nil, userInfo: ["number": 7])
+        #expect(manager.activityCount == 1)
+        #expect(manager.snapshot.label == "request 8")
+    }
+
+    @Test func aTaskDeallocatedWithoutANotificationEnds() async {
+        indicator.manager.observe(.indicator, in: center)
+        do {
+            let request = Request()
+            center.post(name: .indicatorTaskDidResume, object: request)
+            #expect(indicator.manager.activityCount == 1)
+        }
+        #expect(indicator.manager.activityCount == 1)
+        indicator.clock.advance(by: .seconds(1))
+        #expect(await eventually { indicator.manager.activityCount == 0 })
+        indicator.clock.advance(by: .seconds(60))
+        #expect(await eventually { indicator.clock.deadlines.isEmpty })
+    }
+
+    @Test func anObjectAtTheAddressOfADeallocatedOneIsDistinct() async {
+        indicator.manager.observe(.indicator, in: center)
+        // Objects of one size reuse the same address.
+        for _ in 0..<100 {
+            let request = Request()
+            center.post(name: .indicatorTaskDidResume, object: request, userInfo: [TaskNotifications.labelKey: "x"])
+        }
+        let last = Request()
+        center.post(name: .indicatorTaskDidResume, object: last)
+        center.post(name: .indicatorTaskDidComplete, object: last)
+        for _ in 0..<100 { center.post(name: .indicatorTaskDidComplete, object: Request()) }
+        let fresh = Request()
+        center.post(name: .indicatorTaskDidResume, object: fresh)
+        indicator.clock.advance(by: .seconds(1))
+        #expect(await eventually { indicator.manager.activityCount == 1 })
+        #expect(indicator.manager.snapshot.label == nil)
+        withExtendedLifetime(fresh) {}
+    }
+
+    @Test func aTrackedObjectCountsForAsLongAsItLives() async {
+        var object: Request? = Request()
+        if let object {
+            indicator.manager.track(object, label: "Export")
+            indicator.manager.track(object, label: "again")
+        }
+        #expect(indicator.manager.activityCount == 1)
+        #expect(indicator.manager.snapshot.label == "Export")
+        object = nil
+        indicator.clock.advance(by: .seconds(1))
+        #expect(await eventually { indicator.manager.activityCount == 0 })
+        #expect(indicator.manager.snapshot.label == nil)
+        let other = Request()
+        indicator.manager.track(other)
+        indicator.manager.stopTracking(other)
+        indicator.manager.stopTracking(other)
+        #expect(indicator.manager.activityCount == 0)
+    }
+
+    @Test func aShorterCheckIntervalAppliesImmediately() async {
+        do {
+            let object = Request()
+            indicator.manager.track(object)
+        }
+        indicator.manager.lifetimeCheckInterval = .milliseconds(10)
+        indicator.clock.advance(by: .milliseconds(10))
+        #expect(await eventually { indicator.manager.activityCount == 0 })
+    }
+
+    @Test func aCancelledObservationReceivesNothing() {
+        let observation = indicator.manager.observe(.indicator, in: center)
+        observation.cancel()
+        let request = Request()
+        center.post(name: .indicatorTaskDidResume, object: request)
+        #expect(indicator.manager.activityCount == 0)
+        #expect(observation.isCancelled)
+    }
+
+    /// Each observation copied the list of all: 2.6 ms with 10 000, with the lock held.
+    @Test func aCancelledObservationIsForgotten() {
+        weak var weakObservation: NotificationObservation?
+        do {
+            let others = (0..<100).map { _ in indicator.manager.observe(.indicator, in: center) }
+            weakObservation = others[50]
+            others[50].cancel()
+        }
+        #expect(weakObservation == nil)
+    }
+
+    @Test func anObservationDoesNotKeepTheManagerAlive() {
+        weak var weakManager: IndicatorManager?
+        do {
+            let manager = IndicatorManager()
+            manager.observe(.indicator, in: center)
+            weakManager = manager
+        }
+        #expect(weakManager == nil)
+        center.post(name: .indicatorTaskDidResume, object: Request())
+    }
+
+    /// The caller checked all objects.
+    @Test func enablingDoesNotCheckTheObjects() async {
+        indicator.manager.isEnabled = false
+        indicator.manager.observe(.indicator, in: center)
+        do { center.post(name: .indicatorTaskDidResume, object: Request()) }
+        indicator.manager.isEnabled = true
+        #expect(indicator.manager.activityCount == 1)
+        indicator.clock.advance(by: .seconds(1))
+        #expect(await eventually { indicator.manager.activityCount == 0 })
+        #expect(await eventually { indicator.manager.state == .inactive })
+    }
+
+    /// An object deallocated during the start delay showed the indicator for 0.2 s with a count of 0.
+    @Test(arguments: [false, true])
+    func aDeallocatedObjectNeverShowsTheIndicator(isTracked: Bool) async {
+        indicator.manager.observe(.indicator, in: center)
+        // Starts the periodic check for another object.
+        let other = Request()
+        indicator.manager.track(other)
+        indicator.manager.stopTracking(other)
+        indicator.clock.advance(by: .milliseconds(500))
+        do {
+            let request = Request()
+            if isTracked {
+                indicator.manager.track(request)
+            } else {
+                center.post(name: .indicatorTaskDidResume, object: request)
+            }
+        }
+        #expect(indicator.manager.state == .delayingStart)
+        indicator.clock.advance(by: .seconds(1))
+        #expect(await eventually { indicator.manager.activityCount == 0 })
+        #expect(await eventually { indicator.manager.state == .inactive })
+        await indicator.manager.shutdown()
+        #expect(indicator.surface.snapshots.isEmpty)
+    }
+
+    /// The check between two intervals was missing here.
+    @Test func aDeallocatedObjectDoesNotShowAnIndicatorThatIsEnabled() async throws {
+        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero), isEnabled: false)
+        do {
+            let object = Request()
+            indicator.manager.track(object)
+        }
+        indicator.manager.isEnabled = true
+        #expect(await eventually { indicator.manager.activityCount == 0 })
+        #expect(await eventually { indicator.manager.state == .inactive })
+        await indicator.manager.shutdown()
+        #expect(indicator.surface.snapshots.isEmpty)
+    }
+
+    /// It was kept for ever.
+    @Test func anObservationAfterTheShutdownIsCancelled() async {
+        await indicator.manager.shutdown()
+        let observation = indicator.manager.observe(.indicator, in: center)
+        #expect(await eventually { observation.isCancelled })
+    }
+
+    private struct Described: Hashable, CustomStringConvertible {
+        var description: String
+    }
+
+    @Test(
+        "Alamofire's requests are labelled by their description",
+        arguments: [
+            ("GET https://example.org/items (200)", "GET https://example.org/items"),
+            ("POST https://user:secret@example.org/login?token=abc#top", "POST https://example.org/login"),
+            ("No request created yet.", nil), ("curl -v", nil), ("GET", nil), ("GET items", nil), ("", nil),
+        ] as [(String, String?)]
+    )
+    func labels(description: String, label: String?) {
+        indicator.manager.observe(.alamofire, in: center)
+        let request = Described(description: description)
+        post("didResume", request)
+        #expect(indicator.manager.activityCount == 1)
+        #expect(indicator.manager.snapshot.label == label)
+        post("didFinish", request)
+    }
+
+    /// Each held the task, so neither detected that there was no other reference.
+    @Test func twoObservingIndicatorsDoNotKeepTasksAlive() async {
+        let second = TestIndicator()
+        indicator.manager.observe(.indicator, in: center)
+        second.manager.observe(.indicator, in: center)
+        weak var task: Request?
+        do {
+            let request = Request()
+            task = request
+            center.post(name: .indicatorTaskDidResume, object: request)
+        }
+        #expect(second.manager.activityCount == 1)
+        for clock in [indicator.clock, second.clock] { clock.advance(by: .seconds(1)) }
+        #expect(
+            await eventually {
+                for clock in [indicator.clock, second.clock] { clock.advance(by: .seconds(1)) }
+                return indicator.manager.activityCount == 0 && second.manager.activityCount == 0
+            }
+        )
+        #expect(task == nil)
+    }
+
+    /// Posts notifications in its `deinit`.
+    private final class PostingTask {
+        let names: [Notification.Name]
+        let center: NotificationCenter
+
+        init(_ names: [Notification.Name], _ center: NotificationCenter) {
+            (self.names, self.center) = (names, center)
+        }
+
+        deinit {
+            for name in names { center.post(name: name, object: self) }
+        }
+    }
+
+    /// The runtime ended the process: the object was retained in its `deinit`.
+    @Test(arguments: [false, true]) func anObjectPostsNotificationsWhenItIsDeallocated(isTracked: Bool) async {
+        indicator.manager.observe(.indicator, in: center)
+        let names: [Notification.Name] = [.indicatorTaskDidProgress, .indicatorTaskDidResume]
+        for _ in 0..<3 {
+            let task = PostingTask(names, center)
+            if isTracked { indicator.manager.track(task) }
+        }
+        #expect(isTracked || indicator.manager.activityCount == 0)
+        indicator.clock.advance(by: .seconds(1))
+        #expect(await eventually { indicator.manager.activityCount == 0 })
+    }
+
+    @Test func objectsAreNotCheckedAfterTheShutdown() async {
+        indicator.manager.observe(.indicator, in: center)
+        let request = Request()
+        weak var task: Request?
+        do {
+            let request = Request()
+            task = request
+            center.post(name: .indicatorTaskDidResume, object: request)
+        }
+        indicator.manager.track(request, label: "tracked")
+        await indicator.manager.shutdown()
+        #expect(await eventually { indicator.manager.activityCount == 0 && task == nil })
+        indicator.manager.track(request)
+        #expect(indicator.manager.activityCount == 0)
+        indicator.clock.advance(by: .seconds(1))
+        #expect(await eventually { indicator.clock.deadlines.isEmpty })
+    }
+}

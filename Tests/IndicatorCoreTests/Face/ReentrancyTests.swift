@@ -1,0 +1,487 @@
+import Foundation
+import IndicatorCore
+import IndicatorTesting
+import IndicatorThreads
+import Synchronization
+import TestSupport
+import Testing
+
+/// Foreign code that runs during a call: cancellation handlers, `deinit`s, executors, backends that call back.
+///
+/// Each of these has caused a deadlock or a crash. The time limit ends a test that hangs.
+@Suite(.timeLimit(.minutes(5))) struct ReentrancyTests {
+    private static func manager() throws -> IndicatorManager {
+        IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+    }
+
+    /// `Task.cancel()` held the task's status lock and waited for the manager's; the publisher held that and waited for
+    /// the status lock.
+    @Test func consumersAreCancelledWhileTheIndicatorChanges() async throws {
+        let manager = try Self.manager()
+        let isDone = Atomic(false)
+        let publishers = (0..<2).map { number in
+            JoinableThread {
+                while !isDone.load(ordering: .relaxed) {
+                    manager.start(number, label: "work")
+                    manager.stop(number)
+                }
+            }
+        }
+        for _ in 0..<300 {
+            let consumers = (0..<4).map { _ in
+                Task {
+                    var count = 0
+                    for await _ in manager.snapshots { count += 1 }
+                    return count
+                }
+            }
+            await Task.yield()
+            for consumer in consumers { consumer.cancel() }
+            for consumer in consumers { _ = await consumer.value }
+        }
+        isDone.store(true, ordering: .relaxed)
+        for publisher in publishers { await publisher.join() }
+        #expect(manager.activityCount == 0)
+        await manager.shutdown()
+    }
+
+    @Test func cancellationHandlersCallTheIndicator() async throws {
+        let managers = [try Self.manager(), try Self.manager()]
+        for round in 0..<300 {
+            let tasks = (0..<2).map { index in
+                Task {
+                    await withTaskCancellationHandler {
+                        // Follows the indicator that the other task's handler changes.
+                        for await _ in managers[index].snapshots {}
+                    } onCancel: {
+                        managers[1 - index].start(round, label: "cancelled")
+                        managers[1 - index].stop(round)
+                    }
+                }
+            }
+            await Task.yield()
+            let threads = tasks.map { task in JoinableThread { task.cancel() } }
+            for thread in threads { await thread.join() }
+            for task in tasks { await task.value }
+        }
+        #expect(managers.allSatisfy { $0.activityCount == 0 })
+    }
+
+    /// An identity whose last reference the indicator holds.
+    private final class Reference: Sendable, Hashable {
+        private let number: Int
+        private let onDeinit: @Sendable () -> Void
+
+        init(_ number: Int, onDeinit: @escaping @Sendable () -> Void) {
+            self.number = number
+            self.onDeinit = onDeinit
+        }
+
+        static func == (left: Reference, right: Reference) -> Bool { left.number == right.number }
+        func hash(into hasher: inout Hasher) { hasher.combine(number) }
+        deinit { onDeinit() }
+    }
+
+    @Test func anIdentityUsesTheIndicatorWhenItIsReleased() async throws {
+        let clock = VirtualClock()
+        let manager = IndicatorManager(clock: clock)
+        let released = Atomic(0)
+        let onDeinit: @Sendable () -> Void = { [weak manager] in
+            released.wrappingAdd(1, ordering: .relaxed)
+            manager?.incrementActivityCount()
+            manager?.decrementActivityCount()
+        }
+        manager.start(Reference(1, onDeinit: onDeinit), label: "work")
+        manager.stop(Reference(1, onDeinit: onDeinit))
+        #expect(released.load(ordering: .relaxed) == 2)
+        // The stop of an unknown identity is not remembered.
+        for number in 0..<1000 { manager.stop(Reference(number, onDeinit: onDeinit)) }
+        #expect(released.load(ordering: .relaxed) == 1002)
+        #expect(manager.activityCount == 0)
+    }
+
+    /// In the first table, and in others. A table that replaced the key would release it under the lock.
+    @Test(arguments: [0, 2000]) func anIdentityThatIsStartedAgainIsKept(others: Int) {
+        let manager = IndicatorManager()
+        for number in 0..<others { manager.start(Reference(number + 2) {}) }
+        let released = Locked<[Int]>([])
+        for number in [1, 2] {
+            manager.start(
+                Reference(1) { [weak manager] in
+                    manager?.incrementActivityCount()
+                    manager?.decrementActivityCount()
+                    released.withLock { $0.append(number) }
+                }
+            )
+        }
+        #expect(released.withLock { $0 } == [2])
+        #expect(manager.activityCount == others + 1)
+        manager.stop(Reference(1) {})
+        #expect(released.withLock { $0 } == [2, 1])
+    }
+
+    /// The queue of actions waited for it: with it all deliveries, and the end.
+    @Test func aDeinitThatBlocksDelaysNeitherOtherThreadsNorTheShutdown() async throws {
+        let backend = InMemoryBackend()
+        let manager = try Self.manager()
+        #expect(manager.addBackend(backend))
+        let isReleasing = Atomic(false)
+        let semaphore = DispatchSemaphore(value: 0)
+        manager.start(
+            Reference(1) {
+                isReleasing.store(true, ordering: .relaxed)
+                semaphore.wait()
+            }
+        )
+        let thread = JoinableThread { manager.stop(Reference(1) {}) }
+        #expect(await eventually { isReleasing.load(ordering: .relaxed) && !backend.isVisible })
+        let count = backend.snapshots.count
+        manager.start("work")
+        #expect(await eventually { backend.snapshots.count > count })
+        await manager.shutdown()
+        #expect(backend.stopCount == 1)
+        semaphore.signal()
+        await thread.join()
+    }
+
+    /// A resource, such as the reload of a config file on a file system that hangs, was waited for without a limit.
+    @Test func aResourceThatNeverEndsDoesNotDelayTheShutdown() async throws {
+        final class Resource: ManagerResource {
+            let isAsked = Atomic(false)
+            let (never, end) = AsyncStream<Void>.makeStream()
+
+            func managerWillShutDown() async {
+                isAsked.store(true, ordering: .relaxed)
+                for await _ in never {}
+            }
+
+            func managerIsGone() {}
+        }
+        let manager = try Self.manager()
+        let resource = Resource()
+        manager.engine.keep(resource)
+        await manager.shutdown(timeLimit: .milliseconds(1))
+        #expect(await eventually { resource.isAsked.load(ordering: .relaxed) })
+        resource.end.finish()
+    }
+
+    /// A `deinit` that the closure of an observation releases.
+    @Test func anObservationThatBlocksWhenItIsReleasedDoesNotDelayTheShutdown() async throws {
+        let manager = try Self.manager()
+        let semaphore = DispatchSemaphore(value: 0)
+        func observe() {
+            let reference = Reference(1) { semaphore.wait() }
+            let notifications = TaskNotifications(
+                name: "test",
+                starts: [.indicatorTaskDidResume],
+                stops: [.indicatorTaskDidComplete],
+                label: { _ in "\(ObjectIdentifier(reference))" }
+            )
+            manager.observe(notifications, in: NotificationCenter())
+        }
+        observe()
+        await manager.shutdown()
+        semaphore.signal()
+    }
+
+    /// It stopped all timers of the process, and later those of the indicator that had observed it.
+    @Test func anObjectThatBlocksInItsDeinitDelaysNoTimer() async throws {
+        let delays = try IndicatorDelays(startDelay: .milliseconds(1), completionDelay: .zero)
+        let manager = IndicatorManager(delays: delays)
+        let other = IndicatorManager(delays: try IndicatorDelays(startDelay: .milliseconds(1)))
+        let center = NotificationCenter()
+        manager.observe(.indicator, in: center)
+        manager.lifetimeCheckInterval = .milliseconds(1)
+        let isReleasing = Atomic(false)
+        let semaphore = DispatchSemaphore(value: 0)
+        // On a thread of its own, which releases the task if several tests observe: see `ActivityObject.Role`.
+        let thread = JoinableThread {
+            let task = Reference(1) {
+                isReleasing.store(true, ordering: .relaxed)
+                semaphore.wait()
+            }
+            center.post(name: .indicatorTaskDidResume, object: task)
+        }
+        #expect(await eventually { isReleasing.load(ordering: .relaxed) })
+        for manager in [manager, other] {
+            manager.start("work")
+            #expect(await eventually { manager.isVisible })
+        }
+        await manager.shutdown()
+        semaphore.signal()
+        await thread.join()
+    }
+
+    /// An identity by value that contains an object. What is remembered of an early completion does not retain it.
+    @Test func theIdentityOfAnEarlyCompletionUsesTheIndicatorWhenItIsReleased() throws {
+        struct Identity: Hashable {
+            let reference: Reference
+        }
+        let clock = VirtualClock()
+        let manager = IndicatorManager(clock: clock)
+        let center = NotificationCenter()
+        manager.observe(.indicator, in: center)
+        let released = Atomic(0)
+        func post(_ name: Notification.Name, _ number: Int) {
+            let reference = Reference(number) { [weak manager] in
+                released.wrappingAdd(1, ordering: .relaxed)
+                manager?.begin("released").end()
+            }
+            center.post(name: name, object: Identity(reference: reference))
+        }
+        post(.indicatorTaskDidComplete, 1)
+        clock.advance(by: .milliseconds(100))
+        post(.indicatorTaskDidComplete, 1)
+        clock.advance(by: .milliseconds(170))
+        post(.indicatorTaskDidComplete, 2)
+        post(.indicatorTaskDidResume, 1)
+        #expect(manager.activityCount == 0)
+        post(.indicatorTaskDidResume, 1)
+        #expect(manager.activityCount == 1)
+        #expect(released.load(ordering: .relaxed) == 4)
+        post(.indicatorTaskDidComplete, 1)
+        #expect(manager.activityCount == 0)
+        #expect(released.load(ordering: .relaxed) == 6)
+    }
+
+    /// They were called with the lock held: a snapshot that one read never came, or ended the process.
+    @Test func closuresThatChangeDetailsUseTheIndicator() throws {
+        let manager = try Self.manager()
+        let center = NotificationCenter()
+        manager.observe(
+            TaskNotifications(
+                name: "test",
+                starts: [.indicatorTaskDidResume],
+                stops: [.indicatorTaskDidComplete],
+                updates: [.indicatorTaskDidProgress],
+                update: { $1.label = "observed \(manager.snapshot.activityCount)" }
+            ),
+            in: center
+        )
+        let activity = manager.begin("work")
+        activity.update { $0.label = "\($0.label ?? "") \(manager.snapshot.activityCount)" }
+        #expect(activity.label == "work 1")
+        let bare = ManagedActivity(in: manager)
+        bare.labelWithCount = manager
+        #expect(bare.label == "2 activities")
+        manager.start("id")
+        manager.update("id") { details in
+            details.label = "\(manager.activityCount)"
+            manager.stop("id")
+            manager.start("id", label: "its successor")
+        }
+        #expect(manager.snapshot.activities.map(\.label) == ["work 1", "2 activities", "its successor"])
+        let task = NSObject()
+        center.post(name: .indicatorTaskDidResume, object: task)
+        center.post(name: .indicatorTaskDidProgress, object: task)
+        #expect(manager.snapshot.activities.last?.label == "observed 4")
+    }
+
+    /// The closure changes a copy.
+    @Test func whatAClosureDoesNotChangeIsKept() throws {
+        let manager = try Self.manager()
+        let activity = ManagedActivity("work", total: 10, in: manager)
+        activity.update { details in
+            details.completed += 1
+            details.attention = "Passphrase?"
+            details.unit = .bytes
+            details.failsWithMembers = true
+            activity.update {
+                $0.label = "changed meanwhile"
+                $0.completed += 2
+            }
+            activity.progress = 0.5
+            activity.total = 20
+            activity.advance(by: 4)
+        }
+        #expect(activity.label == "changed meanwhile")
+        #expect(activity.completed == 7)
+        #expect(activity.progress == 0.5)
+        #expect(activity.total == 20)
+        #expect(activity.attention == "Passphrase?")
+        #expect(activity.unit == .bytes)
+        #expect(activity.failsWithMembers)
+    }
+
+    @Test func aTaskUsesTheIndicatorWhenItIsReleased() async throws {
+        let clock = VirtualClock()
+        let manager = IndicatorManager(clock: clock)
+        let released = Atomic(0)
+        let center = NotificationCenter()
+        manager.observe(.indicator, in: center)
+        for number in 0..<100 {
+            let task = Reference(number) { [weak manager] in
+                released.wrappingAdd(1, ordering: .relaxed)
+                manager?.start("released")
+                manager?.stop("released")
+            }
+            center.post(name: .indicatorTaskDidResume, object: task)
+            manager.track(task)
+        }
+        clock.advance(by: .seconds(1))
+        #expect(await eventually { released.load(ordering: .relaxed) == 100 })
+        #expect(
+            await eventually {
+                clock.advance(by: .seconds(1))
+                return manager.activityCount == 0
+            }
+        )
+    }
+
+    /// Runs jobs on the system's threads, and uses an indicator whenever one is enqueued.
+    private final class CallingExecutor: TaskExecutor {
+        let manager: IndicatorManager
+
+        init(_ manager: IndicatorManager) {
+            self.manager = manager
+        }
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            manager.start("executor", label: "enqueued")
+            manager.stop("executor")
+            let job = UnownedJob(job)
+            DispatchQueue.global().async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        }
+    }
+
+    @Test func anExecutorUsesTheIndicatorWhenAContinuationIsResumed() async throws {
+        let manager = try Self.manager()
+        let consumer = Task(executorPreference: CallingExecutor(manager)) {
+            var count = 0
+            for await _ in manager.snapshots {
+                count += 1
+                if count == 100 { break }
+            }
+            return count
+        }
+        let isDone = Atomic(false)
+        let thread = JoinableThread {
+            while !isDone.load(ordering: .relaxed) { manager.begin("work").end() }
+        }
+        #expect(await consumer.value == 100)
+        isDone.store(true, ordering: .relaxed)
+        await thread.join()
+    }
+
+    @Test func aBackendCallsTheIndicatorFromEveryMethod() async throws {
+        let manager = try Self.manager()
+        let backend = CallingBackend(manager)
+        #expect(manager.addBackend(backend))
+        let work = manager.begin("work")
+        #expect(await eventually { backend.callCount >= 3 })
+        work.end()
+        await manager.removeBackend(named: "calling")
+        #expect(manager.activityCount == 0)
+        #expect(backend.callCount >= 5)
+    }
+
+    private final class CallingBackend: IndicatorBackend {
+        private let manager: IndicatorManager
+        private let calls = Atomic(0)
+
+        init(_ manager: IndicatorManager) {
+            self.manager = manager
+        }
+
+        var callCount: Int { calls.load(ordering: .relaxed) }
+
+        private func call() {
+            calls.wrappingAdd(1, ordering: .relaxed)
+            manager.start("backend")
+            _ = (manager.snapshot, manager.backendStatuses)
+            manager.stop("backend")
+        }
+
+        var name: String { "calling" }
+        func attach(to control: IndicatorControl) {
+            call()
+            control.setEnabled(true)
+        }
+        func start() async throws { call() }
+        func update(_ snapshot: IndicatorSnapshot) async throws {
+            if calls.load(ordering: .relaxed) < 1000 { call() }
+        }
+        func stop() async { call() }
+    }
+
+    /// Objects and identities also call back when they are released.
+    @Test func backendsAreAddedAndRemovedWhileTheIndicatorChanges() async throws {
+        let manager = try Self.manager()
+        let isDone = Atomic(false)
+        let publishers = (0..<2).map { number in
+            JoinableThread {
+                while !isDone.load(ordering: .relaxed) {
+                    manager.start(number, label: "work")
+                    manager.track(Reference(number) { [weak manager] in manager?.begin("released").end() })
+                    manager.start(Reference(number) { [weak manager] in manager?.begin("released").end() })
+                    manager.stop(Reference(number) { [weak manager] in manager?.begin("released").end() })
+                    manager.stop(number)
+                    usleep(20)  // Lets the backends have the lock.
+                }
+            }
+        }
+        for round in 0..<50 {
+            let backend = InMemoryBackend(name: "\(round % 3)")
+            #expect(manager.addBackend(backend))
+            #expect(await eventually { backend.startCount == 1 })
+            await manager.removeBackend(named: backend.name)
+            #expect(backend.stopCount == 1)
+            #expect(!backend.isVisible)
+        }
+        isDone.store(true, ordering: .relaxed)
+        for publisher in publishers { await publisher.join() }
+        await manager.shutdown()
+        #expect(manager.backendStatuses.isEmpty)
+    }
+
+    /// The indicator works until the last activity has ended, and then closes once.
+    @Test func theManagerIsReleasedWhileActivitiesEndOnManyThreads() async throws {
+        for _ in 0..<200 {
+            let backend = InMemoryBackend(delivery: .latestWins)
+            weak var weakManager: IndicatorManager?
+            let threads: [JoinableThread]
+            do {
+                let manager = IndicatorManager(
+                    delays: try IndicatorDelays(startDelay: .zero),
+                    backends: [backend]
+                )
+                weakManager = manager
+                threads = (0..<3).map { number in
+                    let activity = ManagedActivity(number == 0 ? "work" : nil, in: manager)
+                    return JoinableThread {
+                        activity.label = "late"
+                        activity.end()
+                        activity.label = "too late"
+                        activity.end(.cancelled)
+                    }
+                }
+            }
+            for thread in threads { await thread.join() }
+            #expect(weakManager == nil)
+            #expect(await eventually { backend.stopCount == 1 || backend.startCount == 0 })
+            #expect(!backend.isVisible)
+        }
+    }
+
+    @Test func anIndicatorWithoutItsManagerWorksUntilItsActivitiesHaveEnded() async throws {
+        let backend = InMemoryBackend()
+        var activity: ManagedActivity?
+        do {
+            let manager = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero), backends: [backend])
+            activity = ManagedActivity("work", in: manager)
+        }
+        #expect(await eventually { backend.isVisible })
+        activity?.end()
+        activity = nil
+        #expect(await eventually { backend.stopCount == 1 })
+        #expect(backend.snapshots.map(\.isVisible) == [true, false])
+    }
+}
+
+extension ActivityDetails {
+    /// A custom property that uses the indicator.
+    fileprivate var labelWithCount: IndicatorManager? {
+        get { nil }
+        set { label = newValue.map { "\($0.snapshot.activityCount) activities" } }
+    }
+}

@@ -1,0 +1,465 @@
+import Foundation
+import IndicatorTesting
+import IndicatorThreads
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import IndicatorCore
+
+/// Totals, steps, rate and time left.
+@Suite struct StepsTests {
+    /// Steps of other threads were lost between reading and writing.
+    @Test func stepsThatAreAddedByAssignmentAreNotLost() async {
+        let manager = TestIndicator().manager
+        let activity = ManagedActivity("Reading", in: manager)
+        let threads = (0..<4).map { _ in
+            JoinableThread {
+                for _ in 0..<1000 {
+                    activity.completed += 1
+                    activity.advance()
+                }
+            }
+        }
+        for thread in threads { await thread.join() }
+        #expect(activity.completed == 8000)
+        activity.end()
+        activity.completed += 1
+        #expect(activity.completed == 0)
+    }
+
+    /// Each reading of the snapshot moved the window of the estimate.
+    @Test func readingASnapshotHasNoEffectOnTheEstimate() async throws {
+        func rate(isRead: Bool) async -> Double? {
+            let indicator = TestIndicator(delays: (try? IndicatorDelays(startDelay: .zero)) ?? .standard)
+            let activity = ManagedActivity("Reading", total: 1000, in: indicator.manager)
+            for second in 1...20 {
+                activity.advance(by: second)
+                indicator.clock.advance(by: .seconds(1))
+                _ = await eventually {
+                    indicator.surface.snapshots.last?.activities.first?.completed == activity.completed
+                }
+                if isRead { for _ in 0..<100 { _ = indicator.manager.snapshot } }
+            }
+            defer { activity.end() }
+            return indicator.surface.snapshots.last?.activities.first?.rate
+        }
+        let (plain, read) = (await rate(isRead: false), await rate(isRead: true))
+        #expect(plain != nil && plain == read)
+    }
+
+    @Test func theProgressFollowsFromTheSteps() {
+        let manager = TestIndicator().manager
+        let activity = manager.begin("Downloading", total: 200, unit: .bytes)
+        #expect(manager.snapshot.progress == 0)
+        activity.advance(by: 50)
+        activity.advance(by: 20)
+        activity.advance()
+        #expect(activity.completed == 71)
+        #expect(manager.snapshot.activities.first?.completed == 71)
+        #expect(manager.snapshot.progress == 0.355)
+        activity.total = nil
+        #expect(manager.snapshot.progress == nil)
+        activity.update {
+            $0.total = 100
+            $0.completed = 10
+        }
+        #expect(manager.snapshot.progress == 0.1)
+        activity.progress = 0.5
+        #expect(manager.snapshot.progress == 0.5)
+        activity.progress = nil
+        #expect(manager.snapshot.progress == 0.1)
+    }
+
+    /// Without a watcher, only the first step notifies the list that the activity changes.
+    @Test func stepsWithoutATotalAreInTheNextSnapshot() {
+        let manager = TestIndicator().manager
+        let activity = manager.begin("Counting")
+        #expect(manager.snapshot.activities.first?.completed == 0)
+        activity.advance(by: 0)
+        activity.advance(by: 3)
+        #expect(manager.snapshot.activities.first?.completed == 3)
+        activity.advance(by: 4)
+        #expect(manager.snapshot.activities.first?.completed == 7)
+    }
+
+    @Test func anActivityIsListedFromItsFirstLabel() {
+        let manager = TestIndicator().manager
+        let first = ManagedActivity(in: manager)
+        let second = manager.begin("second")
+        first.label = "first"
+        #expect(manager.snapshot.activities.map(\.label) == ["second", "first"])
+        second.end()
+        first.end()
+    }
+
+    @Test func stepsBeforeTheFirstLabelAreKept() {
+        let manager = TestIndicator().manager
+        let activity = manager.begin()
+        activity.advance(by: 5)
+        activity.label = "later"
+        #expect(manager.snapshot.activities.first?.completed == 5)
+    }
+
+    @Test func stepsStayWithinTheirRange() {
+        let manager = TestIndicator().manager
+        let activity = manager.begin("much", total: 10)
+        activity.advance(by: .max)
+        activity.advance(by: .max)
+        #expect(activity.completed == .max)
+        #expect(manager.snapshot.progress == 1)
+        activity.completed = .min
+        activity.advance(by: .min)
+        #expect(activity.completed == .min)
+        #expect(manager.snapshot.progress == 0)
+        activity.update {
+            $0.total = .min
+            $0.completed = .max
+        }
+        #expect(manager.snapshot.progress == nil)
+        let unlabelled = manager.begin()
+        unlabelled.advance(by: .max)
+        unlabelled.advance(by: .max)
+        #expect(unlabelled.completed == .max)
+    }
+
+    /// The last step is published, although most steps do not take the lock.
+    @Test func stepsOfManyThreadsAreAllPublished() async throws {
+        let surface = InMemoryBackend()
+        let manager = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [surface]
+        )
+        let activity = ManagedActivity("counting", total: 400_000, in: manager)
+        await withTaskGroup { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    for _ in 0..<100_000 { activity.advance() }
+                }
+            }
+        }
+        #expect(activity.completed == 400_000)
+        #expect(await eventually { surface.snapshots.last?.activities.first?.completed == 400_000 })
+        activity.end()
+        activity.advance()
+        #expect(activity.completed == 0)
+        await manager.shutdown()
+    }
+
+    @Test func aManagedActivityMayEndWhileOtherThreadsAdvanceIt() async {
+        let manager = TestIndicator().manager
+        for _ in 0..<200 {
+            let activity = ManagedActivity("ending", in: manager)
+            await withTaskGroup { group in
+                for index in 0..<4 {
+                    group.addTask {
+                        for step in 0..<50 {
+                            if index == 3, step == 25 { activity.end(.failed("\(step)")) }
+                            activity.advance()
+                            activity.update { $0.total = step }
+                        }
+                    }
+                }
+            }
+            #expect(activity.hasEnded)
+        }
+        #expect(manager.activityCount == 0)
+        #expect(manager.snapshot.activities.isEmpty)
+    }
+
+    /// The outcome was stored before the end, where a label that was set in between did not find it.
+    @Test func anEndIsNotLostWhileAnotherThreadSetsTheLabel() async throws {
+        let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
+        let manager = IndicatorManager(backends: [surface])
+        let count = 40_000
+        let activities = (0..<count).map { _ in ManagedActivity(in: manager) }
+        // Both threads go through the activities. They meet at each, but after the first only for a second: on a busy
+        // machine, a thread may wait milliseconds for the other.
+        let deadline = ContinuousClock.now + .seconds(1)
+        let arrivals = (0..<count).map { _ in AtomicCount() }
+        @Sendable func meet(_ index: Int) {
+            arrivals[index].value.wrappingAdd(1, ordering: .relaxed)
+            while arrivals[index].value.load(ordering: .relaxed) < 2, index == 0 || .now < deadline { sched_yield() }
+        }
+        activities[0].label = "label"
+        let other = JoinableThread {
+            for index in 0..<count {
+                meet(index)
+                activities[index].label = "label"
+            }
+        }
+        for index in 0..<count {
+            meet(index)
+            // At a different moment each time.
+            for _ in 0..<index % 100 { arrivals[index].value.wrappingAdd(1, ordering: .relaxed) }
+            activities[index].end(.failed("reason"))
+        }
+        await other.join()
+        // A record that another thread adds at the moment of the end would remain.
+        let remaining = manager.snapshot.activities.count
+        #expect(remaining == 0)
+        await manager.shutdown()
+        // Only those that were labelled before their end are in it, at most 64 for each snapshot.
+        let finished = surface.snapshots.flatMap(\.finished)
+        #expect(finished.count > 1)
+        #expect(finished.allSatisfy { $0.outcome == .failed("reason") })
+    }
+
+    // MARK: - The estimate
+
+    @Test func theRateIsTheMeanAtFirstAndFollowsLater() throws {
+        var estimate = RateEstimate(at: .zero)
+        // Measuring begins at the first change.
+        for tick in 0...9 { estimate.measure(Double(70 + tick * 10), at: .milliseconds(tick * 100)) }
+        #expect(estimate.perSecond(at: .milliseconds(900)) == nil)
+        estimate.measure(180, at: .milliseconds(1100))
+        let first = try #require(estimate.perSecond(at: .milliseconds(1100)))
+        #expect(abs(first - 100) < 0.001)
+        // Ten times as fast: half of the way after about 5 seconds, nearly all after 40.
+        for tick in 1...400 { estimate.measure(180 + Double(tick) * 100, at: .milliseconds(1100 + tick * 100)) }
+        let last = try #require(estimate.perSecond(at: .seconds(41)))
+        #expect(last > 950 && last <= 1000)
+    }
+
+    @Test func theRateDoesNotJump() throws {
+        var estimate = RateEstimate(at: .zero)
+        var generator = SplitMix(state: 7)
+        var (done, before) = (0.0, Double?.none)
+        for tick in 1...600 {
+            // Packets of very different sizes, 1000 in a second on average.
+            done += Double(generator.next() % 200)
+            estimate.measure(done, at: .milliseconds(tick * 100))
+            guard let rate = estimate.perSecond(at: .milliseconds(tick * 100)) else { continue }
+            if let before, tick > 50 { #expect(abs(rate - before) < 0.05 * before) }
+            if tick > 100 { #expect(abs(rate - 1000) < 250) }
+            before = rate
+        }
+    }
+
+    @Test func aStandstillEndsTheEstimate() {
+        var estimate = RateEstimate(at: .zero)
+        estimate.measure(10, at: .seconds(1))
+        estimate.measure(20, at: .seconds(2))
+        #expect(estimate.perSecond(at: .milliseconds(6999)) != nil)
+        #expect(estimate.perSecond(at: .seconds(7)) == nil)
+        // Slow steps are not a standstill.
+        var slow = RateEstimate(at: .zero)
+        slow.measure(1, at: .seconds(60))
+        slow.measure(2, at: .seconds(120))
+        #expect(slow.perSecond(at: .seconds(359)).map { ($0 * 60).rounded() } == 1)
+        #expect(slow.perSecond(at: .seconds(360)) == nil)
+        // A smaller value restarts the estimate.
+        estimate.measure(30, at: .milliseconds(6500))
+        estimate.measure(0, at: .seconds(7))
+        estimate.measure(5, at: .milliseconds(7500))
+        #expect(estimate.perSecond(at: .milliseconds(7500)) == nil)
+        estimate.measure(10, at: .seconds(8))
+        #expect(estimate.perSecond(at: .seconds(8))?.rounded() == 10)
+    }
+
+    /// Both were divided by the wait: the time left was hours at first, and wrong for half a minute.
+    @Test(arguments: [3, 60]) func aWaitForTheFirstByteOrDuringAStandstillDoesNotCountForTheRate(wait: Int) throws {
+        var estimate = RateEstimate(at: .zero)
+        var (done, now) = (0.0, Duration.zero)
+        for _ in 1...3 {
+            // Also a wait of less than the shortest standstill, before the first byte.
+            now += .seconds(done == 0 ? wait : max(wait, 10))
+            for tick in 0...30 {
+                done += 100
+                now += .milliseconds(100)
+                estimate.measure(done, at: now)
+                let rate = estimate.perSecond(at: now)
+                if tick < 10 { #expect(rate == nil) } else { #expect(abs(try #require(rate) - 1000) < 1) }
+            }
+        }
+    }
+
+    @Test func theTimeLeftFollowsFromTheRate() {
+        let list = ListOnAClock()
+        let activity = list.begin(ActivityDetails(label: "Downloading", since: .distantPast)) { $0.total = 1000 }
+        for second in 1...4 {
+            activity.advance(by: 100)
+            list.now = .seconds(second)
+            list.publish()
+        }
+        #expect(list.first?.rate.map { $0.rounded() } == 100)
+        #expect(list.first?.remaining.map { Int(($0 / .seconds(1)).rounded()) } == 6)
+        #expect(list.estimateEnd == .seconds(9))
+        // Reading is not a measurement, and the estimate ends by itself.
+        list.now = .seconds(9)
+        #expect(list.read().first?.rate == nil)
+        #expect(list.read().first?.remaining == nil)
+        // Progress that is set has a time left and no rate.
+        list.update(activity) { $0.progress = 0.25 }
+        list.publish()
+        list.now = .seconds(20)
+        list.update(activity) { $0.progress = 0.5 }
+        list.publish()
+        #expect(list.first?.rate == nil)
+        #expect(list.first?.remaining.map { Int(($0 / .seconds(1)).rounded()) } == 22)
+    }
+
+    @Test func stepsBeforeTheFirstMeasurementDoNotCountForTheRate() {
+        let list = ListOnAClock()
+        let activity = list.begin(ActivityDetails(label: "Resuming", since: .distantPast)) { $0.total = 1000 }
+        list.now = .milliseconds(1)
+        list.update(activity) { $0.completed = 900 }
+        list.publish()
+        list.now = .milliseconds(1001)
+        activity.advance(by: 10)
+        list.publish()
+        #expect(list.first?.rate.map { $0.rounded() } == 10)
+        #expect(list.first?.remaining.map { Int(($0 / .seconds(1)).rounded()) } == 9)
+        // Setting `completed` results in a rate, too.
+        list.now = .milliseconds(2001)
+        list.update(activity) { $0.completed = 920 }
+        list.publish()
+        #expect(list.first?.rate.map { $0.rounded() } == 10)
+    }
+
+    /// An upload that resumed at a half was to end within two seconds.
+    @Test func aFirstProgressDoesNotCountForTheTimeLeft() throws {
+        let list = ListOnAClock()
+        let activity = list.begin(ActivityDetails(label: "Resuming", progress: 0.5, since: .distantPast)) { _ in }
+        let later = list.begin(ActivityDetails(label: "Later", since: .distantPast)) { _ in }
+        list.publish()
+        list.update(later) { $0.progress = 0.5 }
+        for second in 1...10 {
+            list.now = .seconds(second)
+            list.update(activity) { $0.progress = 0.5 + 0.01 * Double(second) }
+            list.update(later) { $0.progress = 0.5 + 0.01 * Double(second) }
+            list.publish()
+            guard second > 2 else { continue }
+            for details in list.read() {
+                let seconds = try #require(details.remaining) / .seconds(1)
+                #expect(abs(seconds - Double(50 - second)) < 1, "\(details.label ?? "") after \(second) s")
+            }
+        }
+    }
+
+    /// The same with the members of a group.
+    @Test func whatMembersResumeDoesNotCountForTheTimeLeftOfTheirGroup() throws {
+        let list = ListOnAClock()
+        let group = list.begin(ActivityDetails(label: "Downloading", since: .distantPast)) { $0.total = 2 }
+        let members = (1...2).map { number in
+            list.begin(ActivityDetails(label: "\(number)", since: .distantPast), in: group) { $0.total = 1000 }
+        }
+        for (second, member) in members.enumerated() {
+            list.now = .milliseconds(second * 500)
+            list.update(member) { $0.completed = 500 }
+            list.publish()
+        }
+        for second in 1...10 {
+            list.now = .seconds(second)
+            for member in members { list.advance(member, by: 10) }
+            list.publish()
+        }
+        #expect(abs(try #require(list.first?.remaining) / .seconds(1) - 40) < 2)
+    }
+
+    /// In a stream of small members, one has its first value between any two snapshots.
+    @Test func aGroupOfManySmallMembersHasATimeLeft() throws {
+        let list = ListOnAClock()
+        let group = list.begin(ActivityDetails(label: "Downloading", since: .distantPast)) { $0.total = 100 }
+        for tick in 1...40 {
+            list.now = .milliseconds(tick * 250)
+            let member = list.begin(ActivityDetails(label: "\(tick)", total: 10, since: .distantPast), in: group) { _ in
+            }
+            list.update(member) { $0.completed = 5 }
+            list.publish()
+            list.end(member)
+        }
+        #expect(abs(try #require(list.first?.remaining) / .seconds(1) - 15) < 2)
+    }
+
+    /// `since` was the year 0.
+    @Test func whatIsReadFromAnActivityIsItsOwn() throws {
+        let manager = TestIndicator().manager
+        let start = Date()
+        let activity = manager.begin("Copying", total: 4)
+        #expect(activity.since >= start.addingTimeInterval(-1))
+        #expect(activity.since == manager.snapshot.activities.first?.since)
+        activity.end()
+        let group = ManagedActivity("Group", total: 4, in: manager)
+        group.begin("a").end()
+        let member = group.begin("b", progress: 0.5)
+        // The group's own steps, so that adding to them is right.
+        #expect(group.completed == 0)
+        group.completed += 1
+        #expect(group.completed == 1)
+        #expect(manager.snapshot.activities.first?.completed == 2)
+        member.end()
+    }
+
+    @Test func aStandstillIsPublished() async throws {
+        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        let activity = ManagedActivity("stalling", total: 100, in: indicator.manager)
+        #expect(await indicator.advance(by: .seconds(1), until: .active))
+        activity.advance(by: 10)
+        #expect(await eventually { indicator.surface.snapshots.last?.activities.first?.completed == 10 })
+        indicator.clock.advance(by: .seconds(2))
+        activity.advance(by: 10)
+        #expect(await eventually { indicator.surface.snapshots.last?.activities.first?.rate?.rounded() == 5 })
+        indicator.clock.advance(by: .seconds(8))
+        #expect(await eventually { indicator.surface.snapshots.last?.activities.first?.rate == nil })
+        #expect(indicator.surface.snapshots.last?.activities.first?.completed == 20)
+        await indicator.manager.shutdown()
+    }
+}
+
+private final class AtomicCount: Sendable {
+    let value = Atomic(0)
+}
+
+/// An activity list on a clock that the test advances.
+private final class ListOnAClock {
+    var list = ActivityList(wallClock: .system(at: .zero, isFollowed: false))
+    var now = Duration.zero
+    private(set) var first: ActivityDetails?
+
+    var estimateEnd: Duration? { list.estimateEnd }
+
+    func begin(
+        _ details: ActivityDetails,
+        in group: ActivityRecord? = nil,
+        _ change: (inout ActivityDetails) -> Void
+    ) -> ActivityRecord {
+        var details = details
+        change(&details)
+        let record = ActivityRecord(details)
+        list.insert(record, in: group) { now }
+        return record
+    }
+
+    func update(_ record: ActivityRecord, _ change: (inout ActivityDetails) -> Void) {
+        let old = list.details(of: record)
+        var new = old
+        change(&new)
+        _ = list.merge(new, since: old, into: record)
+    }
+
+    func advance(_ record: ActivityRecord, by amount: Int) {
+        record.advance(by: amount)
+        _ = list.hasAdvanced(record)
+    }
+
+    func end(_ record: ActivityRecord) {
+        _ = list.end(record, .succeeded) { now }
+    }
+
+    func publish() {
+        first = list.activities(at: { now }, isMeasured: true).first
+    }
+
+    func read() -> [ActivityDetails] {
+        list.activities { now }
+    }
+}
+
+extension ActivityRecord {
+    /// Makes the record of an activity with details.
+    convenience init(_ details: ActivityDetails) {
+        self.init()
+        merge(details, since: ActivityDetails(since: .distantPast))
+    }
+}

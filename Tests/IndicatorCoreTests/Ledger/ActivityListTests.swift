@@ -1,0 +1,96 @@
+import IndicatorThreads
+import Testing
+
+@testable import IndicatorCore
+
+@Suite struct IdentitiesTests {
+    @Test func manyIdentitiesBeginAndEndOnce() {
+        var identities = ActivityList.Identities<Int>()
+        func insert(_ key: Int, _ order: UInt64) -> Bool {
+            identities.insert(key, ActivityList.Entry(order: order))
+        }
+        for key in 0..<100_000 { #expect(insert(key, UInt64(key))) }
+        #expect(identities.count == 100_000)
+        for key in stride(from: 0, to: 100_000, by: 997) {
+            #expect(!insert(key, 0))
+            #expect(identities.record(of: key, at: { .zero })?.order == UInt64(key))
+        }
+        for key in 0..<100_000 where key % 10 != 0 {
+            #expect(identities.remove(key)?.value.order == UInt64(key))
+        }
+        #expect(identities.count == 10_000)
+        for key in stride(from: 0, to: 100_000, by: 10) { #expect(!insert(key, 0)) }
+        for key in stride(from: 0, to: 100_000, by: 10) { #expect(identities.remove(key) != nil) }
+        #expect(identities.count == 0)
+        #expect(identities.remove(1) == nil)
+        #expect(identities.record(of: 1, at: { .zero }) == nil)
+    }
+}
+
+@Suite struct ObservedObjectsTests {
+    private final class Object {}
+
+    private static func endedCount(_ objects: inout ObservedObjects) -> Int {
+        let parts = objects.partCount
+        return (0..<parts).reduce(0) { $0 + objects.removeEnded(part: $1, of: parts).ended.count }
+    }
+
+    private static func insert(
+        _ object: Object,
+        _ role: ActivityObject.Role,
+        order: UInt64 = 0,
+        into objects: inout ObservedObjects
+    ) -> Bool {
+        objects.insert(ActivityObject(object: object, role: role), ActivityList.Entry(order: order)).isNew
+    }
+
+    @Test(arguments: [ActivityObject.Role.tracked, .notified])
+    func anObjectWithoutOtherReferencesHasEnded(role: ActivityObject.Role) {
+        var objects = ObservedObjects()
+        let kept = Object()
+        let isNew = Self.insert(kept, role, into: &objects)
+        let isNewAgain = Self.insert(kept, role, order: 1, into: &objects)
+        #expect(isNew && !isNewAgain)
+        for order in 0..<100 { _ = Self.insert(Object(), role, order: UInt64(order), into: &objects) }
+        #expect(Self.endedCount(&objects) > 0)
+        #expect(objects.count == 1)
+        let removed = objects.remove(ActivityObject(object: kept, role: role))
+        #expect(removed != nil)
+        withExtendedLifetime(kept) {}
+    }
+
+    /// Checking all objects in one go held the lock for 68 ms with 100 000 of them, and tables never shrank.
+    @Test func shardsAreSmallAndShrink() {
+        var objects = ObservedObjects()
+        var all = (0..<100_000).map { _ in Object() }
+        for object in all { _ = Self.insert(object, .notified, into: &objects) }
+        let sizes = objects.shards.map(\.count)
+        #expect((sizes.max() ?? 0) < 8 * 100_000 / ObservedObjects.shardCount)
+        all.removeLast(99_000)
+        #expect(Self.endedCount(&objects) == 99_000)
+        #expect(objects.count == 1000)
+        let capacities = objects.shards.map(\.capacity)
+        #expect(capacities.reduce(0, +) < 20_000)
+    }
+}
+
+@Suite struct OutboxTests {
+    @Test func oneThreadAttendsAndHandlesAllInOrder() {
+        var outbox = Outbox<Int>()
+        var begins: [Bool] = []
+        var batches: [[Int]?] = []
+        begins.append(outbox.beginDelivery())
+        outbox.append(1)
+        begins.append(outbox.beginDelivery())
+        outbox.append(2)
+        begins.append(outbox.beginDelivery())
+        batches.append(outbox.nextBatch())
+        outbox.append(3)
+        begins.append(outbox.beginDelivery())
+        batches.append(outbox.nextBatch())
+        batches.append(outbox.nextBatch())
+        begins.append(outbox.beginDelivery())
+        #expect(begins == [false, true, false, false, false])
+        #expect(batches == [[1, 2], [3], nil])
+    }
+}

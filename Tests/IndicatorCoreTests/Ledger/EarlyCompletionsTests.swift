@@ -1,0 +1,95 @@
+import Testing
+
+@testable import IndicatorCore
+
+@Suite struct EarlyCompletionsTests {
+    private final class Object {}
+
+    private static func consumes(
+        _ completions: inout EarlyCompletions,
+        _ key: ActivityKey,
+        at milliseconds: Int
+    ) -> Bool {
+        completions.consume(key) { .milliseconds(milliseconds) }
+    }
+
+    @Test func aCompletionThatOvertakesItsBeginningConsumesItOnce() {
+        var completions = EarlyCompletions()
+        completions.remember(.number(1), isEnd: false, at: .seconds(1))
+        #expect(!Self.consumes(&completions, .number(2), at: 1249))
+        #expect(Self.consumes(&completions, .number(1), at: 1249))
+        #expect(!Self.consumes(&completions, .number(1), at: 1249))
+    }
+
+    @Test func aBeginningExactlyTheWindowLaterCounts() {
+        var completions = EarlyCompletions()
+        completions.remember(.number(1), isEnd: false, at: .seconds(1))
+        #expect(!Self.consumes(&completions, .number(1), at: 1250))
+    }
+
+    @Test func theLatestOfSeveralCompletionsCounts() {
+        var completions = EarlyCompletions()
+        completions.remember(.text("a"), isEnd: false, at: .seconds(1))
+        completions.remember(.text("a"), isEnd: false, at: .milliseconds(1200))
+        completions.remember(.text("b"), isEnd: false, at: .milliseconds(1300))
+        #expect(Self.consumes(&completions, .text("a"), at: 1449))
+    }
+
+    @Test(arguments: [(249, false), (250, true)])
+    func aCompletionSoonAfterTheEndHasOvertakenNothing(delay: Int, isRemembered: Bool) {
+        var completions = EarlyCompletions()
+        completions.remember(.number(1), isEnd: true, at: .zero)
+        #expect(!Self.consumes(&completions, .number(1), at: 0))
+        completions.remember(.number(1), isEnd: false, at: .milliseconds(delay))
+        #expect(Self.consumes(&completions, .number(1), at: delay) == isRemembered)
+    }
+
+    @Test(arguments: [(249, false), (250, true)])
+    func aCompletionSoonAfterAnIgnoredBeginningHasOvertakenNothing(delay: Int, isRemembered: Bool) {
+        var completions = EarlyCompletions()
+        completions.remember(.number(1), isEnd: false, at: .zero)
+        #expect(Self.consumes(&completions, .number(1), at: 100))
+        completions.remember(.number(1), isEnd: false, at: .milliseconds(100 + delay))
+        #expect(Self.consumes(&completions, .number(1), at: 100 + delay) == isRemembered)
+    }
+
+    @Test func theMemoryIsBoundedAndTheOldestIsForgotten() {
+        let capacity = EarlyCompletions.capacity
+        var completions = EarlyCompletions()
+        for number in 0..<(3 * capacity) { completions.remember(.number(number), isEnd: false, at: .zero) }
+        #expect(Self.consumes(&completions, .number(3 * capacity - 1), at: 0))
+        #expect(Self.consumes(&completions, .number(3 * capacity - capacity / 2), at: 0))
+        #expect(!Self.consumes(&completions, .number(2 * capacity - 1), at: 0))
+        #expect(!Self.consumes(&completions, .number(0), at: 0))
+    }
+
+    /// 1,024 dead identities stayed in memory while nothing happened.
+    @Test func whatIsOutOfDateIsForgotten() {
+        var completions = EarlyCompletions()
+        for number in 0..<10 { completions.remember(.number(number), isEnd: false, at: .milliseconds(100 * number)) }
+        completions.forget(at: .milliseconds(1149))
+        #expect(!completions.isEmpty)
+        #expect(Self.consumes(&completions, .number(9), at: 1149))
+        completions.forget(at: .milliseconds(1399))
+        #expect(completions.isEmpty)
+    }
+
+    @Test func aDeallocatedObjectHasNoSuccessorAtItsAddressWhileItIsRemembered() {
+        var completions = EarlyCompletions()
+        weak var last: Object?
+        var wrong = 0
+        for index in 0..<1000 {
+            let isEnd = index.isMultiple(of: 2)
+            let object = Object()
+            last = object
+            let key = ActivityKey.object(ActivityObject(object: object, role: .notified))
+            // Otherwise, objects of one size reuse an address immediately.
+            if Self.consumes(&completions, key, at: 0) { wrong += 1 }
+            completions.remember(key, isEnd: isEnd, at: .zero)
+            if Self.consumes(&completions, key, at: 0) == isEnd { wrong += 1 }
+            completions.remember(key, isEnd: false, at: .zero)
+        }
+        #expect(wrong == 0)
+        #expect(last == nil)
+    }
+}

@@ -1,0 +1,219 @@
+import Foundation
+import IndicatorCore
+import IndicatorTesting
+import IndicatorThreads
+import IndicatorTracking
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct TrackingCancellationTests {
+    private let tracker = ActivityTracker<Int>()
+
+    @Test func aCancelledTaskEndsItsActivity() async {
+        let stream = AsyncStream<Int>.makeStream()
+        let task = Task { [tracker] in
+            for await _ in stream.stream.trackActivity(in: tracker, value: 1) {}
+        }
+        #expect(await eventually { tracker.status.isLoading })
+        task.cancel()
+        await task.value
+        #expect(!tracker.status.isLoading)
+        stream.continuation.finish()
+    }
+
+    /// Waits for a gate, and ignores cancellation.
+    private struct Stubborn: AsyncSequence, AsyncIteratorProtocol {
+        let gate: Gate
+
+        mutating func next(isolation actor: isolated (any Actor)?) async -> Int? {
+            await gate.pass()
+            return 1
+        }
+
+        func makeAsyncIterator() -> Self { self }
+    }
+
+    @Test func anActivityEndsWithTheTaskEvenIfTheBaseContinues() async {
+        let recorder = StatusRecorder<Int>()
+        tracker.subscribe(recorder)
+        let gate = Gate()
+        let task = Task { [tracker] in
+            for await _ in Stubborn(gate: gate).trackActivity(in: tracker, value: { $0 + 1 }) {
+                #expect(!tracker.status.isLoading)
+                break
+            }
+        }
+        #expect(await eventually { gate.waiterCount > 0 })
+        #expect(tracker.status.isLoading)
+        task.cancel()
+        #expect(!tracker.status.isLoading)
+        // Subscribers are notified without any further call.
+        #expect(await eventually { recorder.statuses.map(\.isLoading) == [false, true, false] })
+        gate.open()
+        await task.value
+        #expect(recorder.statuses.count == 3)
+    }
+
+    @Test func aTaskThatWasCancelledBeforeItBeganLeavesNothingOn() async {
+        let gate = Gate()
+        let task = Task { [tracker] in
+            await gate.pass()
+            var iterator = Elements(elements: [1, 2, 3]).trackActivity(in: tracker, value: 1).makeAsyncIterator()
+            #expect(tracker.status.isLoading)
+            #expect(await iterator.next() == 1)
+            #expect(!tracker.status.isLoading)
+            #expect(await iterator.next() == 2)
+            #expect(!tracker.status.isLoading)
+        }
+        task.cancel()
+        gate.open()
+        await task.value
+    }
+
+    @Test func aCancelledFunctionEndsItsActivity() async {
+        let clock = VirtualClock()
+        let task = Task { [tracker] in
+            try await tracker.withActivity(1) { try await clock.sleep(for: .seconds(1)) }
+        }
+        #expect(await eventually { clock.deadlines.count == 1 })
+        #expect(tracker.status.isLoading)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(!tracker.status.isLoading)
+    }
+
+    /// The runtime may hold a lock of the task while a cancellation handler runs. Subscribers may do anything, so they
+    /// are notified elsewhere.
+    @Test func subscribersAreNotNotifiedInTheCancellationHandler() async {
+        let gate = Gate()
+        let threads = Locked<[String?]>([])
+        tracker.subscribe(StatusRecorder<Int> { _ in threads.withLock { $0.append(Thread.current.name) } })
+        let task = Task { [tracker] in
+            for await _ in Stubborn(gate: gate).trackActivity(in: tracker, value: 1) { break }
+        }
+        #expect(await eventually { gate.waiterCount > 0 })
+        let thread = JoinableThread {
+            Thread.current.name = "cancelling"
+            task.cancel()
+        }
+        await thread.join()
+        #expect(await eventually { threads.withLock { $0.count } == 3 })
+        #expect(!threads.withLock { $0.contains("cancelling") })
+        gate.open()
+        await task.value
+    }
+
+    /// Calls a closure when it is released, as a value may resume a task then.
+    private final class Token: Sendable {
+        let onRelease: @Sendable () -> Void
+
+        init(onRelease: @escaping @Sendable () -> Void) {
+            self.onRelease = onRelease
+        }
+
+        deinit { onRelease() }
+    }
+
+    /// Cancels a task on another thread. Returns the names of the threads that released a token.
+    private func threadsOfReleases(
+        _ begin: (_ onRelease: @escaping @Sendable () -> Void) async -> Task<Void, Never>
+    ) async -> [String?] {
+        let threads = Locked<[String?]>([])
+        let task = await begin { threads.withLock { $0.append(Thread.current.name) } }
+        let thread = JoinableThread {
+            Thread.current.name = "cancelling"
+            task.cancel()
+        }
+        await thread.join()
+        #expect(await eventually { threads.withLock { $0.count } == 1 })
+        await task.value
+        return threads.withLock { $0 }
+    }
+
+    /// Two such tasks, each resumed by the `deinit` of the other's value, waited for each other when both were
+    /// cancelled.
+    @Test func aValueIsNotReleasedInTheCancellationHandler() async {
+        let tracker = ActivityTracker<Token>(equalWhen: ===)
+        let (stream, continuation) = AsyncStream<Int>.makeStream()
+        let names = await threadsOfReleases { onRelease in
+            let task = Task {
+                let value: @Sendable (Int) -> Token? = { _ in Token(onRelease: onRelease) }
+                for await _ in stream.trackActivity(in: tracker, value: value) {}
+            }
+            continuation.yield(1)
+            #expect(await eventually { tracker.status.associatedValue != nil })
+            return task
+        }
+        #expect(!names.contains("cancelling"))
+        // It would delay the timers of all indicators.
+        #expect(!names.contains("indicator"))
+        #expect(!tracker.status.isLoading)
+    }
+
+    /// One thread did all such work: a `deinit` that blocked delayed the statuses of all trackers.
+    @Test func aValueThatBlocksWhenItIsReleasedDelaysNoOtherStatus() async {
+        let isReleasing = Gate()
+        let semaphore = DispatchSemaphore(value: 0)
+        let tracker = ActivityTracker<Token>(equalWhen: ===)
+        let (stream, continuation) = AsyncStream<Int>.makeStream()
+        let task = Task {
+            let value: @Sendable (Int) -> Token? = { _ in
+                Token {
+                    isReleasing.open()
+                    semaphore.wait()
+                }
+            }
+            for await _ in stream.trackActivity(in: tracker, value: value) {}
+        }
+        continuation.yield(1)
+        #expect(await eventually { tracker.status.associatedValue != nil })
+        task.cancel()
+        await isReleasing.pass()
+        let other = ActivityTracker<Int>()
+        var statuses = other.statuses.makeAsyncIterator()
+        let activity = other.begin(1)
+        while let status = await statuses.next(), status.associatedValue != 1 {}
+        activity.end()
+        semaphore.signal()
+        await task.value
+    }
+
+    @Test func aStatusIsNotReleasedInTheCancellationHandlerOfItsSubscriber() async {
+        // Equal values: the subscription keeps the first one, the tracker the second one.
+        let tracker = ActivityTracker<Token> { _, _ in true }
+        let step = tracker.begin(nil)
+        let names = await threadsOfReleases { onRelease in
+            step.update(Token(onRelease: onRelease))
+            let hasReceived = Gate()
+            let task = Task {
+                for await isLoading in tracker.statuses.map(\.isLoading) where isLoading { hasReceived.open() }
+            }
+            await hasReceived.pass()
+            step.update(Token {})
+            return task
+        }
+        #expect(!names.contains("cancelling"))
+        // It would delay the timers of all indicators.
+        #expect(!names.contains("indicator"))
+        step.end()
+    }
+
+    @Test func tasksAreCancelledWhoseValuesResumeEachOther() async {
+        for _ in 0..<50 {
+            let streams = (0..<2).map { _ in AsyncStream<Int>.makeStream() }
+            let tracker = ActivityTracker<Token>(equalWhen: ===)
+            let tasks = (0..<2).map { index in
+                let other = streams[1 - index].continuation
+                return Task {
+                    let value: @Sendable (Int) -> Token? = { _ in Token { other.yield(2) } }
+                    for await _ in streams[index].stream.trackActivity(in: tracker, value: value) {}
+                }
+            }
+            for stream in streams { stream.continuation.yield(1) }
+            await Task.yield()
+            let threads = tasks.map { task in JoinableThread { task.cancel() } }
+            for thread in threads { await thread.join() }
+            for task in tasks { await task.value }
+        }
+    }
+}
