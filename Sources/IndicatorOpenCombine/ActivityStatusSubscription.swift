@@ -1,6 +1,6 @@
 import IndicatorCore
 import IndicatorThreads
-public import IndicatorTracking
+import IndicatorTracking
 import OpenCombine
 
 /// The subscription of one subscriber to a tracker's statuses. It keeps the latest status until there is demand, and

@@ -1,4 +1,3 @@
-public import IndicatorCore
 public import IndicatorTracking
 public import OpenCombine
 
