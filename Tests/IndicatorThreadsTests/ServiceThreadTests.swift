@@ -197,14 +197,14 @@ import TestSupport
         thread.close()
     }
 
-    @Test("Many objects are checked on a thread of their own, so that the timers of other indicators do not wait")
+    @Test("Many objects are checked on the thread for callers' code: the timers of other indicators do not wait")
     func longCheck() async {
         final class Object: Sendable {}
         let objects = (0..<20_000).map { _ in Object() }
         let indicator = IndicatorManager()
         indicator.lifetimeCheckInterval = .milliseconds(1)
         for object in objects { indicator.track(object) }
-        #expect(await eventually { threadState(named: "ind-check") != nil })
+        #expect(await eventually { threadState(named: "ind-callers") != nil })
         await indicator.shutdown()
         withExtendedLifetime(objects) {}
     }
