@@ -75,6 +75,17 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: program.home.appending("executed")))
     }
 
+    /// Continues a stopped cat(1), until it answers.
+    private func resume(_ command: String, in session: InteractiveShell) async throws {
+        // The shell prints the job before it continues it, and may read what is typed in between.
+        try await session.run(command, shows: "exec cat'")
+        for _ in 0..<20 {
+            session.terminal.type("hello\n")
+            if (try? await session.wait(for: "hello\r\nhello", within: .seconds(3))) != nil { return }
+        }
+        try await session.wait(for: "hello\r\nhello")
+    }
+
     @Test("A stopped job has not ended; it is reported when it ends after fg", arguments: shells)
     func stopped(shell: String, command: [String]) async throws {
         let session = try await session(shell, command, ["INDICATOR_IGNORE": "dash printf"])
@@ -86,14 +97,11 @@ import Testing
         try await session.run("printf 'stopped-%s\\n' 2", shows: "stopped-2")
         #expect(!session.shown.contains("notify;"))
         // The job of an ignored command.
-        // The shell prints the job before it continues it.
-        try await session.run("fg", shows: "exec cat'")
-        try await session.run("hello", shows: "hello\r\nhello")
+        try await resume("fg", in: session)
         session.terminal.type("\u{04}")
         try await session.run("printf 'ended-%s\\n' 2", shows: "ended-2")
         #expect(!session.shown.contains("notify;"))
-        try await session.run(shell == "fish" ? "fg" : "fg %1", shows: "exec cat'")
-        try await session.run("hello", shows: "hello\r\nhello")
+        try await resume(shell == "fish" ? "fg" : "fg %1", in: session)
         session.terminal.type("\u{04}")
         try await session.wait(for: "notify;bash;Done")
         #expect(!session.shown.contains("notify;T") && !session.shown.contains("notify;fg"))
@@ -108,10 +116,8 @@ import Testing
         try await session.run("bash -c 'echo run-$((1 + 1)); exec cat'", shows: "run-2")
         try await session.stopJob(shell == "zsh" ? "suspended" : "topped")
         try await session.run("printf 'next-%s\\n' 2", shows: "next-2")
-        try await session.run("jobs", shows: "bash -c")
-        // The shell prints the job before it continues it.
-        try await session.run("fg", shows: "exec cat'")
-        try await session.run("hello", shows: "hello\r\nhello")
+        try await session.run("jobs", shows: "exec cat'")
+        try await resume("fg", in: session)
     }
 
     @Test("In bash, PIPESTATUS, an ERR trap and nounset are the user's, and a line outside the history has no label")
