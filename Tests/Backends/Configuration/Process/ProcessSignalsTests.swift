@@ -121,7 +121,6 @@ struct ProcessSignalsTests {
     @Test(
         "and exit shut the indicator down, even one that is deallocated when main returns",
         .needs("tmux", package: "tmux"),
-        .needs("tmux", package: "tmux"),
         arguments: [("", "exit", 3), ("", "return", 0), ("local", "return", 0)]
     )
     func exits(mode: String, command: String, status: Int) async throws {
@@ -163,7 +162,11 @@ struct ProcessSignalsTests {
         #expect(try await eventually { try await tmux.screen.contains("status=130") })
     }
 
-    @Test("restore the title: Ctrl-C", arguments: ["terminalTitle, logFile", "terminalTitle, logFile, hanging"])
+    @Test(
+        "restore the title: Ctrl-C",
+        .needs("tmux", package: "tmux"),
+        arguments: ["terminalTitle, logFile", "terminalTitle, logFile, hanging"]
+    )
     func interrupt(backends: String) async throws {
         try await inTerminal(backends: backends) { tmux in
             try await interrupt(tmux)
