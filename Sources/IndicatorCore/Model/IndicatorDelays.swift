@@ -2,8 +2,8 @@ import IndicatorThreads
 
 /// The three times that govern when the indicator is shown and hidden.
 ///
-/// Each is rounded to the nearest microsecond. A value that is set is limited to zero to 100 years; the initializer
-/// throws instead.
+/// Each is rounded to the nearest microsecond. One that is negative or longer than 100 years is invalid and never takes
+/// effect: the initializer throws ``InvalidDelayError``, and a property keeps its value.
 public struct IndicatorDelays: Sendable, Hashable {
     /// The names of the settings in the config file and in errors.
     package enum Setting: String, Sendable, Hashable, CaseIterable {
@@ -19,11 +19,15 @@ public struct IndicatorDelays: Sendable, Hashable {
     }
 
     /// How long work must last before the indicator is shown. Default 1 second, as in Alamofire's manager.
-    public var startDelay: Duration { didSet { startDelay = Self.limited(startDelay) } }
+    public var startDelay: Duration { didSet { startDelay = Self.valid(startDelay) ?? oldValue } }
     /// How long there must be no work before the indicator is hidden. Default 0.2 seconds, as in Alamofire's manager.
-    public var completionDelay: Duration { didSet { completionDelay = Self.limited(completionDelay) } }
+    public var completionDelay: Duration {
+        didSet { completionDelay = Self.valid(completionDelay) ?? oldValue }
+    }
     /// The minimum time that the indicator is visible. Default zero.
-    public var minimumVisibleTime: Duration { didSet { minimumVisibleTime = Self.limited(minimumVisibleTime) } }
+    public var minimumVisibleTime: Duration {
+        didSet { minimumVisibleTime = Self.valid(minimumVisibleTime) ?? oldValue }
+    }
 
     /// The defaults: 1 second, 0.2 seconds, zero.
     public static var standard: Self {
@@ -49,19 +53,15 @@ public struct IndicatorDelays: Sendable, Hashable {
         self.minimumVisibleTime = try Self.checked(minimumVisibleTime, for: .minimumVisibleTime)
     }
 
-    private static func limited(_ delay: Duration) -> Duration {
-        rounded(min(max(delay, .zero), .seconds(longestSeconds)))
-    }
-
     private static func checked(_ delay: Duration, for setting: Setting) throws(InvalidDelayError) -> Duration {
-        guard delay >= .zero, delay <= .seconds(longestSeconds) else {
-            throw InvalidDelayError(setting: setting, value: "\(delay)")
-        }
-        return rounded(delay)
+        guard let rounded = valid(delay) else { throw InvalidDelayError(setting: setting, value: "\(delay)") }
+        return rounded
     }
 
-    private static func rounded(_ delay: Duration) -> Duration {
-        .microseconds((delay.wholeNanoseconds + 500) / 1000)
+    /// The delay, rounded; `nil` if it is invalid.
+    private static func valid(_ delay: Duration) -> Duration? {
+        guard delay >= .zero, delay <= .seconds(longestSeconds) else { return nil }
+        return .microseconds((delay.wholeNanoseconds + 500) / 1000)
     }
 
     /// 100 years: far more than anyone waits, far less than a clock can count.

@@ -295,12 +295,15 @@ import Testing
         #expect(IndicatorManager().isEnabled)
     }
 
-    @Test func aDelayOutOfRangeIsLimited() {
+    /// The initializer threw, and a property was limited.
+    @Test func anInvalidDelayIsRejected() {
         let indicator = TestIndicator()
-        indicator.manager.delays.startDelay = .seconds(-1)
-        #expect(indicator.manager.delays.startDelay == .zero)
-        indicator.manager.delays.startDelay = .seconds(Int64.max)
-        #expect(indicator.manager.delays.startDelay == .seconds(3_155_760_000))
+        indicator.manager.delays.startDelay = .seconds(3)
+        for invalid in [Duration.seconds(-1), .seconds(Int64.max)] {
+            indicator.manager.delays.startDelay = invalid
+            #expect(indicator.manager.delays.startDelay == .seconds(3))
+            #expect(throws: InvalidDelayError.self) { try IndicatorDelays(startDelay: invalid) }
+        }
         indicator.manager.delays.startDelay = .nanoseconds(1499)
         #expect(indicator.manager.delays.startDelay == .microseconds(1))
         indicator.manager.delays.completionDelay = .seconds(4)
