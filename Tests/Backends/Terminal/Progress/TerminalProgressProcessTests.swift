@@ -568,8 +568,8 @@ struct TerminalProgressProcessTests {
         #expect(await eventually { frames() >= 20 })
         try await tell("end one", "end two")
         #expect(await eventually { written().hasSuffix("\u{1B}[J\u{1B}8") })
-        // A write for each frame, one that removes the lines, the record, and the answers to the five commands.
-        #expect(try count() - before == frames() + 1 + 1 + 5)
+        // A write for each frame, one that removes the lines, and the answers to the five commands.
+        #expect(try count() - before == frames() + 1 + 5)
         try send("return")
         #expect(await eventually { !daemon.isRunning })
     }
