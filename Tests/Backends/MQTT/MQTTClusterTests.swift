@@ -8,8 +8,7 @@ import TestSupport
 import Testing
 
 /// Brokers that speak MQTT 3.1.1 only, clusters, and several addresses.
-@Suite(.isKnown("nothing is delivered to NATS; see the issue on many machines", on: "trixie"))
-struct MQTTClusterTests {
+@Suite struct MQTTClusterTests {
     private func manager(_ settings: MQTTSettings, app: String = "app") throws -> IndicatorManager {
         var settings = settings
         settings.interval = .zero
@@ -51,6 +50,7 @@ struct MQTTClusterTests {
 
     @Test(
         "NATS, which speaks MQTT 3.1.1: names with dots and spaces, a clean end, a death, and no claims of a watcher",
+        .isKnown("nothing is delivered to NATS; see the issue on many machines", on: "trixie"),
         .needs(.cluster)
     )
     func fallback() async throws {
@@ -93,6 +93,7 @@ struct MQTTClusterTests {
 
     @Test(
         "With MQTT 5 alone, the error is that the broker speaks MQTT 3.1.1; mosquitto is used with 3.1.1, too",
+        .isKnown("nothing is delivered to NATS; see the issue on many machines", on: "trixie"),
         .needs(.broker),
         .needs(.cluster)
     )
@@ -182,6 +183,7 @@ struct MQTTClusterTests {
 
     @Test(
         "One of three nodes is killed with 100 processes: all return, every node has all states, and none is stale",
+        .isKnown("nothing is delivered to NATS; see the issue on many machines", on: "trixie"),
         .needs(.cluster)
     )
     func cluster() async throws {
