@@ -86,7 +86,7 @@ import Testing
         "A command runs despite a broken config file, and without a terminal or a bus",
         arguments: [
             "backends: [terminalTitle, dbusProperty, telegraph\n", "startDelay: yes\n", "\u{0}",
-            "backends: [logFile]\nlogFile: {path: /proc/no/such/file}\n", "backends: []\n",
+            "backends: [logFile]\nlogFile: {path: /dev/null/file}\n", "backends: []\n",
         ]
     )
     func brokenConfiguration(text: String) async throws {
