@@ -192,7 +192,8 @@ let package = Package(
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "IndicatorBackends", "IndicatorCommands", "IndicatorCore", "JSONScanning", "NetworkKit", dbus,
+                "BackendConfiguration", "DisplayText", "IndicatorBackends", "IndicatorCommands", "IndicatorCore",
+                "JSONScanning", "NetworkKit", dbus, desktopBackends,
             ],
             path: "Tests/Fuzz",
             exclude: ["Seeds"]

@@ -1,8 +1,7 @@
 #if DBus && DEBUG
 import CDBus
-import Foundation
 
-@testable import IndicatorBackends
+@testable import DesktopBackends
 
 /// Decodes the bytes as a message, if libdbus accepts them, and a message with values of arbitrary types that the bytes
 /// select. Mutations alone rarely find a valid message.

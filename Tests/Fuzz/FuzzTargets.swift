@@ -1,9 +1,11 @@
 // A release build has no internals to test.
 #if DEBUG
+import DisplayText
 import Foundation
 import IndicatorCore
 import JSONScanning
 
+@testable import BackendConfiguration
 @testable import IndicatorBackends
 @testable import IndicatorCommands
 @testable import NetworkKit
