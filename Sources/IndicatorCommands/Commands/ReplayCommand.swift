@@ -18,7 +18,11 @@ package struct ReplayCommand: AsyncParsableCommand {
             Alternatively, it is an object with delays and events. The options override its delays:
               {"start_delay_ms": 1000, "completion_delay_ms": 200, "minimum_visible_time_ms": 0, "events": [...]}
 
+            Or it is a log of the backend logFile, in JSON: why was the indicator shown at 14:02? It has the activities \
+            with a label that have ended.
+
             EXAMPLES
+              \(Program.name) replay ~/.local/state/my-app/indicator.log
               \(Program.name) replay trace.jsonl
               \(Program.name) replay trace.jsonl --start-delay 0.5 --json
               my-log-to-trace < access.log | \(Program.name) replay - --json

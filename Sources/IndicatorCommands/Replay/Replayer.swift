@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 package import IndicatorCore
 
 /// Applies the indicator's rules to a trace, in the time of the trace.
@@ -19,6 +19,8 @@ package struct Replayer: TraceConsumer {
     private var timeline = ReplayTimeline()
     /// Whether the trace has events.
     package private(set) var hasEvents = false
+    /// The wall-clock time of the trace's time 0, of a log.
+    private var origin: Date?
 
     /// Creates a replayer.
     ///
@@ -38,6 +40,8 @@ package struct Replayer: TraceConsumer {
     package mutating func begin(delays: TraceDelays) throws {
         replay = ActivityReplay(delays: try overrides.applied(to: delays.delays()))
     }
+
+    package mutating func setOrigin(_ origin: Date) { self.origin = origin }
 
     package mutating func apply(_ event: TraceEvent) throws {
         hasEvents = true
@@ -70,15 +74,28 @@ package struct Replayer: TraceConsumer {
     }
 
     /// The timeline of the trace.
-    package func makeTimeline() -> Timeline { timeline.timeline() }
+    package func makeTimeline() -> Timeline {
+        var timeline = timeline.timeline()
+        timeline.origin = origin.map(Self.text)
+        return timeline
+    }
+
+    private static func text(of date: Date) -> String {
+        date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+    }
 
     private mutating func note(_ change: VisibilityChange) {
         timeline.note(isVisible: change.isVisible, at: change.instant / .seconds(1))
     }
 
     private mutating func write(_ change: VisibilityChange) {
-        lines.append(contentsOf: #"{"t_ms": "#.utf8)
-        lines.append(contentsOf: Self.milliseconds(change.instant).utf8)
+        if let origin {
+            let time = Self.text(of: origin + change.instant / .seconds(1))
+            lines.append(contentsOf: "{\"time\": \"\(time)\"".utf8)
+        } else {
+            lines.append(contentsOf: #"{"t_ms": "#.utf8)
+            lines.append(contentsOf: Self.milliseconds(change.instant).utf8)
+        }
         lines.append(contentsOf: (change.isVisible ? ", \"visible\": true}\n" : ", \"visible\": false}\n").utf8)
     }
 

@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 import IndicatorCore
 import JSONScanning
 
@@ -10,11 +10,18 @@ package protocol TraceConsumer {
     mutating func apply(_ event: TraceEvent) throws
     /// Writes buffered output: all available input was read, but more may follow.
     mutating func flush() throws
+    /// The wall-clock time of the trace's time 0, called before ``begin(delays:)`` for a log.
+    mutating func setOrigin(_ origin: Date)
 }
 
-/// Reads a trace in either form: JSON Lines with one event per line, or an object with delays and a list of events.
+extension TraceConsumer {
+    package mutating func setOrigin(_ origin: Date) {}
+}
+
+/// Reads a trace in either form: JSON Lines with one event per line, or an object with delays and a list of events; or
+/// the log of the backend `logFile`.
 ///
-/// Lines are processed as they arrive, in constant memory. An object is held in memory as text.
+/// Lines are processed as they arrive, in constant memory. An object and a log are held in memory.
 package struct TraceReader {
     /// The maximum length of a line in bytes.
     package static let longestLine = 1 << 20
@@ -33,7 +40,9 @@ package struct TraceReader {
     /// - Throws: ``TraceError`` with the number of the invalid line, or the error of the consumer.
     package func read(into consumer: inout some TraceConsumer) throws {
         try skipByteOrderMark()
-        if try isObject() {
+        if try isLog() {
+            try readLog(into: &consumer)
+        } else if try isObject() {
             try readObject(into: &consumer)
         } else {
             try consumer.begin(delays: TraceDelays())
@@ -71,6 +80,58 @@ package struct TraceReader {
         _ = scanner.skip(UInt8(ascii: "{"))
         guard let key = try? scanner.string() else { return nil }
         return (try? scanner.text(of: key)).flatMap(TraceObjectKey.init) != nil
+    }
+
+    /// Whether the file begins as a line of a log in JSON does.
+    private func isLog() throws(TraceError) -> Bool {
+        let start = Array(#"{"time":""#.utf8)
+        while input.bytes.count < start.count, input.bytes.elementsEqual(start.prefix(input.bytes.count)) {
+            guard try input.fill(limit: Self.longestLine) else { return false }
+        }
+        return input.bytes.starts(with: start)
+    }
+
+    /// What a replay needs of a line of a log: the end of an activity, and how long it has lasted.
+    private struct LogLine: Decodable {
+        var time: String
+        var event: String
+        var label: String?
+        var seconds: Double?
+    }
+
+    /// Replays the activities that have ended: `end` lines if the log has them, otherwise `finished` ones.
+    private func readLog(into consumer: inout some TraceConsumer) throws {
+        while try input.fill(limit: Self.largestObject) {}
+        var spans: [String: [(start: Date, end: Date, label: String)]] = [:]
+        let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+        for (index, text) in input.bytes.split(separator: 0x0A).enumerated() {
+            guard let line = try? JSONDecoder().decode(LogLine.self, from: Data(text)),
+                let end = try? style.parse(line.time)
+            else { throw error("not a line of a log: expected JSON with 'time' and 'event'", line: index + 1) }
+            guard let label = line.label, let seconds = line.seconds else { continue }
+            spans[line.event, default: []].append((end - seconds, end, label))
+        }
+        let ended = (spans["end"] ?? spans["finished"] ?? []).sorted { $0.start < $1.start }
+        if let origin = ended.first?.start {
+            consumer.setOrigin(origin)
+            try consumer.begin(delays: TraceDelays())
+            func milliseconds(_ date: Date) -> Int { Int((date.timeIntervalSince(origin) * 1000).rounded()) }
+            var events: [TraceEvent] = []
+            // Several activities may have the same label at once.
+            var ends: [String: Date] = [:]
+            for (index, span) in ended.enumerated() {
+                let isOnly = ends[span.label].map { $0 <= span.start } ?? true
+                let id = isOnly ? span.label : "\(span.label) (\(index + 1))"
+                ends[span.label] = max(ends[span.label] ?? span.end, span.end)
+                events.append(TraceEvent(milliseconds: milliseconds(span.start), event: .start(id: id)))
+                events.append(TraceEvent(milliseconds: milliseconds(span.end), event: .stop(id: id)))
+            }
+            for event in events.sorted(by: { $0.milliseconds < $1.milliseconds }) { try consumer.apply(event) }
+        } else {
+            try consumer.begin(delays: TraceDelays())
+        }
+        input.consume(input.bytes.count)
+        try consumer.flush()
     }
 
     private func readLines(into consumer: inout some TraceConsumer) throws {

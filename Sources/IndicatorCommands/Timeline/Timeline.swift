@@ -47,6 +47,8 @@ package struct Timeline: Sendable, Hashable {
     package var start: Double
     /// The minimum end of the axis in seconds.
     package var end: Double
+    /// The wall-clock time of 0 on the axis, if it is known.
+    package var origin: String?
 
     package init(rows: [Row], indicator: Row, start: Double = 0, end: Double) {
         (self.rows, self.indicator, self.start, self.end) = (rows, indicator, start, end)

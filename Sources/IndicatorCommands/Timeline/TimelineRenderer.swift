@@ -30,6 +30,9 @@ package struct TimelineRenderer {
         let axis = TimelineAxis(duration: duration, columns: layout.plot, usesUnicode: style.usesUnicode)
         let indent = String(repeating: " ", count: layout.label + (layout.label > 0 ? 2 : 0))
         var lines: [String] = []
+        if let origin = timeline.origin {
+            lines.append(style.styled(fitted("times from \(origin)", to: style.width), .faint))
+        }
         if timeline.start > 0 {
             let origin = "times from t = \((timeline.start * 1e6).rounded() / 1e6) s"
             lines.append(style.styled(fitted(origin, to: style.width), .faint))

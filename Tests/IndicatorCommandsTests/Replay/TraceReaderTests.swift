@@ -55,6 +55,28 @@ import Testing
         )
     }
 
+    @Test func theLogOfTheProductIsATrace() throws {
+        let log = """
+            {"time":"2026-11-26T14:02:00.500000Z","event":"shown","state":"active","visible":true,"count":2}
+            {"time":"2026-11-26T14:02:03.000000Z","event":"finished","label":"a","outcome":"succeeded","seconds":3.5}
+            {"time":"2026-11-26T14:02:05.000000Z","event":"finished","label":"b","outcome":"failed","seconds":5.0}
+            {"time":"2026-11-26T14:02:09.000000Z","event":"finished","label":"a","outcome":"succeeded","seconds":1.0}
+
+            """
+        let events = try read(log).events
+        #expect(
+            events == [
+                TraceEvent(milliseconds: 0, event: .start(id: "a")),
+                TraceEvent(milliseconds: 500, event: .start(id: "b")),
+                TraceEvent(milliseconds: 3500, event: .stop(id: "a")),
+                TraceEvent(milliseconds: 5500, event: .stop(id: "b")),
+                TraceEvent(milliseconds: 8500, event: .start(id: "a")),
+                TraceEvent(milliseconds: 9500, event: .stop(id: "a")),
+            ]
+        )
+        #expect(throws: TraceError.self) { try read(log + "broken\n") }
+    }
+
     @Test func decodesEscapesOfIdentities() throws {
         let collected = try read(#"{"t_ms": 0, "event": "start", "id": "\u00e9\n\"\ud83d\ude00"}"#)
         #expect(collected.events.map(\.event) == [.start(id: "é\n\"😀")])
