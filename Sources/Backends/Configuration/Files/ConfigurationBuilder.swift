@@ -139,7 +139,8 @@ struct ConfigurationBuilder {
         busNames: Set<String>?
     ) -> [IndicatorConfiguration.Backend] {
         let (items, origin) = list(TopLevelSetting.backends(in: registry))
-        let isNamed = origin != nil || source.defaults.backends != nil
+        // By the user: what the app proposes is not worth a warning where there is no surface for it.
+        let isNamed = origin != nil
         let chosen = automaticKinds(items, busNames: busNames)
         var backends: [IndicatorConfiguration.Backend] = []
         for item in items where mistakes.count < FileValues.largestNumberOfMistakes {

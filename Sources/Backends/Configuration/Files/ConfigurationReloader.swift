@@ -70,7 +70,9 @@ final class ConfigurationReloader: ManagerResource {
         if !problems.mistakes.isEmpty {
             let message = "The configuration has mistakes; defaults replace what is invalid:\n\(problems)"
             source.logger.error("\(message)")
-            if printsMistakes, isatty(STDERR_FILENO) == 1 {
+            // Without a logger of the app's own, swift-log's default handler has printed them.
+            let isPrinted = source.logger.label == "indicator" && source.logger.handler is StreamLogHandler
+            if printsMistakes, !isPrinted, isatty(STDERR_FILENO) == 1 {
                 let text = SafeText.message("\(source.applicationName): \(message)\n")
                 try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
             }
@@ -134,7 +136,10 @@ final class ConfigurationReloader: ManagerResource {
     private func log(_ outcome: Outcome, of trigger: Trigger, after problems: [ConfigurationMistake]) {
         let prefix = trigger == .hangup ? "SIGHUP: " : ""
         switch outcome {
-        case .success(let report?): logger.log(level: trigger == .hangup ? .notice : .info, "\(prefix)\(report)")
+        // The choice of `auto` is not a change that somebody made.
+        case .success(let report?):
+            let level: Logger.Level = trigger == .hangup ? .notice : trigger == .bus ? .debug : .info
+            logger.log(level: level, "\(prefix)\(report)")
         case .success(nil): break
         case .failure where trigger == .bus: break
         case .failure(let error):

@@ -18,6 +18,9 @@ extension BackendKind {
                     logger: context.logger
                 )
             },
+            isApplicable: { context, _ in
+                context.isNamed || DBusAddress.session.mayExist(in: ProcessInfo.processInfo.environment)
+            },
             fit: { place in
                 let desktop = DesktopSituation(place)
                 return AutomaticFit(desktop.isPresent, desktop.reason, dependsOnBus: desktop.dependsOnBus)

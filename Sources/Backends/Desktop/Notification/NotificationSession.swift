@@ -173,9 +173,7 @@ final class NotificationSession: BusSession {
             parts.append(try await sender.choose(on: bus, problem: problem ?? style.objection))
         }
         let summary = parts.joined(separator: " ") + style.remark
-        // Noteworthy only if libnotify should be used and cannot be.
-        let isExpected = [nil, style.objection].contains(sender.objection)
-        logger.log(level: isExpected ? .debug : .info, "notifications are sent to \(summary)")
+        logger.debug("notifications are sent to \(summary)")
         return summary
     }
 
