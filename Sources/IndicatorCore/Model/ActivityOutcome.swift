@@ -12,10 +12,23 @@ public enum ActivityOutcome: Sendable, Hashable {
     case cancelled
 
     /// The outcome of a thrown error: ``cancelled`` for a `CancellationError` and `URLError.cancelled`, else
-    /// ``failed(_:)`` with the error's description.
+    /// ``failed(_:)`` with a text of the error: its `LocalizedError.errorDescription`; that of a Foundation error, with
+    /// the name of its file; or its description.
     public init(_ error: any Error) {
         let isCancelled = error is CancellationError || (error as? URLError)?.code == .cancelled
-        self = isCancelled ? .cancelled : .failed("\(error)")
+        self = isCancelled ? .cancelled : .failed(Self.text(of: error))
+    }
+
+    private static func text(of error: any Error) -> String {
+        if let text = (error as? any LocalizedError)?.errorDescription { return text }
+        let description = "\(error)"
+        // How Foundation's errors describe themselves, with all that they carry.
+        guard description.hasPrefix("Error Domain=") else { return description }
+        let error = error as NSError
+        let url = error.userInfo[NSURLErrorKey] as? URL
+        let file = (error.userInfo[NSFilePathErrorKey] as? String).map { URL(filePath: $0) } ?? url
+        let text = error.userInfo[NSLocalizedDescriptionKey] as? String ?? error.localizedFailureReason
+        return (file.map { "\($0.lastPathComponent): " } ?? "") + (text ?? error.localizedDescription)
     }
 }
 

@@ -130,12 +130,13 @@ public struct ResponseFailure: Sendable, CustomStringConvertible {
     /// URL, status and the beginning of the body, on one line.
     public var description: String { "\(url.withoutSecrets): status \(status.code)\(excerpt)" }
 
-    /// The beginning of a text body, for a one-line message.
+    /// The beginning of a text body, for a one-line message. A page for people's browsers is none.
     var excerpt: String {
         let start = String(decoding: bodyStart.prefix(200), as: UTF8.self)
         // The prefix may end within a character.
         let text = start.hasSuffix("\u{FFFD}") ? start.dropLast() : start[...]
-        guard !text.isEmpty, !text.contains("\u{FFFD}") else { return "" }
+        let isMarkup = text.drop { $0.isWhitespace }.first == "<"
+        guard !text.isEmpty, !isMarkup, !text.contains("\u{FFFD}") else { return "" }
         return ": \(String(text).withoutControls)"
     }
 }
