@@ -46,7 +46,14 @@ package struct OutcomeNotice: Sendable, Hashable {
         func text(_ text: String) -> String { SafeText.singleLine(text, limit: Self.textLimit) }
         activity = chosen
         let message = chosen.outcome.message.map { ": \(text($0))" } ?? ""
-        body = "\(chosen.outcome.isFailure ? "Failed" : "Done") after \(Self.time(chosen.duration))\(message)"
+        let word =
+            switch chosen.outcome {
+            case .failed: "Failed"
+            case .succeeded: "Done"
+            case .cancelled: "Cancelled"
+            case .unspecified: "Ended"
+            }
+        body = "\(word) after \(Self.time(chosen.duration))\(message)"
         let label = text(chosen.label)
         title = label.isEmpty ? applicationName : label
         if finished.count > 1 { body += "; \(finished.count - 1) more \(finished.count == 2 ? "has" : "have") ended" }

@@ -327,11 +327,12 @@ public final class NetworkTask: Sendable {
         _ name: Notification.Name,
         label: String? = nil,
         _ progress: TransferProgress? = nil,
-        outcome: ActivityOutcome = .unspecified
+        outcome: ActivityOutcome? = nil
     ) {
         guard container == nil else { return show(name, label, progress, outcome) }
         var userInfo: [String: any Sendable] = [:]
         userInfo[TaskNotifications.labelKey] = label
+        userInfo[TaskNotifications.outcomeKey] = outcome
         userInfo[TaskNotifications.completedBytesKey] = progress.map { Int($0.shown.count) }
         userInfo[TaskNotifications.totalBytesKey] = progress?.shown.total.map { Int($0) }
         center.post(name: name, object: self, userInfo: userInfo.isEmpty ? nil : userInfo)
@@ -342,7 +343,7 @@ public final class NetworkTask: Sendable {
         _ name: Notification.Name,
         _ label: String?,
         _ progress: TransferProgress?,
-        _ outcome: ActivityOutcome
+        _ outcome: ActivityOutcome?
     ) {
         switch name {
         case .indicatorTaskDidResume:
@@ -364,7 +365,7 @@ public final class NetworkTask: Sendable {
             // A retry starts again from a lower count.
             if step < 0 { activity.completed += step } else { activity.advance(by: step) }
         case .indicatorTaskDidComplete:
-            activity.withLock { $0.take() }?.end(outcome)
+            activity.withLock { $0.take() }?.end(outcome ?? .unspecified)
         default: break
         }
     }

@@ -69,6 +69,32 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == [])
     }
 
+    /// An indicator that observes requests showed a refused one, and one with status 404, as done.
+    @Test(.timeLimit(.minutes(5)), arguments: Kind.allCases)
+    func theCompletionHasTheOutcome(_ kind: Kind) async throws {
+        let server = try RawServer.closing { request, connection in
+            let status = request.target == "/missing" ? "404 Not Found" : "200 OK"
+            try connection.send("HTTP/1.1 \(status)\r\nContent-Length: 0\r\n\r\n")
+        }
+        let outcomes = Locked<[ActivityOutcome?]>([])
+        let token = center.addObserver(forName: .indicatorTaskDidComplete, object: nil, queue: nil) { notification in
+            let outcome = notification.userInfo?[TaskNotifications.outcomeKey] as? ActivityOutcome
+            outcomes.withLock { $0.append(outcome) }
+        }
+        defer { center.removeObserver(token) }
+        await #expect(throws: NetworkError.self) { try await request(kind, route(server, .get("missing"))) }
+        try await request(kind, route(server))
+        let refusing = URLRoute(try #require(URL(string: "http://127.0.0.1:1/")), .get(""))
+        await #expect(throws: NetworkError.self) { try await request(kind, refusing) }
+        let all = outcomes.withLock { $0 }
+        try #require(all.count == 3)
+        for index in [0, 2] {
+            guard case .failed(let message) = all[index] else { throw CancellationError() }
+            #expect(!message.isEmpty)
+        }
+        #expect(all[1] == .succeeded)
+    }
+
     @Test(.timeLimit(.minutes(5)), arguments: Kind.allCases, [false, true])
     func aTaskOfAnObserverCanBeCancelled(_ kind: Kind, _ hasHead: Bool) async throws {
         let hasEnded = Locked(false)

@@ -119,7 +119,9 @@ struct ProgressLines: Sendable {
                     message.isEmpty ? "\(label): failed" : "\(label): \(look.text(message))"
                 )
             case .cancelled: ("-", .faint, "\(label): cancelled")
-            case .unspecified, .succeeded: (look.usesUnicode ? "✓" : "+", .success, label)
+            case .succeeded: (look.usesUnicode ? "✓" : "+", .success, label)
+            // Nobody said whether it succeeded.
+            case .unspecified: (look.usesUnicode ? "•" : "*", .faint, "\(label): ended")
             }
         let shown = look.usesColor ? style.sequence + mark + LiveLine.Style.plain.sequence : mark
         return "\(shown) \(text) (\(look.time(finished.duration)))"

@@ -6,9 +6,9 @@ import IndicatorCore
 /// Reports the beginnings and ends of activities as plain lines, for logs and screen readers.
 ///
 /// An activity is reported when it has lasted the start delay, and when it ends; a failure also when it ends sooner,
-/// and what it asks the user for, once. In between, the progress is reported at most every ten seconds, also as a sign
-/// that the app has not stopped. There is at most one line a second: reports in between are combined in the next one,
-/// failures and questions first.
+/// and what it asks the user for, once. Every ten seconds, the progress is reported, whatever else is: that of groups,
+/// or if there are none, of the first activity. There is at most one line a second: reports in between are combined in
+/// the next one, this progress first, then failures and questions.
 struct ProgressReport: Sendable {
     /// The shortest time between two lines.
     static let interval: Duration = .seconds(1)
@@ -17,7 +17,7 @@ struct ProgressReport: Sendable {
     /// The largest number of reports in a line; the others are counted.
     private static let longestLine = 5
 
-    private enum Kind { case question, failure, end, progress }
+    private enum Kind { case total, question, failure, end, beginning }
 
     private let settings: TerminalProgressSettings
     private let look: ProgressLines.Look
@@ -28,7 +28,7 @@ struct ProgressReport: Sendable {
     private var pending: [(id: UInt64, text: String, kind: Kind)] = []
     private var omittedCount = 0
     private var nextLine: Duration?
-    private var nextProgress: Duration = .zero
+    private var nextProgress: Duration?
 
     init(settings: TerminalProgressSettings, look: ProgressLines.Look) {
         self.settings = settings
@@ -56,7 +56,7 @@ struct ProgressReport: Sendable {
         }
         for finished in wanted {
             // Failures come first in a line, but none before its beginning.
-            pending.removeAll { $0.id == finished.id && $0.kind == .progress }
+            pending.removeAll { $0.id == finished.id && ($0.kind == .beginning || $0.kind == .total) }
             add(finished.id, end(of: finished), finished.outcome.isFailure ? .failure : .end)
         }
         // The outcomes of omitted activities are unknown: they are counted if any of the listed ones is wanted.
@@ -68,23 +68,28 @@ struct ProgressReport: Sendable {
             reported.insert(activity.id)
             let asks = settings.accessible ? " asks: " : ": asks: "
             add(activity.id, look.text(label) + asks + look.text(attention), .question)
-            nextProgress = max(nextProgress, now + Self.progressInterval)
         }
         // The wall clock, if only that is known, differs a little from the clock that measures the start delay.
         let least = snapshot.startDelay / .seconds(1) - 0.01
         for activity in snapshot.activities where activity.elapsed(at: date) >= least {
             guard let label = activity.label, reported.insert(activity.id).inserted else { continue }
-            add(activity.id, "\(look.text(label))\(settings.accessible ? " has started." : ": started")", .progress)
-            nextProgress = max(nextProgress, now + Self.progressInterval)
+            add(activity.id, "\(look.text(label))\(settings.accessible ? " has started." : ": started")", .beginning)
         }
         // Not at each snapshot: members of groups may displace an activity from the list for a while.
         if reported.count > 1024 { reported.formIntersection(snapshot.activities.map(\.id)) }
         if questions.count > 1024 { questions = questions.filter { id, _ in reported.contains(id) } }
-        if now >= nextProgress, let activity = snapshot.activities.first, reported.contains(activity.id) {
-            nextProgress = now + Self.progressInterval
-            add(activity.id, progress(of: activity, at: date), .progress)
-        }
+        addTotals(of: snapshot.activities, date: date, at: now)
         return dueLine(at: now)
+    }
+
+    private mutating func addTotals(of activities: [ActivityDetails], date: Date, at now: Duration) {
+        guard let first = activities.first(where: { reported.contains($0.id) }) else { return nextProgress = nil }
+        if let nextProgress, now < nextProgress { return }
+        defer { nextProgress = now + Self.progressInterval }
+        if nextProgress == nil { return }
+        var groups = zip(activities, activities.dropFirst()).filter { $0.depth == 0 && $1.depth > 0 }.map(\.0)
+        groups.removeAll { !reported.contains($0.id) }
+        for activity in groups.isEmpty ? [first] : groups { add(activity.id, progress(of: activity, at: date), .total) }
     }
 
     /// Returns the pending reports as a line, and clears them, if a line may be written now.
@@ -97,8 +102,8 @@ struct ProgressReport: Sendable {
     mutating func takeLine(at now: Duration) -> String? {
         guard due != nil else { return nil }
         nextLine = now + Self.interval
-        func isUrgent(_ kind: Kind) -> Bool { kind == .failure || kind == .question }
-        let sorted = pending.filter { isUrgent($0.kind) } + pending.filter { !isUrgent($0.kind) }
+        func rank(_ kind: Kind) -> Int { kind == .total ? 0 : kind == .failure || kind == .question ? 1 : 2 }
+        let sorted = (0...2).flatMap { wanted in pending.filter { rank($0.kind) == wanted } }
         var texts = sorted.prefix(Self.longestLine).map(\.text)
         let more = sorted.count - texts.count + omittedCount
         if more > 0 { texts.append("and \(more) more\(settings.accessible ? "." : "")") }
@@ -131,7 +136,8 @@ struct ProgressReport: Sendable {
                 "\(label) failed after \(time): \(look.text(message))."
             case .failed: "\(label) failed after \(time)."
             case .cancelled: "\(label) was cancelled after \(time)."
-            case .unspecified, .succeeded: "\(label) finished after \(time)."
+            case .succeeded: "\(label) finished after \(time)."
+            case .unspecified: "\(label) ended after \(time)."
             }
         }
         let failed =
@@ -140,7 +146,8 @@ struct ProgressReport: Sendable {
         case .failed(let message) where !message.isEmpty: "\(label): \(failed): \(look.text(message)) (\(time))"
         case .failed: "\(label): \(failed) (\(time))"
         case .cancelled: "\(label): cancelled (\(time))"
-        case .unspecified, .succeeded: "\(label): done (\(time))"
+        case .succeeded: "\(label): done (\(time))"
+        case .unspecified: "\(label): ended (\(time))"
         }
     }
 }

@@ -227,6 +227,8 @@ struct ProgressLinesTests {
         #expect(line(.failed("HTTP\u{1B}[m 503")) == "✗ Fetching index: HTTP[m 503 (2.1 s)")
         #expect(line(.succeeded, .seconds(65)) == "✓ Fetching index (1:05)")
         #expect(line(.cancelled) == "- Fetching index: cancelled (2.1 s)")
+        // Not as a success, which nobody has reported.
+        #expect(line(.unspecified) == "• Fetching index: ended (2.1 s)")
     }
 
     @Test("isolate right-to-left text from the other fields")
@@ -345,6 +347,36 @@ struct ProgressReportTests {
         #expect(report.line(for: busy, finished: [], date: start, at: .seconds(19)) == nil)
         let vague = snapshot(["a"], age: 22)
         #expect(report.line(for: vague, finished: [], date: start, at: .seconds(20)) == "a: 0:22\n")
+    }
+
+    @Test("do not report an end without an outcome as a success", arguments: [false, true])
+    func unspecifiedEnd(accessible: Bool) {
+        var report = makeReport(.init(accessible: accessible))
+        let line = report.line(
+            for: snapshot([], age: 0),
+            finished: [finished("a", .unspecified, 2)],
+            date: start,
+            at: .zero
+        )
+        #expect(line == (accessible ? "a ended after 2.0 s.\n" : "a: ended (2.0 s)\n"))
+    }
+
+    /// Each file that began put the total off by ten seconds.
+    @Test("report the total of a group every ten seconds, whatever else is reported")
+    func totals() {
+        var report = makeReport()
+        var totals: [Int] = []
+        for second in 0...40 {
+            var busy = snapshot(["Backing up", "a", "b"], age: 2, progress: 0.4)
+            for index in 1...2 {
+                busy.activities[index].depth = 1
+                busy.activities[index].id = UInt64(second * 2 + index)
+            }
+            let ends = (1...6).map { finished("\($0)", .failed("no"), 2) }
+            let line = report.line(for: busy, finished: ends, date: start, at: .seconds(second)) ?? ""
+            if line.hasPrefix("Backing up: 40%, ") { totals.append(second) }
+        }
+        #expect(totals == [10, 20, 30, 40])
     }
 
     @Test("have no end with 'finished: none', and no failure before its beginning")
