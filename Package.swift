@@ -307,6 +307,8 @@ let package = Package(
                 systemPackage,
             ]
         ),
+        // The code of the README and the articles.
+        .testTarget(name: "DocumentationTests"),
         .testTarget(
             name: "IndicatorDemoTests",
             dependencies: [
