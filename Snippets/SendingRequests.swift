@@ -126,6 +126,26 @@ func use(_ indicator: IndicatorManager) async throws {
     await indicator.shutdown()
 }
 
+func logIn(_ client: NetworkClient, user: String) async throws {
+    // snippet.show
+    // snippet.login
+    let login = RouteRequest.post("login", body: .form(["user": .string(user)])).with(\.redirects, .none)
+    let target = try await client.send(URLRoute(server, login)).headers[.location]
+    // snippet.end
+    // snippet.hide
+    print(target ?? "")
+}
+
+func keepCookies(of browser: NetworkClient) async throws {
+    // snippet.show
+    // snippet.cookies
+    let cookies = try JSONEncoder().encode(await browser.cookies())
+    try await browser.addCookies(JSONDecoder().decode([Cookie].self, from: cookies))
+    await browser.removeCookies()
+    // snippet.end
+    // snippet.hide
+}
+
 #if DesktopNotification
 func showIcon(_ url: URL, client: NetworkClient, indicator: IndicatorManager, folder: URL) async throws {
     // snippet.show

@@ -53,6 +53,32 @@ static inline CURLcode curl_kit_set_close_function(CURL *handle, curl_closesocke
     return curl_easy_setopt(handle, CURLOPT_CLOSESOCKETFUNCTION, value);
 }
 
+/* Keeps a transfer from waiting for the thread that looks up its host's name (7.87). */
+static inline CURLcode curl_kit_set_quick_exit(CURL *handle) {
+#if LIBCURL_VERSION_NUM >= 0x075700
+    return curl_easy_setopt(handle, CURLOPT_QUICK_EXIT, 1L);
+#else
+    return CURLE_NOT_BUILT_IN;
+#endif
+}
+
+/*
+ * Keeps OpenSSL, if libcurl uses it, from releasing its memory in `exit`, while threads use it. Without OpenSSL's
+ * headers: OPENSSL_INIT_NO_ATEXIT (1.1.1) counts only if it is the first initialisation of the process.
+ */
+static inline void curl_kit_keep_openssl(void) {
+    extern void *dlsym(void *, const char *);
+    int (*initialise)(unsigned long long, const void *) =
+        (int (*)(unsigned long long, const void *))dlsym(NULL, "OPENSSL_init_crypto");
+    if (initialise) initialise(0x00080000ULL, NULL);
+}
+
+static inline struct curl_slist *curl_kit_cookies(CURL *handle) {
+    struct curl_slist *list = NULL;
+    curl_easy_getinfo(handle, CURLINFO_COOKIELIST, &list);
+    return list;
+}
+
 /* How many bytes this process has read from a TCP socket; -1 if the system does not report it (Linux 4.1). */
 static inline long long curl_kit_count_read(curl_socket_t socket) {
     extern int ioctl(int, unsigned long, ...);

@@ -31,7 +31,7 @@ public struct DecodedImage: Hashable, Sendable {
         self.rgba = rgba
     }
 
-    /// Decodes an image.
+    /// Decodes an image. Blocks; ``NetworkKit/NetworkResponse/image(maximumPixels:timeLimit:)`` does not.
     ///
     /// - Parameters:
     ///   - data: the bytes of a file.
@@ -90,11 +90,16 @@ public enum ImageError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension NetworkResponse {
-    /// The body as an image.
+    /// The body as an image, which is decoded on a thread of its own.
     ///
-    /// - Parameter maximumPixels: the maximum number of pixels. Default: 64 million.
+    /// - Parameters:
+    ///   - maximumPixels: the maximum number of pixels. Default: 64 million.
+    ///   - timeLimit: the maximum time. Default 10 s.
     /// - Throws: ``ImageError``.
-    public func image(maximumPixels: Int = DecodedImage.defaultMaximumPixels) throws(ImageError) -> DecodedImage {
-        try DecodedImage(decoding: data, maximumPixels: maximumPixels)
+    public func image(
+        maximumPixels: Int = DecodedImage.defaultMaximumPixels,
+        timeLimit: Duration = .seconds(10)
+    ) async throws(ImageError) -> DecodedImage {
+        try await PixbufDecoder.decode(data, maximumPixels: maximumPixels, timeLimit: timeLimit)
     }
 }

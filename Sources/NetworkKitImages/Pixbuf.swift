@@ -20,34 +20,66 @@ enum PixbufDecoder {
         }
     }
 
+    /// What a call waits for: the first result counts.
     private final class Outcome: Sendable {
-        let result = Locked<Result<DecodedImage, ImageError>?>(nil)
-        let isKnown = DispatchSemaphore(value: 0)
+        private let waiter: Locked<(@Sendable (Result<DecodedImage, ImageError>) -> Void)?>
+
+        init(_ waiter: @escaping @Sendable (Result<DecodedImage, ImageError>) -> Void) {
+            self.waiter = Locked(waiter)
+        }
+
+        func resolve(_ result: Result<DecodedImage, ImageError>) {
+            let waiter = waiter.withLock { $0.take() }
+            waiter?(result)
+        }
     }
 
     static func decode(_ data: Data, maximumPixels: Int, timeLimit: Duration) throws(ImageError) -> DecodedImage {
-        guard !data.isEmpty else { throw .unreadable("the data is empty") }
-        guard let format = ImageFormat(data) else {
-            throw .unreadable("it is not a PNG, JPEG, GIF, BMP, ICO, TIFF or WebP")
+        let result = Locked<Result<DecodedImage, ImageError>?>(nil)
+        let isKnown = DispatchSemaphore(value: 0)
+        start(data, maximumPixels, timeLimit) { value in
+            result.withLock { $0 = value }
+            isKnown.signal()
         }
-        if let problem = format.problem(of: data) { throw .truncated(problem) }
+        isKnown.wait()
+        guard let result = result.withLock({ $0 }) else { throw .unreadable("the decoder failed") }
+        return try result.get()
+    }
+
+    static func decode(_ data: Data, maximumPixels: Int, timeLimit: Duration) async throws(ImageError) -> DecodedImage {
+        try await withCheckedContinuation { continuation in
+            start(data, maximumPixels, timeLimit) { continuation.resume(returning: $0) }
+        }.get()
+    }
+
+    /// Decodes on another thread, and calls a function once.
+    private static func start(
+        _ data: Data,
+        _ maximumPixels: Int,
+        _ timeLimit: Duration,
+        _ done: @escaping @Sendable (Result<DecodedImage, ImageError>) -> Void
+    ) {
+        guard let format = ImageFormat(data) else {
+            let reason = data.isEmpty ? "the data is empty" : "it is not a PNG, JPEG, GIF, BMP, ICO, TIFF or WebP"
+            return done(.failure(.unreadable(reason)))
+        }
+        if let problem = format.problem(of: data) { return done(.failure(.truncated(problem))) }
+        guard timeLimit > .zero else { return done(.failure(.tooSlow(limit: timeLimit))) }
         let bytes = format == .gif ? ImageFormat.firstFrame(ofGIF: data) : data
         let limit = Limit(maximumPixels: maximumPixels)
-        let outcome = Outcome()
-        let isStarted = ThreadStarter.start(named: "image") {
-            let result = Result { () throws(ImageError) in try decode(bytes, format, limit) }
-            outcome.result.withLock { $0 = result }
-            outcome.isKnown.signal()
-        }
-        guard isStarted else { throw .unreadable("could not create a thread: the process is at its limit") }
-        let seconds = max(0, timeLimit / .seconds(1))
-        let end = seconds < 1e9 ? DispatchTime.now() + seconds : .distantFuture
-        guard seconds > 0, outcome.isKnown.wait(timeout: end) == .success else {
+        let outcome = Outcome(done)
+        let end = ServiceThread.now + Int64(min(timeLimit / .seconds(1), 1e9) * 1e9)
+        let timer = ServiceThread.shared.call(at: end) {
             limit.isOver.store(true, ordering: .relaxed)
-            throw .tooSlow(limit: timeLimit)
+            outcome.resolve(.failure(.tooSlow(limit: timeLimit)))
         }
-        guard let result = outcome.result.withLock({ $0 }) else { throw .unreadable("the decoder failed") }
-        return try result.get()
+        let isStarted = ThreadStarter.start(named: "image") {
+            outcome.resolve(Result { () throws(ImageError) in try decode(bytes, format, limit) })
+            ServiceThread.shared.cancelCall(timer)
+        }
+        if isStarted { return }
+        ServiceThread.shared.cancelCall(timer)
+        outcome.resolve(.failure(.unreadable("could not create a thread: the process is at its limit")))
     }
 
     private static func decode(

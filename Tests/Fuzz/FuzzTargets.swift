@@ -22,9 +22,6 @@ let fuzzTargets: [String: @Sendable ([UInt8]) -> Void] = {
     #if DBus
     targets["dbus"] = fuzzBusDecoder
     #endif
-    #if MQTT
-    targets["states"] = fuzzStates
-    #endif
     return targets
 }()
 

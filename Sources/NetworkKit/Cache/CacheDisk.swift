@@ -2,7 +2,8 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// The cache on disk: one file per entry, in a dedicated folder. All functions block.
+/// The cache on disk: one file per entry, in a dedicated folder. Except for ``touch(_:)``, all
+/// functions block.
 ///
 /// Files are written under a temporary name and then renamed, so no reader sees a partial file, even after a process
 /// was killed. Unreadable and incomplete files are removed. A file's modification time is the entry's time of last use.
@@ -14,6 +15,14 @@ final class CacheDisk: Sendable {
     let hash: KeyedHash
     private let directory: URL
     private let index: Locked<LeastRecentlyUsed<String, Void>>
+    private let touched = Locked(Touched())
+
+    /// The files that were used, and whose times are not set.
+    private struct Touched {
+        var names: Set<String> = []
+        /// Whether a thread sets times.
+        var isBusy = false
+    }
 
     /// Opens the folder; creates it if it does not exist.
     init(directory: URL, capacity: Int) throws {
@@ -93,10 +102,27 @@ final class CacheDisk: Sendable {
         return response
     }
 
-    /// Records a use of an entry that was served from memory.
+    /// Records a use of an entry that was served from memory. Does not block: the time of the file is set later, on
+    /// another thread, of which there is at most one.
     func touch(_ key: String) {
         let name = CacheFile.name(of: key, hash: hash)
-        if index.withLock({ $0.use(name) }) != nil { utimensat(AT_FDCWD, file(name).path, nil, 0) }
+        guard index.withLock({ $0.use(name) }) != nil else { return }
+        let mustStart = touched.withLock { touched in
+            defer { touched.names.insert(name) }
+            return !touched.isBusy && touched.names.isEmpty
+        }
+        if mustStart { RequestThreads.run { self.setTimes() } }
+    }
+
+    private func setTimes() {
+        while true {
+            let names = touched.withLock { touched in
+                defer { touched = Touched(isBusy: !touched.names.isEmpty) }
+                return touched.names
+            }
+            if names.isEmpty { return }
+            for name in names { utimensat(AT_FDCWD, file(name).path, nil, 0) }
+        }
     }
 
     func write(_ response: CachedResponse, for key: String) {

@@ -83,6 +83,8 @@ extension CachedResponse {
         var defaultFreshness: Double
         /// Whether libcurl may add cookies that the request does not contain.
         var addsCookies = false
+        /// The file of the client's certificate.
+        var certificate: String?
     }
 
     /// Creates the entry for a response; `nil` when it must not be stored (RFC 9111 §3).
@@ -105,7 +107,7 @@ extension CachedResponse {
             metadata: Metadata(
                 status: head.status.code,
                 headers: head.headers,
-                identity: request.identity(rules.hash),
+                identity: request.identity(rules),
                 vary: Dictionary(uniqueKeysWithValues: names.map { ($0, request.hash(of: $0, rules.hash)) }),
                 requestTime: requestTime,
                 responseTime: responseTime
@@ -124,7 +126,7 @@ extension CachedResponse {
     /// Whether the request has the same credentials and the same values of the fields that `Vary` names (RFC 9111
     /// §4.1).
     func matches(_ request: NetworkRequest, _ rules: Rules) -> Bool {
-        metadata.identity == request.identity(rules.hash)
+        metadata.identity == request.identity(rules)
             && !(rules.addsCookies && metadata.vary["cookie"] != nil)
             && metadata.vary.allSatisfy { request.hash(of: $0.key, rules.hash) == $0.value }
     }
@@ -157,10 +159,14 @@ extension NetworkRequest {
     }
 
     /// The keyed hash of everything that identifies the user.
-    fileprivate func identity(_ hash: KeyedHash) -> UInt64 {
+    fileprivate func identity(_ rules: CachedResponse.Rules) -> UInt64 {
         var secrets = credentials.map { ["\($0.user)\u{0}\($0.password)"] } ?? [""]
-        secrets += headers.filter { isSensitive($0.name) }.map { "\($0.name.canonicalName)\u{0}\($0.value)" }.sorted()
-        return hash(secrets.joined(separator: "\u{1}"))
+        secrets += headers.filter { isSensitive($0.name) }.map { field in
+            let isToken = field.name == .authorization && account != nil
+            return "\(field.name.canonicalName)\u{0}\(isToken ? "account\u{0}" + (account ?? "") : field.value)"
+        }.sorted()
+        if let certificate = rules.certificate { secrets.append("certificate\u{0}\(certificate)") }
+        return rules.hash(secrets.joined(separator: "\u{1}"))
     }
 
     fileprivate func hash(of name: String, _ hash: KeyedHash) -> UInt64 {

@@ -1,6 +1,7 @@
 import Foundation
 
-/// SipHash-2-4 (Aumasson and Bernstein, 2012): a short hash that reveals nothing without the key and cannot be forged.
+/// SipHash-2-4 (Aumasson and Bernstein, 2012): a short hash that reveals nothing without the key. It finds
+/// damage; it is too short to be a proof against somebody who can try often.
 struct KeyedHash: Sendable {
     static var keySize: Int { 16 }
 

@@ -1,16 +1,19 @@
 /// A dictionary of entries with costs. It evicts the least recently used ones when their total cost exceeds the
-/// capacity.
+/// capacity. No operation takes longer with more entries, except by what it evicts.
 struct LeastRecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    /// An entry, and those that were used before and after it.
     private struct Entry: Sendable {
         var value: Value
         var cost: Int
-        var lastUse: UInt64
+        var older: Key?
+        var newer: Key?
     }
 
     let capacity: Int
     private(set) var cost = 0
     private var entries: [Key: Entry] = [:]
-    private var clock: UInt64 = 0
+    private var oldest: Key?
+    private var newest: Key?
 
     init(capacity: Int) {
         self.capacity = max(0, capacity)
@@ -21,38 +24,43 @@ struct LeastRecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     /// Returns a value and marks it as used.
     mutating func use(_ key: Key) -> Value? {
-        guard entries[key] != nil else { return nil }
-        clock += 1
-        entries[key]?.lastUse = clock
-        return entries[key]?.value
+        guard let entry = entries[key] else { return nil }
+        guard newest != key else { return entry.value }
+        remove(key)
+        append(entry.value, for: key, cost: entry.cost)
+        return entry.value
     }
 
     /// Inserts a value, unless it alone exceeds the capacity. Returns the keys that are not, or no longer, stored.
     mutating func insert(_ value: Value, for key: Key, cost newCost: Int) -> [Key] {
         remove(key)
         guard newCost <= capacity else { return [key] }
-        clock += 1
-        entries[key] = Entry(value: value, cost: newCost, lastUse: clock)
-        cost += newCost
-        guard cost > capacity else { return [] }
+        append(value, for: key, cost: newCost)
         var evicted: [Key] = []
-        for (key, entry) in entries.sorted(by: { $0.value.lastUse < $1.value.lastUse }) where cost > capacity {
-            entries[key] = nil
-            cost -= entry.cost
-            evicted.append(key)
+        while cost > capacity, let oldest {
+            remove(oldest)
+            evicted.append(oldest)
         }
         return evicted
+    }
+
+    private mutating func append(_ value: Value, for key: Key, cost newCost: Int) {
+        entries[key] = Entry(value: value, cost: newCost, older: newest)
+        if let newest { entries[newest]?.newer = key } else { oldest = key }
+        newest = key
+        cost += newCost
     }
 
     @discardableResult
     mutating func remove(_ key: Key) -> Value? {
         guard let entry = entries.removeValue(forKey: key) else { return nil }
+        if let older = entry.older { entries[older]?.newer = entry.newer } else { oldest = entry.newer }
+        if let newer = entry.newer { entries[newer]?.older = entry.older } else { newest = entry.older }
         cost -= entry.cost
         return entry.value
     }
 
     mutating func removeAll() {
-        entries = [:]
-        cost = 0
+        (entries, oldest, newest, cost) = ([:], nil, nil, 0)
     }
 }

@@ -2,17 +2,18 @@ import Foundation
 
 /// A temporary file that is written next to its target and replaces it when it is complete.
 ///
-/// It is locked while it is written. Other users cannot open it, and so cannot lock it, until it is complete. There are
-/// two kinds. A file with a unique name is never continued: an unlocked one was left behind by a killed process, and
-/// the next writer removes it. A part, `.NAME.part`, is continued by a later download of the same content;
-/// `.NAME.part.json` records what it is a part of.
+/// Other users cannot open it until it is complete. There are three kinds. One without a name (O_TMPFILE of open(2))
+/// ends with its process. Where the file system has none, it has a unique name and is locked: an unlocked one was left
+/// behind by a killed process. A part, `.NAME.part`, is locked, too, and continued by a later download of the same
+/// content; `.NAME.part.json` records what it is a part of.
 final class PartialFile: @unchecked Sendable {
     // `@unchecked`: only one task at a time uses it.
 
     private static let suffix = ".partial"
 
     private let target: URL
-    private let path: String
+    /// `nil` without a name.
+    private let path: String?
     /// Where the content is recorded, if the file is a part.
     private let recordPath: String?
     private let descriptor: Int32
@@ -27,8 +28,14 @@ final class PartialFile: @unchecked Sendable {
     init(for target: URL) throws {
         self.target = target
         let folder = target.deletingLastPathComponent()
+        // __O_TMPFILE of <asm-generic/fcntl.h>, which Swift does not import.
+        let unnamed = open(folder.path, 0o20000000 | O_DIRECTORY | O_WRONLY | O_CLOEXEC, 0o600)
+        if unnamed >= 0 {
+            (path, recordPath, descriptor) = (nil, nil, unnamed)
+            return
+        }
         while true {
-            let path = folder.appending(path: Self.prefix(of: target) + UUID().uuidString + Self.suffix).path
+            let path = Self.uniquePath(for: target)
             let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
             guard descriptor >= 0 else { throw Self.error(target) }
             flock(descriptor, LOCK_EX)
@@ -111,7 +118,7 @@ final class PartialFile: @unchecked Sendable {
         hasEnded = true
         if !isRecorded || count == 0 {
             if let recordPath { unlink(recordPath) }
-            unlink(path)
+            if let path { unlink(path) }
         }
         flock(descriptor, LOCK_UN)
     }
@@ -152,9 +159,10 @@ final class PartialFile: @unchecked Sendable {
                     throw Self.error(target)
                 }
                 start += written
+                // Also of a piece for which there is no more room.
+                count += Int64(written)
             }
         }
-        count += Int64(data.count)
     }
 
     /// Truncates the file, for the bytes of a content.
@@ -171,8 +179,16 @@ final class PartialFile: @unchecked Sendable {
     /// - Parameter isShared: whether other users may read the target, as far as the process's umask allows it.
     func moveIntoPlace(isShared: Bool = false) throws {
         if isShared { fchmod(descriptor, 0o666 & ~Self.fileModeMask) }
-        guard rename(path, target.path) == 0 else {
-            defer { fchmod(descriptor, 0o600) }
+        if path == nil, linkIntoPlace() {
+            hasEnded = true
+            return
+        }
+        let name = path ?? Self.uniquePath(for: target)
+        guard path != nil || link(to: name), rename(name, target.path) == 0 else {
+            defer {
+                if path == nil { unlink(name) }
+                fchmod(descriptor, 0o600)
+            }
             throw Self.error(target)
         }
         if let recordPath { unlink(recordPath) }
@@ -181,7 +197,16 @@ final class PartialFile: @unchecked Sendable {
     }
 
     /// Gives the file the name of its target, unless that exists. Returns whether it has it now.
-    func linkIntoPlace() -> Bool { link(path, target.path) == 0 }
+    func linkIntoPlace() -> Bool { link(to: target.path) }
+
+    private func link(to name: String) -> Bool {
+        if let path { return Glibc.link(path, name) == 0 }
+        return linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0
+    }
+
+    private static func uniquePath(for target: URL) -> String {
+        target.deletingLastPathComponent().appending(path: prefix(of: target) + UUID().uuidString + suffix).path
+    }
 
     /// The process's umask, without changing it (proc(5)); a private one if it is not known.
     private static var fileModeMask: mode_t {
@@ -190,16 +215,12 @@ final class PartialFile: @unchecked Sendable {
         return mask.flatMap { mode_t($0, radix: 8) } ?? 0o077
     }
 
-    /// Removes the files of killed processes. Returns their number.
-    ///
-    /// - Parameter target: the target of the files; `nil`: all files in the folder.
-    @discardableResult
-    static func removeLeftovers(in folder: URL, for target: URL? = nil) -> Int {
+    /// Removes the files of killed processes in a folder. Returns their number.
+    static func removeLeftovers(in folder: URL) -> Int {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-        let prefix = target.map { Self.prefix(of: $0) } ?? "."
         return names.count { name in
             // The folder belongs to the user, so only names that `init` has created are removed.
-            guard name.hasPrefix(prefix), name.hasSuffix(suffix),
+            guard name.hasPrefix("."), name.hasSuffix(suffix),
                 UUID(uuidString: String(name.dropLast(suffix.count).suffix(36))) != nil
             else { return false }
             let path = folder.appending(path: name).path

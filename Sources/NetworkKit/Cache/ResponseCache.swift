@@ -10,8 +10,9 @@ import IndicatorThreads
 ///   304, the body is not sent again.
 /// - Only complete responses to GET with status 200, 203, 204, 404 or 410 and without a redirect are stored. Responses
 ///   with `no-store` or `Set-Cookie`, and responses to requests with a body, `Range` or conditional fields, are not.
-/// - A response to a request with credentials or sensitive fields is served only to requests with the same ones. A
-///   response to a request with cookies from the client's cookie store is not stored. `Vary` is respected.
+/// - A response to a request with credentials, sensitive fields or a client certificate is served only to requests with
+///   the same ones. A response to a request with cookies from the client's cookie store is not stored. `Vary` is
+///   respected.
 /// - A successful PUT, POST, PATCH or DELETE removes the entry of its URL.
 /// - When the capacity is exceeded, the least recently used entries are evicted. A damaged file is removed, not served.
 /// - URLs and request fields are stored as keyed hashes only. Only the user can read the files.
@@ -106,14 +107,17 @@ public final class ResponseCache: Sendable {
     /// - Parameters:
     ///   - hasBody: whether the request has a body. Then the URL does not identify the response.
     ///   - addsCookies: whether libcurl may add cookies to the request.
+    ///   - certificate: the file of the client's certificate.
     func respond(
         to request: NetworkRequest,
         hasBody: Bool = false,
         addsCookies: Bool = false,
+        certificate: String? = nil,
         exchange: (NetworkRequest) async throws -> ReceivedResponse
     ) async throws -> NetworkResponse {
         var rules = rules
         rules.addsCookies = addsCookies
+        rules.certificate = certificate
         let control = CacheControl(request.headers[.cacheControl])
         let mayLoad = request.cachePolicy != .returnCacheDataDontLoad
         guard let key = request.cacheKey, !hasBody else {
@@ -138,7 +142,11 @@ public final class ResponseCache: Sendable {
         let response = try await exchange(asked.map(request.conditional) ?? request)
         if let asked, response.head.status == .notModified {
             let updated = asked.updated(with: response.head, requestTime: requestTime, responseTime: now())
-            await write(updated, for: key)
+            if control.noStore || CacheControl(response.head.headers[.cacheControl]).noStore {
+                await remove(key)
+            } else {
+                await write(updated, for: key)
+            }
             return NetworkResponse(updated, url: request.url, source: .revalidatedCache)
         }
         let new = CachedResponse(
@@ -159,7 +167,8 @@ public final class ResponseCache: Sendable {
 
     private func read(_ key: String) async -> CachedResponse? {
         if let response = memory.withLock({ $0.use(key) }) {
-            try? await blocking { [disk] in disk?.touch(key) }
+            // Not awaited: the disk may hang.
+            disk?.touch(key)
             return response
         }
         guard let disk, let response = try? await blocking({ disk.read(key) }) else { return nil }

@@ -127,7 +127,7 @@ public final class NetworkClient: Sendable {
     /// - Throws: ``NetworkError/invalidRequest(_:)``, or the error of an interceptor.
     public func curlDescription(of route: some RequestRoute) async throws -> String {
         let description = route.request
-        let body = try await blocking { try description.body.prepared() }
+        let body = try await prepared(description.body)
         var request = try description.networkRequest(relativeTo: route.baseURL, body)
         for interceptor in interceptors { try await interceptor.change(&request) }
         return try request.checked().curlDescription(body)
@@ -139,15 +139,24 @@ public final class NetworkClient: Sendable {
         try await perform(route, task) { request, body in
             let response =
                 if let cache {
-                    try await cache.respond(to: request, hasBody: body != nil, addsCookies: options.keepsCookies) {
-                        try await receive($0, body, task)
-                    }
+                    try await cache.respond(
+                        to: request,
+                        hasBody: body != nil,
+                        addsCookies: options.keepsCookies,
+                        certificate: loop.certificate(for: request.url)
+                    ) { try await receive($0, body, task) }
                 } else {
                     NetworkResponse(try await receive(request, body, task))
                 }
-            try (route.request.validation ?? validation).check(response)
+            try validation(of: route.request).check(response)
             return response
         }
+    }
+
+    func validation(of request: RouteRequest) -> ResponseValidation {
+        var validation = request.validation ?? self.validation
+        validation.acceptsRedirects = request.redirects == .none
+        return validation
     }
 
     /// Sends a request, with retries.
@@ -158,7 +167,7 @@ public final class NetworkClient: Sendable {
     ) async throws -> Value {
         let description = route.request
         let retry = description.retry ?? self.retry
-        let body = try await blocking { try description.body.prepared() }
+        let body = try await prepared(description.body)
         let request = try description.networkRequest(relativeTo: route.baseURL, body)
         task.setBytesToSend(body?.count ?? 0)
         var number = 1
@@ -195,83 +204,117 @@ public final class NetworkClient: Sendable {
         }
     }
 
+    /// The encoded body. Only one with files is prepared on another thread.
+    private func prepared(_ body: RouteBody) async throws -> RequestBody? {
+        body.readsFiles ? try await blocking { try body.prepared() } : try body.prepared()
+    }
+
     /// Receives a response into memory.
     private func receive(_ request: NetworkRequest, _ body: RequestBody?, _ task: NetworkTask) async throws
         -> ReceivedResponse
     {
-        let (head, transfer) = try await open(request, body, task)
-        guard let data = try await transfer.collect(limit: options.maximumBodySize) else {
-            throw NetworkError.responseTooLarge(head.url, limit: options.maximumBodySize)
-        }
+        let (head, data, transfer) = try await open(request, body, task, .whole(limit: options.maximumBodySize))
         return ReceivedResponse(head: head, data: data, metrics: transfer.metrics)
     }
 
-    /// Sends a request, follows redirects, and waits for the head of the response.
+    /// Sends a request, follows redirects, and waits for the response, or for its head.
     ///
     /// - Parameter start: the first byte of the requested range, if a download is resumed.
     func open(
         _ request: NetworkRequest,
         _ body: RequestBody?,
         _ task: NetworkTask,
+        _ delivery: Transfer.Machine.Delivery,
         resumingAt start: Int64 = 0
-    ) async throws -> (ResponseHead, Transfer) {
+    ) async throws -> (ResponseHead, Data, Transfer) {
         var request = request
         var body = body
         let deadline = request.timeLimit?.limit.map { ContinuousClock.now + $0 }
         var visited: [URL] = []
         while true {
             visited.append(request.url)
-            let transfer = try await transfer(request, body, task, deadline, resumingAt: start)
+            let transfer = try await transfer(request, body, task, delivery, deadline, resumingAt: start)
             task.attach(transfer)
-            var head = try await transfer.head()
-            let redirected: (request: NetworkRequest, keepsBody: Bool)?
-            do {
-                redirected = try request.redirected(by: head)
-            } catch {
-                transfer.cancel()
-                throw error
-            }
-            guard let next = redirected else {
+            var (head, data) =
+                switch delivery {
+                case .whole: try await transfer.whole()
+                case .pieces: (try await transfer.head(), Data())
+                }
+            guard request.followsRedirects, let next = try request.redirected(by: head) else {
                 head.isRedirected = visited.count > 1
-                return (head, transfer)
+                return (head, data, transfer)
             }
-            guard visited.count <= options.maximumRedirects else {
-                transfer.cancel()
-                throw NetworkError.tooManyRedirects(visited)
-            }
-            // Reads a short body to its end, so that the connection can be reused.
-            _ = try await transfer.collect(limit: 1 << 16)
+            guard visited.count <= options.maximumRedirects else { throw NetworkError.tooManyRedirects(visited) }
+            data = Data()
             request = next.request
             if !next.keepsBody { body = nil }
         }
     }
 
     /// Creates a transfer that reports to the task and the event log.
-    func transfer(
+    private func transfer(
         _ request: NetworkRequest,
         _ body: RequestBody?,
         _ task: NetworkTask,
+        _ delivery: Transfer.Machine.Delivery,
         _ deadline: ContinuousClock.Instant?,
-        resumingAt start: Int64 = 0
+        resumingAt start: Int64
     ) async throws -> Transfer {
         let log = ExchangeLog(request)
         task.log(log.event(.request, request.headers))
-        let answer = try await options.stub?.answer(to: request, body: body?.bytesInMemory ?? Data())
-        return Transfer(
-            request,
-            body: body,
-            loop: loop,
-            deadline: deadline,
-            answer: answer
-        ) { progress in
+        var source: any ResponseSource = loop
+        if let stub = options.stub {
+            source = StubbedSource(
+                answer: try await stub.answer(to: request, body: body?.bytesInMemory ?? Data())
+            )
+        }
+        return Transfer(request, body: body, delivery: delivery, source: source, deadline: deadline) { progress in
             switch progress {
             case .began(let head, _): task.log(log.event(.response(head.status), head.headers))
             case .ended(let count, let metrics, let error):
                 task.log(log.event(.end(bytesReceived: count, metrics, failure: error)))
-            default: break
+                return
+            case .sent, .received: break
             }
-            if case .ended = progress { return }
             task.progressed { $0.count(progress, resumedAt: start) }
+        }
+    }
+}
+
+extension NetworkClient {
+    /// The cookies that the client keeps (``Options/keepsCookies``), for example to save them when the app ends.
+    public func cookies() async -> [Cookie] {
+        await withCheckedContinuation { continuation in
+            loop.useCookies { continuation.resume(returning: $0.map { Cookie.all(of: $0) } ?? []) }
+        }
+    }
+
+    /// Adds cookies, for example those that an earlier run of the app has saved. One with the same name, domain and path
+    /// is replaced. No effect if the client keeps no cookies.
+    ///
+    /// - Throws: ``NetworkError/invalidRequest(_:)`` if one has no name or domain, or contains a control character.
+    public func addCookies(_ cookies: [Cookie]) async throws {
+        let lines = try cookies.map { cookie in
+            guard let line = cookie.line else {
+                throw NetworkError.invalidRequest("the cookie '\(cookie)' is not valid (RFC 6265 §4.1)")
+            }
+            return line
+        }
+        await withCheckedContinuation { continuation in
+            loop.useCookies { handle in
+                if let handle { Cookie.add(lines, to: handle) }
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Removes all cookies, for example when the user logs out.
+    public func removeCookies() async {
+        await withCheckedContinuation { continuation in
+            loop.useCookies { handle in
+                if let handle { Cookie.removeAll(of: handle) }
+                continuation.resume()
+            }
         }
     }
 }
@@ -286,7 +329,7 @@ extension NetworkRequest {
     /// Whether no server received anything of the request: the name of its own host could not be resolved.
     fileprivate func isUnsent(after error: any Error) -> Bool {
         guard case .transport(let failure)? = error as? NetworkError else { return false }
-        return failure.kind == .cannotFindHost && failure.url == url
+        return failure.isUnsent && failure.kind == .cannotFindHost && failure.url == url
     }
 }
 
@@ -307,14 +350,17 @@ extension TransferProgress {
 extension NetworkClient {
     /// Settings of a client that few apps change.
     public struct Options: Sendable {
-        /// The maximum number of redirects per request. Default 20.
+        /// The maximum number of redirects per request. Default 20. To receive a redirect, see
+        /// ``RouteRequest/redirects``.
         public var maximumRedirects = 20
         /// The maximum length of a response's body that is held in memory, in bytes. Default 512 MiB.
         public var maximumBodySize = 512 << 20
         /// The maximum number of connections to a scheme, host and port; further requests wait. Default 6, minimum 1.
         /// Over HTTP/2, up to 100 requests share connections. All `http` requests through a proxy count as one host.
+        /// Requests that wait for the app are not counted: paused ones, and those whose stream is not read.
         public var maximumConnectionsPerHost = 6
-        /// Whether the client stores cookies in memory and sends them back (RFC 6265). Default no.
+        /// Whether the client stores cookies in memory and sends them back (RFC 6265). Default no. See
+        /// ``NetworkClient/cookies()``.
         public var keepsCookies = false
         /// A PEM file of certificates that are trusted instead of the system's, such as those of a company's own
         /// authority. Default `nil`: the system's. If the file cannot be read, requests over TLS fail with an error.

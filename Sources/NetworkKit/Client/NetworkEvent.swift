@@ -43,6 +43,11 @@ public struct NetworkEvent: Sendable, CustomStringConvertible {
 /// Describes the events of one exchange.
 struct ExchangeLog: Sendable {
     private static let counter = Atomic<Int>(0)
+    /// The fields of responses that have no secrets, beside those of requests.
+    private static let responseNames: Set<String> = [
+        "accept-ranges", "age", "allow", "alt-svc", "content-length", "etag", "expires", "last-modified", "retry-after",
+        "server", "strict-transport-security", "trailer", "transfer-encoding", "vary", "www-authenticate",
+    ]
     private let number = Self.counter.wrappingAdd(1, ordering: .relaxed).newValue
     private let request: NetworkRequest
     private let url: String
@@ -55,8 +60,15 @@ struct ExchangeLog: Sendable {
     func event(_ kind: NetworkEvent.Kind, _ headers: HTTPFields = [:]) -> NetworkEvent {
         var safe = HTTPFields()
         for field in headers {
-            let isSecret = request.isSensitive(field.name) || field.name == .setCookie
-            safe.append(isSecret ? HTTPField(name: field.name, value: "…") : field)
+            var field = field
+            if case .response = kind, field.name == .location {
+                field.value = URL(string: field.value)?.withoutSecretValues ?? "…"
+            } else if case .response = kind, Self.responseNames.contains(field.name.canonicalName) {
+                // The server's own.
+            } else if request.isSensitive(field.name) {
+                field.value = "…"
+            }
+            safe.append(field)
         }
         return NetworkEvent(kind: kind, exchange: number, method: request.method, url: url, headers: safe)
     }

@@ -42,6 +42,8 @@ public final class NetworkTask: Sendable {
         /// Progress of which the observers have not been notified: whether there is a notification, which label
         /// changed.
         var unseen: (isPosted: Bool, label: String?)?
+        /// Whether the response was announced except for its last bytes. That is announced with the end, which follows.
+        var isLastUnseen = false
         var isCancelled = false
         var transfer: Transfer?
         var response: Task<NetworkResponse, any Error>?
@@ -180,20 +182,24 @@ public final class NetworkTask: Sendable {
     }
 
     /// Announces the end.
-    func complete(_ outcome: ActivityOutcome) {
+    ///
+    /// - Parameter waiter: resumed when the observers have returned.
+    func complete(_ outcome: ActivityOutcome, _ waiter: CheckedContinuation<Void, Never>? = nil) {
         announce { state in
-            guard state.phase != .completed else { return nil }
+            let passed = waiter.map { Event.passed($0) }
+            guard state.phase != .completed else { return passed }
             state.phase = .completed
             state.transfer = nil
-            return .completed(outcome)
+            guard let passed else { return .completed(outcome) }
+            state.outbox.append(.completed(outcome))
+            return passed
         }
         tasks.remove(self)
     }
 
     /// Announces the end, and waits until the observers have returned.
     func end(_ outcome: ActivityOutcome) async {
-        complete(outcome)
-        await observersHaveReturned()
+        await withCheckedContinuation { complete(outcome, $0) }
     }
 
     /// Passes on an event, if the app wants events.
@@ -241,6 +247,7 @@ public final class NetworkTask: Sendable {
             state.label = label ?? state.label
             state.progress = TransferProgress(bytesToSend: state.progress.bytesToSend)
             state.announced = 0
+            state.isLastUnseen = false
             return progress(&state, isPosted: true, label: state.label)
         }
         await observersHaveReturned()
@@ -253,6 +260,11 @@ public final class NetworkTask: Sendable {
             let step = total.map { max(1, $0 / 100) } ?? 1 << 18
             let isPosted = count >= state.announced + step || (count == total && count != state.announced)
             if isPosted, state.phase == .running { state.announced = count }
+            // A thread would be woken for each short response.
+            if isPosted, count == total, state.progress.bytesToSend == 0, onProgress == nil, state.unseen == nil {
+                state.isLastUnseen = state.phase == .running
+                return nil
+            }
             return progress(&state, isPosted: isPosted)
         }
     }
@@ -316,7 +328,10 @@ public final class NetworkTask: Sendable {
                 let (progress, unseen) = state.withLock { ($0.progress, $0.unseen.take()) }
                 if unseen?.isPosted == true { post(.indicatorTaskDidProgress, label: unseen?.label, progress) }
                 onProgress?(progress)
-            case .completed(let outcome): post(.indicatorTaskDidComplete, outcome: outcome)
+            case .completed(let outcome):
+                let (progress, isUnseen) = state.withLock { ($0.progress, $0.isLastUnseen) }
+                if isUnseen { post(.indicatorTaskDidProgress, progress) }
+                post(.indicatorTaskDidComplete, outcome: outcome)
             case .logged(let event): onEvent?(event)
             case .passed(let waiter): waiter.resume()
             }

@@ -17,6 +17,8 @@ extension NetworkClient.Interceptor {
     ///   - token: the first token; `nil`: the first request refreshes it.
     ///   - hosts: the hosts that the token is sent to; `nil`: every host in a route. It is never sent to another origin
     ///     after a redirect.
+    ///   - account: identifies the user for the cache: a response that was cached with one token is used with those that
+    ///     replace it. `nil`: the first token, so that a later run of the app does not find the responses.
     ///   - timeLimit: how long requests wait for the refresh, which is then cancelled. Default 60 s.
     ///   - clock: measures that time.
     ///   - refresh: returns a new token for the rejected one, or for `nil`. At most one call runs at a time, unless it
@@ -24,6 +26,7 @@ extension NetworkClient.Interceptor {
     public static func refreshedToken(
         _ token: String? = nil,
         hosts: Set<String>? = nil,
+        account: String? = nil,
         timeLimit: Duration = .seconds(60),
         clock: any Clock<Duration> = ContinuousClock(),
         refresh: @escaping @Sendable (_ rejected: String?) async throws -> String
@@ -35,6 +38,7 @@ extension NetworkClient.Interceptor {
             }
             let token = try await refresher.token(for: request.url)
             request.setHeader("Authorization", "Bearer \(token)")
+            request.account = account ?? refresher.firstToken
             request.refresh = { url in _ = try await refresher.token(for: url, insteadOf: token) }
         }
     }
@@ -45,7 +49,8 @@ private final class TokenRefresher: Sendable {
     private typealias Waiter = CheckedContinuation<String, any Error>
 
     private struct State {
-        var token: String?
+        var token: String? { didSet { firstToken = firstToken ?? token } }
+        var firstToken: String?
         /// The number of the refresh in progress.
         var refresh: Int?
         var waiters: [Int: Waiter] = [:]
@@ -70,11 +75,14 @@ private final class TokenRefresher: Sendable {
         clock: any Clock<Duration>,
         _ refresh: @escaping @Sendable (String?) async throws -> String
     ) {
-        state = Locked(State(token: token))
+        state = Locked(State(token: token, firstToken: token))
         self.timeLimit = timeLimit
         self.clock = clock
         self.refresh = refresh
     }
+
+    /// The first token, which stands for the user.
+    var firstToken: String? { state.withLock { $0.firstToken } }
 
     /// Whether the current task runs in the refresh, and would wait for itself.
     var isCaller: Bool { Self.callers.contains(ObjectIdentifier(self)) }

@@ -66,23 +66,53 @@ extension JSONValue {
         self = try JSONValue(parsing: (encoder ?? .forParameters).encode(value))
     }
 
-    /// Decodes a type from the value.
+    /// Decodes a type from the value, by default with dates as ISO 8601 or seconds since 2001.
     ///
     /// - Throws: a `DecodingError` with the path of the value that does not match the type.
     public func decode<Value: Decodable>(_ type: Value.Type = Value.self, using decoder: JSONDecoder? = nil) throws
         -> Value
     {
-        try (decoder ?? JSONDecoder()).decode(type, from: serializedData)
+        try (decoder ?? .forResponses).decode(type, from: serializedData)
     }
 }
 
 extension JSONEncoder {
     static var forParameters: JSONEncoder {
         let encoder = JSONEncoder()
-        encoder.dateEncodingStrategy = .iso8601
+        encoder.dateEncodingStrategy = .custom { date, encoder in
+            var container = encoder.singleValueContainer()
+            let isWhole = date.timeIntervalSinceReferenceDate == date.timeIntervalSinceReferenceDate.rounded()
+            try container.encode(date.formatted(.iso8601Date(hasFraction: !isWhole)))
+        }
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return encoder
     }
+}
+
+extension JSONDecoder {
+    /// Decodes what ``JSONEncoder/forParameters`` encodes, and what a decoder without settings decodes.
+    static var forResponses: JSONDecoder {
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .custom { decoder in
+            let container = try decoder.singleValueContainer()
+            if let seconds = try? container.decode(Double.self) { return Date(timeIntervalSinceReferenceDate: seconds) }
+            let text = try container.decode(String.self)
+            for hasFraction in [false, true] {
+                if let date = try? Date(text, strategy: .iso8601Date(hasFraction: hasFraction)) { return date }
+            }
+            let problem = "'\(text)' is not a date (ISO 8601)"
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: problem)
+        }
+        return decoder
+    }
+}
+
+extension FormatStyle where Self == Date.ISO8601FormatStyle {
+    fileprivate static func iso8601Date(hasFraction: Bool) -> Self { .init(includingFractionalSeconds: hasFraction) }
+}
+
+extension ParseStrategy where Self == Date.ISO8601FormatStyle {
+    fileprivate static func iso8601Date(hasFraction: Bool) -> Self { .init(includingFractionalSeconds: hasFraction) }
 }
 
 extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,

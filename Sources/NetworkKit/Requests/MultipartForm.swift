@@ -99,7 +99,10 @@ public struct MultipartForm: Sendable {
 }
 
 extension MultipartForm {
-    /// The complete body. Blocks.
+    /// Whether a part is a file.
+    var readsFiles: Bool { parts.contains { if case .file = $0.content { true } else { false } } }
+
+    /// The complete body. Blocks if ``readsFiles``.
     func body() throws -> RequestBody {
         var body = RequestBody()
         body.contentType = contentType

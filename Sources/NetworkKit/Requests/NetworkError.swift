@@ -98,8 +98,15 @@ public struct TransportFailure: Sendable, CustomStringConvertible {
     public let kind: Kind
     /// The cause, without control characters.
     public let reason: String
+    /// Whether no server received anything of the request.
+    let isUnsent: Bool
 
     package init(url: URL, kind: Kind, reason: String) {
+        self.init(url: url, kind: kind, reason: reason, isUnsent: kind == .cannotFindHost)
+    }
+
+    init(url: URL, kind: Kind, reason: String, isUnsent: Bool) {
+        self.isUnsent = isUnsent
         self.url = url
         self.kind = kind
         self.reason = reason.withoutControls

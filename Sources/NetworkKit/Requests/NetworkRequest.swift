@@ -22,6 +22,10 @@ public struct NetworkRequest: Sendable {
     /// What the caller has said about fields.
     private var sensitivity: [HTTPField.Name: Bool] = [:]
     private var problem: NetworkError?
+    /// Whether a redirect is followed.
+    var followsRedirects = true
+    /// Identifies the user for the cache instead of `Authorization`, whose token changes.
+    var account: String?
     /// Replaces the token that was sent, for a request to a URL.
     var refresh: (@Sendable (URL) async throws -> Void)?
 

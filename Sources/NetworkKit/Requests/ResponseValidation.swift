@@ -5,6 +5,8 @@ public struct ResponseValidation: Sendable {
     /// The accepted content types, such as `application/json` or `image/*`; `nil`: all. They are sent as `Accept`.
     /// A response without a body needs no content type.
     package var contentTypes: [String]?
+    /// Whether a redirect is accepted, too: it is not followed.
+    var acceptsRedirects = false
 
     /// Creates a validation. The default accepts every status from 200 to 299.
     public init(statuses: Range<Int>? = 200..<300, contentTypes: [String]? = nil) {

@@ -64,7 +64,16 @@ public struct RouteBody: Sendable {
         self.contentType = contentType
     }
 
-    /// The encoded body; `nil` without one. Blocks.
+    /// Whether preparing it accesses files.
+    var readsFiles: Bool {
+        switch content {
+        case .file: true
+        case .multipart(let form): form.readsFiles
+        case .none, .data, .form, .json, .sequence: false
+        }
+    }
+
+    /// The encoded body; `nil` without one. Blocks if ``readsFiles``.
     func prepared() throws -> RequestBody? {
         var body: RequestBody
         switch content {

@@ -3,6 +3,14 @@ public import HTTPTypes
 
 /// The request of a route, relative to its base URL.
 public struct RouteRequest: Sendable, CustomStringConvertible {
+    /// What happens with a redirect.
+    public enum Redirects: Hashable, Sendable {
+        /// It is followed: the response is that of the last URL.
+        case followed
+        /// None is followed: the redirect is the response, and its status, from 300 to 399, is accepted.
+        case none
+    }
+
     /// The method.
     public var method: HTTPRequest.Method
     /// The path, which is appended to the base URL's.
@@ -26,6 +34,8 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
     public var timeLimit: Duration?
     /// How the request uses the response cache. By default it follows RFC 9111.
     public var cachePolicy: CachePolicy = .useProtocolCachePolicy
+    /// What happens with a redirect. By default it is followed.
+    public var redirects = Redirects.followed
     /// Which responses are errors; `nil`: the client's validation, which by default accepts the statuses 200 to 299.
     public var validation: ResponseValidation?
     /// When the request is sent again after a failure; `nil`: the client's policy, by default never.
@@ -165,6 +175,7 @@ extension RouteRequest {
         request.timeout = timeout
         request.timeLimit = timeLimit
         request.cachePolicy = cachePolicy
+        request.followsRedirects = redirects == .followed
         if let type = body?.contentType { request.setHeader("Content-Type", type) }
         if let accepted = validation?.contentTypes { request.setHeader("Accept", accepted.joined(separator: ", ")) }
         for field in headers.combined { request.setHeader(field.name.rawName, field.value) }

@@ -58,14 +58,14 @@ public struct NetworkResponse: Sendable, CustomStringConvertible {
         return text
     }
 
-    /// Decodes a value from the body, which by default is JSON.
+    /// Decodes a value from the body, which by default is JSON, with dates as ISO 8601 or seconds since 2001.
     ///
     /// - Throws: a `DecodingError`.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self,
         using decoder: JSONDecoder? = nil
     ) throws -> Value {
-        try (decoder ?? JSONDecoder()).decode(type, from: data)
+        try (decoder ?? .forResponses).decode(type, from: data)
     }
 
     /// The body as JSON.
@@ -78,6 +78,7 @@ public struct NetworkResponse: Sendable, CustomStringConvertible {
 
 extension ResponseValidation {
     func check(_ response: NetworkResponse) throws(NetworkError) {
+        if acceptsRedirects, (300..<400).contains(response.status.code) { return }
         if let statuses, !statuses.contains(response.status.code) {
             throw .unacceptableStatus(ResponseFailure(response))
         }

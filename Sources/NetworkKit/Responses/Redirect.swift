@@ -7,9 +7,7 @@ extension NetworkRequest {
     ///
     /// - Returns: the request, and whether it has the same body.
     func redirected(by head: ResponseHead) throws(NetworkError) -> (request: NetworkRequest, keepsBody: Bool)? {
-        guard [300, 301, 302, 303, 307, 308].contains(head.status.code), let location = head.headers[.location] else {
-            return nil
-        }
+        guard head.isRedirect, let location = head.headers[.location] else { return nil }
         guard let target = URL(string: location, relativeTo: url)?.absoluteURL,
             var parts = URLComponents(url: target, resolvingAgainstBaseURL: true),
             ["http", "https"].contains(parts.scheme?.lowercased()), parts.host?.isEmpty == false

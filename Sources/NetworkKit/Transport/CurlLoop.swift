@@ -1,14 +1,14 @@
 import CCurl
 import DequeModule
 import Foundation
-import IndicatorCore
 import IndicatorThreads
 
-/// The thread on which libcurl runs all transfers of a client, with its connection pool.
+/// The thread on which libcurl runs all transfers of a client, with its connection pool: it performs the commands of
+/// their ``TransferStateMachine``.
 ///
 /// The thread waits in one call for the sockets, the next time limit and a `WakeUp`, so an idle one causes no wake-ups.
 /// The first transfer starts it. It ends when the loop is closed and the last transfer has ended.
-final class CurlLoop: @unchecked Sendable {
+final class CurlLoop: ResponseSource, @unchecked Sendable {
     // `@unchecked`: `inbox` is locked; only the loop's thread uses the other variables.
 
     /// What applies to all transfers.
@@ -30,9 +30,13 @@ final class CurlLoop: @unchecked Sendable {
 
     private struct Inbox {
         var transfers: [Transfer] = []
+        var jobs: [CookieJob] = []
         var isRunning = false
         var isClosed = false
     }
+
+    /// Uses the client's cookies; `nil` without a thread.
+    typealias CookieJob = @Sendable (_ handle: UnsafeMutableRawPointer?) -> Void
 
     /// The transfers to a scheme, host and port.
     ///
@@ -42,6 +46,7 @@ final class CurlLoop: @unchecked Sendable {
     private final class Host {
         /// Those that have not begun, because the limit is reached or they are suspended. The oldest is first.
         var waiting: Deque<Transfer> = []
+        /// How many are active. One that waits for the app, because it is paused, is not counted.
         var activeCount = 0
         /// How many may be active.
         var limit: Int
@@ -54,7 +59,7 @@ final class CurlLoop: @unchecked Sendable {
 
         /// Removes and counts the next one that may begin.
         func next() -> Transfer? {
-            guard hasChanged, activeCount < limit, let index = waiting.firstIndex(where: \.mayBegin) else {
+            guard hasChanged, activeCount < limit, let index = waiting.firstIndex(where: { $0.begin() }) else {
                 hasChanged = false
                 return nil
             }
@@ -62,15 +67,10 @@ final class CurlLoop: @unchecked Sendable {
             return waiting.remove(at: index)
         }
 
-        /// Counts one that has ended.
+        /// Counts one that has ended or waits for the app.
         func end() {
             activeCount -= 1
             hasChanged = true
-        }
-
-        func removeFinished() {
-            for transfer in waiting where transfer.isFinished { transfer.isWaiting = false }
-            waiting.removeAll { !$0.isWaiting }
         }
     }
 
@@ -80,13 +80,16 @@ final class CurlLoop: @unchecked Sendable {
     let watch = SocketWatch()
     /// How many connections to a host there may be.
     private let limit: Int
-    private var active: [UnsafeMutableRawPointer: Transfer] = [:]
+    private var active: [ObjectIdentifier: CurlTransfer] = [:]
+    private var handles: [UnsafeMutableRawPointer: CurlTransfer] = [:]
+    /// The active transfers that wait for the app. Each may have a connection beyond the limit.
+    private var paused: Set<ObjectIdentifier> = []
     private var hosts: [[String]: Host] = [:]
     /// When the first time limit may be exceeded.
     private var nextCheck: ContinuousClock.Instant?
     /// How many rounds there are, at least, before the thread waits.
     private var roundsLeft = 0
-    private static let roundsAfterAnEvent = 2
+    private static let roundsAfterAChange = 2
 
     init(_ settings: Settings) {
         self.settings = settings
@@ -95,10 +98,24 @@ final class CurlLoop: @unchecked Sendable {
         _ = Self.isLibraryReady
     }
 
-    /// Schedules a transfer on the loop's thread: starts, ends, pauses or resumes it, as its state requires.
+    /// The file of the client's certificate for a URL.
+    func certificate(for url: URL) -> String? {
+        settings.trust.isEmpty ? nil : settings.trust(of: url.origin).clientCertificate?.path
+    }
+
+    /// Schedules a transfer on the loop's thread.
     func attend(to transfer: Transfer) {
+        add { $0.transfers.append(transfer) }
+    }
+
+    /// Calls a function with the client's cookies on the loop's thread.
+    func useCookies(_ job: @escaping CookieJob) {
+        add { $0.jobs.append(job) }
+    }
+
+    private func add(_ change: (inout Inbox) -> Void) {
         let mustStart = inbox.withLock { inbox in
-            inbox.transfers.append(transfer)
+            change(&inbox)
             defer { inbox.isRunning = true }
             return !inbox.isRunning
         }
@@ -110,12 +127,12 @@ final class CurlLoop: @unchecked Sendable {
 
     /// Fails all waiting transfers: there is no thread for them.
     private func fail(_ problem: String) {
-        let waiting = inbox.withLock { inbox in
-            defer { inbox.transfers = [] }
-            inbox.isRunning = false
-            return inbox.transfers
+        let (transfers, jobs) = inbox.withLock { inbox in
+            defer { (inbox.transfers, inbox.jobs, inbox.isRunning) = ([], [], false) }
+            return (inbox.transfers, inbox.jobs)
         }
-        for transfer in waiting { transfer.finish(throwing: transfer.failure(.other, problem)) }
+        for transfer in transfers { transfer.finish(throwing: transfer.failure(.other, problem)) }
+        for job in jobs { job(nil) }
     }
 
     /// Lets the thread end after the last transfer.
@@ -126,17 +143,14 @@ final class CurlLoop: @unchecked Sendable {
 
     private static let outOfMemory = "libcurl is out of memory"
     private static let isLibraryReady: Bool = {
-        guard ExitGate.enter() else { return false }
-        defer { ExitGate.leave() }
-        guard curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK else { return false }
-        ExitGate.closeAtExit()
-        return true
+        // Otherwise `exit` would release the memory of OpenSSL, which the loops' threads use.
+        curl_kit_keep_openssl()
+        return curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
     }()
 
     // MARK: - The thread
 
     private func run(_ wakeUp: WakeUp) {
-        ExitGate.enterUntilThreadEnds()
         watch.begin()
         defer { watch.end() }
         guard let share = curl_share_init() else { return fail(Self.outOfMemory) }
@@ -144,51 +158,83 @@ final class CurlLoop: @unchecked Sendable {
         guard let multi = curl_multi_init() else { return fail(Self.outOfMemory) }
         defer { curl_multi_cleanup(multi) }
         curl_kit_share_cookies(share)
-        curl_kit_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, limit)
         while let arrived = takeInbox() {
             var running: Int32 = 0
             curl_multi_perform(multi, &running)
             finishEnded(multi)
             endOverdue(multi)
-            for transfer in arrived { attend(to: transfer, multi) }
+            for transfer in arrived.transfers { perform(commandsOf: transfer, multi) }
+            for job in arrived.jobs { run(job, share) }
             beginWaiting(multi, share)
             wait(multi, wakeUp)
         }
     }
 
-    /// The scheduled transfers; `nil` when the thread should end.
-    private func takeInbox() -> [Transfer]? {
+    private func run(_ job: CookieJob, _ share: UnsafeMutableRawPointer) {
+        let handle = settings.keepsCookies ? curl_easy_init() : nil
+        defer { curl_easy_cleanup(handle) }
+        if let handle {
+            curl_kit_set_pointer(handle, CURLOPT_SHARE, share)
+            curl_kit_set_string(handle, CURLOPT_COOKIEFILE, "")
+        }
+        job(handle)
+    }
+
+    /// What was scheduled; `nil` when the thread should end.
+    private func takeInbox() -> Inbox? {
         inbox.withLock { inbox in
-            if inbox.isClosed, inbox.transfers.isEmpty, hosts.isEmpty {
+            if inbox.isClosed, inbox.transfers.isEmpty, inbox.jobs.isEmpty, hosts.isEmpty, active.isEmpty {
                 inbox.isRunning = false
                 return nil
             }
-            defer { inbox.transfers = [] }
-            return inbox.transfers
+            defer { (inbox.transfers, inbox.jobs) = ([], []) }
+            return inbox
         }
     }
 
-    private func attend(to transfer: Transfer, _ multi: UnsafeMutableRawPointer) {
-        roundsLeft = Self.roundsAfterAnEvent
-        if let handle = transfer.handle {
-            if !transfer.isFinished { transfer.updatePause() }
-            if transfer.isFinished { remove(handle, from: multi) }
-            return
+    private func host(_ origin: [String]) -> Host {
+        if let host = hosts[origin] { return host }
+        let host = Host(limit: limit)
+        hosts[origin] = host
+        return host
+    }
+
+    private func perform(commandsOf transfer: Transfer, _ multi: UnsafeMutableRawPointer) {
+        roundsLeft = Self.roundsAfterAChange
+        while true {
+            switch transfer.command() {
+            case .none:
+                // It may have been resumed while it waits.
+                hosts[transfer.origin]?.hasChanged = true
+                return
+            case .queue:
+                host(transfer.origin).waiting.append(transfer)
+                check(by: transfer.deadline)
+            case .dequeue:
+                host(transfer.origin).waiting.removeAll { $0 === transfer }
+            case .pause:
+                guard let curl = active[ObjectIdentifier(transfer)] else { continue }
+                curl.setPaused(true)
+                paused(curl)
+            case .resume:
+                guard let curl = active[ObjectIdentifier(transfer)] else { continue }
+                if paused.remove(ObjectIdentifier(transfer)) != nil { host(transfer.origin).activeCount += 1 }
+                curl.setPaused(false)
+                check(by: curl.nextLimit)
+            case .release:
+                remove(transfer, multi)
+            }
         }
-        guard !transfer.isFinished else {
-            if transfer.isWaiting { hosts[transfer.origin]?.removeFinished() }
-            return
-        }
-        let host = hosts[transfer.origin] ?? Host(limit: limit)
-        host.hasChanged = true
-        guard !transfer.isWaiting else { return }
-        transfer.isWaiting = true
-        hosts[transfer.origin] = host
-        host.waiting.append(transfer)
-        check(by: transfer.nextLimit)
+    }
+
+    /// Notes that a transfer waits for the app: it does not keep others from beginning.
+    func paused(_ curl: CurlTransfer) {
+        guard paused.insert(ObjectIdentifier(curl.transfer)).inserted else { return }
+        host(curl.transfer.origin).end()
     }
 
     private func beginWaiting(_ multi: UnsafeMutableRawPointer, _ share: UnsafeMutableRawPointer) {
+        curl_kit_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, limit + paused.count)
         for (origin, host) in hosts {
             while let transfer = host.next() { begin(transfer, multi, share) }
             if host.activeCount == 0, host.waiting.isEmpty { hosts[origin] = nil }
@@ -196,70 +242,74 @@ final class CurlLoop: @unchecked Sendable {
     }
 
     private func begin(_ transfer: Transfer, _ multi: UnsafeMutableRawPointer, _ share: UnsafeMutableRawPointer) {
-        transfer.isWaiting = false
+        roundsLeft = Self.roundsAfterAChange
         guard let handle = curl_easy_init() else {
             hosts[transfer.origin]?.end()
-            return transfer.finish(throwing: transfer.failure(.other, Self.outOfMemory))
+            transfer.finish(throwing: transfer.failure(.other, Self.outOfMemory))
+            return
         }
-        roundsLeft = Self.roundsAfterAnEvent
-        active[handle] = transfer
         let trust = settings.trust(of: transfer.origin)
-        if let problem = transfer.begin(with: handle, cookies: settings.keepsCookies ? share : nil, trust: trust) {
+        let curl = CurlTransfer(transfer, handle: handle, loop: self, trust: trust)
+        active[ObjectIdentifier(transfer)] = curl
+        handles[handle] = curl
+        if let problem = curl.setOptions(proxyAuthorities: settings.defaultTrust.certificateAuthorities) {
             transfer.finish(throwing: transfer.failure(.insecure, problem))
-            return remove(handle, from: multi)
+            return remove(transfer, multi)
         }
+        if settings.keepsCookies { curl.use(share) }
         guard curl_multi_add_handle(multi, handle) == CURLM_OK else {
-            transfer.completed(with: CURLE_OUT_OF_MEMORY)
-            return remove(handle, from: multi)
+            curl.completed(with: CURLE_OUT_OF_MEMORY)
+            return remove(transfer, multi)
         }
     }
 
     /// Raises, on the loop's thread, the limit of a host whose transfers share connections, until there are none left.
     /// 100 is libcurl's own limit for a connection.
     func connectionsAreShared(at origin: [String]) {
-        guard let host = hosts[origin] else { return }
-        host.limit = max(limit, 100)
+        guard let host = hosts[origin], host.limit < 100 else { return }
+        host.limit = 100
         host.hasChanged = true
     }
 
     private func finishEnded(_ multi: UnsafeMutableRawPointer) {
         var left: Int32 = 0
         while let message = curl_multi_info_read(multi, &left)?.pointee {
-            guard message.msg == CURLMSG_DONE, let handle = message.easy_handle else { continue }
-            active[handle]?.completed(with: message.data.result)
-            remove(handle, from: multi)
+            guard message.msg == CURLMSG_DONE, let handle = message.easy_handle, let curl = handles[handle] else {
+                continue
+            }
+            curl.completed(with: message.data.result)
+            remove(curl.transfer, multi)
         }
     }
 
-    private func remove(_ handle: UnsafeMutableRawPointer, from multi: UnsafeMutableRawPointer) {
-        roundsLeft = Self.roundsAfterAnEvent
-        curl_multi_remove_handle(multi, handle)
-        curl_easy_cleanup(handle)
-        guard let transfer = active.removeValue(forKey: handle) else { return }
-        hosts[transfer.origin]?.end()
-        transfer.end()
+    private func remove(_ transfer: Transfer, _ multi: UnsafeMutableRawPointer) {
+        roundsLeft = Self.roundsAfterAChange
+        guard let curl = active.removeValue(forKey: ObjectIdentifier(transfer)) else { return }
+        handles[curl.handle] = nil
+        curl_multi_remove_handle(multi, curl.handle)
+        if paused.remove(ObjectIdentifier(transfer)) == nil { host(transfer.origin).end() }
+        transfer.finish(throwing: CancellationError())
+        _ = transfer.command()
     }
 
     private func endOverdue(_ multi: UnsafeMutableRawPointer) {
         guard let nextCheck, nextCheck <= .now else { return }
         self.nextCheck = nil
-        roundsLeft = Self.roundsAfterAnEvent
-        for (handle, transfer) in active {
-            if transfer.failIfOverdue() { remove(handle, from: multi) } else { check(by: transfer.nextLimit) }
+        roundsLeft = Self.roundsAfterAChange
+        for curl in active.values {
+            if curl.failIfOverdue() { remove(curl.transfer, multi) } else { check(by: curl.nextLimit) }
         }
         for host in hosts.values {
-            for transfer in host.waiting where !transfer.failIfOverdue() { check(by: transfer.nextLimit) }
-            host.removeFinished()
+            host.waiting.removeAll { transfer in
+                if transfer.failIfOverdue() { return true }
+                check(by: transfer.deadline)
+                return false
+            }
         }
     }
 
-    /// Notes, on the loop's thread, that a transfer has a connection or starts to establish one.
-    func transferBegan(_ transfer: Transfer) {
-        roundsLeft = Self.roundsAfterAnEvent
-        check(by: transfer.nextLimit)
-    }
-
-    private func check(by limit: ContinuousClock.Instant?) {
+    /// Notes, on the loop's thread, when a time limit may be exceeded.
+    func check(by limit: ContinuousClock.Instant?) {
         guard let limit else { return }
         nextCheck = min(nextCheck ?? limit, limit)
     }
@@ -269,18 +319,17 @@ final class CurlLoop: @unchecked Sendable {
     /// When `curl_multi_perform` looks for a connection, such as in the round after a transfer was added, it drops the
     /// timers that were set before in the same call (up to libcurl 8.17). One of them may stand for data that was
     /// already read from the socket. It runs every transfer, so another round makes up for that. Therefore this only
-    /// waits after two rounds in which nothing happened.
+    /// waits after two rounds since the last change, and one since the last event of a socket, in which libcurl itself may
+    /// look for a connection.
     private func wait(_ multi: UnsafeMutableRawPointer, _ wakeUp: WakeUp) {
         let check = nextCheck.map { WakeUp.milliseconds(until: .now + ContinuousClock.now.duration(to: $0)) }
         let timeout = roundsLeft > 0 ? 0 : check ?? .max
         var descriptor = curl_waitfd(fd: wakeUp.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0)
         var eventCount: Int32 = 0
         watch.end()
-        ExitGate.leave()
         curl_multi_poll(multi, &descriptor, 1, timeout, &eventCount)
-        ExitGate.enterOrStop()
         watch.begin()
-        roundsLeft = eventCount > 0 ? Self.roundsAfterAnEvent : max(roundsLeft - 1, 0)
+        roundsLeft = max(roundsLeft - 1, eventCount > 0 ? 1 : 0)
         wakeUp.clear()
     }
 }

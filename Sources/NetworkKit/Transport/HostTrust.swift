@@ -56,12 +56,19 @@ extension HostTrust: CustomStringConvertible, CustomReflectable {
 
     /// Sets the options of a transfer.
     ///
+    /// - Parameter proxyAuthorities: the certificates that are trusted for a proxy instead of the system's.
     /// - Returns: what is wrong; `nil` if the transfer may begin.
-    func apply(to handle: UnsafeMutableRawPointer, origin: [String]) -> String? {
+    func apply(to handle: UnsafeMutableRawPointer, origin: [String], proxyAuthorities: URL?) -> String? {
         func set(_ option: CURLoption, _ value: String?, _ what: String) -> String? {
             guard let value, curl_kit_set_string(handle, option, value) != CURLE_OK else { return nil }
             return "libcurl's TLS library does not support \(what)"
         }
+        /// Without the folder, libcurl would look for other authorities in the system's, which is its default.
+        func trust(_ file: URL?, _ fileOption: CURLoption, _ folderOption: CURLoption) -> String? {
+            set(fileOption, file?.path, "a file of certificate authorities")
+                ?? set(folderOption, file.map { _ in "/dev/null" }, "a file of certificate authorities")
+        }
+        if let problem = trust(proxyAuthorities, CURLOPT_PROXY_CAINFO, CURLOPT_PROXY_CAPATH) { return problem }
         guard origin.first == "https" else {
             let mustBeSecure = !pinnedKeys.isEmpty || clientCertificate != nil
             return mustBeSecure ? "'\(origin[1])' has pinned keys or a client certificate; use an https URL" : nil
@@ -77,7 +84,7 @@ extension HostTrust: CustomStringConvertible, CustomReflectable {
             }
             pins.append("sha256//\(hash)")
         }
-        return set(CURLOPT_CAINFO, certificateAuthorities?.path, "a file of certificate authorities")
+        return trust(certificateAuthorities, CURLOPT_CAINFO, CURLOPT_CAPATH)
             ?? set(CURLOPT_PINNEDPUBLICKEY, pins.isEmpty ? nil : pins.joined(separator: ";"), "pinned keys")
             ?? set(CURLOPT_SSLCERT, clientCertificate?.path, "client certificates")
             ?? set(CURLOPT_SSLKEY, clientCertificate == nil ? nil : clientKey?.path, "client certificates")

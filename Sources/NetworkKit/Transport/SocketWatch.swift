@@ -71,15 +71,15 @@ final class SocketWatch: Sendable {
     }
 
     /// Opens the sockets of a transfer.
-    func open(with handle: UnsafeMutableRawPointer, for transfer: Transfer) {
-        curl_kit_set_open_function(handle) { transfer, _, address in
-            guard let address = address?.pointee, let transfer = Transfer.from(transfer) else { return CURL_SOCKET_BAD }
+    func open(with handle: UnsafeMutableRawPointer, for curl: CurlTransfer) {
+        curl_kit_set_open_function(handle) { curl, _, address in
+            guard let address = address?.pointee, let curl = CurlTransfer.from(curl) else { return CURL_SOCKET_BAD }
             let type = address.socktype | Int32(SOCK_CLOEXEC.rawValue)
             let descriptor = socket(address.family, type, address.protocol)
-            if descriptor >= 0 { transfer.watch.add(descriptor, transfer.origin) }
+            if descriptor >= 0 { curl.loop.watch.add(descriptor, curl.transfer.origin) }
             return descriptor
         }
-        curl_kit_set_pointer(handle, CURLOPT_OPENSOCKETDATA, Unmanaged.passUnretained(transfer).toOpaque())
+        curl_kit_set_pointer(handle, CURLOPT_OPENSOCKETDATA, Unmanaged.passUnretained(curl).toOpaque())
         curl_kit_set_close_function(handle) { watch, descriptor in
             guard let watch else { return 0 }
             Unmanaged<SocketWatch>.fromOpaque(watch).takeUnretainedValue().remove(descriptor)

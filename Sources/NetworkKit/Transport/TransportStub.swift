@@ -22,3 +22,29 @@ package struct StubbedAnswer: Sendable {
         self.failure = failure
     }
 }
+
+/// Delivers an answer as the network would.
+struct StubbedSource: ResponseSource {
+    let answer: StubbedAnswer
+
+    func attend(to transfer: Transfer) {
+        let mayContinue = transfer.command() == .resume
+        guard transfer.begin() else { return mayContinue ? deliverBody(to: transfer) : () }
+        var head = ResponseHead(url: transfer.request.url, status: answer.status, headers: answer.headers)
+        head.announcesEnd = true
+        if transfer.request.method != .head, answer.failure == nil {
+            head.headers[.contentLength] = "\(answer.body.count)"
+        }
+        transfer.received(head)
+        deliverBody(to: transfer)
+    }
+
+    private func deliverBody(to transfer: Transfer) {
+        if transfer.request.method != .head, !answer.body.isEmpty {
+            // Once more after the suspension.
+            if answer.body.withUnsafeBytes({ transfer.received($0) }) == .pause { return }
+        }
+        let reason = "the stub ends the response with a failure"
+        transfer.finish(throwing: answer.failure.map { transfer.failure($0, reason) })
+    }
+}

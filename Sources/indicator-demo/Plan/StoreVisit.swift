@@ -48,7 +48,7 @@ final class StoreVisit: Sendable {
     var icons: PlannedStep {
         PlannedStep(title: "GET icons") { [self] context in
             for (url, response) in try await fetchIcons(context) {
-                let image = try response.image()
+                let image = try await response.image()
                 try check(image.width > 0 && image.height > 0, "\(url) is an empty image")
                 state.withLock { $0.pictures[url] = response.data }
             }

@@ -5,7 +5,8 @@ import NetworkKitImages
 /// Makes requests, and prints the result and the process's peak memory in kB: `network-probe upload|download URL FILE`,
 /// `network-probe stream URL -`, `network-probe requests|abandon URL COUNT`, or without memory for libcurl,
 /// `network-probe starve URL -` or `network-probe crowd URL COUNT`. For `network-probe end URL WAY`, see ``Ending``.
-/// `network-probe image URL -` decodes the image in a file. For `network-probe limited URL COUNT`, see ``ThreadLimit``.
+/// `network-probe image URL -` decodes the image in a file. `network-probe lookup URL URL` makes a request to a host whose
+/// name is not found, and then one to the first URL. For `network-probe limited URL COUNT`, see ``ThreadLimit``.
 @main
 struct Main {
     static func main() async throws {
@@ -13,7 +14,7 @@ struct Main {
         guard arguments.count == 4, let url = URL(string: arguments[2]) else {
             FileHandle.standardError.write(
                 Data(
-                    "usage: network-probe upload|download|stream|requests|abandon|starve|crowd|limited|image|end URL FILE|COUNT|WAY\n"
+                    "usage: network-probe upload|download|stream|requests|abandon|starve|crowd|limited|image|lookup|end URL FILE|COUNT|URL|WAY\n"
                         .utf8
                 )
             )
@@ -31,9 +32,27 @@ struct Main {
         print(peak ?? "?")
     }
 
+    /// With the authorities of the environment.
+    private static var options: NetworkClient.Options {
+        var options = NetworkClient.Options()
+        options.certificateAuthorities = ProcessInfo.processInfo.environment["AUTHORITIES"].map { URL(filePath: $0) }
+        return options
+    }
+
+    /// Makes a request to a host whose name is not found within a second, and then one to another host.
+    private static func lookUp(_ hung: URL, then url: URL) async throws -> String {
+        let client = NetworkClient()
+        do {
+            _ = try await client.send(URLRoute(hung, .get("").with(\.timeLimit, .seconds(1))))
+            return "found"
+        } catch NetworkError.transport(let failure) {
+            return try await "\(failure.kind), then \(client.send(URLRoute(url)).data.count) bytes"
+        }
+    }
+
     private static func run(_ command: String, _ url: URL, _ argument: String) async throws -> String {
         // Not for the commands that replace libcurl's memory first.
-        lazy var client = NetworkClient()
+        lazy var client = NetworkClient(options: options)
         switch command {
         case "upload":
             var form = MultipartForm()
@@ -44,7 +63,7 @@ struct Main {
             let file = URL(filePath: argument)
             let folder = file.deletingLastPathComponent().path
             do {
-                _ = try await client.download(URLRoute(url), to: file)
+                _ = try await client.download(URLRoute(url), to: file, resume: .acrossRuns)
             } catch {
                 // Listed here: the disk may be unmounted when this process ends.
                 let left = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
@@ -67,6 +86,8 @@ struct Main {
         case "image":
             let image = try DecodedImage(decoding: Data(contentsOf: url))
             return "\(image.width) × \(image.height)"
+        case "lookup":
+            return try await lookUp(URL(string: argument) ?? url, then: url)
         case "end":
             try await Ending.end(url, argument)
             return "ended"

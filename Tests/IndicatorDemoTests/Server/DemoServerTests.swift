@@ -100,7 +100,7 @@ import Testing
             let url = try #require(free.entry[9]["im:image"][0].label.string.flatMap { URL(string: $0) })
             let icon = try await client.send(URLRoute(url))
             #expect(icon.source == .network)
-            #expect(try icon.image().width == 100)
+            #expect(try await icon.image().width == 100)
             #expect(try await client.send(URLRoute(url)).source == .cache)
         }
     }

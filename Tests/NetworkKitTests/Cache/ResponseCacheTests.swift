@@ -256,4 +256,51 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["key"])
         #expect(try await answer(client, server) == (2, .network))
     }
+
+    /// A 304 of a response that must no longer be stored.
+    @Test func aRevalidationWithNoStoreRemovesTheEntry() async throws {
+        let server = try RawServer { request, connection in
+            if request.headers["if-none-match"] == nil {
+                try connection.respond(headers: ["ETag: \"x\"", "Cache-Control: max-age=10"], text: "1")
+            } else {
+                try connection.send("HTTP/1.1 304 Not Modified\r\nCache-Control: no-store, max-age=60\r\n\r\n")
+            }
+            return true
+        }
+        let cache = cache()
+        let client = NetworkClient(cache: cache)
+        #expect(try await answer(client, server) == (1, .network))
+        advance(10)
+        #expect(try await answer(client, server) == (1, .revalidatedCache))
+        #expect((cache.memoryUsage, cache.diskUsage) == (0, 0))
+        #expect(try await answer(client, server) == (1, .network))
+    }
+
+    @Test func aResponseToAClientWithACertificateIsForThatClient() async throws {
+        let cache = cache()
+        let request = NetworkRequest(url: try #require(URL(string: "https://h/")), method: .get)
+        func source(_ certificate: String?) async throws -> NetworkResponse.Source {
+            try await cache.respond(to: request, certificate: certificate) { request in
+                var head = ResponseHead(url: request.url, status: 200, headers: [.cacheControl: "max-age=60"])
+                head.announcesEnd = true
+                return ReceivedResponse(head: head, data: Data("secret".utf8))
+            }.source
+        }
+        #expect(try await source("/mine.pem") == .network)
+        #expect(try await source("/mine.pem") == .cache)
+        #expect(try await source("/yours.pem") == .network)
+        #expect(try await source(nil) == .network)
+    }
+
+    @Test func theOldestOfManyAreEvicted() {
+        var entries = LeastRecentlyUsed<Int, Int>(capacity: 100)
+        for number in 0..<100 { #expect(entries.insert(number, for: number, cost: 1).isEmpty) }
+        #expect(entries.use(0) == 0)
+        #expect(entries.insert(100, for: 100, cost: 2) == [1, 2])
+        #expect(entries.remove(3) == 3)
+        #expect(entries.insert(101, for: 101, cost: 1).isEmpty)
+        #expect(entries.insert(102, for: 102, cost: 1) == [4])
+        #expect(entries.count == 99)
+        #expect(entries.use(0) == 0)
+    }
 }

@@ -152,7 +152,7 @@ import Testing
         probe.send(SIGKILL)
         #expect(await eventually { !probe.isRunning })
         #expect(try files() == [".file.bin.part"])
-        _ = try await NetworkClient().download(route(server, .get("whole")), to: file)
+        _ = try await NetworkClient().download(route(server, .get("whole")), to: file, resume: .acrossRuns)
         #expect(try files() == ["file.bin"])
     }
 }

@@ -68,7 +68,7 @@ import Testing
     /// A call that ends in the middle.
     private func leavePart(_ server: RawServer, _ request: RouteRequest = .get("")) async throws {
         await #expect(throws: NetworkError.self) {
-            try await NetworkClient().download(route(server, request), to: target)
+            try await NetworkClient().download(route(server, request), to: target, resume: .acrossRuns)
         }
         #expect(try files == [Self.names.part, Self.names.record])
         #expect(count(Self.names.part) == 60_000)
@@ -84,7 +84,7 @@ import Testing
         try await leavePart(server)
         #expect(try [mode(Self.names.part), mode(Self.names.record)] == [0o600, 0o600])
         let reported = Locked<[TransferProgress]>([])
-        let response = try await NetworkClient().download(route(server), to: target) { progress in
+        let response = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns) { progress in
             reported.withLock { $0.append(progress) }
         }
         #expect(response.status == 206)
@@ -104,7 +104,7 @@ import Testing
         #expect(await eventually { count(Self.names.part) == 60_000 })
         await probe.end(SIGKILL)
         #expect(try files == [Self.names.part, Self.names.record])
-        _ = try await NetworkClient().download(route(server), to: target)
+        _ = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
         #expect(ranges(server) == [nil, "bytes=60000-"])
         #expect(try Data(contentsOf: target) == Self.body)
         #expect(try files == ["file.bin"])
@@ -135,12 +135,12 @@ import Testing
     @Test func aCancelledDownloadIsContinued() async throws {
         let server = try server(waits: true)
         let target = target
-        let work = Task { try await NetworkClient().download(route(server), to: target) }
+        let work = Task { try await NetworkClient().download(route(server), to: target, resume: .acrossRuns) }
         #expect(await eventually { count(Self.names.part) == 60_000 })
         work.cancel()
         await #expect(throws: CancellationError.self) { try await work.value }
         #expect(try files == [Self.names.part, Self.names.record])
-        _ = try await NetworkClient().download(route(server), to: target)
+        _ = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
         #expect(ranges(server) == [nil, "bytes=60000-"])
         #expect(try Data(contentsOf: target) == Self.body)
     }
@@ -152,7 +152,7 @@ import Testing
         let handle = try FileHandle(forWritingTo: URL(filePath: path(Self.names.part)))
         try handle.seekToEnd()
         try handle.write(contentsOf: Self.body.dropFirst(60_000))
-        _ = try await NetworkClient().download(route(server), to: target)
+        _ = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
         #expect(ranges(server) == [nil, "bytes=99999-"])
         #expect(try Data(contentsOf: target) == Self.body)
     }
@@ -162,8 +162,10 @@ import Testing
         let server = try server()
         try await leavePart(server)
         let broken = try RawServer.closing { _, connection in try connection.respond("503 Unavailable") }
-        await #expect(throws: NetworkError.self) { try await NetworkClient().download(route(broken), to: target) }
-        _ = try await NetworkClient().download(route(server), to: target)
+        await #expect(throws: NetworkError.self) {
+            try await NetworkClient().download(route(broken), to: target, resume: .acrossRuns)
+        }
+        _ = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
         #expect(ranges(server) == [nil, "bytes=60000-"])
     }
 
@@ -171,11 +173,13 @@ import Testing
         let server = try server()
         try await leavePart(server)
         #expect(mkdir(target.path, 0o700) == 0)
-        await #expect(throws: NetworkError.self) { try await NetworkClient().download(route(server), to: target) }
+        await #expect(throws: NetworkError.self) {
+            try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
+        }
         #expect(count(Self.names.part) == 100_000)
         #expect(try mode(Self.names.part) == 0o600)
         #expect(rmdir(target.path) == 0)
-        _ = try await NetworkClient().download(route(server), to: target)
+        _ = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
         #expect(ranges(server) == [nil, "bytes=60000-", "bytes=99999-"])
         #expect(try Data(contentsOf: target) == Self.body)
     }
@@ -194,9 +198,11 @@ import Testing
             try connection.send("HTTP/1.1 " + answers.withLock { $0.removeFirst() })
         }
         for _ in 0..<2 {
-            await #expect(throws: NetworkError.self) { try await NetworkClient().download(route(server), to: target) }
+            await #expect(throws: NetworkError.self) {
+                try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
+            }
         }
-        _ = try await NetworkClient().download(route(server), to: target)
+        _ = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
         #expect(ranges(server) == [nil, "bytes=4-", "bytes=6-", nil])
         #expect(try String(contentsOf: target, encoding: .utf8) == "new")
     }
@@ -206,10 +212,18 @@ import Testing
         let server = try server()
         let name = String(repeating: "漢", count: 84)
         await #expect(throws: NetworkError.self) {
-            try await NetworkClient().download(route(server), to: folder.url.appending(path: name + "漢"))
+            try await NetworkClient().download(
+                route(server),
+                to: folder.url.appending(path: name + "漢"),
+                resume: .acrossRuns
+            )
         }
         #expect(try files.count == 2)
-        _ = try await NetworkClient().download(route(server), to: folder.url.appending(path: name + "字"))
+        _ = try await NetworkClient().download(
+            route(server),
+            to: folder.url.appending(path: name + "字"),
+            resume: .acrossRuns
+        )
         #expect(ranges(server) == [nil, nil])
         #expect(try files == [name + "字"])
     }
@@ -217,7 +231,7 @@ import Testing
     @Test func aChangedFileBeginsAgain() async throws {
         let server = try server(later: "ETag: \"y\"")
         try await leavePart(server)
-        let response = try await NetworkClient().download(route(server), to: target)
+        let response = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
         #expect(response.status == 200)
         #expect(ranges(server) == [nil, "bytes=60000-"])
         #expect(try Data(contentsOf: target) == Self.body)
@@ -238,7 +252,7 @@ import Testing
     func aPartOfSomethingElseIsNotAppended(fields: [String]) async throws {
         let server = try server { _ in (fields, Data(count: 40_000)) }
         try await leavePart(server)
-        _ = try await NetworkClient().download(route(server), to: target)
+        _ = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
         #expect(ranges(server) == [nil, "bytes=60000-", nil])
         #expect(try Data(contentsOf: target) == Self.body)
     }
@@ -254,7 +268,7 @@ import Testing
     func thePartOfAnotherRequestIsNotContinued(request: RouteRequest) async throws {
         let server = try server()
         try await leavePart(server)
-        let response = try? await NetworkClient().download(route(server, request), to: target)
+        let response = try? await NetworkClient().download(route(server, request), to: target, resume: .acrossRuns)
         #expect(server.requests.last?.headers["if-range"] == nil)
         #expect(response?.status != 206)
         if response != nil { #expect(try Data(contentsOf: target) == Self.body) }
@@ -269,7 +283,7 @@ import Testing
             try connection.respond("302 Found", headers: ["Location: \(server.url)\(location)?signature=1"])
         }
         try await leavePart(front)
-        _ = try await NetworkClient().download(route(front), to: target)
+        _ = try await NetworkClient().download(route(front), to: target, resume: .acrossRuns)
         #expect(server.requests.map(\.target) == ["/a?signature=1", "/b?signature=1", "/b?signature=1"])
         #expect(ranges(server) == [nil, "bytes=60000-", nil])
         #expect(try Data(contentsOf: target) == Self.body)
@@ -314,7 +328,7 @@ import Testing
         default: #expect(unlink(record) == 0)
         }
         let old = FileManager.default.contents(atPath: other)
-        _ = try await NetworkClient().download(route(server), to: target)
+        _ = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
         #expect(ranges(server) == [nil, nil])
         #expect(try Data(contentsOf: target) == Self.body)
         #expect(FileManager.default.contents(atPath: other) == old)

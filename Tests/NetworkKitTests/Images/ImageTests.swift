@@ -201,9 +201,9 @@ import Testing
         #expect(throws: ImageError.self) { try DecodedImage(decoding: bmp) }
     }
 
-    @Test func aResponseIsDecodedAsAnImage() throws {
+    @Test func aResponseIsDecodedAsAnImage() async throws {
         let response = NetworkResponse(url: URL(string: "http://h")!, status: 200, data: try Self.picture.pngData())
-        #expect(try response.image() == Self.picture)
+        #expect(try await response.image() == Self.picture)
     }
 }
 

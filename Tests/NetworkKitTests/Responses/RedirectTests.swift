@@ -246,3 +246,16 @@ import Testing
         #expect("\(error as Any)".contains("in a loop: \(server.url)/a → \(server.url)/b → \(server.url)/a"))
     }
 }
+
+/// Bodies of redirects, which nobody reads.
+@Suite struct RedirectBodyTests {
+    @Test(arguments: ["short", String(repeating: "long", count: 100_000)])
+    func aBodyThatIsCutOffDoesNotMatter(_ body: String) async throws {
+        let server = try RawServer.closing { request, connection in
+            if request.target == "/next" { return try connection.respond(text: "here") }
+            try connection.send("HTTP/1.1 302 Found\r\nLocation: /next\r\nContent-Length: 1000000\r\n\r\n\(body)")
+        }
+        #expect(try await NetworkClient().send(route(server)).string() == "here")
+        for try await piece in try await NetworkClient().bytes(route(server)) { #expect(piece == Data("here".utf8)) }
+    }
+}

@@ -5,9 +5,9 @@ import Testing
 
 /// Processes that end while libcurl's threads are busy or end.
 ///
-/// OpenSSL releases its memory in `exit`: without the gate, 1 of 10 of these processes crashed.
-/// `INDICATOR_ENDINGS=10000 Scripts/test --filter ExitGateTests` ends ten thousand processes for each case.
-@Suite struct ExitGateTests {
+/// By default, OpenSSL releases its memory in `exit`: then, 1 of 10 of these processes crashed.
+/// `INDICATOR_ENDINGS=10000 Scripts/test --filter EndingTests` ends ten thousand processes for each case.
+@Suite struct EndingTests {
     /// How many processes end for each case.
     private static let count = ProcessInfo.processInfo.environment["INDICATOR_ENDINGS"].flatMap { Int($0) } ?? 12
     private static let limit = TimeLimitTrait.Duration.minutes(max(5, count / 10))
@@ -133,7 +133,6 @@ import Testing
         try await processesEnd(server.url, way, ["AUTHORITIES=\(server.certificate.path)"], forget: server.forgetLog)
     }
 
-    /// The gate waits for it, but not for ever.
     @Test(.timeLimit(.minutes(5))) func aProcessEndsAlthoughABodyBlocksTheNetworkThread() async throws {
         let server = try server()
         let folder = try TemporaryDirectory()

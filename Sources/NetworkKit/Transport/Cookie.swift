@@ -1,0 +1,113 @@
+import CCurl
+public import Foundation
+
+/// A cookie (RFC 6265) of a client: see ``NetworkClient/cookies()``. Its value is often a secret.
+public struct Cookie: Hashable, Codable, Sendable {
+    /// The name.
+    public var name: String
+    /// The value.
+    public var value: String
+    /// The host to which the cookie is sent.
+    public var domain: String
+    /// Whether it is also sent to the hosts below that one.
+    public var includesSubdomains: Bool
+    /// The path, and those below it, to which the cookie is sent.
+    public var path: String
+    /// Whether it is only sent over TLS.
+    public var isSecure: Bool
+    /// Whether scripts of web pages must not see it. A client ignores that.
+    public var isHTTPOnly: Bool
+    /// When it ends; `nil`: with the client.
+    public var expires: Date?
+
+    /// Creates a cookie.
+    public init(
+        name: String,
+        value: String,
+        domain: String,
+        includesSubdomains: Bool = false,
+        path: String = "/",
+        isSecure: Bool = false,
+        isHTTPOnly: Bool = false,
+        expires: Date? = nil
+    ) {
+        self.name = name
+        self.value = value
+        self.domain = domain
+        self.includesSubdomains = includesSubdomains
+        self.path = path
+        self.isSecure = isSecure
+        self.isHTTPOnly = isHTTPOnly
+        self.expires = expires
+    }
+
+    private static let httpOnly = "#HttpOnly_"
+
+    /// Reads a line of a cookie file in Netscape's format.
+    init?(line: String) {
+        let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+        guard fields.count == 7 else { return nil }
+        isHTTPOnly = fields[0].hasPrefix(Self.httpOnly)
+        let host = isHTTPOnly ? String(fields[0].dropFirst(Self.httpOnly.count)) : fields[0]
+        domain = host.hasPrefix(".") ? String(host.dropFirst()) : host
+        includesSubdomains = fields[1] == "TRUE"
+        path = fields[2]
+        isSecure = fields[3] == "TRUE"
+        expires = Double(fields[4]).flatMap { $0 > 0 ? Date(timeIntervalSince1970: $0) : nil }
+        name = fields[5]
+        value = fields[6]
+    }
+
+    /// The cookie as a line of a cookie file; `nil` if it cannot be one.
+    var line: String? {
+        let fields = [
+            (isHTTPOnly ? Self.httpOnly : "") + (includesSubdomains ? "." : "") + domain,
+            includesSubdomains ? "TRUE" : "FALSE", path, isSecure ? "TRUE" : "FALSE",
+            expires.map { "\(Int64($0.timeIntervalSince1970.clamped(to: 1...1e11)))" } ?? "0", name, value,
+        ]
+        let isValid = !name.isEmpty && !domain.isEmpty && fields.allSatisfy { $0 == $0.withoutControls }
+        return isValid ? fields.joined(separator: "\t") : nil
+    }
+
+    /// Whether it may be sent to a host.
+    func isSent(to host: String) -> Bool {
+        let domain = domain.lowercased()
+        return host == domain || (includesSubdomains && host.hasSuffix(".\(domain)"))
+    }
+
+    /// The cookies of a handle.
+    static func all(of handle: UnsafeMutableRawPointer) -> [Cookie] {
+        let list = curl_kit_cookies(handle)
+        defer { curl_slist_free_all(list) }
+        var cookies: [Cookie] = []
+        var next = list
+        while let line = next?.pointee {
+            if let cookie = line.data.flatMap({ Cookie(line: String(cString: $0)) }) { cookies.append(cookie) }
+            next = line.next
+        }
+        return cookies
+    }
+
+    /// Adds cookies to those of a handle, or replaces them.
+    static func add(_ lines: [String], to handle: UnsafeMutableRawPointer) {
+        for line in lines { curl_kit_set_string(handle, CURLOPT_COOKIELIST, line) }
+    }
+
+    /// Removes the cookies of a handle.
+    static func removeAll(of handle: UnsafeMutableRawPointer) {
+        curl_kit_set_string(handle, CURLOPT_COOKIELIST, "ALL")
+    }
+}
+
+extension Cookie: CustomStringConvertible, CustomReflectable {
+    /// Name and host, without the value.
+    public var description: String { "\(name)=… for \(domain)".withoutControls }
+    /// The description only.
+    public var customMirror: Mirror { Mirror(self, children: ["cookie": description]) }
+}
+
+extension Double {
+    fileprivate func clamped(to range: ClosedRange<Double>) -> Double {
+        isNaN ? range.lowerBound : min(max(self, range.lowerBound), range.upperBound)
+    }
+}

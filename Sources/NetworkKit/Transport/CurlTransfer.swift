@@ -1,0 +1,263 @@
+import CCurl
+import Foundation
+import HTTPTypes
+
+/// A transfer that libcurl performs: its handle and callbacks. Only used on the loop's thread.
+final class CurlTransfer {
+    let transfer: Transfer
+    unowned let loop: CurlLoop
+    let handle: UnsafeMutableRawPointer
+    let trust: HostTrust
+    private let timeout: Duration?
+    private var reader: BodyReader?
+    private var hasCookies: () -> Bool = { false }
+    private var usedCookies = false
+    var headerList: UnsafeMutablePointer<curl_slist>?
+    let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+    /// The size of the header fields so far, with those of interim responses and the trailers.
+    private var headerSize = 0
+    /// The lines of the latest head. Not those of `curl_easy_nextheader`, which takes several lines that libcurl holds
+    /// back during a pause for one field.
+    private var lines: [[UInt8]] = []
+    /// Whether the empty line after them has arrived. libcurl accepts a head without it.
+    private var isHeadComplete = false
+    private var hasDeliveredHead = false
+    /// The hash of the server's public key, as libcurl logs it when keys are pinned.
+    private var serverKey: String?
+    /// Why a callback ended the transfer.
+    private var problem: (any Error)?
+    private var bytes: (sent: Int64, received: Int64) = (0, 0)
+    /// When data was last transferred; `nil` while the transfer waits for a connection.
+    private var lastActivity: ContinuousClock.Instant?
+
+    /// The maximum size of all header fields in bytes, as in libcurl since 8.3, which keeps them in memory.
+    private static var maximumHeaderSize: Int { 300 * 1024 }
+
+    init(_ transfer: Transfer, handle: UnsafeMutableRawPointer, loop: CurlLoop, trust: HostTrust) {
+        self.transfer = transfer
+        self.handle = handle
+        self.loop = loop
+        self.trust = trust
+        timeout = transfer.request.timeout?.limit
+        errorText.pointee = 0
+        rewind()
+    }
+
+    deinit {
+        curl_easy_cleanup(handle)
+        curl_slist_free_all(headerList)
+        errorText.deallocate()
+    }
+
+    /// Uses the cookies of a share.
+    func use(_ cookies: UnsafeMutableRawPointer) {
+        curl_kit_set_pointer(handle, CURLOPT_SHARE, cookies)
+        curl_kit_set_string(handle, CURLOPT_COOKIEFILE, "")
+        let (handle, host) = (handle, transfer.origin[1])
+        hasCookies = { Cookie.all(of: handle).contains { $0.isSent(to: host) } }
+        usedCookies = hasCookies()
+    }
+
+    // MARK: - Callbacks
+
+    static func from(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? {
+        context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    func logged(_ text: Data) {
+        let line = String(decoding: text, as: UTF8.self)
+        guard let start = line.range(of: "public key hash: ")?.upperBound else { return }
+        serverKey = line[start...].trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// libcurl first calls this when the transfer has a connection or starts to establish one.
+    func progressed(sent: Int64, received: Int64) {
+        if lastActivity == nil {
+            lastActivity = .now
+            loop.check(by: nextLimit)
+        }
+        guard bytes != (sent, received) else { return }
+        lastActivity = .now
+        if sent != bytes.sent, sent > 0 { transfer.reportSent(sent) }
+        bytes = (sent, received)
+    }
+
+    /// Takes a line with its end, or after a pause several of them.
+    func receivedHeader(_ text: UnsafeRawBufferPointer) -> Int {
+        lastActivity = .now
+        headerSize += text.count
+        guard headerSize <= Self.maximumHeaderSize else {
+            let reason = "the header fields are longer than \(Self.maximumHeaderSize) bytes"
+            problem = transfer.failure(.invalidResponse, reason)
+            return 0
+        }
+        for line in text.split(separator: 0x0A, omittingEmptySubsequences: false).dropLast(text.last == 0x0A ? 1 : 0) {
+            if isHeadComplete { (lines, isHeadComplete) = ([], false) }
+            let line = line.last == 0x0D ? line.dropLast() : line
+            if line.isEmpty { isHeadComplete = true } else { lines.append(Array(line)) }
+            // After a 401 or 407 libcurl may repeat the request with the credentials.
+            if isHeadComplete, transfer.request.credentials == nil || ![401, 407].contains(status) { deliverHead() }
+        }
+        return text.count
+    }
+
+    /// The fields in the lines after the status line.
+    private var fields: HTTPFields {
+        var fields: [HTTPField] = []
+        for line in lines.dropFirst() {
+            if line.first == 0x20 || line.first == 0x09 {
+                // A continuation of the previous line (RFC 9112 §5.2).
+                if !fields.isEmpty { fields[fields.count - 1].value += " " + String(decoding: line, as: UTF8.self) }
+            } else if let colon = line.firstIndex(of: UInt8(ascii: ":")),
+                let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
+            {
+                fields.append(HTTPField(name: name, value: Array(line[(colon + 1)...])))
+            }
+        }
+        return HTTPFields(fields)
+    }
+
+    private var status: Int {
+        let words = String(decoding: lines.first ?? [], as: UTF8.self).split(separator: " ", maxSplits: 2)
+        return words.count > 1 ? Int(words[1]) ?? 0 : 0
+    }
+
+    private func deliverHead() {
+        let status = status
+        guard !hasDeliveredHead, isHeadComplete, status >= 200 else { return }
+        hasDeliveredHead = true
+        let isMultiplexed = curl_kit_get_long(handle, CURLINFO_HTTP_VERSION) >= CURL_HTTP_VERSION_2_0
+        if isMultiplexed { loop.connectionsAreShared(at: transfer.origin) }
+        var head = ResponseHead(url: transfer.request.url, status: .init(code: min(status, 999)), headers: fields)
+        head.announcesEnd = isMultiplexed || head.hasEnd
+        head.usedCookies = usedCookies || hasCookies()
+        transfer.received(head)
+        // libcurl does not end a transfer whose body is paused, even if it stops sending it because of the status.
+        if transfer.isPaused { transfer.attend() }
+    }
+
+    func receivedBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+        lastActivity = .now
+        deliverHead()
+        guard hasDeliveredHead else {
+            problem = transfer.failure(.invalidResponse, "the server sent a body before a final status")
+            return 0
+        }
+        loop.watch.passedOnBody()
+        switch transfer.received(bytes) {
+        case .accepted: return bytes.count
+        case .pause:
+            loop.paused(self)
+            return Int(CURL_WRITEFUNC_PAUSE)
+        case .tooLong, .enough, .stop: return 0
+        }
+    }
+
+    func send(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        lastActivity = .now
+        do {
+            guard let reader else { return 0 }
+            if transfer.maySend() {
+                if let count = try reader.read(into: buffer) { return count }
+                _ = transfer.maySend(false)
+            }
+            loop.paused(self)
+            return Int(CURL_READFUNC_PAUSE)
+        } catch {
+            problem = error
+            return Int(CURL_READFUNC_ABORT)
+        }
+    }
+
+    /// Begins to read the body from its start.
+    func rewind() {
+        reader = transfer.body.map { body in BodyReader(body) { [weak transfer] in transfer?.attend() } }
+    }
+
+    // MARK: - Pauses, limits and the end
+
+    func setPaused(_ isPaused: Bool) {
+        if !isPaused, lastActivity != nil { lastActivity = .now }
+        curl_easy_pause(handle, isPaused ? CURLPAUSE_ALL : CURLPAUSE_CONT)
+        // libcurl may have called the callbacks, and does not end the transfer if they fail.
+        if let problem { transfer.finish(throwing: problem) }
+    }
+
+    /// When the first limit is exceeded, unless data is transferred. Time while it waits for a connection or is paused
+    /// does not count towards the timeout.
+    var nextLimit: ContinuousClock.Instant? {
+        let idle = transfer.isPaused ? nil : lastActivity.flatMap { begin in timeout.map { begin + $0 } }
+        guard let idle, let deadline = transfer.deadline else { return idle ?? transfer.deadline }
+        return min(idle, deadline)
+    }
+
+    /// Fails the transfer when a limit is exceeded.
+    func failIfOverdue() -> Bool {
+        if transfer.failIfOverdue() { return true }
+        guard let timeout, let nextLimit, nextLimit <= .now else { return false }
+        return transfer.finish(throwing: transfer.failure(.timedOut, "no data was transferred for \(timeout)"))
+    }
+
+    func completed(with code: CURLcode) {
+        if code == CURLE_OK { deliverHead() }
+        let metrics = NetworkMetrics(handle)
+        if let problem { return finish(problem, metrics) }
+        guard code != CURLE_OK else { return finish(nil, metrics) }
+        if loop.watch.hasShutDown(transfer.origin) {
+            let reason = "the server sent data that is not part of a response"
+            return finish(transfer.failure(.connectionLost, reason), metrics)
+        }
+        var text = String(cString: errorText)
+        if text.isEmpty { text = String(cString: curl_easy_strerror(code)) }
+        // libcurl quotes the URL with its password, or takes a part of the password for the host.
+        if code == CURLE_COULDNT_RESOLVE_PROXY || text.hasPrefix("Unsupported proxy") {
+            text = "the URL of the proxy is invalid, or its host has no address; check http_proxy and https_proxy"
+        }
+        let explanation = trust.explanation(of: code, text, host: transfer.origin[1], serverKey: serverKey)
+        let kind = explanation == nil ? TransportFailure.Kind(code) : .insecure
+        let isUnsent = curl_kit_get_long(handle, CURLINFO_REQUEST_SIZE) == 0
+        finish(transfer.failure(kind, explanation ?? text, isUnsent: isUnsent), metrics)
+    }
+
+    private func finish(_ error: (any Error)?, _ metrics: NetworkMetrics) {
+        transfer.finish(throwing: error, metrics: metrics)
+    }
+}
+
+extension TransportFailure.Kind {
+    fileprivate init(_ code: CURLcode) {
+        self =
+            switch code {
+            case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .cannotFindHost
+            case CURLE_COULDNT_CONNECT: .cannotConnect
+            case CURLE_OPERATION_TIMEDOUT: .timedOut
+            case CURLE_PARTIAL_FILE: .incompleteBody
+            case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_HTTP2, CURLE_HTTP2_STREAM:
+                .connectionLost
+            case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
+                CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
+                CURLE_SSL_INVALIDCERTSTATUS:
+                .insecure
+            case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_BAD_CONTENT_ENCODING, CURLE_WRITE_ERROR,
+                CURLE_HTTP_RETURNED_ERROR, CURLE_FILESIZE_EXCEEDED:
+                .invalidResponse
+            default: .other
+            }
+    }
+}
+
+extension NetworkMetrics {
+    /// Reads the metrics of a transfer that has ended.
+    fileprivate init(_ handle: UnsafeMutableRawPointer) {
+        self.init()
+        func time(_ info: CURLINFO) -> Duration { .microseconds(curl_kit_get_offset(handle, info)) }
+        let (name, connected) = (time(CURLINFO_NAMELOOKUP_TIME_T), time(CURLINFO_CONNECT_TIME_T))
+        nameLookup = name
+        connect = max(connected - name, .zero)
+        tls = max(time(CURLINFO_APPCONNECT_TIME_T) - connected, .zero)
+        firstByte = time(CURLINFO_STARTTRANSFER_TIME_T)
+        total = time(CURLINFO_TOTAL_TIME_T)
+        isConnectionReused = firstByte > .zero && curl_kit_get_long(handle, CURLINFO_NUM_CONNECTS) == 0
+        if isConnectionReused { (nameLookup, connect, tls) = (.zero, .zero, .zero) }
+    }
+}

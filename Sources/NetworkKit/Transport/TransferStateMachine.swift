@@ -1,0 +1,303 @@
+import Foundation
+
+/// What a transfer does: a value behind one lock, between libcurl's thread, the task that reads, and callers that pause
+/// or cancel.
+///
+/// Each input is a mutating function that returns what the caller has to do after the lock was released. `Waiter` is the
+/// continuation of the task that reads.
+struct TransferStateMachine<Waiter: Sendable>: Sendable {
+    /// How the response is delivered.
+    enum Delivery: Sendable {
+        /// At once at its end. A body with more bytes than the limit is an error as soon as they arrive.
+        case whole(limit: Int)
+        /// The head first, then pieces of the body. The network waits while nobody reads them.
+        ///
+        /// - Parameter capacity: the number of bytes that wait to be read at which the network is paused.
+        case pieces(capacity: Int)
+    }
+
+    /// The part of the response that has arrived.
+    private enum Response {
+        /// No head.
+        case none
+        /// The head, and perhaps a part of the body.
+        case head(ResponseHead)
+        /// The head of a redirect that is followed. Its body is counted and not kept, and whether it arrives does not
+        /// matter.
+        case redirect(ResponseHead, discarded: Int)
+        /// All of it.
+        case complete(ResponseHead)
+        /// It ended with an error, perhaps after the head.
+        case failed(ResponseHead?, any Error)
+    }
+
+    /// What the network has been asked for.
+    private enum Network {
+        /// Nothing.
+        case idle
+        /// To begin when the transfer's host has a connection.
+        case queued
+        case running
+        /// To wait: the transfer is suspended, or nobody reads.
+        case paused
+        /// Nothing more: everything was released.
+        case released
+    }
+
+    /// What the reading task waits for.
+    private enum Reader {
+        case none
+        case head(Waiter)
+        case piece(Waiter)
+        case end(Waiter)
+    }
+
+    /// What the network's thread does next.
+    enum Command: Equatable, Sendable {
+        case none, queue, dequeue, pause, resume, release
+    }
+
+    /// What a piece of a body leads to.
+    enum Reception: Equatable, Sendable {
+        case accepted
+        /// It has to be offered again later.
+        case pause
+        /// It would exceed the limit of the whole body: the transfer ends with an error.
+        case tooLong(limit: Int)
+        /// No more of a redirect's body is read: the transfer ends.
+        case enough
+        /// The transfer has ended.
+        case stop
+    }
+
+    /// A second task reads while the first one waits.
+    struct SecondReader: Error {}
+
+    /// The length of a redirect's body that is read to its end, so that the connection can be used again.
+    static var redirectLimit: Int { 1 << 16 }
+
+    private let delivery: Delivery
+    private var response = Response.none
+    private var network = Network.idle
+    private var reader = Reader.none
+    /// Also before the first ``setSuspended(_:)``, which starts the transfer.
+    private var isSuspended = true
+    /// The bytes that were not read.
+    private var buffer = Data()
+    private(set) var bytesReceived: Int64 = 0
+
+    init(_ delivery: Delivery) {
+        self.delivery = delivery
+    }
+
+    var hasEnded: Bool {
+        switch response {
+        case .complete, .failed: true
+        case .none, .head, .redirect: false
+        }
+    }
+
+    var head: ResponseHead? {
+        switch response {
+        case .none: nil
+        case .head(let head), .redirect(let head, _), .complete(let head): head
+        case .failed(let head, _): head
+        }
+    }
+
+    /// Whether the network waits for the reader or for the end of a suspension.
+    var isPaused: Bool { if case .paused = network { true } else { false } }
+
+    private var isFull: Bool {
+        switch delivery {
+        case .whole: false
+        case .pieces(let capacity): buffer.count >= capacity
+        }
+    }
+
+    // MARK: - Callers
+
+    mutating func setSuspended(_ isSuspended: Bool) {
+        self.isSuspended = isSuspended
+    }
+
+    // MARK: - The network
+
+    /// What the network's thread has to do now.
+    mutating func command() -> Command {
+        switch network {
+        case .idle:
+            guard !hasEnded else { return .none }
+            network = .queued
+            return .queue
+        case .queued:
+            guard hasEnded else { return .none }
+            network = .released
+            return .dequeue
+        case .running:
+            if hasEnded { return release() }
+            guard isSuspended else { return .none }
+            network = .paused
+            return .pause
+        case .paused:
+            if hasEnded { return release() }
+            guard !isSuspended, !isFull else { return .none }
+            network = .running
+            return .resume
+        case .released:
+            return .none
+        }
+    }
+
+    private mutating func release() -> Command {
+        network = .released
+        return .release
+    }
+
+    /// Begins; `false` unless the transfer is queued, and neither suspended nor ended.
+    mutating func begin() -> Bool {
+        guard case .queued = network, !isSuspended, !hasEnded else { return false }
+        network = .running
+        return true
+    }
+
+    /// Whether the network may send a piece of the request's body; otherwise it pauses.
+    ///
+    /// - Parameter hasBytes: whether there are some.
+    mutating func maySend(_ hasBytes: Bool) -> Bool {
+        guard isSuspended || !hasBytes else { return true }
+        network = .paused
+        return false
+    }
+
+    /// Takes the final head.
+    ///
+    /// - Parameter isFollowed: whether it is a redirect that is followed.
+    mutating func receive(_ head: ResponseHead, isFollowed: Bool) -> Waiter? {
+        guard case .none = response else { return nil }
+        response = isFollowed ? .redirect(head, discarded: 0) : .head(head)
+        return dueWaiter()
+    }
+
+    /// Takes a piece of the body.
+    mutating func receive(_ bytes: UnsafeRawBufferPointer) -> (Reception, Waiter?) {
+        switch response {
+        case .none, .complete, .failed:
+            return (.stop, nil)
+        case .redirect(let head, let discarded):
+            guard discarded + bytes.count <= Self.redirectLimit else { return (.enough, nil) }
+            response = .redirect(head, discarded: discarded + bytes.count)
+            bytesReceived += Int64(bytes.count)
+            return (.accepted, nil)
+        case .head:
+            if case .whole(let limit) = delivery, bytes.count > limit - buffer.count {
+                buffer = Data()
+                return (.tooLong(limit: limit), nil)
+            }
+            if isSuspended || isFull {
+                network = .paused
+                return (.pause, nil)
+            }
+            buffer.append(contentsOf: bytes)
+            bytesReceived += Int64(bytes.count)
+            return (.accepted, dueWaiter())
+        }
+    }
+
+    /// Ends the transfer, and returns whether it had not ended. The first end counts.
+    mutating func end(throwing error: (any Error)?) -> (isFirst: Bool, Waiter?) {
+        switch response {
+        case .complete, .failed:
+            return (false, nil)
+        case .redirect(let head, _) where !(error is CancellationError):
+            response = .complete(head)
+        case .none, .head, .redirect:
+            let head = head
+            if let error {
+                response = .failed(head, error)
+            } else if let head {
+                response = .complete(head)
+            } else {
+                response = .failed(nil, NoResponse())
+            }
+        }
+        return (true, dueWaiter())
+    }
+
+    /// The network ended without an error and without a head.
+    struct NoResponse: Error {}
+
+    // MARK: - The reader
+
+    /// Waits for the head; returns the waiter when there is nothing to wait for.
+    mutating func waitForHead(_ waiter: Waiter) -> Waiter? { wait(.head(waiter), waiter) }
+
+    /// Waits for a piece of the body, or its end.
+    mutating func waitForPiece(_ waiter: Waiter) -> Waiter? { wait(.piece(waiter), waiter) }
+
+    /// Waits for the end.
+    mutating func waitForEnd(_ waiter: Waiter) -> Waiter? { wait(.end(waiter), waiter) }
+
+    private mutating func wait(_ next: Reader, _ waiter: Waiter) -> Waiter? {
+        // The second of two readers, which gets an error.
+        guard case .none = reader else { return waiter }
+        reader = next
+        return dueWaiter()
+    }
+
+    /// The head, after the wait for it. With the head of a redirect, all of its body has arrived.
+    func takeHead() throws -> ResponseHead {
+        switch response {
+        case .head(let head), .complete(let head), .failed(let head?, _): return head
+        case .failed(nil, let error): throw error
+        case .none, .redirect: throw SecondReader()
+        }
+    }
+
+    /// The bytes that have arrived, after the wait for them; `nil` at the end of the body.
+    ///
+    /// - Returns: also whether the network may continue.
+    mutating func takePiece() throws -> (Data?, mayContinue: Bool) {
+        if buffer.isEmpty {
+            switch response {
+            case .complete: return (nil, false)
+            case .failed(_, let error): throw error
+            case .none, .head, .redirect: throw SecondReader()
+            }
+        }
+        let wasFull = isFull
+        defer { buffer = Data() }
+        return (buffer, wasFull)
+    }
+
+    /// The head and the whole body, after the wait for the end.
+    mutating func takeWhole() throws -> (ResponseHead, Data) {
+        switch response {
+        case .complete(let head):
+            defer { buffer = Data() }
+            return (head, buffer)
+        case .failed(_, let error): throw error
+        case .none, .head, .redirect: throw SecondReader()
+        }
+    }
+
+    private mutating func dueWaiter() -> Waiter? {
+        let isDue: Bool
+        let waiter: Waiter
+        switch reader {
+        case .none: return nil
+        case .head(let head):
+            waiter = head
+            if case .head = response { isDue = true } else { isDue = hasEnded }
+        case .piece(let piece):
+            waiter = piece
+            isDue = !buffer.isEmpty || hasEnded
+        case .end(let end):
+            waiter = end
+            isDue = hasEnded
+        }
+        guard isDue else { return nil }
+        reader = .none
+        return waiter
+    }
+}

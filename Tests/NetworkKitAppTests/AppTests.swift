@@ -1,0 +1,117 @@
+import Foundation
+import HTTPTypes
+import NetworkKit
+import NetworkKitTesting
+import Testing
+
+/// What an app does with the public API.
+@Suite struct AppTests {
+    private let url = URL(string: "http://server.example/")!
+    private let stubs = NetworkStubs()
+
+    private struct Event: Codable, Equatable {
+        var date: Date
+    }
+
+    // MARK: - JSON
+
+    @Test func theNumberOfElementsIsANumber() throws {
+        let json = try JSONValue(parsing: #"{"items": [1, 2, 3], "names": {"a": 1}}"#)
+        #expect(json.items.count == 3)
+        #expect(json.names.count == 1)
+        #expect(json.missing.count == 0)
+    }
+
+    @Test(arguments: [0, 754_000_000, 754_000_000.25]) func datesRoundTrip(_ seconds: Double) throws {
+        let event = Event(date: Date(timeIntervalSinceReferenceDate: seconds))
+        let json = try JSONValue(encoding: event)
+        #expect(json.date.string?.hasSuffix("Z") == true)
+        #expect(try json.decode(Event.self) == event)
+    }
+
+    @Test(arguments: ["\"2001-01-01T00:00:10Z\"", "\"2001-01-01T00:00:10.000Z\"", "10", "10.0"])
+    func theDatesOfServersAreRead(_ text: String) async throws {
+        try stubs.respond(to: URLRoute(url), with: .data(Data("{\"date\": \(text)}".utf8)))
+        let client = NetworkClient(options: stubs.options())
+        let event = try await client.send(URLRoute(url)).decode(Event.self)
+        #expect(event.date == Date(timeIntervalSinceReferenceDate: 10))
+    }
+
+    // MARK: - Redirects
+
+    @Test func aRedirectCanBeReceived() async throws {
+        let moved: HTTPFields = [.location: "/next"]
+        try stubs.respond(to: URLRoute(url), with: .data(Data("moved".utf8), status: .found, headers: moved))
+        let client = NetworkClient(options: stubs.options())
+        let request = RouteRequest.get("").with(\.redirects, .none)
+        let response = try await client.send(URLRoute(url, request))
+        #expect(response.status == .found)
+        #expect(response.headers[.location] == "/next")
+        #expect(try response.string() == "moved")
+        #expect(stubs.requests.count == 1)
+        var text = ""
+        for try await piece in try await client.bytes(URLRoute(url, request)) {
+            text += String(decoding: piece, as: UTF8.self)
+        }
+        #expect(text == "moved")
+    }
+
+    // MARK: - Streams
+
+    @Test(.timeLimit(.minutes(5))) func twoReadersOfAStreamDoNotHang() async throws {
+        try stubs.respond(to: URLRoute(url), with: .data(Data("hello".utf8)))
+        let stream = try await NetworkClient(options: stubs.options()).bytes(URLRoute(url))
+        let counts = await withTaskGroup { group in
+            for _ in 0..<2 {
+                group.addTask {
+                    var count = 0
+                    do { for try await piece in stream { count += piece.count } } catch {}
+                    return count
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(counts == 5)
+    }
+
+    // MARK: - The cache
+
+    /// Also with another token of the same user.
+    @Test func aRefreshedTokenKeepsTheCache() async throws {
+        let cached: HTTPFields = [.cacheControl: "max-age=60"]
+        try stubs.respond(to: URLRoute(url), with: .data(Data("mine".utf8), headers: cached))
+        try stubs.respond(
+            to: URLRoute(url, .get("other")),
+            with: .status(.unauthorized),
+            .data(Data("other".utf8))
+        )
+        let token = NetworkClient.Interceptor.refreshedToken("old") { _ in "new" }
+        let client = NetworkClient(
+            interceptors: [token],
+            cache: ResponseCache(directory: nil),
+            options: stubs.options()
+        )
+        #expect(try await client.send(URLRoute(url)).source == .network)
+        #expect(try await client.send(URLRoute(url, .get("other"))).string() == "other")
+        #expect(stubs.requests.last?.request.headers[.authorization] == "Bearer new")
+        #expect(try await client.send(URLRoute(url)).source == .cache)
+        let stranger = NetworkClient.Interceptor.refreshedToken("strange") { _ in "new" }
+        let others = NetworkClient(interceptors: [stranger], options: stubs.options())
+        #expect(try await others.send(URLRoute(url)).source == .network)
+    }
+
+    @Test func aResponseToOneAccountIsNotUsedForAnother() async throws {
+        let cached: HTTPFields = [.cacheControl: "max-age=60"]
+        try stubs.respond(to: URLRoute(url), with: .data(Data("mine".utf8), headers: cached))
+        let cache = ResponseCache(directory: nil)
+        func source(_ token: String, _ account: String?) async throws -> NetworkResponse.Source {
+            let interceptor = NetworkClient.Interceptor.refreshedToken(token, account: account) { _ in token }
+            let client = NetworkClient(interceptors: [interceptor], cache: cache, options: stubs.options())
+            return try await client.send(URLRoute(url)).source
+        }
+        #expect(try await source("1", "me") == .network)
+        #expect(try await source("2", "me") == .cache)
+        #expect(try await source("1", "you") == .network)
+        #expect(try await source("2", nil) == .network)
+    }
+}

@@ -1,0 +1,220 @@
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import NetworkKit
+
+/// The transfer without a server: inputs, and what they lead to. The waiters are numbers.
+@Suite struct TransferStateMachineTests {
+    private typealias State = TransferStateMachine<Int>
+
+    /// A reference: `#expect` cannot call what changes a value.
+    private final class Machine {
+        var state: State
+
+        init(_ delivery: State.Delivery) {
+            state = State(delivery)
+        }
+
+        var isPaused: Bool { state.isPaused }
+        var bytesReceived: Int64 { state.bytesReceived }
+        func setSuspended(_ isSuspended: Bool) { state.setSuspended(isSuspended) }
+        func command() -> State.Command { state.command() }
+        func begin() -> Bool { state.begin() }
+        func maySend(_ hasBytes: Bool) -> Bool { state.maySend(hasBytes) }
+        func receive(_ head: ResponseHead, isFollowed: Bool = false) -> Int? {
+            state.receive(head, isFollowed: isFollowed)
+        }
+        func receive(_ count: Int) -> (State.Reception, Int?) {
+            [UInt8](repeating: 7, count: count).withUnsafeBytes { state.receive($0) }
+        }
+        func end(throwing error: (any Error)?) -> (isFirst: Bool, Int?) { state.end(throwing: error) }
+        func waitForHead(_ waiter: Int) -> Int? { state.waitForHead(waiter) }
+        func waitForPiece(_ waiter: Int) -> Int? { state.waitForPiece(waiter) }
+        func waitForEnd(_ waiter: Int) -> Int? { state.waitForEnd(waiter) }
+        func takeHead() throws -> ResponseHead { try state.takeHead() }
+        func takePiece() throws -> (Data?, mayContinue: Bool) { try state.takePiece() }
+        func takeWhole() throws -> (ResponseHead, Data) { try state.takeWhole() }
+    }
+
+    private static let head = head(200)
+    private static let redirect = head(302)
+
+    private static func head(_ status: Int) -> ResponseHead {
+        ResponseHead(url: URL(string: "http://h")!, status: .init(code: status), headers: [.location: "/next"])
+    }
+
+    /// A machine that has begun.
+    private static func running(_ delivery: State.Delivery = .pieces(capacity: 4)) -> Machine {
+        let machine = Machine(delivery)
+        machine.setSuspended(false)
+        #expect(machine.command() == .queue)
+        #expect(machine.begin())
+        return machine
+    }
+
+    private struct Lost: Error {}
+
+    // MARK: - The network
+
+    @Test func aTransferIsQueuedOnceAndBeginsWhenItIsNotSuspended() {
+        let machine = Machine(.whole(limit: 9))
+        #expect(machine.command() == .queue)
+        #expect(machine.command() == .none)
+        #expect(!machine.begin())
+        machine.setSuspended(false)
+        #expect(machine.begin())
+        #expect(!machine.begin())
+    }
+
+    @Test func aCancelledTransferIsNotQueuedAndLeavesTheQueue() {
+        let machine = Machine(.whole(limit: 9))
+        #expect(machine.end(throwing: Lost()).isFirst)
+        #expect(machine.command() == .none)
+        let queued = Machine(.whole(limit: 9))
+        #expect(queued.command() == .queue)
+        _ = queued.end(throwing: Lost())
+        #expect(queued.command() == .dequeue)
+        #expect(queued.command() == .none)
+    }
+
+    @Test func aSuspensionPausesAndItsEndContinues() {
+        let machine = Self.running()
+        machine.setSuspended(true)
+        #expect(machine.command() == .pause)
+        #expect(machine.command() == .none)
+        #expect(machine.isPaused)
+        machine.setSuspended(false)
+        #expect(machine.command() == .resume)
+        #expect(machine.command() == .none)
+    }
+
+    @Test func aTransferThatHasEndedIsReleasedOnce() {
+        for isPaused in [false, true] {
+            let machine = Self.running()
+            if isPaused {
+                machine.setSuspended(true)
+                #expect(machine.command() == .pause)
+            }
+            #expect(machine.end(throwing: Lost()).isFirst)
+            #expect(!machine.end(throwing: nil).isFirst)
+            #expect(machine.command() == .release)
+            #expect(machine.command() == .none)
+        }
+    }
+
+    @Test func aBodyWithoutBytesPausesTheNetwork() {
+        let machine = Self.running()
+        #expect(machine.maySend(true))
+        #expect(!machine.maySend(false))
+        #expect(machine.isPaused)
+        #expect(machine.command() == .resume)
+        machine.setSuspended(true)
+        #expect(!machine.maySend(true))
+    }
+
+    // MARK: - Pieces
+
+    @Test func theHeadAndEachPieceResumeTheReader() throws {
+        let machine = Self.running()
+        #expect(machine.waitForHead(1) == nil)
+        #expect(machine.receive(Self.head) == 1)
+        #expect(try machine.takeHead().status == 200)
+        #expect(machine.waitForPiece(2) == nil)
+        #expect(machine.receive(3) == (.accepted, 2))
+        #expect(try machine.takePiece().0?.count == 3)
+        #expect(machine.waitForPiece(3) == nil)
+        #expect(machine.end(throwing: nil) == (true, 3))
+        #expect(try machine.takePiece().0 == nil)
+    }
+
+    @Test func theNetworkPausesWhileNobodyReads() throws {
+        let machine = Self.running()
+        _ = machine.receive(Self.head)
+        #expect(machine.receive(4).0 == .accepted)
+        #expect(machine.receive(4).0 == .pause)
+        #expect(machine.command() == .none)
+        #expect(machine.waitForPiece(1) == 1)
+        let (piece, mayContinue) = try machine.takePiece()
+        #expect(piece?.count == 4)
+        #expect(mayContinue)
+        #expect(machine.command() == .resume)
+        #expect(machine.receive(4).0 == .accepted)
+        #expect(machine.bytesReceived == 8)
+    }
+
+    @Test func theBytesBeforeAnErrorAreRead() throws {
+        let machine = Self.running()
+        _ = machine.receive(Self.head)
+        _ = machine.receive(2)
+        _ = machine.end(throwing: Lost())
+        #expect(try machine.takeHead().status == 200)
+        #expect(try machine.takePiece().0?.count == 2)
+        #expect(throws: Lost.self) { try machine.takePiece() }
+        #expect(machine.receive(1).0 == .stop)
+    }
+
+    @Test func theSecondOfTwoReadersGetsAnError() throws {
+        let machine = Self.running()
+        _ = machine.receive(Self.head)
+        #expect(machine.waitForPiece(1) == nil)
+        #expect(machine.waitForPiece(2) == 2)
+        #expect(throws: State.SecondReader.self) { try machine.takePiece() }
+        // The first one is not forgotten.
+        #expect(machine.receive(1) == (.accepted, 1))
+        #expect(try machine.takePiece().0?.count == 1)
+    }
+
+    // MARK: - Whole
+
+    @Test func aWholeResponseResumesTheReaderOnce() throws {
+        let machine = Self.running(.whole(limit: 8))
+        #expect(machine.waitForEnd(1) == nil)
+        #expect(machine.receive(Self.head) == nil)
+        #expect(machine.receive(5) == (.accepted, nil))
+        #expect(machine.receive(3) == (.accepted, nil))
+        #expect(machine.end(throwing: nil) == (true, 1))
+        #expect(try machine.takeWhole().1.count == 8)
+    }
+
+    @Test func theLimitOfAWholeBodyIsEnforcedWhereBytesArrive() {
+        let machine = Self.running(.whole(limit: 8))
+        _ = machine.receive(Self.head)
+        #expect(machine.receive(8).0 == .accepted)
+        #expect(machine.receive(1).0 == .tooLong(limit: 8))
+        #expect(machine.bytesReceived == 8)
+    }
+
+    @Test func anEndWithoutAHeadIsAnError() {
+        let machine = Self.running(.whole(limit: 8))
+        _ = machine.end(throwing: nil)
+        #expect(throws: State.NoResponse.self) { try machine.takeWhole() }
+        #expect(throws: State.NoResponse.self) { try machine.takeHead() }
+    }
+
+    // MARK: - Redirects
+
+    @Test func theBodyOfARedirectIsNotKeptAndItsErrorDoesNotMatter() throws {
+        let machine = Self.running()
+        #expect(machine.waitForHead(1) == nil)
+        #expect(machine.receive(Self.redirect, isFollowed: true) == nil)
+        #expect(machine.receive(100) == (.accepted, nil))
+        #expect(machine.end(throwing: Lost()) == (true, 1))
+        #expect(try machine.takeHead().status == 302)
+        #expect(try machine.takePiece().0 == nil)
+    }
+
+    @Test func aCancelledRedirectIsNotFollowed() {
+        let machine = Self.running()
+        _ = machine.receive(Self.redirect, isFollowed: true)
+        _ = machine.end(throwing: CancellationError())
+        #expect(throws: CancellationError.self) { try machine.takeWhole() }
+    }
+
+    @Test func aLongBodyOfARedirectEnds() {
+        let machine = Self.running()
+        _ = machine.receive(Self.redirect, isFollowed: true)
+        #expect(machine.receive(State.redirectLimit).0 == .accepted)
+        #expect(machine.receive(1).0 == .enough)
+    }
+}
