@@ -40,7 +40,7 @@ let package = Package(
             enabledTraits: ["DBus"]
         ),
         .trait(name: "DBus", description: "The backends on D-Bus: property, jobs, dock, sleep; needs libdbus."),
-        .trait(name: "MQTT", description: "The MQTT backend; needs libmosquitto and OpenSSL."),
+        .trait(name: "MQTT", description: "The MQTT backend; needs libmosquitto."),
         .default(enabledTraits: ["DesktopNotification", "DBus"]),
     ],
     dependencies: [
@@ -81,7 +81,7 @@ let package = Package(
         .systemLibrary(
             name: "CMosquitto",
             pkgConfig: "libmosquitto",
-            providers: [.apt(["libmosquitto-dev", "libssl-dev"])]
+            providers: [.apt(["libmosquitto-dev"])]
         ),
         .systemLibrary(name: "CNotify", providers: [.apt(["libnotify-dev"])]),
         .target(name: "DisplayText", dependencies: ["IndicatorCore"], path: "Sources/Backends/Text"),
@@ -297,7 +297,7 @@ let package = Package(
             name: "IndicatorCommandsTests",
             dependencies: [
                 "IndicatorBackends", "IndicatorCommands", "IndicatorCore", "IndicatorTesting", "IndicatorThreads",
-                "TestSupport", "test-probe", "indicator", "indicator-demo",
+                "TestSupport", "test-probe", "indicator", "indicator-demo", desktopBackends,
             ]
         ),
         .testTarget(
@@ -307,6 +307,8 @@ let package = Package(
                 systemPackage,
             ]
         ),
+        // The code of the README and the articles.
+        .testTarget(name: "DocumentationTests"),
         .testTarget(
             name: "IndicatorDemoTests",
             dependencies: [

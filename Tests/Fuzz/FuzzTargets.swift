@@ -22,6 +22,9 @@ let fuzzTargets: [String: @Sendable ([UInt8]) -> Void] = {
     #if DBus
     targets["dbus"] = fuzzBusDecoder
     #endif
+    #if MQTT
+    targets["states"] = fuzzStates
+    #endif
     return targets
 }()
 

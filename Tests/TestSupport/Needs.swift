@@ -67,8 +67,8 @@ extension Needs {
     package static let broker: Self = ["mosquitto": "mosquitto", "mosquitto_pub": "mosquitto-clients"]
     /// ``NATSCluster``, which waits for itself with a client of mosquitto.
     package static let cluster: Self = ["nats-server": "nats-server", "mosquitto_pub": "mosquitto-clients"]
-    /// Prometheus, the tool that checks what it reads, and curl.
-    package static let prometheus: Self = ["prometheus": "prometheus", "promtool": "prometheus", "curl": "curl"]
+    /// The tool that checks what Prometheus reads, and what makes that of JSON.
+    package static let prometheus: Self = ["promtool": "prometheus", "jq": "jq"]
     /// A web server in Python, and curl.
     package static let webServer: Self = ["python3": "python3", "curl": "curl"]
     /// A server in Python with ``Certificates``.

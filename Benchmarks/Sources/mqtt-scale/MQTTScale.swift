@@ -12,9 +12,8 @@ import IndicatorThreads
 /// processes hold the connections, each with a will. Measures births, a steady state in which each instance changes
 /// once in ten seconds, a storm in which all reconnect to a restarted broker, and watchers: `indicator watch` itself.
 /// `mqtt-scale app [SECONDS]` measures an app: the same program without the backend, with it, and with it and TLS, each
-/// in a process of its own. `mqtt-scale decode [MESSAGES]` measures what a watcher decodes, in alternation with
-/// `JSONDecoder`. Prints a line for each figure. The load is bounded, uses only
-/// 127.0.0.1, and ends by itself.
+/// in a process of its own. `mqtt-scale decode [MESSAGES]` measures how many states a watcher processes in a second.
+/// Prints a line for each figure. The load is bounded, uses only 127.0.0.1, and ends by itself.
 @main
 struct MQTTScale {
     static func main() async throws {
@@ -31,56 +30,26 @@ struct MQTTScale {
         }
     }
 
-    /// Messages as `JSONDecoder` reads them, which is the reference.
-    private struct Reference: Decodable {
-        struct Activity: Decodable {
-            var label: String
-            var progress: Double?
-            var since: String?
-            var outcome: String?
-            var seconds: Double?
-        }
-
-        var epoch: Int
-        var state: String?
-        var visible: Bool?
-        var count: Int?
-        var label: String?
-        var progress: Double?
-        var since: String?
-        var seq: Int?
-        var activities: [Activity]?
-        var finished: [Activity]?
-    }
-
+    /// How many states a watcher processes in a second: decoded, compared with the last one, and made a line.
     private static func measureDecoding(count: Int) {
-        let state = #"""
-            {"activities":[{"label":"Copying photos","progress":0.4,"since":"2026-01-01T00:00:00.000Z"}],"count":1,\#
-            "epoch":1,"label":"Copying photos","progress":0.4,"seq":7,"since":"2026-01-01T00:00:00.000Z",\#
-            "state":"active","visible":true}
-            """#
-        let events = #"{"epoch":1,"finished":[{"label":"Copying photos","outcome":"succeeded","seconds":81.5}]}"#
-        say("decoding of \(count) messages each, time for one; JSONDecoder; how many times as fast")
-        for (name, text) in [("states", state), ("finished", events)] {
-            var (own, reference) = (Duration.zero, Duration.zero)
-            var decoded = 0
-            Array(text.utf8).withUnsafeBytes { bytes in
-                for _ in 0..<10 {
-                    let start = ContinuousClock.now
-                    for _ in 0..<count / 10 {
-                        if name == "states" ? MQTTReport(bytes) != nil : MQTTEvents(bytes) != nil { decoded += 1 }
-                    }
-                    let middle = ContinuousClock.now
-                    for _ in 0..<count / 10 {
-                        if (try? JSONDecoder().decode(Reference.self, from: Data(bytes))) != nil { decoded += 1 }
-                    }
-                    own += middle - start
-                    reference += .now - middle
-                }
+        let topic = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "i")
+        var roster = MQTTRoster(prefix: "p")
+        var length = 0
+        let start = ContinuousClock.now
+        for number in 1...count {
+            let state = #"""
+                {"activities":[{"label":"Copying photos","progress":0.4,"since":"2026-01-01T00:00:00.000Z"}],"count":1,\#
+                "epoch":1,"label":"Copying \#(number)","progress":0.4,"seq":\#(number),\#
+                "since":"2026-01-01T00:00:00.000Z","state":"active","visible":true}
+                """#
+            Array(state.utf8).withUnsafeBytes { payload in
+                let message = MQTTClient.Message(topic: topic.state, payload: payload, isRetained: false, expiry: nil)
+                guard let event = roster.receive(message, at: start) else { return }
+                for case .event(let event) in BrokerOptions.reports(of: .event(event)) { length += event.text.count }
             }
-            let factor = String(format: "%.1f", reference / own)
-            say("\(name): \(own / count), \(reference / count), \(factor); \(decoded) decoded")
         }
+        let time = ContinuousClock.now - start
+        say("\(count) states: \(time / count) each, \(Int(Double(count) / (time / .seconds(1)))) a second; \(length)")
     }
 
     private static func measure(count wanted: Int) throws {
@@ -403,12 +372,13 @@ private final class Watcher {
         let state = Locked(State())
 
         func add(_ line: String) {
-            let words = line.split(separator: " ", maxSplits: 3)
+            // Such as `h/a/INSTANCE changed: shown, active, 1 activity, 'LABEL'`.
+            let words = line.split(separator: " ", maxSplits: 2)
             guard words.count > 1 else { return }
             state.withLock { state in
                 state.events += 1
-                if words[0] == "vanished" { state.known.remove(words[1]) } else { state.known.insert(words[1]) }
-                if words.count > 2, words[2] != "1" { state.renewed.insert(words[1]) }
+                if words[1] == "vanished" { state.known.remove(words[0]) } else { state.known.insert(words[0]) }
+                if words.count > 2, line.contains("'"), !line.contains("'1 ") { state.renewed.insert(words[0]) }
             }
         }
     }
@@ -419,9 +389,7 @@ private final class Watcher {
     init() throws {
         let tally = tally
         let url = "\(try MQTTScale.settings().urls[0])"
-        helper = try Helper(itself: ["watch", "--mqtt", url, "--format", "{event} {instance} {label}"]) {
-            tally.add($0)
-        }
+        helper = try Helper(itself: ["watch", "--mqtt", url]) { tally.add($0) }
     }
 
     /// The number of instances that have appeared and not vanished.

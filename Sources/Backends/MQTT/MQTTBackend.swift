@@ -62,11 +62,11 @@ public final class MQTTBackend: IndicatorBackend {
 
     /// Includes changes while hidden: a watcher of many machines also shows the idle ones.
     public var delivery: BackendDelivery {
-        // Before, a broker that does not answer ends the connection: two intervals, and two checks of a third.
+        // Before, a broker that does not acknowledge a message within an interval ends the connection.
         BackendDelivery(
             includesHidden: true,
             minimumInterval: settings.interval,
-            updateTimeLimit: settings.keepAlive * 3
+            updateTimeLimit: settings.keepAlive * 2
         )
     }
 
@@ -176,6 +176,8 @@ private final class MQTTSession: @unchecked Sendable {
     }
 
     private func connect() {
+        // Where the last connection was lost, another node may be better.
+        let failed = connection?.place
         (epoch, seq, connection) = (epoch + 1, 0, nil)
         let will = MQTTReport.lost(epoch: epoch).payload
         attempt = Task.detached(executorPreference: thread) { [settings, topic, thread, weak self] in
@@ -183,7 +185,7 @@ private final class MQTTSession: @unchecked Sendable {
             do throws(MQTTError) {
                 let id = "ind-\(topic.instance)"
                 result = .success(
-                    try await MQTTConnection.open(id: id, settings: settings, on: thread) { client in
+                    try await MQTTConnection.open(id: id, settings: settings, avoiding: failed, on: thread) { client in
                         client.setWill(topic: topic.lost, payload: will, expiry: MQTTReport.lostExpiry)
                     }
                 )

@@ -30,8 +30,6 @@ package final class MQTTClient {
     /// The largest packet that the client accepts from a broker of MQTT 5, which does not send it larger ones. Other
     /// clients could otherwise fill the memory of this one.
     private static let largestPacket = UInt32(MQTTReport.longestPayload + 4096)
-    /// The largest file of certificates; the system's authorities have a quarter of a megabyte.
-    private static let largestFile = 8_000_000
     /// How long the broker may take to accept the client.
     package static let attemptLimit = Duration.seconds(20)
 
@@ -49,17 +47,19 @@ package final class MQTTClient {
     /// The address of the broker.
     package let url: MQTTURL
     private let handle: OpaquePointer
-    /// The settings of TLS; libmosquitto has another reference.
-    private var tls: OpaquePointer?
+    /// The first error that libmosquitto has logged: the reason for an error of TLS, which it reports nowhere else.
+    private var problem: String?
     private let hasCertificate: Bool
     /// The interval that the client proposes, in seconds.
     private let keepAlive: Int32
     /// How often to call libmosquitto's keep-alive check, in seconds: three times in each interval.
     private var checkInterval: Int32
     private var nextCheck = SuspendingClock.now
+    /// Until when the broker must have acknowledged another message: one that only answers pings is of no use.
+    private var acknowledgementDue: SuspendingClock.Instant?
     private var refusal: (what: String, reason: String)?
-    /// Whether the broker has closed the connection before it answered.
-    private(set) var wasClosed = false
+    /// Whether the broker has closed the connection before it answered, or with an answer of another version.
+    private(set) var maySpeakOtherVersion = false
     /// Whether the TCP connection is established.
     private var isOpen = false
 
@@ -97,7 +97,6 @@ package final class MQTTClient {
 
     deinit {
         mosquitto_destroy(handle)
-        SSL_CTX_free(tls)
     }
 
     /// Undoes that libmosquitto ignores the app's `SIGPIPE`; the threads that use the library block the signal instead.
@@ -118,45 +117,23 @@ package final class MQTTClient {
             guard FileManager.default.isReadableFile(atPath: path) else {
                 throw .unreadableFile(path: path, reason: "it does not exist, or may not be read")
             }
-            var status = stat()
-            let isFile = stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-            // Opening a FIFO would wait, and OpenSSL takes a second for eight megabytes.
-            guard isFile, status.st_size <= Self.largestFile else {
-                throw .unreadableFile(path: path, reason: "it is no file, or larger than \(Self.largestFile) bytes")
-            }
         }
         if (settings.certificateFile == nil) != (settings.keyFile == nil) {
             throw .tls(reason: "only one of 'certificateFile' and 'keyFile' is set, which belong together")
         }
-        guard let context = indicator_tls_context(url.certifiedHost) else {
-            throw .noResources(reason: "no memory for TLS")
+        var status: Int32 = 0
+        if settings.caFile == nil { status = mosquitto_int_option(handle, MOSQ_OPT_TLS_USE_OS_CERTS, 1) }
+        if status == 0, settings.caFile != nil || hasCertificate {
+            // It demands authorities also where those of the system are used.
+            let folder = settings.caFile == nil ? "/etc/ssl/certs" : nil
+            let (certificate, key) = (settings.certificateFile, settings.keyFile)
+            // Otherwise OpenSSL would ask for the passphrase of a key on the terminal.
+            status = mosquitto_tls_set(handle, settings.caFile, folder, certificate, key) { _, _, _, _ in -1 }
         }
-        tls = context
-        var isLocked = false
-        let files = [settings.caFile ?? "the system's authorities", settings.certificateFile, settings.keyFile]
-        let unusable = indicator_tls_use_files(
-            context,
-            settings.caFile,
-            settings.certificateFile,
-            settings.keyFile,
-            &isLocked
-        )
-        if unusable > 0, let path = files[Int(unusable) - 1] {
-            throw .unreadableFile(path: path, reason: isLocked ? "it needs a passphrase" : Self.reasonForFile)
-        }
-        // Without libmosquitto's own settings of TLS.
-        guard mosquitto_int_option(handle, MOSQ_OPT_SSL_CTX_WITH_DEFAULTS, 0) == 0,
-            mosquitto_void_option(handle, MOSQ_OPT_SSL_CTX, UnsafeMutableRawPointer(context)) == 0
-        else { throw .tls(reason: "libmosquitto was built without it") }
-    }
-
-    /// Why OpenSSL cannot use a file.
-    private static var reasonForFile: String {
-        let reason = indicator_tls_error().map { String(cString: $0) }
-        return switch reason {
-        case nil, "unsupported", "no start line", "no certificate or crl found": "it has no certificate or key in PEM"
-        case "no certificate assigned", "key type mismatch", "key values mismatch": "it is not that of the certificate"
-        case let reason?: reason
+        guard status == 0 else { throw .tls(reason: Self.text(of: status)) }
+        mosquitto_log_callback_set(handle) { _, client, level, text in
+            guard let client = MQTTClient.from(client), level == MOSQ_LOG_ERR, let text else { return }
+            client.problem = client.problem ?? String(cString: text)
         }
     }
 
@@ -182,14 +159,7 @@ package final class MQTTClient {
             mosquitto_property_free_all(&properties)
         }
         let status = mosquitto_connect_async(handle, address ?? url.host, Int32(url.port), keepAlive)
-        guard status == 0 else {
-            let failure = failure(status)
-            // From 2.0.12 to 2.0.20, libmosquitto only releases settings that it has used. 2.0.11 refuses this.
-            if let tls, status != MOSQ_ERR_TLS.code, mosquitto_void_option(handle, MOSQ_OPT_SSL_CTX, nil) == 0 {
-                SSL_CTX_free(tls)
-            }
-            throw failure
-        }
+        guard status == 0 else { throw failure(status) }
         // A child process with the socket would keep the connection open after the app is killed.
         _ = fcntl(mosquitto_socket(handle), F_SETFD, FD_CLOEXEC)
     }
@@ -209,6 +179,7 @@ package final class MQTTClient {
         }
         guard status == 0 else { throw .lost("\(url)", reason: reason(status)) }
         unacknowledged += 1
+        acknowledgementDue = acknowledgementDue ?? .now + .seconds(keepAlive)
     }
 
     /// Subscribes to topics, with MQTT 3.1.1 at QoS 0. A refusal ends the connection.
@@ -234,7 +205,7 @@ package final class MQTTClient {
         // While the TLS handshake waits for the peer, libmosquitto constantly asks to write.
         if isConnected || !url.usesTLS ? mosquitto_want_write(handle) : !isOpen { events |= Int16(POLLOUT) }
         if !isConnected { events |= Int16(LINUX_POLLRDHUP) }
-        return ([pollfd(fd: socket, events: events, revents: 0)], nextCheck)
+        return ([pollfd(fd: socket, events: events, revents: 0)], min(nextCheck, acknowledgementDue ?? nextCheck))
     }
 
     /// Reads and writes.
@@ -260,6 +231,7 @@ package final class MQTTClient {
         if let refusal { throw .refused(url, what: refusal.what, reason: refusal.reason) }
         // A broker of MQTT 5 has ended it with a packet, which is no error of libmosquitto's.
         guard socket >= 0 else { throw closed }
+        if let acknowledgementDue, acknowledgementDue <= .now { throw lost("it does not acknowledge a message") }
     }
 
     /// Why there is no connection to the host; `nil` if it was there, and the peer has closed it.
@@ -281,16 +253,22 @@ package final class MQTTClient {
 
     /// The error for a status, before `errno` changes.
     private func failure(_ status: Int32) -> MQTTError {
-        // libmosquitto reports an error of TLS also as EPROTO, since 2.0.21 even while the certificate is verified.
-        let isTLS = status == MOSQ_ERR_TLS.code || status == MOSQ_ERR_ERRNO.code && errno == EPROTO && url.usesTLS
-        if isTLS { return tlsError }
+        if url.usesTLS, status == MOSQ_ERR_TLS.code || status == MOSQ_ERR_ERRNO.code && errno == EPROTO {
+            if let problem { return tlsError(problem) }
+            // libmosquitto reports any error of a socket with TLS like this, since 2.0.21 also a refused connection.
+            return isOpen ? closed : lost("it refused the connection")
+        }
+        // A broker of MQTT 3.1.1 may answer as such, which libmosquitto reports like this since 2.0.12.
+        if status == MOSQ_ERR_PROTOCOL.code || status == MOSQ_ERR_MALFORMED_PACKET.code {
+            maySpeakOtherVersion = !isConnected
+        }
         // 0: in the middle of a packet.
         let isClosed = status == MOSQ_ERR_ERRNO.code && [0, EPIPE, ECONNRESET].contains(errno)
         return isClosed || status == MOSQ_ERR_CONN_LOST.code ? closed : lost(reason(status))
     }
 
     private var closed: MQTTError {
-        wasClosed = !isConnected
+        maySpeakOtherVersion = !isConnected
         let mayWantCertificate = !isConnected && url.usesTLS && !hasCertificate
         return lost("it closed the connection" + (mayWantCertificate ? "; it may require a client certificate" : ""))
     }
@@ -306,12 +284,14 @@ package final class MQTTClient {
         isConnected ? .lost("\(url)", reason: reason) : .unreachable("\(url)", reason: reason)
     }
 
-    private var tlsError: MQTTError {
-        let problem = tls.flatMap { indicator_tls_rejection($0) }.map { String(cString: $0) }
-        return .tls(
-            reason: problem.map { "the certificate of the broker at \(url) is not accepted: \($0)" }
-                ?? "the broker at \(url) rejected this client, or that port does not use TLS 1.2 or later"
-        )
+    /// - Parameter problem: such as "Error: host name verification failed." or, of OpenSSL, "OpenSSL Error[0]: " and
+    ///   "error:0A000086:SSL routines::certificate verify failed".
+    private func tlsError(_ problem: String) -> MQTTError {
+        let isOfOpenSSL = problem.hasPrefix("OpenSSL")
+        var reason = problem.split(separator: ":").last.map(String.init) ?? problem
+        if !isOfOpenSSL, let start = problem.range(of: "Error: ") { reason = String(problem[start.upperBound...]) }
+        reason = reason.trimmingCharacters(in: CharacterSet(charactersIn: ". "))
+        return .tls(reason: "\(reason), with the broker at \(url)")
     }
 
     private func reason(_ status: Int32) -> String {
@@ -355,6 +335,7 @@ package final class MQTTClient {
         mosquitto_publish_v5_callback_set(handle) { _, client, _, code, _ in
             guard let client = MQTTClient.from(client) else { return }
             client.unacknowledged -= 1
+            client.acknowledgementDue = client.unacknowledged > 0 ? .now + .seconds(client.keepAlive) : nil
             if code >= 128 { client.refusal = ("a message", MQTTClient.reason(ofCode: code)) }
         }
         mosquitto_subscribe_v5_callback_set(handle) { _, client, _, count, granted, _ in
@@ -389,7 +370,7 @@ package final class MQTTClient {
 
 extension MQTTURL {
     /// The host as certificates have it: without the dot after which no search domain is tried.
-    fileprivate var certifiedHost: String { host.hasSuffix(".") ? String(host.dropLast()) : host }
+    package var certifiedHost: String { host.hasSuffix(".") ? String(host.dropLast()) : host }
 }
 
 extension mosq_err_t {

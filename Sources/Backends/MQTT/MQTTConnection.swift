@@ -8,7 +8,14 @@ package import IndicatorThreads
 package final class MQTTConnection: PollSource, @unchecked Sendable {
     // `@unchecked`: only used on the thread.
 
+    /// Where a broker is: an address of its host.
+    package struct Place: Sendable, Hashable {
+        var url: MQTTURL
+        var address: String
+    }
+
     package let client: MQTTClient
+    package let place: Place
     /// Why it has ended.
     private(set) var fault: MQTTError?
     /// What to publish at a time if nothing else is until then.
@@ -19,8 +26,8 @@ package final class MQTTConnection: PollSource, @unchecked Sendable {
     private let thread: ServiceThread
     private var waiters: [(end: SuspendingClock.Instant?, resume: @Sendable (()) -> Void)] = []
 
-    private init(_ client: MQTTClient, on thread: ServiceThread) throws(MQTTError) {
-        (self.client, self.thread) = (client, thread)
+    private init(_ client: MQTTClient, to place: Place, on thread: ServiceThread) throws(MQTTError) {
+        (self.client, self.place, self.thread) = (client, place, thread)
         guard SpareDescriptors.exist(), thread.add(self) else {
             throw .noResources(reason: SpareDescriptors.problem)
         }
@@ -31,55 +38,66 @@ package final class MQTTConnection: PollSource, @unchecked Sendable {
     /// - Parameters:
     ///   - id: the client's identifier.
     ///   - settings: the broker.
+    ///   - failed: where the connection before was lost: tried last.
     ///   - thread: the thread on which this is called.
     ///   - prepare: called with each client before it connects.
     /// - Throws: also if the task is cancelled.
     package static func open(
         id: String,
         settings: MQTTSettings,
+        avoiding failed: Place? = nil,
         on thread: ServiceThread,
         prepare: (MQTTClient) -> Void = { _ in }
     ) async throws(MQTTError) -> MQTTConnection {
         var problem: MQTTError?
+        /// Throws what makes further attempts useless.
+        func attempt(_ place: Place) async throws(MQTTError) -> MQTTConnection? {
+            for isVersion5 in [true, false] where settings.protocolVersion != (isVersion5 ? .version311 : .version5) {
+                guard !Task.isCancelled else {
+                    throw problem ?? .unreachable("\(place.url)", reason: "its name was not resolved in time")
+                }
+                let client = try MQTTClient(id: id, settings: settings, url: place.url, isVersion5: isVersion5)
+                prepare(client)
+                do throws(MQTTError) {
+                    return try await connected(client, to: place, on: thread)
+                } catch {
+                    // What a broker rejects explains more than that another one is down.
+                    switch (problem, error) {
+                    case (.refused, .unreachable), (.tls, .unreachable): break
+                    default: problem = error
+                    }
+                    if case .wrongVersion = error { continue }
+                    guard client.maySpeakOtherVersion else { break }
+                }
+            }
+            return nil
+        }
+
+        var last: Place?
         let start = Int.random(in: 0...max(settings.urls.count - 1, 0))
         for url in settings.urls[start...] + settings.urls[..<start] {
             guard let addresses = await url.addresses(for: thread) else {
                 problem = problem ?? .unreachable("\(url)", reason: "its host name could not be resolved")
                 continue
             }
-            for address in addresses {
-                for isVersion5 in [true, false] where settings.protocolVersion != (isVersion5 ? .version311 : .version5)
-                {
-                    guard !Task.isCancelled else {
-                        throw problem ?? .unreachable("\(url)", reason: "its name was not resolved in time")
-                    }
-                    let client = try MQTTClient(id: id, settings: settings, url: url, isVersion5: isVersion5)
-                    prepare(client)
-                    do throws(MQTTError) {
-                        return try await connected(client, to: address, on: thread)
-                    } catch {
-                        // What a broker rejects explains more than that another one is down.
-                        switch (problem, error) {
-                        case (.refused, .unreachable), (.tls, .unreachable): break
-                        default: problem = error
-                        }
-                        if case .wrongVersion = error { continue }
-                        guard client.wasClosed else { break }
-                    }
-                }
+            // With TLS, libmosquitto must have the name, to compare it with the certificate, and resolves it again.
+            for address in url.usesTLS ? [url.certifiedHost] : addresses {
+                let place = Place(url: url, address: address)
+                if place == failed { last = place } else if let found = try await attempt(place) { return found }
             }
         }
+        if let last, let found = try await attempt(last) { return found }
         throw problem ?? .invalidURL(reason: "there is none")
     }
 
     private static func connected(
         _ client: MQTTClient,
-        to address: String,
+        to place: Place,
         on thread: ServiceThread
     ) async throws(MQTTError) -> MQTTConnection {
         let deadline = SuspendingClock.now + MQTTClient.attemptLimit
-        try client.connect(to: address)
-        let connection = try MQTTConnection(client, on: thread)
+        try client.connect(to: place.address)
+        let connection = try MQTTConnection(client, to: place, on: thread)
         do throws(MQTTError) {
             while !client.isConnected {
                 guard !Task.isCancelled, .now < deadline else {

@@ -122,9 +122,9 @@ package struct MQTTTopic: Sendable, Hashable {
 }
 
 /// The state of an indicator as a message.
-package struct MQTTReport: Encodable, Sendable, Hashable {
+package struct MQTTReport: Codable, Sendable, Hashable {
     /// An activity that has a label.
-    package struct Activity: Encodable, Sendable, Hashable {
+    package struct Activity: Codable, Sendable, Hashable {
         package var label: String
         package var progress: Double?
         package var since: String
@@ -215,9 +215,9 @@ package struct MQTTReport: Encodable, Sendable, Hashable {
 }
 
 /// Finished activities as a message.
-package struct MQTTEvents: Encodable, Sendable, Hashable {
+package struct MQTTEvents: Codable, Sendable, Hashable {
     /// A labelled activity that has ended.
-    package struct Finished: Encodable, Sendable, Hashable {
+    package struct Finished: Codable, Sendable, Hashable {
         package var label: String
         /// `unspecified`, `succeeded`, `failed` or `cancelled`.
         package var outcome: String
@@ -252,4 +252,83 @@ package struct MQTTEvents: Encodable, Sendable, Hashable {
     }
 
     package var payload: [UInt8] { MQTTReport.encoded(self) }
+}
+
+// MARK: - Decoding
+
+/// Why a message is not one of an indicator.
+package struct MQTTPayloadProblem: Error, CustomStringConvertible {
+    package var description: String
+
+    package init(_ description: String) { self.description = description }
+
+    private init(_ error: DecodingError) {
+        func name(_ path: [any CodingKey]) -> String { "'\(path.map(\.stringValue).joined(separator: "."))'" }
+        switch error {
+        case .keyNotFound(let key, _): self.init("it has no \(name([key]))")
+        case .typeMismatch(_, let context), .valueNotFound(_, let context):
+            self.init(
+                context.codingPath.isEmpty ? "it is not an object" : "its \(name(context.codingPath)) has another type"
+            )
+        case .dataCorrupted(let context) where !context.codingPath.isEmpty:
+            self.init("its \(name(context.codingPath)) is out of range")
+        default: self.init("it is not JSON")
+        }
+    }
+
+    private static let decoder = JSONDecoder()
+
+    /// Decodes a message. `JSONDecoder` ignores members that it does not know, such as those of a later version.
+    fileprivate static func decoded<Value: Decodable>(
+        _ payload: UnsafeRawBufferPointer
+    ) throws(Self) -> Value {
+        guard payload.count <= MQTTReport.longestPayload else {
+            throw Self("it is longer than \(MQTTReport.longestPayload) bytes")
+        }
+        do {
+            return try decoder.decode(Value.self, from: Data(payload))
+        } catch let error as DecodingError {
+            throw Self(error)
+        } catch {
+            throw Self("it is not JSON")
+        }
+    }
+}
+
+extension MQTTReport {
+    /// Decodes a state or a will. Long texts and lists are truncated: a watcher keeps many reports.
+    package init(_ payload: UnsafeRawBufferPointer) throws(MQTTPayloadProblem) {
+        self = try MQTTPayloadProblem.decoded(payload)
+        guard state == "lost" || IndicatorState(rawValue: state) != nil else {
+            throw MQTTPayloadProblem("its state is '\(Self.text(state))', which is not known")
+        }
+        let progress = [progress] + (activities ?? []).map(\.progress)
+        guard epoch > 0, seq ?? 1 > 0, count ?? 0 >= 0, (1...86400).contains(refresh ?? 1),
+            progress.allSatisfy({ (0...1).contains($0 ?? 0) })
+        else { throw MQTTPayloadProblem("it has a number that is out of range") }
+        (label, attention) = (label.map(Self.text), attention.map(Self.text))
+        since = since.map(Self.text)
+        activities = activities?.prefix(16).map {
+            Activity(label: Self.text($0.label), progress: $0.progress, since: Self.text($0.since))
+        }
+    }
+}
+
+extension MQTTEvents {
+    /// Decodes finished activities.
+    package init(_ payload: UnsafeRawBufferPointer) throws(MQTTPayloadProblem) {
+        self = try MQTTPayloadProblem.decoded(payload)
+        let outcomes = ["unspecified", "succeeded", "failed", "cancelled"]
+        guard epoch > 0, omitted ?? 0 >= 0,
+            finished.allSatisfy({ outcomes.contains($0.outcome) && $0.seconds >= 0 && $0.seconds.isFinite })
+        else { throw MQTTPayloadProblem("it has an outcome or a number that is not known") }
+        finished = finished.map {
+            Finished(
+                label: MQTTReport.text($0.label),
+                outcome: $0.outcome,
+                message: $0.message.map(MQTTReport.text),
+                seconds: $0.seconds
+            )
+        }
+    }
 }

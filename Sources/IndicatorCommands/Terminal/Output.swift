@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import IndicatorBackends
+import IndicatorThreads
 
 /// Standard output or standard error, unbuffered.
 package struct Output: Sendable {
@@ -39,6 +40,19 @@ package struct Output: Sendable {
             } else if errno != EINTR {
                 throw .failed(errno)
             }
+        }
+    }
+
+    /// Ends the program by `SIGPIPE` when the reader of standard output closes it, even if nothing is written then: a
+    /// panel that has crashed leaves no process behind.
+    package static func endWithReader() {
+        _ = ThreadStarter.start(named: "ind-output") {
+            // Without a requested event, only errors and hang-ups are reported.
+            var wait = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+            while poll(&wait, 1, -1) < 0, errno == EINTR {}
+            signal(SIGPIPE, SIG_DFL)
+            // To the process: all signals are blocked on this thread.
+            kill(getpid(), SIGPIPE)
         }
     }
 

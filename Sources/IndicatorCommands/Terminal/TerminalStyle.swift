@@ -24,10 +24,14 @@ package struct TerminalStyle: Sendable, Hashable {
         )
     }
 
-    /// The number of lines of standard output's terminal; 24 if it does not report it.
-    static var standardOutputRows: Int {
-        var size = winsize()
-        return ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_row > 0 ? Int(size.ws_row) : 24
+    /// Reads the size of the terminal that is standard output; `nil` if that is none.
+    static var standardOutputSize: (() -> (columns: Int, rows: Int))? {
+        guard standardOutput().isTerminal else { return nil }
+        return {
+            var size = winsize()
+            let hasSize = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_row > 0
+            return (standardOutput().width, hasSize ? Int(size.ws_row) : 24)
+        }
     }
 
     /// Creates a style.

@@ -1,5 +1,4 @@
 #if DBus
-import DequeModule
 import Foundation
 package import IndicatorBackends
 import IndicatorThreads
@@ -10,115 +9,33 @@ import IndicatorThreads
 /// 2. List the names that begin with `org.activityindicator.Indicator1.`, and read all properties of each.
 /// 3. Apply the changes from the signals, which have the new values.
 package enum IndicatorWatcher {
-    /// A change on the bus.
-    package enum Event: Sendable, Hashable {
-        /// An indicator is on the bus: it was already there, or has appeared.
-        case appeared(name: String, properties: [BusProperty])
-        /// An indicator has changed: all its properties, and the names of the changed ones.
-        case changed(name: String, properties: [BusProperty], changed: [String])
-        /// An indicator has left the bus.
-        case vanished(name: String)
-        /// An activity of an indicator has ended.
-        case finished(name: String, label: String, outcome: String, message: String, seconds: Double)
-        /// The indicators that were already on the bus have appeared.
-        case listed
-        /// How many events were dropped, because the consumer was too slow. The latest state of each indicator was not.
-        case dropped(Int)
-    }
-
-    /// Events that the consumer has not taken. When there are many, the latest of each indicator is kept.
-    struct Backlog: Sendable {
-        /// The number of events from which on older ones are dropped.
-        static let limit = 1000
-
-        private(set) var events: Deque<Event> = []
-        private var droppedCount = 0
-
-        mutating func append(_ event: Event) {
-            guard events.count >= Self.limit else { return events.append(event) }
-            if let index = events.firstIndex(where: event.supersedes) {
-                droppedCount += 1
-                if case .finished = event { events.append(events.remove(at: index)) }
-                let place = if case .finished = event { events.count - 1 } else { index }
-                events[place] = event.merged(with: events[place])
-            } else if events.count < 2 * Self.limit {
-                events.append(event)
-            } else {
-                droppedCount += 1
-            }
-        }
-
-        /// The oldest event, and at the end the number of those dropped.
-        mutating func take() -> Event? {
-            if let event = events.popFirst() { return event }
-            guard droppedCount > 0 else { return nil }
-            defer { droppedCount = 0 }
-            return .dropped(droppedCount)
-        }
-    }
-
-    /// The indicators on the bus, then their changes. Throws when the bus is lost.
-    package static func events(on bus: DBusAddress) -> AsyncThrowingStream<Event, any Error> {
-        let backlog = SharedBacklog()
-        let arrivals = arrivals(on: bus, in: backlog)
-        return AsyncThrowingStream {
-            while true {
-                if let event = backlog.state.withLock({ $0.take() }) { return event }
-                var iterator = arrivals.makeAsyncIterator()
-                guard try await iterator.next() != nil else { return backlog.state.withLock { $0.take() } }
-            }
-        }
-    }
-
-    private final class SharedBacklog: Sendable {
-        let state = Locked(Backlog())
-    }
-
-    /// An element after one or more events were added to the backlog.
-    private static func arrivals(
+    /// Reports the indicators on a bus, then their changes, until the task is cancelled. Throws when the bus is lost.
+    ///
+    /// - Parameters:
+    ///   - address: the bus.
+    ///   - answerLimit: after how long an app that has not answered is reported as such, and holds up no others. If it
+    ///     answers later, because it was stopped or busy, it appears.
+    ///   - report: called on the thread of the bus. It must not block.
+    package static func run(
         on address: DBusAddress,
-        in backlog: SharedBacklog
-    ) -> AsyncThrowingStream<Void, any Error> {
-        AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-            let bus = MessageBus.at(address)
-            let watch = Watch { event in
-                backlog.state.withLock { $0.append(event) }
-                continuation.yield()
-            }
+        answerLimit: Duration,
+        _ report: @escaping @Sendable (WatchReport) -> Void
+    ) async throws {
+        let bus = MessageBus.at(address)
+        let (loss, continuation) = AsyncThrowingStream<Never, any Error>.makeStream()
+        try await withTaskExecutorPreference(bus.thread) {
+            let watch = Watch(answerLimit: answerLimit, report: report)
             let share = BusShare(on: bus, session: watch, onLoss: { continuation.finish(throwing: $0) })
-            continuation.onTermination = { _ in Task.detached(executorPreference: bus.thread) { await share.end() } }
-            Task.detached(executorPreference: bus.thread) {
-                do {
-                    _ = try await share.begin(at: address.resolved(in: ProcessInfo.processInfo.environment))
-                } catch {
-                    continuation.finish(throwing: error)
-                }
+            do {
+                _ = try await share.begin(at: address.resolved(in: ProcessInfo.processInfo.environment))
+                // There may be no app, or none that answers.
+                try share.update()
+                for try await _ in loss {}
+            } catch {
+                await share.end()
+                throw error
             }
-        }
-    }
-}
-
-extension IndicatorWatcher.Event {
-    private var name: String? {
-        switch self {
-        case .appeared(let name, _), .changed(let name, _, _), .vanished(let name): name
-        case .finished, .listed, .dropped: nil
-        }
-    }
-
-    /// Whether an earlier event need not be reported before this one.
-    fileprivate func supersedes(_ earlier: Self) -> Bool {
-        if case .finished = self, case .finished = earlier { return true }
-        return name != nil && name == earlier.name
-    }
-
-    /// The event that reports an earlier one, too.
-    fileprivate func merged(with earlier: Self) -> Self {
-        switch (earlier, self) {
-        case (.appeared(let name, _), .changed(_, let properties, _)): .appeared(name: name, properties: properties)
-        case (.changed(let name, _, let old), .changed(_, let properties, let new)):
-            .changed(name: name, properties: properties, changed: old + new.filter { !old.contains($0) })
-        default: self
+            await share.end()
         }
     }
 }
@@ -126,21 +43,30 @@ extension IndicatorWatcher.Event {
 /// The indicators on a bus.
 private final class Watch: BusSession {
     private struct Indicator {
-        var owner: String
-        var properties: [BusProperty]
+        /// The connection that owns the name, once that is known.
+        var owner: String?
+        var source: WatchEvent.Source
+        /// `nil` before the first answer.
+        var properties: [BusProperty]?
+        var reported: WatchEvent?
+        /// The number of the latest reading, to ignore the answers to earlier ones.
+        var reading = 0
+        var isReading = false
+        /// Whether to read again after the current reading.
+        var isOutdated = false
+        /// When it counts as silent; `nil` once it has answered, or was reported as silent.
+        var silentAt: SuspendingClock.Instant?
     }
 
-    private let report: (IndicatorWatcher.Event) -> Void
+    private let answerLimit: Duration
+    private let report: (WatchReport) -> Void
     private var indicators: [String: Indicator] = [:]
-    /// The latest `GetAll` of each name, to ignore replies of former owners.
-    private var readings: [String: Int] = [:]
     private var readingCount = 0
-    /// Readings without a result; `nil` when the first ones are complete.
-    private var pending: Int? = 1
+    private var isListed = false
     private weak var bus: BusShare?
 
-    init(report: @escaping (IndicatorWatcher.Event) -> Void) {
-        self.report = report
+    init(answerLimit: Duration, report: @escaping (WatchReport) -> Void) {
+        (self.answerLimit, self.report) = (answerLimit, report)
     }
 
     func begin(on bus: BusShare) async throws -> String {
@@ -155,17 +81,74 @@ private final class Watch: BusSession {
             try await bus.addMatch(rule)
         }
         guard case .strings(let names)? = try await bus.callBus("ListNames").first else { return "" }
-        // Concurrently: one that hangs does not delay the others.
-        for name in names.sorted() where readings[name] == nil { read(name) }
-        endReading()
+        for name in names.sorted() where indicators[name] == nil { add(name, owner: nil) }
         return ""
     }
 
+    func update(on bus: BusShare) -> SuspendingClock.Instant? {
+        var next: SuspendingClock.Instant?
+        for (name, indicator) in indicators {
+            guard let end = indicator.silentAt else { continue }
+            if end <= .now {
+                indicators[name]?.silentAt = nil
+                say(.broken, name, problem: "it does not answer")
+            } else {
+                next = min(next ?? end, end)
+            }
+        }
+        if !isListed, next == nil {
+            isListed = true
+            report(.listed)
+        }
+        return next
+    }
+
+    func receive(_ signal: BusMessage) {
+        let arguments = signal.arguments
+        switch (signal.member, signal.signature) {
+        case ("NameOwnerChanged", "sss") where signal.sender == "org.freedesktop.DBus" && arguments.count == 3:
+            guard let name = arguments[0].text, let owner = arguments[2].text else { return }
+            if indicators[name]?.reported != nil { say(.vanished, name) }
+            indicators[name] = nil
+            if !owner.isEmpty { add(name, owner: owner) }
+        case ("PropertiesChanged", "sa{sv}as") where arguments.count == 3:
+            guard case .properties(let changes) = arguments[1], case .strings(let invalidated) = arguments[2] else {
+                return
+            }
+            for (name, indicator) in indicators where indicator.owner == signal.sender {
+                apply(changes, to: name)
+                // Their values are not in the signal (D-Bus specification, "org.freedesktop.DBus.Properties").
+                if !invalidated.isEmpty { read(name) }
+            }
+        case ("Finished", "sssd") where arguments.count == 4:
+            guard let label = arguments[0].text, let outcome = arguments[1].text, let message = arguments[2].text,
+                case .double(let seconds) = arguments[3]
+            else { return }
+            let finished = WatchEvent.Finished(label: label, outcome: outcome, message: message, seconds: seconds)
+            for (_, indicator) in indicators where indicator.owner == signal.sender {
+                report(.event(WatchEvent(.finished, indicator.source, finished: finished)))
+            }
+        default:
+            return
+        }
+    }
+
+    private func add(_ name: String, owner: String?) {
+        guard name.hasPrefix(IndicatorBusName.prefix) else { return }
+        let shortName = String(name.dropFirst(IndicatorBusName.prefix.count))
+        let source = WatchEvent.Source(name: shortName, app: shortName)
+        indicators[name] = Indicator(owner: owner, source: source, silentAt: .now + answerLimit)
+        read(name)
+    }
+
     private func read(_ name: String) {
-        guard name.hasPrefix(IndicatorBusName.prefix), let bus else { return }
+        guard let bus, var indicator = indicators[name] else { return }
+        defer { indicators[name] = indicator }
+        indicator.isOutdated = indicator.isReading
+        guard !indicator.isReading else { return }
         readingCount += 1
         let reading = readingCount
-        readings[name] = reading
+        (indicator.reading, indicator.isReading) = (reading, true)
         let call = BusMessage.call(
             name,
             path: IndicatorObject.path,
@@ -173,65 +156,102 @@ private final class Watch: BusSession {
             member: "GetAll",
             [.string(IndicatorObject.interface)]
         )
-        pending? += 1
-        bus.call(call, within: .seconds(3)) { [unowned self] result in
-            defer { endReading() }
-            // If it fails, the name has vanished, hangs, or is not an indicator.
-            guard readings[name] == reading, let reply = try? result.get(), let owner = reply.sender,
-                reply.signature == "a{sv}", case .properties(let properties)? = reply.arguments.first
-            else { return }
-            indicators[name] = Indicator(owner: owner, properties: properties)
-            report(.appeared(name: name, properties: properties))
-        }
+        // Without a time limit: a process that is stopped answers when it continues.
+        bus.call(call, within: nil) { [weak self] in self?.finish(reading, of: name, with: $0) }
     }
 
-    private func endReading() {
-        pending? -= 1
-        if pending == 0 {
-            pending = nil
-            report(.listed)
-        }
-    }
-
-    func receive(_ signal: BusMessage) {
-        switch (signal.member, signal.signature) {
-        case ("NameOwnerChanged", "sss") where signal.sender == "org.freedesktop.DBus":
-            let arguments = signal.arguments
-            guard arguments.count == 3, let name = arguments[0].text, let owner = arguments[2].text,
-                name.hasPrefix(IndicatorBusName.prefix)
-            else { return }
-            readings[name] = nil
-            if indicators.removeValue(forKey: name) != nil { report(.vanished(name: name)) }
-            if !owner.isEmpty { read(name) }
-        case ("PropertiesChanged", "sa{sv}as"):
-            let names = indicators.filter { $0.value.owner == signal.sender }.keys
-            guard !names.isEmpty, case .properties(let changes)? = signal.arguments.dropFirst().first else { return }
-            for name in names { apply(changes, to: name) }
-        case ("Finished", "sssd"):
-            let arguments = signal.arguments
-            guard arguments.count == 4, let label = arguments[0].text, let outcome = arguments[1].text,
-                let message = arguments[2].text, case .double(let seconds) = arguments[3]
-            else { return }
-            for (name, indicator) in indicators where indicator.owner == signal.sender {
-                report(.finished(name: name, label: label, outcome: outcome, message: message, seconds: seconds))
+    private func finish(_ reading: Int, of name: String, with result: Result<BusMessage, BusError>) {
+        guard var indicator = indicators[name], indicator.reading == reading else { return }
+        (indicator.isReading, indicator.silentAt) = (false, nil)
+        var problem: String?
+        switch result {
+        case .failure(let error): problem = WatchedState.text(error.description)
+        case .success(let reply):
+            if reply.signature == "a{sv}", case .properties(let properties)? = reply.arguments.first {
+                (indicator.owner, indicator.properties) = (reply.sender, properties)
+            } else {
+                problem = "its properties have another type, or are too long"
             }
-        default:
-            return
         }
+        indicators[name] = indicator
+        if let problem { say(.broken, name, problem: problem) } else { show(name) }
+        if indicator.isOutdated { read(name) }
     }
 
     private func apply(_ changes: [BusProperty], to name: String) {
-        guard var indicator = indicators[name] else { return }
-        var changed: [String] = []
+        guard var properties = indicators[name]?.properties else { return }
         for change in changes {
-            guard let index = indicator.properties.firstIndex(where: { $0.name == change.name }) else { continue }
-            guard indicator.properties[index] != change else { continue }
-            indicator.properties[index] = change
-            changed.append(change.name)
+            // Others are not known here, and there may be any number of them.
+            guard let index = properties.firstIndex(where: { $0.name == change.name }) else { continue }
+            properties[index] = change
         }
-        guard !changed.isEmpty else { return }
-        indicators[name] = indicator
-        report(.changed(name: name, properties: indicator.properties, changed: changed))
+        guard properties != indicators[name]?.properties else { return }
+        indicators[name]?.properties = properties
+        show(name)
+    }
+
+    /// Reports what the properties of an indicator say, if that is new.
+    private func show(_ name: String) {
+        guard let indicator = indicators[name], let properties = indicator.properties else { return }
+        for property in properties {
+            switch (property.name, property.value) {
+            case ("Application", .string(let text)): indicators[name]?.source.app = WatchedState.text(text)
+            case ("ProcessID", .uint32(let number)): indicators[name]?.source.instance = String(number)
+            default: continue
+            }
+        }
+        do throws(WatchedState.Problem) {
+            let state = try WatchedState(properties)
+            say(indicator.reported?.state == nil ? .appeared : .changed, name, state: state)
+        } catch {
+            say(.broken, name, problem: error.description)
+        }
+    }
+
+    private func say(_ kind: WatchEvent.Kind, _ name: String, state: WatchedState? = nil, problem: String? = nil) {
+        guard let indicator = indicators[name] else { return }
+        let isKnown = indicator.reported.map { $0.state == state && $0.problem == problem } ?? false
+        if isKnown, kind != .vanished { return }
+        let event = WatchEvent(kind, indicator.source, state: state, problem: problem)
+        indicators[name]?.reported = event
+        report(.event(event))
+    }
+}
+
+extension WatchedState {
+    /// Why properties are not those of an indicator.
+    fileprivate struct Problem: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    fileprivate init(_ properties: [BusProperty]) throws(Problem) {
+        self.init()
+        func progress(_ value: Double) -> Double? { (0...1).contains(value) ? value : nil }
+        for property in properties {
+            switch (property.name, property.value) {
+            case ("Visible", .boolean(let value)): visible = value
+            case ("Enabled", .boolean(let value)): enabled = value
+            case ("State", .string(let text)): state = text
+            case ("ActivityCount", .uint32(let number)): count = Int(number)
+            case ("Label", .string(let text)): label = text.isEmpty ? nil : Self.text(text)
+            case ("Attention", .string(let text)): attention = text.isEmpty ? nil : Self.text(text)
+            case ("Progress", .double(let value)): self.progress = progress(value)
+            case ("Activities", .structures("sd", let structures)):
+                activities = structures.prefix(16).compactMap { values in
+                    guard case .string(let label)? = values.first, case .double(let value)? = values.last else {
+                        return nil
+                    }
+                    return Activity(label: label, progress: progress(value))
+                }
+            case ("Visible", _), ("Enabled", _), ("State", _), ("ActivityCount", _), ("Label", _), ("Attention", _),
+                ("Progress", _), ("Activities", _):
+                throw Problem(description: "its property '\(property.name)' has another type")
+            default: continue
+            }
+        }
+        guard Self.isKnown(state) else {
+            throw Problem(description: "its state is '\(Self.text(state))', which is not known")
+        }
     }
 }
 #endif

@@ -1,8 +1,7 @@
-#if DBus
 import IndicatorBackends
 import IndicatorCore
 
-/// All indicators on a bus in one line, as a panel shows it.
+/// All indicators in one line, as a panel shows it.
 struct PanelLine: Sendable, Hashable {
     /// What a panel may highlight; waybar's `class`.
     enum Kind: String, Sendable, Hashable, Encodable {
@@ -11,7 +10,7 @@ struct PanelLine: Sendable, Hashable {
         case active
         /// An app waits for the user.
         case attention
-        /// Work has ended, within the last seconds.
+        /// Work has ended, or an app was lost, within the last seconds.
         case succeeded
         case failed
     }
@@ -25,8 +24,8 @@ struct PanelLine: Sendable, Hashable {
     var percentage: Int?
 }
 
-/// Follows the indicators on a bus, and decides when a panel gets a new line: at once when an indicator is hidden,
-/// otherwise at most ten times a second, and never the same line twice.
+/// Follows the indicators, and decides when a panel gets a new line: at once when an indicator is hidden, otherwise at
+/// most ten times a second, and never the same line twice.
 struct Panel: Sendable {
     /// How long the outcome of an activity is shown.
     static let outcomeTime: Duration = .seconds(5)
@@ -34,6 +33,8 @@ struct Panel: Sendable {
     static let shortestSuccess = 1.0
     /// The shortest time between two lines.
     static let interval: Duration = .milliseconds(100)
+    /// How many indicators are on the line.
+    static let limit = 16
 
     private struct Outcome {
         var text: String
@@ -42,80 +43,104 @@ struct Panel: Sendable {
         var end: Duration
     }
 
-    private struct Written {
-        var line: PanelLine
-        /// The indicators that it shows.
-        var names: Set<String>
-        var time: Duration
+    private struct Shown {
+        /// In the order in which they were shown.
+        var number: Int
+        var source: WatchEvent.Source
+        var state: WatchedState
+
+        /// What a backend of the app itself would show.
+        var snapshot: IndicatorSnapshot {
+            var activities = (state.activities ?? []).map { ActivityDetails(label: $0.label, progress: $0.progress) }
+            if activities.isEmpty { activities = [ActivityDetails(label: state.label, progress: state.progress)] }
+            activities[0].attention = state.attention
+            return IndicatorSnapshot(state: .active, activityCount: state.count ?? 1, activities: activities)
+        }
     }
 
-    /// In the order in which they appeared.
-    private var indicators: [WatchedIndicator] = []
-    /// Whether those that existed at the beginning are known.
-    private var isListed = false
+    private var shown: [String: Shown] = [:]
+    private var count = 0
     private var outcome: Outcome?
-    private var written: Written?
+    private var written: (line: PanelLine, time: Duration)?
+    /// Whether a line may differ from the one that was written, and whether it must not wait.
+    private var (isOutdated, isUrgent) = (true, false)
+    private var hasBegun = false
 
-    /// Takes an event of the watcher.
-    mutating func receive(_ event: IndicatorWatcher.Event, at now: Duration) {
-        if event == .listed { isListed = true }
-        guard let indicator = WatchedIndicator(event) else { return }
-        let index = indicators.firstIndex { $0.name == indicator.name }
-        switch indicator.event {
-        case .vanished: index.map { _ = indicators.remove(at: $0) }
+    /// Takes an event of a watcher.
+    mutating func receive(_ event: WatchEvent, at now: Duration) {
+        let name = event.source.name
+        switch event.event {
         case .appeared, .changed:
-            if let index { indicators[index] = indicator } else { indicators.append(indicator) }
+            guard let state = event.state, state.visible else { return hide(name) }
+            count += shown[name] == nil ? 1 : 0
+            shown[name] = Shown(number: shown[name]?.number ?? count, source: event.source, state: state)
+            isOutdated = true
         case .finished:
-            guard let activity = indicator.finished, let index else { return }
-            let isFailure = activity.outcome == "failed"
-            guard isFailure || activity.outcome != "cancelled" && activity.seconds >= Self.shortestSuccess else {
-                return
-            }
-            let message = activity.message.isEmpty ? "" : ": \(SafeText.singleLine(activity.message, limit: 60))"
-            let label = SafeText.singleLine(activity.label, limit: 60)
-            let text = "\(indicators[index].application): \(label) \(isFailure ? "failed" : "done")"
-            outcome = Outcome(
-                text: text + message,
-                tooltip: "\(text) after \(activity.duration)\(message)",
-                isFailure: isFailure,
-                end: now + Self.outcomeTime
-            )
+            if let finished = event.finished { note(finished, of: event.source, at: now) }
+        case .lost:
+            // One that was lost before the first line is no news.
+            if hasBegun, shown[name] != nil { note("\(event.source.title): lost", isFailure: true, at: now) }
+            hide(name)
+        case .vanished, .broken:
+            hide(name)
         }
+    }
+
+    private mutating func hide(_ name: String) {
+        if shown.removeValue(forKey: name) != nil { (isOutdated, isUrgent) = (true, true) }
+    }
+
+    private mutating func note(_ activity: WatchEvent.Finished, of source: WatchEvent.Source, at now: Duration) {
+        let isFailure = activity.outcome == "failed"
+        guard isFailure || activity.outcome != "cancelled" && activity.seconds >= Self.shortestSuccess else { return }
+        let message = activity.message.map { ": \(SafeText.singleLine($0, limit: 60))" } ?? ""
+        let label = SafeText.singleLine(activity.label, limit: 60)
+        let text = "\(source.title): \(label) \(isFailure ? "failed" : "done")"
+        note(text + message, "\(text) after \(activity.duration)\(message)", isFailure: isFailure, at: now)
+    }
+
+    private mutating func note(_ text: String, _ tooltip: String? = nil, isFailure: Bool, at now: Duration) {
+        let end = now + Self.outcomeTime
+        outcome = Outcome(text: text, tooltip: tooltip ?? text, isFailure: isFailure, end: end)
+        isOutdated = true
     }
 
     /// The next line to write, if it is time for one, and when to ask again.
     mutating func next(at now: Duration) -> (line: PanelLine?, wakeAt: Duration?) {
-        guard isListed else { return (nil, nil) }
-        if let end = outcome?.end, end <= now { outcome = nil }
-        let shown = indicators.filter(\.isVisible)
-        let line = line(of: shown)
-        if let written, line != written.line, written.names.isSubset(of: shown.map(\.name)),
-            now < written.time + Self.interval
-        {
-            return (nil, written.time + Self.interval)
-        }
-        let isNew = line != written?.line
-        if isNew { written = Written(line: line, names: Set(shown.map(\.name)), time: now) }
-        return (isNew ? line : nil, outcome?.end)
+        hasBegun = true
+        if let end = outcome?.end, end <= now { (outcome, isOutdated) = (nil, true) }
+        guard isOutdated else { return (nil, outcome?.end) }
+        if let written, !isUrgent, now < written.time + Self.interval { return (nil, written.time + Self.interval) }
+        (isOutdated, isUrgent) = (false, false)
+        let line = line
+        guard line != written?.line else { return (nil, outcome?.end) }
+        written = (line, now)
+        return (line, outcome?.end)
     }
 
-    private func line(of shown: [WatchedIndicator]) -> PanelLine {
+    /// The line as it is now.
+    var line: PanelLine {
         // What the user is asked comes first: panels truncate long lines.
-        let shown = shown.filter { $0.attention != nil } + shown.filter { $0.attention == nil }
-        let outcome = outcome.flatMap { $0.isFailure || shown.isEmpty ? $0 : nil }
+        let all = shown.values.sorted {
+            ($0.state.attention == nil ? 1 : 0, $0.number) < ($1.state.attention == nil ? 1 : 0, $1.number)
+        }
+        let first = all.prefix(Self.limit)
+        let rest = all.count > first.count ? ["\(all.count - first.count) more"] : []
+        let outcome = outcome.flatMap { $0.isFailure || all.isEmpty ? $0 : nil }
         var line = PanelLine()
         line.kind =
-            if shown.first?.attention != nil {
+            if all.first?.state.attention != nil {
                 .attention
             } else if let outcome {
                 outcome.isFailure ? .failed : .succeeded
             } else {
-                shown.isEmpty ? .idle : .active
+                all.isEmpty ? .idle : .active
             }
-        let texts = shown.map { Self.text(of: $0.snapshot, application: $0.application, limit: 60) }
-        line.text = (texts + [outcome?.text].compactMap(\.self)).joined(separator: " · ")
-        line.tooltip = (shown.flatMap(Self.tooltip) + [outcome?.tooltip].compactMap(\.self)).joined(separator: "\n")
-        let known = shown.compactMap(\.progress)
+        let texts = first.map { Self.text(of: $0.snapshot, title: $0.source.title, limit: 60) }
+        line.text = (texts + rest + [outcome?.text].compactMap(\.self)).joined(separator: " · ")
+        let tooltips = first.flatMap(Self.tooltip) + rest + [outcome?.tooltip].compactMap(\.self)
+        line.tooltip = tooltips.joined(separator: "\n")
+        let known = all.compactMap(\.state.progress)
         line.percentage = known.isEmpty ? nil : Percentage(known.reduce(0, +) / Double(known.count))?.value
         return line
     }
@@ -125,24 +150,45 @@ struct Panel: Sendable {
         .literal(" ("), .placeholder(.count), .literal(")"),
     ])
 
-    private static func text(of snapshot: IndicatorSnapshot, application: String, limit: Int) -> String {
-        format.text(for: snapshot, applicationName: application, valueLimit: limit)
+    private static func text(of snapshot: IndicatorSnapshot, title: String, limit: Int) -> String {
+        format.text(for: snapshot, applicationName: title, valueLimit: limit)
     }
 
-    private static func tooltip(of indicator: WatchedIndicator) -> [String] {
-        let snapshot = indicator.snapshot
-        guard snapshot.activities.count > 1 else {
-            return [text(of: snapshot, application: indicator.application, limit: 200)]
-        }
+    private static func tooltip(of indicator: Shown) -> [String] {
+        let (snapshot, title) = (indicator.snapshot, indicator.source.title)
+        guard snapshot.activities.count > 1 else { return [text(of: snapshot, title: title, limit: 200)] }
         var lines = snapshot.activities.map { activity in
             var single = snapshot
             (single.activities, single.activityCount) = ([activity], 1)
-            return text(of: single, application: indicator.application, limit: 200)
+            return text(of: single, title: title, limit: 200)
         }
         let rest = snapshot.activityCount - lines.count
-        if rest > 0 { lines.append("\(indicator.application): \(rest) more") }
+        if rest > 0 { lines.append("\(title): \(rest) more") }
         return lines
     }
+}
+
+/// Prints the lines of a panel.
+struct WatchPanel: WatchDisplay {
+    let format: PanelFormat
+    private var panel = Panel()
+    private var hasBegun = false
+
+    init(_ format: PanelFormat) { self.format = format }
+
+    mutating func receive(_ event: WatchEvent, at now: Duration) { panel.receive(event, at: now) }
+
+    mutating func next(at now: Duration) throws -> (text: String, wakeAt: Duration?) {
+        let (line, wakeAt) = panel.next(at: now)
+        let header = hasBegun ? "" : format.header
+        hasBegun = true
+        return (header + (try line.map { try format.text(of: $0) } ?? ""), wakeAt)
+    }
+
+    func only(at now: Duration) throws -> String { try format.text(of: panel.line, isOnly: true) }
+
+    /// The panel keeps the last line.
+    func farewell() throws -> String { try format.text(of: PanelLine()) }
 }
 
 /// The syntax of a panel; a value of `watch --format`.
@@ -206,4 +252,3 @@ enum PanelFormat: String, CaseIterable {
         }
     }
 }
-#endif

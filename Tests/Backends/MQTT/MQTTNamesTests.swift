@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func theLongestReportIsNotTooLong() {
+    @Test func theLongestReportIsNotTooLong() throws {
         let activities = (0..<16).map { _ in
             ActivityDetails(label: String(repeating: "\u{1F98A}", count: 1000), progress: 1 / 3)
         }
@@ -93,7 +93,7 @@ import Testing
         let report = MQTTReport(snapshot, epoch: 1, seq: 1)
         let payload = report.payload
         #expect(payload.count < 32768)
-        #expect(payload.withUnsafeBytes { MQTTReport($0) } == report)
+        #expect(try payload.withUnsafeBytes { try MQTTReport($0) } == report)
     }
 }
 #endif

@@ -353,6 +353,89 @@ import Testing
         await manager.shutdown()
     }
 
+    /// A broker that accepts connections, and does nothing else but what it must.
+    private func halfDead(_ address: LoopbackAddress, _ mode: String) async throws -> Daemon {
+        let server = try Daemon(
+            "python3",
+            [
+                "-c",
+                """
+                import socket, sys, threading, time
+                mode = sys.argv[1]
+                def serve(c):
+                    def read(count):
+                        data = b''
+                        while len(data) < count:
+                            data += c.recv(1 if mode == 'slow' else count - len(data)) or exit()
+                            if mode == 'slow' and greeted: time.sleep(1)
+                        return data
+                    greeted = False
+                    while True:
+                        kind, length, shift = read(1)[0] >> 4, 0, 0
+                        while True:
+                            byte = read(1)[0]
+                            length |= (byte & 127) << shift
+                            shift += 7
+                            if byte < 128: break
+                        read(length)
+                        print({1: 'connect', 3: 'publish', 8: 'subscribe'}.get(kind, 'other'), flush=True)
+                        if kind == 1 and mode != 'mute': c.sendall(bytes([0x20, 3, 0, 0, 0]))
+                        if kind == 12: c.sendall(bytes([0xD0, 0]))
+                        greeted = True
+                s = socket.create_server(('\(address.host)', \(address.port)))
+                print('ready', flush=True)
+                while True: threading.Thread(target=serve, args=s.accept()[:1], daemon=True).start()
+                """,
+                mode,
+            ]
+        )
+        #expect(await eventually { server.output == "ready\n" })
+        return server
+    }
+
+    @Test(
+        "A broker that answers pings, but acknowledges no message, reads a byte a second, or greets nobody, is left",
+        .needs("python3", package: "python3"),
+        .needs(.broker),
+        arguments: ["pings", "slow", "mute"]
+    )
+    func halfDeadBroker(mode: String) async throws {
+        let address = try LoopbackAddress()
+        let server = try await halfDead(address, mode)
+        // Before it runs, the other one is tried.
+        let broker = try await MosquittoBroker(isRunning: false)
+        var settings = MQTTSettings(url: try MQTTURL("mqtt://\(address.host):\(address.port)"))
+        settings.urls.append(try MQTTURL(broker.url))
+        settings.keepAlive = .seconds(5)
+        let backend = MQTTBackend(applicationName: "app", settings: settings)
+        let manager = IndicatorManager(backends: [backend])
+        #expect(await eventually { server.output.contains(mode == "mute" ? "connect" : "publish") || mode == "slow" })
+        try await broker.start()
+        // If it starts late, the pauses between the attempts have grown.
+        let limit = Duration.seconds(180)
+        #expect(try await eventually(within: limit) { try await broker.retained()[backend.stateTopic] != nil })
+        #expect(await eventually { manager.backendStatuses[0].state == .running })
+        await manager.shutdown()
+    }
+
+    @Test(
+        "A watcher leaves a broker that answers no subscription",
+        .needs("python3", package: "python3"),
+        .needs(.broker)
+    )
+    func silentSubscription() async throws {
+        let address = try LoopbackAddress()
+        let server = try await halfDead(address, "pings")
+        let broker = try await MosquittoBroker(isRunning: false)
+        let urls = "mqtt://\(address.host):\(address.port),\(broker.url)"
+        let watch = try Daemon(try Command.built("indicator"), ["watch", "--mqtt", urls])
+        #expect(await eventually { server.output.contains("subscribe") })
+        try await broker.start()
+        try await broker.publish("indicator/1/h/a/i", "-r", "-m", #"{"state":"active","epoch":1,"seq":1}"#)
+        #expect(await eventually { watch.output == "h/a/i appeared: hidden, active\n" }, "\(watch.errors)")
+        await watch.end(SIGINT)
+    }
+
     @Test("An app that a signal terminates removes its state")
     func appIsTerminated() async throws {
         let broker = try await MosquittoBroker()

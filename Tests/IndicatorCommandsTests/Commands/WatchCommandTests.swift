@@ -45,25 +45,19 @@ import Testing
         #expect(await eventually { watch.output.contains("\"event\":\"appeared\"") })
         try await probe.tell("begin", "a \"label\"")
         let expected = """
-            {"activities":[{"label":"a \\"label\\""}],"activityCount":1,"application":"probe",\
-            "changed":["Visible","State","ActivityCount","Label","Activities"],"enabled":true,"event":"changed",\
-            "label":"a \\"label\\"","name":"org.activityindicator.Indicator1.probe",\
-            "processID":\(probe.processID),"progress":null,"state":"active","visible":true}
+            {"activities":[{"label":"a \\"label\\""}],"app":"probe","count":1,"enabled":true,"event":"changed",\
+            "instance":"\(probe.processID)","label":"a \\"label\\"","name":"probe","state":"active","visible":true}
 
             """
         #expect(await eventually { watch.output.contains(expected) }, "\(watch.output)")
-        #expect(
-            watch.output.hasPrefix(
-                "{\"activities\":[],\"activityCount\":0,\"application\":\"probe\",\"enabled\":true,\"event\":\"appeared\""
-            )
-        )
+        #expect(watch.output.hasPrefix(#"{"activities":[],"app":"probe","count":0,"enabled":true,"event":"appeared","#))
         try await probe.tell("end")
         let finished =
-            #"{"event":"finished","label":"a \"label\"","message":"","#
-            + #""name":"org.activityindicator.Indicator1.probe","outcome":"unspecified","seconds":"#
+            #"{"app":"probe","event":"finished","instance":"\#(probe.processID)","label":"a \"label\"","#
+            + #""name":"probe","outcome":"unspecified","seconds":"#
         #expect(await eventually { watch.output.contains(finished) }, "\(watch.output)")
         _ = try await probe.shutdown()
-        let vanished = "{\"event\":\"vanished\",\"name\":\"org.activityindicator.Indicator1.probe\"}\n"
+        let vanished = #"{"app":"probe","event":"vanished","instance":"\#(probe.processID)","name":"probe"}"# + "\n"
         #expect(await eventually { watch.output.hasSuffix(vanished) })
     }
 

@@ -1,4 +1,3 @@
-#if DBus
 import Foundation
 import IndicatorBackends
 import TestSupport
@@ -8,80 +7,90 @@ import Testing
 
 /// `watch --format`, on a virtual clock.
 @Suite struct PanelTests {
-    private static func name(_ app: String) -> String { "org.activityindicator.Indicator1.\(app)" }
-
-    private static func properties(
-        _ app: String,
-        _ label: String?,
-        visible: Bool = true,
-        state: String = "active",
-        progress: Double = -1,
-        attention: String = "",
-        count: UInt32 = 1
-    ) -> [BusProperty] {
-        [
-            BusProperty("Visible", .boolean(visible)), BusProperty("State", .string(state)),
-            BusProperty("ActivityCount", .uint32(count)), BusProperty("Label", .string(label ?? "")),
-            BusProperty("Attention", .string(attention)), BusProperty("Progress", .double(progress)),
-            BusProperty("Application", .string(app)),
-        ]
-    }
-
     private static func shown(
         _ app: String,
         _ label: String?,
-        progress: Double = -1,
-        attention: String = "",
-        count: UInt32 = 1
-    ) -> IndicatorWatcher.Event {
-        let properties = properties(app, label, progress: progress, attention: attention, count: count)
-        return .changed(name: name(app), properties: properties, changed: [])
+        progress: Double? = nil,
+        attention: String? = nil,
+        count: Int = 1
+    ) -> WatchEvent {
+        var state = WatchedState()
+        (state.visible, state.state, state.count) = (true, "active", count)
+        (state.label, state.progress, state.attention) = (label, progress, attention)
+        return WatchEvent(.changed, .init(name: app, app: app), state: state)
     }
 
-    private static func hidden(_ app: String, state: String = "inactive") -> IndicatorWatcher.Event {
-        .changed(name: name(app), properties: properties(app, "x", visible: false, state: state), changed: [])
+    private static func hidden(_ app: String, state name: String = "inactive") -> WatchEvent {
+        var state = WatchedState()
+        (state.state, state.label) = (name, "x")
+        return WatchEvent(.changed, .init(name: app, app: app), state: state)
     }
 
     private static func finished(_ app: String, _ outcome: String, _ message: String = "", seconds: Double = 12)
-        -> IndicatorWatcher.Event
+        -> WatchEvent
     {
-        .finished(name: name(app), label: "Fetching", outcome: outcome, message: message, seconds: seconds)
+        let finished = WatchEvent.Finished(label: "Fetching", outcome: outcome, message: message, seconds: seconds)
+        return WatchEvent(.finished, .init(name: app, app: app), finished: finished)
     }
+
+    private static func vanished(_ app: String) -> WatchEvent { WatchEvent(.vanished, .init(name: app, app: app)) }
 
     private var panel = Panel()
 
     /// The line after an event, if one is written now.
-    private mutating func line(_ event: IndicatorWatcher.Event?, at milliseconds: Int) -> PanelLine? {
+    private mutating func line(_ event: WatchEvent? = nil, at milliseconds: Int) -> PanelLine? {
         if let event { panel.receive(event, at: .milliseconds(milliseconds)) }
         return panel.next(at: .milliseconds(milliseconds)).line
     }
 
-    @Test mutating func theFirstLineIsWrittenWhenAllIndicatorsAreKnown() {
-        let idle = Self.properties("a", nil, visible: false, state: "inactive", count: 0)
-        #expect(line(.appeared(name: Self.name("a"), properties: idle), at: 0) == nil)
-        #expect(line(.listed, at: 0) == PanelLine())
-        #expect(line(nil, at: 5000) == nil)
+    @Test mutating func theFirstLineIsEmptyAndIsWrittenOnce() {
+        #expect(line(Self.hidden("a"), at: 0) == PanelLine())
+        #expect(line(at: 5000) == nil)
+    }
+
+    @Test mutating func aLineHasAtMostSixteenApps() {
+        for number in 1...16 { panel.receive(Self.shown("\(number)", "x"), at: .zero) }
+        #expect(panel.line.text.hasSuffix("15: x · 16: x"))
+        for number in 17...20_000 { panel.receive(Self.shown("\(number)", "x"), at: .zero) }
+        #expect(panel.line.text.hasSuffix("16: x · 19984 more") && panel.line.tooltip.hasSuffix("\n19984 more"))
+        panel.receive(Self.shown("last", "x", attention: "Passphrase?"), at: .zero)
+        #expect(panel.line.text.hasPrefix("last: x: Passphrase? · 1: x"))
+    }
+
+    @Test mutating func aLostAppIsShownLikeAFailureIfItWasShown() {
+        let source = WatchEvent.Source(name: "h/a/i", host: "h", app: "a", instance: "i")
+        var shown = Self.shown("a", "Fetching")
+        shown.source = source
+        // Before the first line, that is no news.
+        panel.receive(shown, at: .zero)
+        panel.receive(WatchEvent(.lost, source, state: shown.state), at: .zero)
+        #expect(line(at: 0) == PanelLine())
+        #expect(line(WatchEvent(.lost, source), at: 500) == nil)
+        #expect(line(shown, at: 1000)?.text == "h/a: Fetching")
+        let lost = line(WatchEvent(.lost, source, state: shown.state), at: 2000)
+        #expect(lost?.text == "h/a: lost" && lost?.kind == .failed)
+        #expect(line(at: 7000) == PanelLine())
     }
 
     @Test mutating func allAppsAreOnOneLine() {
-        _ = line(.listed, at: 0)
+        _ = line(at: 0)
         #expect(line(Self.shown("a", "Fetching", progress: 0.4, count: 3), at: 1000)?.text == "a: Fetching 40% (3)")
         let both = line(Self.shown("b", nil, progress: 0.8), at: 2000)
         #expect(both?.text == "a: Fetching 40% (3) · b: 80%")
         #expect(both?.percentage == 60 && both?.kind == .active)
         let asking = line(Self.shown("b", "Login", attention: "Passphrase?"), at: 3000)
         #expect(asking?.text == "b: Login: Passphrase? · a: Fetching 40% (3)" && asking?.kind == .attention)
-        #expect(line(.vanished(name: Self.name("b")), at: 4000)?.text == "a: Fetching 40% (3)")
+        #expect(line(Self.vanished("b"), at: 4000)?.text == "a: Fetching 40% (3)")
         #expect(line(Self.hidden("a"), at: 5000) == PanelLine())
     }
 
     @Test mutating func theStartDelayIsNotShown() {
-        _ = line(.listed, at: 0)
+        _ = line(at: 0)
         #expect(line(Self.hidden("a", state: "delayingStart"), at: 1000) == nil)
     }
 
     @Test mutating func thereAreAtMostTenLinesASecondAndTheLastStateIsShown() {
-        _ = line(.listed, at: 0)
+        _ = line(at: 0)
         var lines: [String] = []
         for time in 1000...2000 {
             if let line = line(Self.shown("a", "Step \(time)"), at: time) { lines.append(line.text) }
@@ -91,11 +100,11 @@ import Testing
         panel.receive(Self.shown("a", "Last"), at: .milliseconds(2002))
         let wakeAt = panel.next(at: .milliseconds(2002)).wakeAt
         #expect(wakeAt == .milliseconds(2100))
-        #expect(line(nil, at: 2100)?.text == "a: Last")
+        #expect(line(at: 2100)?.text == "a: Last")
     }
 
     @Test mutating func theEndIsShownAtOnceAndNoLineTwice() {
-        _ = line(.listed, at: 0)
+        _ = line(at: 0)
         #expect(line(Self.shown("a", "Fetching"), at: 1000) != nil)
         #expect(line(Self.shown("a", "Fetching"), at: 2000) == nil)
         #expect(line(Self.shown("a", "Fetching", progress: 0.5), at: 3000) != nil)
@@ -104,26 +113,26 @@ import Testing
     }
 
     @Test mutating func anOutcomeIsShownForFiveSeconds() {
-        _ = line(.listed, at: 0)
+        _ = line(at: 0)
         _ = line(Self.shown("a", "Fetching"), at: 1000)
         _ = line(Self.hidden("a"), at: 2000)
         let done = line(Self.finished("a", "succeeded"), at: 2100)
         #expect(done?.text == "a: Fetching done" && done?.kind == .succeeded)
         #expect(done?.tooltip == "a: Fetching done after 12.0 s")
         // The app has ended.
-        #expect(line(.vanished(name: Self.name("a")), at: 2200) == nil)
+        #expect(line(Self.vanished("a"), at: 2200) == nil)
         #expect(panel.next(at: .milliseconds(2200)).wakeAt == .milliseconds(7100))
-        #expect(line(nil, at: 7100) == PanelLine())
+        #expect(line(at: 7100) == PanelLine())
     }
 
     @Test mutating func aFailureIsShownBesideOtherWork() {
-        _ = line(.listed, at: 0)
+        _ = line(at: 0)
         _ = line(Self.shown("a", "Fetching"), at: 1000)
         _ = line(Self.shown("b", "Indexing"), at: 2000)
         let failed = line(Self.finished("a", "failed", "HTTP 503\u{1B}[31m", seconds: 0.1), at: 3000)
         #expect(failed?.text == "a: Fetching · b: Indexing · a: Fetching failed: HTTP 503[31m")
         #expect(failed?.kind == .failed)
-        #expect(line(nil, at: 8000)?.kind == .active)
+        #expect(line(at: 8000)?.kind == .active)
         // A panel shows neither of these.
         #expect(line(Self.finished("a", "cancelled"), at: 9000) == nil)
         #expect(line(Self.finished("a", "succeeded", seconds: 0.2), at: 9000) == nil)
@@ -144,7 +153,7 @@ import Testing
         ),
     ])
     mutating func aHostileLabelIsEscaped(format: PanelFormat, text: String) throws {
-        _ = line(.listed, at: 0)
+        _ = line(at: 0)
         let shown = try #require(
             line(Self.shown("a", "<b> & \"#[fg=red]\"\n%{F#f00}\u{1B}", progress: 0.4), at: 1000)
         )
@@ -152,6 +161,7 @@ import Testing
     }
 }
 
+#if DBus
 /// `watch --format` with real apps on a private bus.
 @Suite struct PanelProcessTests {
     private func watch(_ bus: PrivateBus, _ options: String...) throws -> Daemon {
@@ -212,7 +222,9 @@ import Testing
             #expect(result.status == 0 && result.error == "")
             return result.output
         }
-        #expect(try await once() == "")
+        let header = "APP  INSTANCE  STATE  COUNT  DONE  LABEL\n"
+        #expect(try await once() == header + "0 shown, 0 hidden, 0 lost; 0 in progress, 0 failed\n")
+        #expect(try await once("--json") == "")
         #expect(try await once("--format", "text") == "\n")
         let probe = try await DesktopProbe("property", bus: bus)
         #expect(try await probe.backend("dbusProperty", is: "running"))
@@ -222,8 +234,8 @@ import Testing
             try await once("--format", "i3bar")
                 == #"[{"full_text":"probe: Fetching","name":"indicator","urgent":false}]"# + "\n"
         )
-        #expect(try await once() == "probe appeared: shown, active, 1 activity, 'Fetching'\n")
-        #expect(try await once("--json").hasPrefix(#"{"activities":[{"label":"Fetching"}]"#))
+        #expect(try await once().contains(/\nprobe +\d+ +active +1 +Fetching\n1 shown, 0 hidden/))
+        #expect(try await once("--json").hasPrefix(#"{"activities":[{"label":"Fetching"}],"app":"probe""#))
         // One that hangs does not keep it from the others.
         let hanging = try await DesktopProbe("property", bus: bus)
         #expect(try await hanging.backend("dbusProperty", is: "running"))
@@ -237,10 +249,10 @@ import Testing
         let demo = try Command.built("indicator-demo")
         let wrong = try await Command.run(demo, ["watch", "--format", "wayba"])
         #expect(wrong.status == 64)
-        #expect(wrong.error.contains("--format is 'wayba'; it must be waybar, i3bar, polybar, tmux or text"))
+        #expect(wrong.error.contains("--format is 'wayba'; it must be waybar, i3bar, polybar, tmux or text, or"))
         for (options, message) in [
             (["--json", "--format", "text"], "--json cannot be combined with --format"),
-            (["--summary"], "without --mqtt"), (["--topic", "x"], "without --mqtt"),
+            (["--forget"], "without --mqtt"), (["--topic", "x"], "without --mqtt"),
         ] {
             let result = try await Command.run(demo, ["watch"] + options)
             #expect(result.status == 64 && result.error.contains(message), "\(result.error)")

@@ -153,7 +153,7 @@ package final class BusShare: @unchecked Sendable {
     }
 
     /// Updates what is shown. Throws if the session can no longer be used.
-    func update() throws {
+    package func update() throws {
         if let fault { throw fault }
         guard case .running = phase else { return }
         do {

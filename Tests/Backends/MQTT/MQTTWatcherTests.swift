@@ -1,10 +1,10 @@
 #if MQTT
 import Foundation
-import IndicatorBackends
-import IndicatorCommands
 import IndicatorThreads
 import TestSupport
 import Testing
+
+@testable import IndicatorMQTT
 
 @Suite struct MQTTWatcherTests {
     @Test("Forgetting lost indicators can be cancelled while the broker does not answer", .needs(.broker))
@@ -29,20 +29,6 @@ import Testing
             if isInTime { await #expect(throws: CancellationError.self) { try await task.value } }
             broker.send(SIGCONT)
         }
-    }
-
-    @Test("What is lost is forgotten, and what publishes nothing for a time; what is alive remains", .needs(.broker))
-    func silence() async throws {
-        let broker = try await MosquittoBroker()
-        let state = #"{"state":"active","visible":true,"epoch":1,"seq":1}"#
-        for (instance, refresh) in [("silent", #","refresh":1}"#), ("alive", "}"), ("lost", "}")] {
-            let message = state.dropLast() + refresh
-            try await broker.publish("indicator/1/h/a/\(instance)", "-r", "-m", String(message))
-        }
-        try await broker.publish("indicator/1/h/a/lost/lost", "-r", "-m", #"{"epoch":1,"state":"lost"}"#)
-        let watcher = MQTTWatcher(settings: MQTTSettings(url: try MQTTURL(broker.url)))
-        #expect(try await watcher.forgetLost(silentFor: .seconds(2)).map(\.instance) == ["lost", "silent"])
-        #expect(try await broker.retained().keys.sorted() == ["indicator/1/h/a/alive"])
     }
 
     @Test("The pauses between attempts grow to a minute, and differ between clients", arguments: 1...7)

@@ -1,11 +1,10 @@
 #if MQTT
 import Foundation
-import IndicatorBackends
 import IndicatorCore
 import TestSupport
 import Testing
 
-@testable import IndicatorCommands
+@testable import IndicatorMQTT
 
 /// How a watcher processes messages, without a broker and on a manual clock.
 @Suite struct MQTTRosterTests {
@@ -146,18 +145,6 @@ import Testing
         #expect(advance(&roster, from: 91, to: 91).map(name) == ["lost"])
     }
 
-    @Test("Silent ghosts are those that publish nothing, but never those that are alive")
-    func silent() {
-        var roster = MQTTRoster(prefix: "p")
-        let other = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "j")
-        _ = receive(&roster, state(epoch: 1, seq: 1).replacing("}", with: #","refresh":60}"#), isRetained: true)
-        _ = receive(&roster, state(epoch: 1, seq: 1), topic: other.state, isRetained: true)
-        #expect(roster.silent(for: .seconds(10), at: start + .seconds(89)) == [])
-        #expect(roster.silent(for: .seconds(10), at: start + .seconds(90)) == [topic])
-        #expect(roster.silent(for: .seconds(100), at: start + .seconds(99)) == [])
-        #expect(Set(roster.silent(for: .seconds(100), at: start + .seconds(900))) == [topic, other])
-    }
-
     @Test("The memory for reports is limited in bytes; what exceeds it has a count of its own")
     func memory() {
         var roster = MQTTRoster(prefix: "p", memoryLimit: 10_000)
@@ -278,34 +265,58 @@ import Testing
         #expect(roster.count == 1)
     }
 
-    @Test func strangersAreIgnoredAndCounted() {
-        var roster = MQTTRoster(prefix: "p")
-        let payloads = [
-            "hello", "{}", "[]", "null", #"{"state":"dancing","epoch":1}"#, #"{"state":"active"}"#, "\u{0}",
-            #"{"state":"active","epoch":1e99}"#, String(repeating: "[", count: 60000),
-            #"{"state":"active","epoch":1,"label":""# + String(repeating: "x", count: 70000) + #""}"#,
+    @Test(
+        "A state that cannot be read is reported as such, once, and does not hide that of another",
+        arguments: [
+            ("hello", "it is not JSON"), ("{}", "it has no 'state'"), ("[]", "it is not an object"),
+            ("null", "it is not an object"), (#"{"state":"active"}"#, "it has no 'epoch'"),
+            ("\u{0}", "it is not JSON"), (String(repeating: "[", count: 60000), "it is not JSON"),
+            (#"{"state":"dan\u001bcing","epoch":1}"#, "its state is 'dancing', which is not known"),
+            (#"{"state":"lost","epoch":1}"#, "its state is that of a will"),
+            (#"{"state":1,"epoch":1}"#, "its 'state' has another type"),
+            (#"{"state":"active","epoch":1,"label":[]}"#, "its 'label' has another type"),
+            (
+                #"{"state":"active","epoch":1,"label":""# + String(repeating: "x", count: 70000) + #""}"#,
+                "it is longer than 65536 bytes"
+            ),
         ]
-        for payload in payloads { #expect(name(receive(&roster, payload)) == "nothing", "\(payload.prefix(40))") }
-        #expect(roster.ignoredCount == payloads.count)
+    )
+    func broken(payload: String, problem: String) {
+        var roster = MQTTRoster(prefix: "p")
+        let other = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "j")
+        #expect(receive(&roster, payload) == .broken(topic, problem: problem))
+        #expect(receive(&roster, payload) == nil)
+        #expect(name(receive(&roster, state(epoch: 1, seq: 1), topic: other.state)) == "appeared")
+        // It is neither lost after a time, nor to be forgotten.
+        #expect(advance(&roster, to: 901).map(name) == ["lost"] && roster.lost == [other])
+        #expect(name(receive(&roster, state(epoch: 1, seq: 1))) == "appeared")
+        #expect(receive(&roster, payload) == .broken(topic, problem: problem))
+        #expect(name(receive(&roster, "")) == "vanished")
+        #expect((roster.ignoredCount, roster.count) == (0, 1))
+    }
+
+    @Test func whatIsNoStateIsIgnoredAndCounted() {
+        var roster = MQTTRoster(prefix: "p")
         #expect(name(receive(&roster, state(epoch: 1, seq: 1), topic: "p/h/a/i/more/levels")) == "nothing")
-        #expect(name(receive(&roster, "{}", topic: topic.events)) == "nothing")
-        #expect(roster.ignoredCount == payloads.count + 2)
-        #expect(roster.count == 0)
+        for payload in ["{}", "hello", state(epoch: 1, seq: 1)] {
+            #expect(name(receive(&roster, payload, topic: topic.events)) == "nothing")
+            #expect(name(receive(&roster, payload, topic: topic.lost)) == "nothing")
+        }
+        #expect((roster.ignoredCount, roster.count) == (7, 0))
     }
 
     @Test(
-        "Numbers that no indicator sends are ignored and counted",
+        "Numbers that no indicator sends are reported",
         arguments: [
             #""epoch":0"#, #""epoch":-1"#, #""epoch":1.5"#, #""epoch":9223372036854775808"#, #""epoch":NaN"#,
-            #""epoch":1,"seq":0"#, #""epoch":1,"count":-5"#, #""epoch":1,"count":1e400"#, #""epoch":1,"progress":7"#,
-            #""epoch":1,"progress":-0.1"#, #""epoch":1,"progress":NaN"#, #""epoch":1,"progress":1e400"#,
-            #""epoch":1,"activities":[{"label":"x","since":"","progress":2}]"#,
+            #""epoch":1e99"#, #""epoch":1,"seq":0"#, #""epoch":1,"count":-5"#, #""epoch":1,"count":1e400"#,
+            #""epoch":1,"progress":7"#, #""epoch":1,"progress":-0.1"#, #""epoch":1,"progress":NaN"#,
+            #""epoch":1,"progress":1e400"#, #""epoch":1,"activities":[{"label":"x","since":"","progress":2}]"#,
         ]
     )
     func numbers(text: String) {
         var roster = MQTTRoster(prefix: "p")
-        #expect(name(receive(&roster, #"{"state":"active",\#(text)}"#)) == "nothing")
-        #expect((roster.ignoredCount, roster.count) == (1, 0))
+        #expect(name(receive(&roster, #"{"state":"active",\#(text)}"#)) == "broken")
     }
 
     @Test(
@@ -370,18 +381,18 @@ import Testing
         #expect(roster.ignoredCount == 0)
     }
 
-    @Test(arguments: 1...5 as ClosedRange<UInt64>) func randomMessagesAreIgnored(seed: UInt64) {
+    @Test("No message harms the roster, whatever is in it, and few entries remain", arguments: [57, 58, 59])
+    func randomMessages(seed: UInt64) {
         var generator = SplitMix(state: seed)
         var roster = MQTTRoster(prefix: "p")
         let pieces = [
             "{", "}", "\"state\"", ":", "\"active\"", "\"lost\"", ",", "\"epoch\"", "\"seq\"", "1", "-9", "\u{0}", "é",
         ]
-        for _ in 0..<1000 {
+        for _ in 0..<2000 {
             let count = Int.random(in: 0...12, using: &generator)
-            let payload = (0..<count).map { _ in pieces.randomElement(using: &generator)! }.joined()
-            let isExpiring = Bool.random(using: &generator)
-            let isRetained = Bool.random(using: &generator)
-            _ = receive(&roster, payload, isRetained: isRetained, expiry: isExpiring ? .max : nil)
+            let payload = (0..<count).map { _ in pieces.randomElement(using: &generator) ?? "" }.joined()
+            let expiry = Bool.random(using: &generator) ? UInt32.max : nil
+            _ = receive(&roster, payload, isRetained: .random(using: &generator), expiry: expiry)
             _ = roster.advance(to: start)
         }
         #expect(roster.count <= 1)

@@ -4,7 +4,7 @@ import Testing
 /// The code in the README and the articles is compiled: it is part of a snippet or an example.
 @Suite struct DocumentationTests {
     private static let root = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
     private static let documents: [String] = {
         let catalogues = files(below: "Sources") { $0.hasSuffix(".md") }

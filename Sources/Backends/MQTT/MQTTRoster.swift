@@ -1,6 +1,3 @@
-#if MQTT
-package import IndicatorBackends
-
 /// The indicators on a broker as a watcher has received them: a plain value that processes each message.
 package struct MQTTRoster {
     /// A change of an indicator.
@@ -15,6 +12,8 @@ package struct MQTTRoster {
         case lost(MQTTTopic, MQTTReport?)
         /// The broker no longer has it: it has disconnected, or another client has removed it.
         case vanished(MQTTTopic)
+        /// Its state cannot be read, and why.
+        case broken(MQTTTopic, problem: String)
     }
 
     private enum Status {
@@ -33,6 +32,8 @@ package struct MQTTRoster {
         /// The epoch of its latest will.
         var lostEpoch = 0
         var status = Status.alive
+        /// Why its state cannot be read.
+        var problem: String?
         var heardAt: ContinuousClock.Instant
         /// Whether the broker has sent it on this connection.
         var isConfirmed = true
@@ -40,6 +41,9 @@ package struct MQTTRoster {
         var isLost: Bool { if case .lost = status { true } else { false } }
 
         var longestSilence: Int { report?.longestSilence ?? MQTTReport.standardRefresh * 3 / 2 }
+
+        /// About how many bytes of memory it occupies.
+        var size: Int { (report?.size ?? 0) + (problem.map { $0.utf8.count + 64 } ?? 0) }
     }
 
     /// The maximum number of indicators. Messages of further ones are ignored and counted.
@@ -78,11 +82,6 @@ package struct MQTTRoster {
     /// The indicators that are lost.
     package var lost: [MQTTTopic] { entries.filter(\.value.isLost).map(\.key) }
 
-    /// The indicators that have been silent for a time, and longer than one that is alive may be.
-    func silent(for duration: Duration, at now: ContinuousClock.Instant) -> [MQTTTopic] {
-        entries.filter { $1.heardAt.duration(to: now) >= max(duration, .seconds($1.longestSilence)) }.map(\.key)
-    }
-
     /// The number of indicators, including lost ones.
     package var count: Int { entries.count }
 
@@ -99,7 +98,7 @@ package struct MQTTRoster {
     private var marksRetained = true
 
     /// Takes note that the broker has dropped retained messages: what it has not sent may exist.
-    mutating func noteGaps() { hasGaps = true }
+    package mutating func noteGaps() { hasGaps = true }
 
     /// Prepares for a connection, on which the broker sends all retained messages again. No indicator was silent while
     /// there was no connection.
@@ -114,12 +113,12 @@ package struct MQTTRoster {
     }
 
     /// Processes a message.
-    mutating func receive(_ message: MQTTClient.Message, at now: ContinuousClock.Instant) -> Event? {
+    package mutating func receive(_ message: MQTTClient.Message, at now: ContinuousClock.Instant) -> Event? {
         if message.isRetained, retainedEnd != nil { retainedEnd = now + Self.quietTime }
         guard let (topic, content) = MQTTTopic.parse(message.topic, prefix: prefix) else { return ignore() }
         switch content {
         case .events:
-            guard !message.isRetained, let events = MQTTEvents(message.payload) else { return ignore() }
+            guard !message.isRetained, let events = try? MQTTEvents(message.payload) else { return ignore() }
             return .finished(topic, events)
         case .lost: return receiveWill(message, of: topic, at: now)
         case .state: return receiveState(message, of: topic, at: now)
@@ -136,7 +135,7 @@ package struct MQTTRoster {
             guard let entry = entries[topic], entry.report == nil else { return nil }
             return vanish(topic)
         }
-        guard let will = MQTTReport(message.payload), will.state == "lost" else { return ignore() }
+        guard let will = try? MQTTReport(message.payload), will.state == "lost" else { return ignore() }
         var entry = entries[topic] ?? Entry(heardAt: now)
         entry.isConfirmed = true
         entry.lostEpoch = max(entry.lostEpoch, will.epoch)
@@ -159,7 +158,13 @@ package struct MQTTRoster {
     ) -> Event? {
         let old = entries[topic]
         if message.payload.isEmpty { return old == nil ? nil : vanish(topic) }
-        guard let report = MQTTReport(message.payload), report.state != "lost" else { return ignore() }
+        let report: MQTTReport
+        do throws(MQTTPayloadProblem) {
+            report = try MQTTReport(message.payload)
+            if report.state == "lost" { throw MQTTPayloadProblem("its state is that of a will") }
+        } catch {
+            return receiveBroken(error.description, of: topic, at: now)
+        }
         entries[topic]?.isConfirmed = true
         let version = (report.epoch, report.seq ?? 0)
         if message.isRetained, let old, version <= old.version { hasBrokerMemory = true }
@@ -169,19 +174,32 @@ package struct MQTTRoster {
         let heardAt = now - .seconds(age)
         let isDead = age > report.longestSilence || message.isRetained && report.epoch <= old?.lostEpoch ?? 0
         let isNew = old.map { $0.version < version } ?? true
-        if !isNew, old?.isLost != true || message.isRetained {
+        if !isNew, old?.problem == nil, old?.isLost != true || message.isRetained {
             entries[topic]?.heardAt = heardAt
             return nil
         }
         if old == nil, marksRetained, !message.isRetained, report.seq ?? 1 > 1 { missedCount += 1 }
         var entry = old ?? Entry(heardAt: heardAt)
         (entry.report, entry.version, entry.heardAt, entry.isConfirmed) = (report, version, heardAt, true)
+        entry.problem = nil
         let isMissing = if case .missing = entry.status { true } else { false }
         if !isDead { entry.status = .alive } else if !isMissing { entry.status = .lost }
         guard set(entry, for: topic) else { return nil }
         if isDead { return old?.isLost == true || isMissing ? nil : .lost(topic, report) }
-        if old == nil || old?.isLost == true { return .appeared(topic, report) }
+        if old == nil || old?.isLost == true || old?.problem != nil { return .appeared(topic, report) }
         return old?.report?.withoutNumbers != report.withoutNumbers ? .changed(topic, report) : nil
+    }
+
+    private mutating func receiveBroken(
+        _ problem: String,
+        of topic: MQTTTopic,
+        at now: ContinuousClock.Instant
+    ) -> Event? {
+        var entry = entries[topic] ?? Entry(heardAt: now)
+        let isKnown = entry.problem == problem
+        (entry.problem, entry.isConfirmed) = (problem, true)
+        guard set(entry, for: topic), !isKnown else { return nil }
+        return .broken(topic, problem: problem)
     }
 
     /// Reports which indicators are lost, and which have not returned. Call it at least every few seconds; calling it
@@ -206,7 +224,9 @@ package struct MQTTRoster {
             case .lost: continue
             case .missing(let end): guard end <= now else { continue }
             case .alive:
-                guard entry.heardAt.duration(to: now) > .seconds(entry.longestSilence) else { continue }
+                guard entry.problem == nil, entry.heardAt.duration(to: now) > .seconds(entry.longestSilence) else {
+                    continue
+                }
                 // The broker would have published the will if it had detected a death.
                 guard entry.isConfirmed else {
                     events.append(vanish(topic))
@@ -230,7 +250,7 @@ package struct MQTTRoster {
     /// Stores an entry. Returns whether there is room for it.
     private mutating func set(_ entry: Entry, for topic: MQTTTopic) -> Bool {
         let old = entries[topic]
-        let growth = (entry.report?.size ?? 0) - (old?.report?.size ?? 0)
+        let growth = entry.size - (old?.size ?? 0)
         guard old != nil || entries.count < Self.capacity, growth <= 0 || size + growth <= memoryLimit else {
             excessCount += 1
             return false
@@ -241,7 +261,7 @@ package struct MQTTRoster {
     }
 
     private mutating func vanish(_ topic: MQTTTopic) -> Event {
-        size -= entries.removeValue(forKey: topic)?.report?.size ?? 0
+        size -= entries.removeValue(forKey: topic)?.size ?? 0
         return .vanished(topic)
     }
 
@@ -271,4 +291,3 @@ extension MQTTReport {
         return texts.reduce(400) { $0 + ($1.map { $0.utf8.count + 64 } ?? 0) }
     }
 }
-#endif

@@ -1,6 +1,4 @@
-#if MQTT
 import Foundation
-package import IndicatorBackends
 import IndicatorThreads
 
 /// Watches the indicators on an MQTT broker.
@@ -9,6 +7,8 @@ package struct MQTTWatcher: Sendable {
     package enum Report: Sendable {
         /// An indicator has changed.
         case event(MQTTRoster.Event)
+        /// The indicators that were on the broker at the beginning have been reported.
+        case listed
         /// A notice for the user: the broker was lost, reconnected, or has not sent everything.
         case notice(String)
     }
@@ -16,12 +16,12 @@ package struct MQTTWatcher: Sendable {
     /// The broker and the prefix of all topics.
     package var settings: MQTTSettings
     /// The hosts to watch, or patterns such as `web-*`; all if empty.
-    package var hosts: [String] = []
+    package var hosts: [String]
     /// The apps to watch, or patterns; all if empty.
-    package var apps: [String] = []
+    package var apps: [String]
 
-    package init(settings: MQTTSettings) {
-        self.settings = settings
+    package init(settings: MQTTSettings, hosts: [String] = [], apps: [String] = []) {
+        (self.settings, self.hosts, self.apps) = (settings, hosts, apps)
     }
 
     /// Reports the indicators on the broker, then their changes, until the task is cancelled or `report` throws.
@@ -38,16 +38,12 @@ package struct MQTTWatcher: Sendable {
 
     /// Removes the lost indicators from the broker. Returns their topics, or throws `CancellationError`.
     ///
-    /// - Parameters:
-    ///   - silence: also removes those that publish nothing for this time, or for as long as one that is alive may be
-    ///     silent; waits that long.
-    ///   - report: called with notices, on the watcher's thread.
+    /// - Parameter report: called with notices, on the watcher's thread.
     package func forgetLost(
-        silentFor silence: Duration? = nil,
         _ report: @escaping @Sendable (Report) throws -> Void = { _ in }
     ) async throws -> [MQTTTopic] {
         let watch = try Watch(watcher: self, report: report)
-        return try await withTaskExecutorPreference(watch.thread) { try await watch.forgetLost(silentFor: silence) }
+        return try await withTaskExecutorPreference(watch.thread) { try await watch.forgetLost() }
     }
 
     /// How long to wait before the next attempt.
@@ -106,8 +102,13 @@ private final class Watch: @unchecked Sendable {
     /// The error that `report` threw for a message.
     private var error: (any Error)?
     private var failures = 0
+    /// Where the last connection was lost.
+    private var failed: MQTTConnection.Place?
+    /// How many connections brokers have accepted.
+    private var acceptedCount = 0
     /// Whether the broker has granted all subscriptions on some connection.
     private var hasFollowed = false
+    private var isListed = false
     private var nextMissedNotice = 1
     private var nextIgnoredNotice = 1
     private var nextExcessNotice = 1
@@ -130,6 +131,8 @@ private final class Watch: @unchecked Sendable {
                 await connection.disconnect()
                 if once { return }
             } catch let error as MQTTError {
+                // One that is half dead is no reason not to try the others.
+                if !hasFollowed, case .lost = error, acceptedCount < watcher.settings.urls.count { continue }
                 guard hasFollowed else { throw error }
                 if failures == 0 { try report(.notice(error.reason)) }
                 failures = min(failures + 1, 5)
@@ -139,17 +142,11 @@ private final class Watch: @unchecked Sendable {
         }
     }
 
-    func forgetLost(silentFor silence: Duration?) async throws -> [MQTTTopic] {
+    func forgetLost() async throws -> [MQTTTopic] {
         let connection = try await connect()
         defer { connection.close() }
-        let start = ContinuousClock.now
         try await follow(connection, untilComplete: true)
-        var lost = Set(roster.lost)
-        if let silence {
-            let end = start + silence
-            while !Task.isCancelled, .now < end { try await process(connection) }
-            lost = Set(roster.lost).union(roster.silent(for: silence, at: .now))
-        }
+        let lost = roster.lost.sorted { $0.state < $1.state }
         for topic in lost {
             try await waitUntilAcknowledged(connection, exceptFor: 15)
             try connection.client.publish(topic: topic.state, payload: [], retain: true)
@@ -157,7 +154,7 @@ private final class Watch: @unchecked Sendable {
         }
         try await waitUntilAcknowledged(connection)
         await connection.disconnect()
-        return lost.sorted { $0.state < $1.state }
+        return lost
     }
 
     /// Waits until the broker has acknowledged all messages, or all but a few. Throws if the task is cancelled.
@@ -171,7 +168,10 @@ private final class Watch: @unchecked Sendable {
 
     private func connect() async throws(MQTTError) -> MQTTConnection {
         let id = "ind-watch-\(String(UInt64.random(in: 0...UInt64.max), radix: 36))"
-        return try await MQTTConnection.open(id: id, settings: watcher.settings, on: thread)
+        let settings = watcher.settings
+        let connection = try await MQTTConnection.open(id: id, settings: settings, avoiding: failed, on: thread)
+        (failed, acceptedCount) = (connection.place, acceptedCount + 1)
+        return connection
     }
 
     /// Subscribes and reports events until the watcher is stopped or, if `untilComplete`, has all retained messages.
@@ -190,6 +190,10 @@ private final class Watch: @unchecked Sendable {
         try await connection.turn(until: .now + .seconds(1))
         if let error { throw error }
         for event in roster.advance(to: .now) { try report(.event(event)) }
+        if roster.isComplete, !isListed {
+            isListed = true
+            try report(.listed)
+        }
         try notify(of: roster.ignoredCount, &nextIgnoredNotice) {
             "ignored messages that are not from an indicator: \($0)"
         }
@@ -255,4 +259,3 @@ private final class Watch: @unchecked Sendable {
         do { try report(.event(event)) } catch { self.error = error }
     }
 }
-#endif

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// `indicator watch --mqtt`, on a private broker.
-@Suite struct MQTTWatchTests {
+@Suite struct BrokerOptionsTests {
     private func watch(_ broker: MosquittoBroker, _ options: String...) throws -> Daemon {
         try watch(broker, options)
     }
@@ -51,19 +51,19 @@ import Testing
         #expect(await eventually { watch.output.contains("other/probe/") })
 
         let late = try self.watch(broker, "--json")
-        let filtered = try self.watch(broker, "--host", "other", "--format", "{event} {host} {state} {label}")
+        let filtered = try self.watch(broker, "--host", "other")
         #expect(
             await eventually {
                 late.output.count(where: \.isNewline) == 2 && late.output.contains(#""label":"Copying""#)
             }
         )
-        #expect(await eventually { filtered.output == "appeared other inactive \n" })
+        #expect(await eventually { filtered.output.contains(/^other\/probe\/\S+ appeared: hidden, inactive/) })
 
         await first.end()
         #expect(await eventually { watch.output.contains(" lost: shown, active, 1 activity, 'Copying'\n") })
         second.write("quit")
         #expect(await eventually { watch.output.contains(" vanished\n") })
-        #expect(await eventually { filtered.output.contains("vanished other vanished \n") })
+        #expect(await eventually { filtered.output.contains(/\nother\/probe\/\S+ vanished\n/) })
 
         let ghosts = try self.watch(broker)
         #expect(await eventually { ghosts.output.hasSuffix(" lost: shown, active, 1 activity, 'Copying'\n") })
@@ -94,9 +94,9 @@ import Testing
             (["--topic", "indicator/other", "--app", "backup", "--app", "build"], [4]),
         ]
         for (options, selected) in selections {
-            let watch = try watch(broker, ["--format", "{label}"] + options)
+            let watch = try watch(broker, options)
             let expected = selected.map { topics[$0] }
-            func lines() -> Set<String> { Set(watch.output.split(separator: "\n").map(String.init)) }
+            func lines() -> Set<String> { Set(watch.output.matches(of: /'(.+)'/).map { String($0.1) }) }
             #expect(await eventually { lines().isSuperset(of: expected) })
             // A later message, so that all earlier ones have arrived.
             let end = #"{"state":"active","epoch":1,"seq":1,"label":"end"}"#
@@ -193,12 +193,12 @@ import Testing
         }
         while !client.isConnected { try client.waitAndTurn() }
         for number in 0..<count { try publish(number, seq: 1) }
-        let watch = try watch(broker, "--format", "{instance} {label}")
+        let watch = try watch(broker)
         // The broker sends it after all others, unless its queue is still full.
         #expect(
             try await eventually {
                 try publish(count, seq: 1)
-                return watch.output.contains("\n\(count) ")
+                return watch.output.contains("\nh/a/\(count) ")
             }
         )
         let known = Set(watch.output.split(separator: "\n").map { $0.prefix { $0 != " " } }).count - 1
@@ -206,7 +206,11 @@ import Testing
         for part in 0..<count / 100 {
             let numbers = part * 100..<part * 100 + 100
             for number in numbers { try publish(number, seq: 2) }
-            #expect(await eventually { watch.output.contains("\n\(numbers.upperBound - 1) 2\n") })
+            // Changed, or, if the broker did not send it before, appeared.
+            let (start, end) = ("/\(numbers.upperBound - 1) ", ": hidden, active, '2'\n")
+            #expect(
+                await eventually { ["appeared", "changed"].contains { watch.output.contains(start + $0 + end) } }
+            )
         }
         let notices = {
             watch.errors.matches(of: /did not send at the beginning: ([0-9]+) so far/).map { Int($0.1) ?? 0 }
@@ -249,16 +253,18 @@ import Testing
         }
         let hostile = #"{"state":"active","epoch":1,"seq":1,"label":"\u001b]0;x\u0007y","count":5,"progress":1}"#
         let topic = "indicator/1/%1B[2J/a\u{202E}b/c"
-        for (right, wrong) in [(#""count":5"#, #""count":-5"#), (#""progress":1"#, #""progress":7"#)] {
-            try await broker.publish(topic, "-m", hostile.replacing(right, with: wrong))
-        }
+        try await broker.publish(topic, "-m", hostile.replacing(#""count":5"#, with: #""count":-5"#))
         try await broker.publish(topic, "-m", hostile)
         #expect(
             await eventually {
                 watch.output.contains("[2J/ab/c appeared: hidden, active, 5 activities, 100%, ']0;xy'\n")
             }
         )
-        #expect(watch.output.count { $0 == "\n" } == 2, "numbers out of range are ignored")
+        for line in [
+            "h/probe/x broken: it is not JSON\n", "[2J/ab/c broken: it has a number that is out of range\n",
+        ] {
+            #expect(watch.output.contains(line), "\(watch.output)")
+        }
         #expect(!watch.output.contains("\u{1B}"))
         await broker.end()
         #expect(await eventually { watch.errors.contains("was lost") || watch.errors.contains("cannot be reached") })
@@ -301,12 +307,14 @@ import Testing
     @Test(arguments: [
         (["--mqtt", "mqtt://me:hush@broker"], "must not contain a user name or password"),
         (["--topic", "x"], "without --mqtt"), (["--password-file", "x"], "without --mqtt"),
-        (["--mqtt", "mqtt://x", "--format", "{nonsense}"], "--format: unknown '{nonsense}'"),
-        (["--mqtt", "nonsense"], "must begin with mqtt://"),
+        (["--mqtt", "mqtt://x", "--format", "{host}"], "--format is '{host}'"),
+        (["--mqtt", "nonsense"], "must begin with mqtt://"), (["--mqtt", ""], "--mqtt must not be empty"),
         (["--mqtt", "mqtt://x", "--topic", "#"], "--topic is '#'"),
         (["--mqtt", "mqtt://x", "--topic", ""], "--topic is ''"),
-        (["--mqtt", "mqtt://x", "--json", "--forget"], "only one of --json, --format, --forget"),
-        (["--mqtt", "mqtt://x", "--json", "--format", "{host}"], "--json cannot be combined with --format"),
+        (["--mqtt", "mqtt://x", "--protocol", "4"], "--protocol is '4'"),
+        (["--mqtt", "mqtt://x", "--json", "--forget"], "--forget cannot be combined with --json"),
+        (["--mqtt", "mqtt://x", "--forget", "--once"], "--forget cannot be combined with --json, --format and --once"),
+        (["--mqtt", "mqtt://x", "--json", "--format", "table"], "--json cannot be combined with --format"),
     ])
     func wrongUsageIsNamedAndEndsWithStatus64(options: [String], message: String) async throws {
         let command = ["COLUMNS=200", try Command.built("indicator"), "watch"] + options
@@ -355,7 +363,7 @@ import Testing
             app.write("begin\t\(label)")
             #expect(await eventually { watch.output.contains(#""label":"\#(label)""#) })
         }
-        let state = try #require(try Line.last(in: watch) { $0.state?.label == "One" }?.state)
+        let state = try #require(try Line.last(in: watch) { $0.label == "One" })
         let since = try Date(
             try #require(state.since),
             strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)
@@ -363,19 +371,20 @@ import Testing
         #expect(abs(since.timeIntervalSinceNow) > 3000, "it has another clock")
         wrong.write("end")
         #expect(await eventually { watch.output.contains(#""event":"finished""#) })
-        let finished = try #require(try Line.last(in: watch) { $0.event == "finished" }?.finished?.first)
-        #expect(finished.label == "One" && (0...(ContinuousClock.now - start) / .seconds(1)).contains(finished.seconds))
+        let finished = try #require(try Line.last(in: watch) { $0.event == "finished" })
+        let seconds = try #require(finished.seconds)
+        #expect(finished.label == "One" && (0...(ContinuousClock.now - start) / .seconds(1)).contains(seconds))
 
         // A late watcher treats neither the state as old nor the app as lost.
-        let late = try self.watch(broker, "--host", "wrong", "--format", "{event} {state}")
-        #expect(await eventually { late.output.hasSuffix(" inactive\n") })
-        #expect(late.output.hasPrefix("appeared ") && !late.output.contains("lost"))
+        let late = try self.watch(broker, "--host", "wrong")
+        #expect(await eventually { late.output.contains(" appeared: hidden, inactive") })
+        #expect(!late.output.contains("lost"))
         // The current state follows after a lost connection, too, and its `lost` message is gone.
         await broker.end()
         try await broker.start()
         #expect(await eventually { watch.errors.contains("reconnected to the broker\n") })
         wrong.write("begin\tThree")
-        #expect(try await eventually { try Line.last(in: watch) { $0.host == "wrong" }?.state?.label == "Three" })
+        #expect(try await eventually { try Line.last(in: watch) { $0.host == "wrong" }?.label == "Three" })
         let last = try #require(try Line.last(in: watch) { $0.host == "wrong" })
         let topic = "indicator/1/wrong/probe/\(last.instance)"
         try await broker.publish(topic + "/lost", "-m", #"{"epoch":1,"state":"lost"}"#)
@@ -393,21 +402,12 @@ import Testing
 
     /// What is read of a line of `--json`.
     private struct Line: Decodable {
-        struct State: Decodable {
-            var label: String?
-            var since: String?
-        }
-
-        struct Finished: Decodable {
-            var label: String
-            var seconds: Double
-        }
-
         var event: String
         var host: String
         var instance: String
-        var state: State?
-        var finished: [Finished]?
+        var label: String?
+        var since: String?
+        var seconds: Double?
 
         static func last(in watch: Daemon, where condition: (Self) -> Bool) throws -> Self? {
             // The last line may not be complete.
@@ -475,6 +475,57 @@ import Testing
         let error = "indicator: error: the broker at \(broker.url) rejected a subscription: Not authorized"
         #expect(watch.errors.hasPrefix(error))
         #expect(watch.errors.count(where: \.isNewline) == 1)
+    }
+
+    @Test("--once prints a table, JSON or a panel's line of what there is, also with patterns", .needs(.broker))
+    func once() async throws {
+        let broker = try await MosquittoBroker()
+        let state = #"{"state":"active","visible":true,"epoch":1,"seq":1,"count":2,"progress":0.4,"label":"Copying"}"#
+        for topic in ["web-1/backup/i", "web-2/backup/j", #"db/a"b\/k"#] {
+            try await broker.publish("indicator/1/\(topic)", "-r", "-m", state)
+        }
+        try await broker.publish("indicator/1/web-2/backup/j/lost", "-r", "-m", #"{"state":"lost","epoch":1}"#)
+        func once(_ options: String...) async throws -> String {
+            let options = ["watch", "--mqtt", broker.url, "--once"] + options
+            let result = try await Command.run(try Command.built("indicator"), options)
+            #expect(result.status == 0 && result.error == "")
+            return result.output
+        }
+        #expect(
+            try await once("--host", "web-*") == """
+                HOST   APP     INSTANCE  STATE   COUNT  DONE  LABEL
+                web-1  backup  i         active  2      40%   Copying
+                web-2  backup  j         lost    2      40%   Copying
+                1 shown, 0 hidden, 1 lost; 2 in progress, 0 failed
+
+                """
+        )
+        #expect(
+            try await once("--json", "--host", "web-[2-9]")
+                == #"{"app":"backup","count":2,"event":"lost","host":"web-2","instance":"j","label":"Copying","#
+                + #""name":"web-2/backup/j","progress":0.4,"state":"active","visible":true}"# + "\n"
+        )
+        #expect(try await once("--format", "text", "--app", "backup") == "web-1/backup: Copying 40% (2)\n")
+    }
+
+    @Test(
+        "A panel shows the work of all machines, what is lost, and ends with its reader",
+        arguments: ["text", "waybar"]
+    )
+    func panel(format: String) async throws {
+        let broker = try await MosquittoBroker()
+        let folder = try TemporaryDirectory()
+        let panel = try watch(broker, "--format", format)
+        #expect(await eventually { panel.output.hasSuffix("\n") })
+        let app = try await app(broker, host: "web-1", in: folder)
+        app.write("begin\tCopying")
+        #expect(await eventually { panel.output.contains("web-1/probe: Copying") })
+        await app.end()
+        #expect(await eventually { panel.output.contains("web-1/probe: lost") })
+        let command = "'\(try Command.built("indicator"))' watch --mqtt '\(broker.url)' --format \(format) | head -n 1"
+        let shell = try Daemon("sh", ["-c", command])
+        #expect(await eventually { !shell.isRunning })
+        await panel.end(SIGINT)
     }
 
     @Test func anUnreachableBrokerIsAnError() async throws {

@@ -1,0 +1,147 @@
+import IndicatorBackends
+
+/// Prints what is reported.
+protocol WatchDisplay {
+    /// Whether to print nothing before all indicators that there are have been reported.
+    static var waitsForList: Bool { get }
+
+    mutating func receive(_ event: WatchEvent, at now: Duration) throws
+
+    /// What to print now, and when to ask again even if nothing is reported until then.
+    mutating func next(at now: Duration) throws -> (text: String, wakeAt: Duration?)
+
+    /// What to print of the indicators that there are, if nothing follows: all of it.
+    mutating func only(at now: Duration) throws -> String
+
+    /// What to print when the bus or the broker is lost.
+    func farewell() throws -> String
+}
+
+extension WatchDisplay {
+    static var waitsForList: Bool { true }
+
+    func farewell() -> String { "" }
+}
+
+/// A line for each event.
+struct WatchLines: WatchDisplay {
+    static let waitsForList = false
+
+    let isJSON: Bool
+    private var pending = ""
+    /// The last line of each indicator: it is unchanged after a change of what is not printed.
+    private var lines: [String: String] = [:]
+
+    init(isJSON: Bool) { self.isJSON = isJSON }
+
+    mutating func receive(_ event: WatchEvent, at now: Duration) throws {
+        let line = try isJSON ? event.json : event.text
+        if !isJSON, event.event != .finished {
+            guard lines.updateValue(line, forKey: event.source.name) != line else { return }
+            if event.event == .vanished { lines[event.source.name] = nil }
+        }
+        pending += line + "\n"
+    }
+
+    mutating func next(at now: Duration) -> (text: String, wakeAt: Duration?) { (exchange(&pending, with: ""), nil) }
+
+    mutating func only(at now: Duration) -> String { next(at: now).text }
+}
+
+/// All indicators as they are now, in a table, or one a line as JSON.
+struct WatchTable: WatchDisplay {
+    /// The shortest time between two tables.
+    static let interval = Duration.seconds(1)
+
+    let isJSON: Bool
+    /// The terminal on which the table replaces the one before; `nil` elsewhere.
+    let size: (() -> (columns: Int, rows: Int))?
+    private var events: [String: WatchEvent] = [:]
+    private var failedCount = 0
+    private var isChanged = true
+    private var writtenAt: Duration?
+    private var writtenRows = 0
+
+    init(isJSON: Bool = false, size: (() -> (columns: Int, rows: Int))? = nil) {
+        (self.isJSON, self.size) = (isJSON, size)
+    }
+
+    mutating func receive(_ event: WatchEvent, at now: Duration) {
+        isChanged = true
+        switch event.event {
+        case .vanished: events[event.source.name] = nil
+        case .finished: if event.finished?.outcome == "failed" { failedCount += 1 }
+        default: events[event.source.name] = event
+        }
+    }
+
+    mutating func next(at now: Duration) -> (text: String, wakeAt: Duration?) {
+        guard isChanged else { return ("", nil) }
+        if let end = writtenAt.map({ $0 + Self.interval }), now < end { return ("", end) }
+        (isChanged, writtenAt) = (false, now)
+        guard let (columns, rows) = size?() else { return (table() + "\n", nil) }
+        // Longer lines would wrap, and the next table would then not be drawn over the first one.
+        let lines = table(rows: max(rows - 4, 1)).split(separator: "\n").map {
+            TextWidth.fitted(String($0), to: columns)
+        }
+        defer { writtenRows = lines.count }
+        // Up to the first line of the last table, and clear the rest of the screen.
+        let start = writtenRows == 0 ? "" : "\u{1B}[\(writtenRows)F\u{1B}[J"
+        return (start + lines.map { $0 + "\n" }.joined(), nil)
+    }
+
+    mutating func only(at now: Duration) throws -> String {
+        isJSON ? try sorted.map { try $0.json + "\n" }.joined() : table()
+    }
+
+    private var sorted: [WatchEvent] { events.values.sorted { $0.source.name < $1.source.name } }
+
+    /// - Parameter rows: the number of indicators at most.
+    func table(rows: Int = .max) -> String {
+        let shown = sorted.prefix(rows)
+        let hasHosts = shown.contains { $0.source.host != nil }
+        let header = ["HOST", "APP", "INSTANCE", "STATE", "COUNT", "DONE", "LABEL"]
+        let cells = shown.map { event in
+            let (source, state) = (event.source, event.state)
+            let isKnown = event.event == .lost || event.event == .broken
+            return [
+                source.host ?? "", source.app, source.instance ?? "",
+                isKnown ? event.event.rawValue : state?.state ?? "",
+                state?.count.map { String($0) } ?? "", Percentage(state?.progress)?.text() ?? "",
+                event.problem ?? state?.label ?? "",
+            ]
+        }
+        var lines = Self.aligned(([header] + cells).map { hasHosts ? $0 : Array($0.dropFirst()) })
+        if shown.count < events.count { lines.append("… and \(events.count - shown.count) more") }
+        return (lines + [footer]).map { $0 + "\n" }.joined()
+    }
+
+    private var footer: String {
+        var counts = (shown: 0, hidden: 0, lost: 0, broken: 0, activities: 0)
+        for event in events.values {
+            switch event.event {
+            case .lost: counts.lost += 1
+            case .broken: counts.broken += 1
+            default:
+                if event.state?.visible == true { counts.shown += 1 } else { counts.hidden += 1 }
+                counts.activities = counts.activities.addingReportingOverflow(event.state?.count ?? 0).partialValue
+            }
+        }
+        let parts =
+            ["\(counts.shown) shown", "\(counts.hidden) hidden", "\(counts.lost) lost"]
+            + (counts.broken > 0 ? ["\(counts.broken) broken"] : [])
+        return "\(parts.joined(separator: ", ")); \(counts.activities) in progress, \(failedCount) failed"
+    }
+
+    private static func aligned(_ rows: [[String]]) -> [String] {
+        let widths = (rows.first ?? []).indices.map { column in
+            rows.map { TextWidth.columns(of: $0[column]) }.max() ?? 0
+        }
+        return rows.map { row in
+            let cells = zip(row, widths).map { text, width in
+                text + String(repeating: " ", count: width - TextWidth.columns(of: text))
+            }
+            return String(cells.joined(separator: "  ").reversed().drop { $0 == " " }.reversed())
+        }
+    }
+}

@@ -1,0 +1,1 @@
+../../Backends/Desktop/Bus/BlockingBus.swift

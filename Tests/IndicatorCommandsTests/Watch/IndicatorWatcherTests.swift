@@ -1,0 +1,195 @@
+#if DBus
+import Foundation
+import IndicatorThreads
+import TestSupport
+import Testing
+
+@testable import DesktopBackends
+@testable import IndicatorCommands
+
+/// `indicator watch` on a private bus, with apps that behave badly.
+@Suite(.needs(.bus)) struct IndicatorWatcherTests {
+    private func property(_ number: Int) -> [BusProperty] {
+        [BusProperty("ActivityCount", .uint32(UInt32(number))), BusProperty("State", .string("active"))]
+    }
+
+    private func watch(_ bus: PrivateBus, _ options: String...) throws -> Daemon {
+        try Daemon(try Command.built("indicator"), ["watch", "--bus", bus.address] + options)
+    }
+
+    /// An app whose properties are `properties`.
+    private func app(
+        _ name: String,
+        _ bus: PrivateBus,
+        _ answer: @escaping @Sendable (BusMessage) -> [BusMessage?]
+    ) throws -> BusPeer {
+        let name = IndicatorBusName.prefix + name
+        return try BusPeer(name: name, path: IndicatorObject.path, address: bus.address, answer: answer)
+    }
+
+    @Test("An app that is stopped holds up no other, is reported, and appears when it continues")
+    func stoppedApp() async throws {
+        let bus = try await PrivateBus()
+        // The first one is `probe` on the bus.
+        let stopped = try await DesktopProbe("property", bus: bus)
+        #expect(try await stopped.backend("dbusProperty", is: "running"))
+        let other = try await DesktopProbe("property", bus: bus)
+        #expect(try await other.backend("dbusProperty", is: "running"))
+        try await other.tell("begin", "Indexing")
+        Foundation.kill(stopped.processID, SIGSTOP)
+        let (lines, panel) = (try watch(bus), try watch(bus, "--format", "text"))
+        #expect(await eventually { lines.output.contains("appeared: shown, active, 1 activity, 'Indexing'\n") })
+        #expect(await eventually { panel.output == "probe: Indexing\n" })
+        #expect(await eventually { lines.output.contains("probe broken: it does not answer\n") })
+        Foundation.kill(stopped.processID, SIGCONT)
+        #expect(await eventually { lines.output.contains("probe appeared: hidden, inactive, 0 activities\n") })
+        try await stopped.tell("begin", "Fetching")
+        #expect(await eventually { panel.output.hasSuffix("probe: Indexing · probe: Fetching\n") })
+    }
+
+    @Test("A change that is only announced is read (PropertiesChanged with invalidated properties)")
+    func invalidatedProperties() async throws {
+        let bus = try await PrivateBus()
+        let count = Locked(0)
+        let peer = try app("lazy", bus) { message in
+            guard message.member == "Change" else {
+                let label = count.withLock { "Step \($0)" }
+                let properties = [BusProperty("State", .string("active")), BusProperty("Label", .string(label))]
+                return [message.reply([.properties(properties)])]
+            }
+            count.withLock { $0 += 1 }
+            let changed = BusMessage.signal(
+                path: IndicatorObject.path,
+                interface: IndicatorObject.propertiesInterface,
+                member: "PropertiesChanged",
+                [.string(IndicatorObject.interface), .properties([]), .strings(["Label"])]
+            )
+            return [changed, message.reply([])]
+        }
+        defer { withExtendedLifetime(peer) {} }
+        let watch = try watch(bus)
+        #expect(await eventually { watch.output == "lazy appeared: hidden, active, 'Step 0'\n" })
+        let (path, interface) = (IndicatorObject.path, IndicatorObject.interface)
+        let name = IndicatorBusName.prefix + "lazy"
+        let caller = try BlockingBus(address: bus.address)
+        for _ in 0..<100 { _ = try caller.call(.call(name, path: path, interface: interface, member: "Change")) }
+        #expect(await eventually { watch.output.hasSuffix("lazy changed: hidden, active, 'Step 100'\n") })
+    }
+
+    @Test("A state with wrong types, an unknown state, ten megabytes, or no answer is shown as such, beside others")
+    func brokenStates() async throws {
+        let bus = try await PrivateBus()
+        let long = String(repeating: "x", count: 10_000_000)
+        let states: [(name: String, properties: [BusProperty], line: String)] = [
+            ("a", [BusProperty("Visible", .string("yes"))], "a broken: its property 'Visible' has another type"),
+            (
+                "b", [BusProperty("State", .string("dancing\u{1B}[2J"))],
+                "b broken: its state is 'dancing[2J', which is not known"
+            ),
+            (
+                "c", [BusProperty("State", .string("active")), BusProperty("Label", .string(long))],
+                "c appeared: hidden, active, '\(long.prefix(255))…'"
+            ),
+            ("d", [], "d broken: its state is '', which is not known"),
+            (
+                "e", [BusProperty("Label", .string("\u{1B}]0;x\u{7}y"))] + property(3),
+                "e appeared: hidden, active, 3 activities, ']0;xy'"
+            ),
+        ]
+        let peers = try states.map { state in
+            try app(state.name, bus) { [$0.reply([.properties(state.properties)])] }
+        }
+        let mute = try app("f", bus) { _ in [] }
+        defer { withExtendedLifetime((peers, mute)) {} }
+        let watch = try watch(bus)
+        for line in states.map(\.line) + ["f broken: it does not answer"] {
+            #expect(await eventually { watch.output.contains(line + "\n") }, "\(line) \(watch.output)")
+        }
+        #expect(watch.output.count(where: \.isNewline) == 6 && !watch.output.contains("\u{1B}"))
+        let table = try await Command.run(try Command.built("indicator"), ["watch", "--bus", bus.address, "--once"])
+        #expect(table.output.hasSuffix("0 shown, 2 hidden, 0 lost, 4 broken; 3 in progress, 0 failed\n"))
+    }
+
+    @Test("It ends when its reader has, though nothing happens on the bus", arguments: ["text", "waybar", "table"])
+    func endOfTheReader(format: String) async throws {
+        let bus = try await PrivateBus()
+        let command = "'\(try Command.built("indicator"))' watch --bus '\(bus.address)' --format \(format) | head -n 1"
+        let shell = try Daemon("sh", ["-c", command])
+        // The shell waits for both.
+        #expect(await eventually { !shell.isRunning })
+        #expect(shell.output.count(where: \.isNewline) == 1)
+    }
+
+    @Test("watch with a blocked output keeps little, and then prints the latest state and the number of dropped events")
+    func blockedOutput() async throws {
+        let bus = try await PrivateBus()
+        let count = Locked(UInt32(0))
+        let label = String(repeating: "x", count: 1000)
+        @Sendable func properties(_ number: UInt32) -> BusValue {
+            .properties(property(Int(number)) + [BusProperty("Label", .string("\(number) \(label)"))])
+        }
+        let name = IndicatorBusName.prefix + "flood"
+        let peer = try app("flood", bus) { message in
+            guard message.member == "Flood" else { return [message.reply([properties(0)])] }
+            let last = count.withLock { count in
+                count += 1000
+                return count
+            }
+            return (last - 999...last).map { number in
+                .signal(
+                    path: IndicatorObject.path,
+                    interface: IndicatorObject.propertiesInterface,
+                    member: "PropertiesChanged",
+                    [.string(IndicatorObject.interface), properties(number), .strings([])]
+                )
+            } + [message.reply([])]
+        }
+        defer { withExtendedLifetime(peer) {} }
+        // Its output is a pipe that is read after a line of input.
+        let script = #"exec 3<&0; sh -c 'echo $$ >&2; exec "$0" watch --bus "$1"' "$@" | { read line <&3; exec cat; }"#
+        let watch = try Daemon("sh", ["-c", script, "sh", try Command.built("indicator"), bus.address])
+        #expect(await eventually { watch.errors.contains("\n") })
+        let process = try #require(Int32(watch.errors.dropLast()))
+        let caller = try BlockingBus(address: bus.address)
+        func flood(_ times: Int) throws {
+            for _ in 0..<times {
+                let call = BusMessage.call(
+                    name,
+                    path: IndicatorObject.path,
+                    interface: IndicatorObject.interface,
+                    member: "Flood"
+                )
+                _ = try caller.call(call, timeLimit: .seconds(60))
+            }
+        }
+        /// Returns when the program has received everything: it then reads an indicator that has appeared.
+        func received(_ name: String) async throws {
+            let isRead = Locked(false)
+            let late = try app(name, bus) { message in
+                isRead.withLock { $0 = true }
+                return [message.reply([properties(0)])]
+            }
+            #expect(await eventually { isRead.withLock { $0 } })
+            withExtendedLifetime(late) {}
+        }
+        try await received("first")
+        try flood(5)
+        let before = try peakMemory(of: process)
+        try flood(30)
+        try await received("second")
+        #expect(try peakMemory(of: process) - before < 8_000)
+        #expect(watch.output == "")
+        watch.write("")
+        // All changes, and the appearance of three indicators, two of which have vanished.
+        #expect(
+            await eventually {
+                let reports = /(\d+) events were not printed, because the output was blocked\n/
+                let dropped = watch.errors.matches(of: reports).compactMap { Int($0.1) }.reduce(0, +)
+                return dropped > 0 && dropped + watch.output.count(where: \.isNewline) == 35_005
+            },
+            "\(watch.errors) \(watch.output.count(where: \.isNewline))"
+        )
+        #expect(watch.output.contains("35000 activities"))
+    }
+}
+#endif

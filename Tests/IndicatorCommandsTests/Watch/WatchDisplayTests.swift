@@ -1,0 +1,88 @@
+import Testing
+
+@testable import IndicatorCommands
+
+/// The lines and the table of `watch`, on a virtual clock.
+@Suite struct WatchDisplayTests {
+    private func event(
+        _ kind: WatchEvent.Kind,
+        _ name: String,
+        host: String? = nil,
+        _ label: String = "Copying",
+        isVisible: Bool = true,
+        problem: String? = nil
+    ) -> WatchEvent {
+        var state = WatchedState()
+        (state.state, state.visible, state.count, state.progress) = ("active", isVisible, 2, 0.4)
+        state.label = label
+        let source = WatchEvent.Source(name: name, host: host, app: "app", instance: name)
+        return WatchEvent(kind, source, state: problem == nil ? state : nil, problem: problem)
+    }
+
+    @Test("A table has all indicators, and their numbers below")
+    func table() throws {
+        var table = WatchTable()
+        for event in [
+            event(.appeared, "c", host: "web", isVisible: false), event(.lost, "b", host: "web"),
+            event(.appeared, "a", host: "db"), event(.broken, "d", host: "web", problem: "it is not JSON"),
+            WatchEvent(
+                .finished,
+                .init(name: "a", app: "app"),
+                finished: .init(label: "x", outcome: "failed", message: nil, seconds: 1)
+            ),
+            event(.appeared, "e"), event(.vanished, "e"),
+        ] {
+            table.receive(event, at: .zero)
+        }
+        #expect(
+            try table.only(at: .zero) == """
+                HOST  APP  INSTANCE  STATE   COUNT  DONE  LABEL
+                db    app  a         active  2      40%   Copying
+                web   app  b         lost    2      40%   Copying
+                web   app  c         active  2      40%   Copying
+                web   app  d         broken               it is not JSON
+                1 shown, 1 hidden, 1 lost, 1 broken; 4 in progress, 1 failed
+
+                """
+        )
+    }
+
+    @Test("On a terminal, a table replaces the one before, once a second, and cuts what is too long or too much")
+    func terminal() throws {
+        var table = WatchTable(size: { (30, 7) })
+        for number in 1...9 { table.receive(event(.appeared, "\(number)", "A long label"), at: .zero) }
+        let first = """
+            APP  INSTANCE  STATE   COUNT …
+            app  1         active  2     …
+            app  2         active  2     …
+            app  3         active  2     …
+            … and 6 more
+            9 shown, 0 hidden, 0 lost; 18…
+
+            """
+        #expect(table.next(at: .zero) == (first, nil))
+        #expect(table.next(at: .seconds(5)) == ("", nil))
+        table.receive(event(.vanished, "9"), at: .seconds(5))
+        #expect(table.next(at: .seconds(5)).text.hasPrefix("\u{1B}[6F\u{1B}[JAPP"))
+        table.receive(event(.vanished, "8"), at: .seconds(5.5))
+        #expect(table.next(at: .seconds(5.5)) == ("", .seconds(6)))
+        #expect(table.next(at: .seconds(6)).text.contains("… and 4 more"))
+    }
+
+    @Test("A line that says nothing new is not printed, except as JSON")
+    func lines() throws {
+        for isJSON in [true, false] {
+            var lines = WatchLines(isJSON: isJSON)
+            try lines.receive(event(.changed, "a"), at: .zero)
+            #expect(!lines.next(at: .zero).text.isEmpty && lines.next(at: .zero).text.isEmpty)
+            try lines.receive(event(.changed, "a"), at: .zero)
+            #expect(lines.next(at: .zero).text.isEmpty != isJSON)
+            try lines.receive(event(.vanished, "a"), at: .zero)
+            #expect(
+                lines.next(at: .zero).text.hasSuffix(
+                    isJSON ? "}\n" : "a vanished: shown, active, 2 activities, 40%, 'Copying'\n"
+                )
+            )
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import IndicatorThreads
+import Testing
+
+@testable import IndicatorCommands
+
+/// What is kept for an output that is blocked.
+@Suite struct WatchFeedTests {
+    private func event(_ kind: WatchEvent.Kind, _ name: String, _ number: Int) -> WatchReport {
+        var state = WatchedState()
+        state.count = number
+        return .event(WatchEvent(kind, .init(name: name, app: name), state: state))
+    }
+
+    private func finished(_ name: String) -> WatchReport {
+        let finished = WatchEvent.Finished(label: "x", outcome: "succeeded", message: nil, seconds: 1)
+        return .event(WatchEvent(.finished, .init(name: name, app: name), finished: finished))
+    }
+
+    private func all(_ backlog: inout WatchBacklog) -> [WatchReport] {
+        var reports: [WatchReport] = []
+        while let report = backlog.take() { reports.append(report) }
+        return reports
+    }
+
+    @Test("The latest state of each indicator is kept, and the number of dropped events")
+    func latest() {
+        var backlog = WatchBacklog()
+        for number in 0..<100_000 {
+            backlog.append(event(number == 0 ? .appeared : .changed, "a", number))
+            backlog.append(finished("a"))
+        }
+        #expect(backlog.count == WatchBacklog.limit + 1)
+        let reports = all(&backlog)
+        #expect(reports.prefix(3) == [event(.appeared, "a", 0), finished("a"), event(.changed, "a", 1)])
+        let dropped = 200_000 - (reports.count - 1)
+        #expect(reports.suffix(2).first == event(.changed, "a", 99_999))
+        #expect(reports.last == .notice("\(dropped) events were not printed, because the output was blocked"))
+        #expect(all(&backlog).isEmpty)
+    }
+
+    @Test("An indicator that has appeared and changed meanwhile appears; one that has vanished vanishes")
+    func merged() {
+        var backlog = WatchBacklog()
+        for number in 0..<WatchBacklog.limit { backlog.append(event(.changed, "a", number)) }
+        for report in [event(.appeared, "b", 0), event(.appeared, "c", 0), event(.changed, "b", 1)] {
+            backlog.append(report)
+        }
+        backlog.append(event(.vanished, "c", 2))
+        let reports = all(&backlog).dropFirst(WatchBacklog.limit)
+        #expect(reports.dropLast() == [event(.appeared, "b", 1), event(.vanished, "c", 2)])
+    }
+
+    @Test("Of any number of indicators, no more than can be watched are kept")
+    func limit() {
+        var backlog = WatchBacklog()
+        for number in 0..<WatchBacklog.sourceLimit + 5000 { backlog.append(event(.vanished, "\(number)", 0)) }
+        #expect(backlog.count == WatchBacklog.limit + WatchBacklog.sourceLimit)
+    }
+}
