@@ -75,8 +75,8 @@ let package = Package(
         ),
         .target(name: "IndicatorServiceLifecycle", dependencies: ["IndicatorCore", serviceLifecycle]),
 
-        // The backends, by floors: a module uses only those above it. libnotify is loaded when it is first used: CNotify
-        // has declarations only.
+        // The backends, by floors: a module uses only those above it. libnotify is loaded when it is first used:
+        // CNotify has declarations only.
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
         .systemLibrary(
             name: "CMosquitto",

@@ -2,8 +2,8 @@ package import Foundation
 
 /// A connection for which a ``ServiceThread`` waits in poll(2). Only used on that thread.
 package protocol PollSource: AnyObject {
-    /// The descriptors to wait for, and when to call ``turn(_:)`` in any case, on the clock on which poll(2) waits. Called
-    /// before each wait.
+    /// The descriptors to wait for, and when to call ``turn(_:)`` in any case, on the clock on which poll(2) waits.
+    /// Called before each wait.
     func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?)
 
     /// Reads, writes, and does what is due. Must not block.

@@ -193,7 +193,8 @@ struct ChildCommand {
             if number != SIGSTOP { Self.letThrough(number) } else { kill(getpid(), number) }
         }
         _ = Self.next(of: Self.set(of: SIGCONT), until: .now)
-        // A shell with job control has left the terminal to its own group, which the shell of this process has replaced.
+        // A shell with job control has left the terminal to its own group, which the shell of this process has
+        // replaced.
         if foreground > 0, foreground == getpgid(identifier) {
             Self.withTerminal { if tcgetpgrp($0) == getpgrp() { _ = tcsetpgrp($0, foreground) } }
         }

@@ -4,8 +4,8 @@ import Foundation
 @testable import IndicatorBackends
 @testable import IndicatorCommands
 
-/// What other clients publish below the prefix of `watch --mqtt`: states, wills, finished activities, and topics. A line
-/// of the input is a message: a byte of flags, the topic, a tab, and the payload.
+/// What other clients publish below the prefix of `watch --mqtt`: states, wills, finished activities, and topics. A
+/// line of the input is a message: a byte of flags, the topic, a tab, and the payload.
 @Sendable func fuzzStates(_ bytes: [UInt8]) {
     let start = ContinuousClock.now
     var roster = MQTTRoster(prefix: "p", memoryLimit: 20_000)

@@ -520,7 +520,8 @@ import Testing
             kill(stopped == "group" ? -own : own, SIGCONT)
             // A stop that takes effect late, too.
             for _ in 0..<5 {
-                // The program sends itself a stop signal, which discards a SIGCONT that comes in the microsecond before.
+                // The program sends itself a stop signal, which discards a SIGCONT that comes in the microsecond
+                // before.
                 if await !eventually(within: .seconds(20), { isRunning(child) && isRunning(own) }) {
                     lost += 1
                     kill(stopped == "group" ? -own : own, SIGCONT)

@@ -18,9 +18,9 @@ extension IndicatorManager {
     /// `configurationProblems`.
     ///
     /// The file is read again when it changes or first appears, and on `SIGHUP` (see
-    /// ``BackendConfiguration/ConfigurationReloadTriggers``). No activity is lost, and only backends whose settings changed are restarted. If the file becomes invalid, the
-    /// previous configuration remains in effect and the mistakes are logged. Deleting the file has no effect until the
-    /// next `SIGHUP`.
+    /// ``BackendConfiguration/ConfigurationReloadTriggers``). No activity is lost, and only backends whose settings
+    /// changed are restarted. If the file becomes invalid, the previous configuration remains in effect and the
+    /// mistakes are logged. Deleting the file has no effect until the next `SIGHUP`.
     ///
     /// Can be called from any thread; returns immediately.
     ///

@@ -289,8 +289,8 @@ extension NetworkClient {
         }
     }
 
-    /// Adds cookies, for example those that an earlier run of the app has saved. One with the same name, domain and path
-    /// is replaced. No effect if the client keeps no cookies.
+    /// Adds cookies, for example those that an earlier run of the app has saved. One with the same name, domain and
+    /// path is replaced. No effect if the client keeps no cookies.
     ///
     /// - Throws: ``NetworkError/invalidRequest(_:)`` if one has no name or domain, or contains a control character.
     public func addCookies(_ cookies: [Cookie]) async throws {

@@ -17,8 +17,8 @@ extension NetworkClient.Interceptor {
     ///   - token: the first token; `nil`: the first request refreshes it.
     ///   - hosts: the hosts that the token is sent to; `nil`: every host in a route. It is never sent to another origin
     ///     after a redirect.
-    ///   - account: identifies the user for the cache: a response that was cached with one token is used with those that
-    ///     replace it. `nil`: the first token, so that a later run of the app does not find the responses.
+    ///   - account: identifies the user for the cache: a response that was cached with one token is used with those
+    ///     that replace it. `nil`: the first token, so that a later run of the app does not find the responses.
     ///   - timeLimit: how long requests wait for the refresh, which is then cancelled. Default 60 s.
     ///   - clock: measures that time.
     ///   - refresh: returns a new token for the rejected one, or for `nil`. At most one call runs at a time, unless it

@@ -319,8 +319,8 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     /// When `curl_multi_perform` looks for a connection, such as in the round after a transfer was added, it drops the
     /// timers that were set before in the same call (up to libcurl 8.17). One of them may stand for data that was
     /// already read from the socket. It runs every transfer, so another round makes up for that. Therefore this only
-    /// waits after two rounds since the last change, and one since the last event of a socket, in which libcurl itself may
-    /// look for a connection.
+    /// waits after two rounds since the last change, and one since the last event of a socket, in which libcurl itself
+    /// may look for a connection.
     private func wait(_ multi: UnsafeMutableRawPointer, _ wakeUp: WakeUp) {
         let check = nextCheck.map { WakeUp.milliseconds(until: .now + ContinuousClock.now.duration(to: $0)) }
         let timeout = roundsLeft > 0 ? 0 : check ?? .max

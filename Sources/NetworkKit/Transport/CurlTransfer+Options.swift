@@ -31,8 +31,8 @@ extension CurlTransfer {
         curl_kit_set_long(handle, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         curl_kit_set_string(handle, CURLOPT_USERAGENT, "NetworkKit")
         if request.headers[.acceptEncoding] == nil {
-            // Not `br` and `zstd`: libcurl decompresses all that it has read, and keeps it during a pause, up to 64 MiB.
-            // Of gzip, its default buffer of 16 KiB becomes 16 MiB at most; of those, any number.
+            // Not `br` and `zstd`: libcurl decompresses all that it has read, and keeps it during a pause, up to 64
+            // MiB. Of gzip, its default buffer of 16 KiB becomes 16 MiB at most; of those, any number.
             curl_kit_set_string(handle, CURLOPT_ACCEPT_ENCODING, "gzip, deflate")
         } else {
             curl_kit_set_long(handle, CURLOPT_BUFFERSIZE, 1 << 17)

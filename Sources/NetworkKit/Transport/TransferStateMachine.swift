@@ -3,8 +3,8 @@ import Foundation
 /// What a transfer does: a value behind one lock, between libcurl's thread, the task that reads, and callers that pause
 /// or cancel.
 ///
-/// Each input is a mutating function that returns what the caller has to do after the lock was released. `Waiter` is the
-/// continuation of the task that reads.
+/// Each input is a mutating function that returns what the caller has to do after the lock was released. `Waiter` is
+/// the continuation of the task that reads.
 struct TransferStateMachine<Waiter: Sendable>: Sendable {
     /// How the response is delivered.
     enum Delivery: Sendable {

@@ -5,8 +5,8 @@ import NetworkKitImages
 /// Makes requests, and prints the result and the process's peak memory in kB: `network-probe upload|download URL FILE`,
 /// `network-probe stream URL -`, `network-probe requests|abandon URL COUNT`, or without memory for libcurl,
 /// `network-probe starve URL -` or `network-probe crowd URL COUNT`. For `network-probe end URL WAY`, see ``Ending``.
-/// `network-probe image URL -` decodes the image in a file. `network-probe lookup URL URL` makes a request to a host whose
-/// name is not found, and then one to the first URL. For `network-probe limited URL COUNT`, see ``ThreadLimit``.
+/// `network-probe image URL -` decodes the image in a file. `network-probe lookup URL URL` makes a request to a host
+/// whose name is not found, and then one to the first URL. For `network-probe limited URL COUNT`, see ``ThreadLimit``.
 @main
 struct Main {
     static func main() async throws {

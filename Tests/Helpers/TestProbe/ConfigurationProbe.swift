@@ -6,8 +6,8 @@ import Logging
 
 /// An app with a config file and nothing else, for tests that send real signals to a process.
 ///
-/// Usage: `test-probe configuration FILE [MODE…]`; with `-` for FILE it searches the standard locations. It prints `pid N`
-/// and `ready` once it accepts commands, `delay S` and `count N` whenever the start delay changes, and its log. One
+/// Usage: `test-probe configuration FILE [MODE…]`; with `-` for FILE it searches the standard locations. It prints `pid
+/// N` and `ready` once it accepts commands, `delay S` and `count N` whenever the start delay changes, and its log. One
 /// activity is in progress all the time. A line on standard input is a command: `shutdown`, `reload`, `disposition` (of
 /// SIGHUP: `default`, `ignore` or `handler`), `child` (the same in a child process), `backends` (their names), `shared`
 /// (configures the shared indicator again and prints its state), `quit`.

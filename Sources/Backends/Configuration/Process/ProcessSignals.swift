@@ -210,8 +210,8 @@ package final class ProcessSignals: Sendable {
 
     private var hooks: Hooks? { change { $0.hooks } }
 
-    /// Shuts the indicators down, and then calls the hooks, when `main` returns or `exit` is called, but not in a forked
-    /// child, whose parent has them, in `_exit`, or when a signal ends the process.
+    /// Shuts the indicators down, and then calls the hooks, when `main` returns or `exit` is called, but not in a
+    /// forked child, whose parent has them, in `_exit`, or when a signal ends the process.
     private static func observeExit() { _ = exitHook }
 
     /// Has hooks called from now on, also at `exit`.

@@ -19,8 +19,9 @@ public import Logging
 /// minute, except GNOME's: it expires after 55 seconds, and is renewed every 35 seconds.
 ///
 /// Notifications are sent through libnotify where it is installed and safe, otherwise over D-Bus: see
-/// the article "Desktop notifications". The backend is unavailable while there is no server or the server does not answer. It
-/// shares its connection to the session bus, and the thread, with the other backends of the process that use it.
+/// the article "Desktop notifications". The backend is unavailable while there is no server or the server does not
+/// answer. It shares its connection to the session bus, and the thread, with the other backends of the process that use
+/// it.
 public final class DesktopNotificationBackend: ConnectedBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
