@@ -152,18 +152,9 @@ private func fuzzText(_ bytes: [UInt8]) {
 
     for format in LogFileBackend.Format.allCases {
         let failed = FinishedActivity(label: text, outcome: .failed(text), duration: .seconds(limit))
-        let activities: [(LogRecord.Event, LogRecord.Activity?)] = [
-            (.label, nil), (.begin, .begun(label: text)), (.finished, .finished(failed)), (.end, .finished(failed)),
-        ]
-        for (event, activity) in activities {
-            let record = LogRecord(
-                time: LogTimestamp(.distantPast),
-                event: event,
-                snapshot: IndicatorSnapshot(label: text),
-                activity: activity,
-                processID: 1
-            )
-            let line = LogLineFormatter(format: format, applicationName: shown).line(for: record)
+        for (event, finished) in [(LogFileBackend.Event.label, nil), (.finished, failed)] {
+            let line = LogLineFormatter(format: format, applicationName: shown)
+                .line(event, at: LogTimestamp(.distantPast), of: IndicatorSnapshot(label: text), finished: finished)
             precondition(line.count <= LogLineFormatter.maximumLength && line.last == 0x0A)
             precondition(line.dropLast().allSatisfy { $0 >= 0x20 && $0 != 0x7F })
             precondition(format == .text || (try? JSONSerialization.jsonObject(with: Data(line))) != nil)

@@ -202,9 +202,7 @@ package struct MQTTReport: Codable, Sendable, Hashable {
     fileprivate static func rounded(_ value: Double) -> Double { (value * 1000).rounded() / 1000 }
 
     private static func time(_ date: Date) -> String {
-        var bytes: [UInt8] = []
-        LogTimestamp(date).append(to: &bytes)
-        return String(decoding: bytes, as: UTF8.self)
+        LogTimestamp(date).text
     }
 
     static func encoded(_ value: some Encodable) -> [UInt8] {

@@ -22,8 +22,8 @@ package struct LogTimestamp: Sendable, Hashable, Comparable {
         lhs.microseconds < rhs.microseconds
     }
 
-    /// The 27 bytes of `2026-03-01T12:00:00.000000Z`.
-    package func append(to line: inout [UInt8]) {
+    /// `2026-03-01T12:00:00.000000Z`.
+    package var text: String {
         // Rounds toward minus infinity, so that the fraction is never negative.
         let fraction = (microseconds % 1_000_000 + 1_000_000) % 1_000_000
         var seconds = time_t((microseconds - fraction) / 1_000_000)
@@ -34,12 +34,10 @@ package struct LogTimestamp: Sendable, Hashable, Comparable {
             (Int(parts.tm_hour), 2, ":"), (Int(parts.tm_min), 2, ":"), (Int(parts.tm_sec), 2, "."),
             (Int(fraction), 6, "Z"),
         ]
-        for field in fields {
+        return fields.map { field in
             let digits = String(field.number)
-            line += String(repeating: "0", count: field.digits - digits.count).utf8
-            line += digits.utf8
-            line += field.end.utf8
-        }
+            return String(repeating: "0", count: field.digits - digits.count) + digits + field.end
+        }.joined()
     }
 
     // The first and last microsecond of the years 0000 to 9999.

@@ -83,6 +83,8 @@ struct LogProbe {
         }
         let backend = backend()
         try await backend.start()
+        // By others, on standard error.
+        if let said = options["said"] { Foundation.write(STDERR_FILENO, said, said.utf8.count) }
         if let folder = options["meetAt"] { meet(in: folder, as: options["prefix"] ?? "line") }
         for index in 0..<number("lines", default: 1) {
             do {

@@ -5,8 +5,8 @@ public import IndicatorCore
 import IndicatorThreads
 public import Logging
 
-/// Writes a line to a file whenever the indicator is shown or hidden, or its label changes while it is visible. Can
-/// also record the work itself: a line whenever an activity with a label begins or ends.
+/// Writes a line to a file whenever the indicator is shown or hidden, its label changes while it is visible, or an
+/// activity ends.
 ///
 /// ### Lines
 ///
@@ -15,18 +15,14 @@ public import Logging
 ///     {"time":"2026-03-01T12:00:00.000000Z","event":"shown","state":"active","visible":true,"count":1,"label":"GET /",
 ///      "progress":0.4,"app":"my-app","pid":4242}
 ///
-/// (on one line). `event` is one of ``Settings/events``: by default `shown`, `hidden`, `label` (at most once a second),
+/// (on one line). `event` is one of ``Settings/events``: by default `shown`, `hidden`, `label` (at most ten a second),
 /// or `finished` for an activity with a label that has ended. `label` and `progress` are omitted if there is none;
 /// `progress` has at most 4 decimal places. `time` is the time of the event in UTC, even if the line was written later.
-/// It never decreases from one line of a backend to the next. Instead of the indicator's state, a line of `finished`
-/// has the outcome (`unspecified`, `succeeded`, `failed`, `cancelled`), the duration, and the message of a failure:
+/// It does not decrease from one line of a backend to the next, unless the clock was set back by more than a second.
+/// Instead of the indicator's state, a line of `finished` has the outcome (`unspecified`, `succeeded`, `failed`,
+/// `cancelled`), the duration, and the message of a failure:
 ///
 ///     {"time":"…","event":"finished","label":"GET /","outcome":"failed","seconds":1.25,"message":"HTTP 503",…}
-///
-/// A line of `end` is the same, for every activity with a label, even while the indicator is hidden; a line of `begin`
-/// has only the label. These lines are written within a tenth of a second. If more than 16 activities are in progress,
-/// the `begin` of the latest ones may be written when they end, with a time that is not before the previous line's. If
-/// more than 64 end within that tenth, a line of `lost` counts the others.
 ///
 /// As text:
 ///
@@ -42,58 +38,42 @@ public import Logging
 ///   `keep`.
 /// - Rotated when it is full, and opened again after rotation by another program: `logrotate` needs no `postrotate`
 ///   script. With `compress`, use `delaycompress` too.
-/// - The new file after a rotation has the same owner, group and mode.
-/// - A regular file, a FIFO with a reader, a character device such as `/dev/null`, or `/dev/stdout` and `/dev/stderr`
-///   of any type. Other symbolic links are refused.
+/// - The new file after a rotation has the owner, group and mode that the full one has then.
+/// - A regular file, a character device such as `/dev/null`, or `/dev/stdout` and `/dev/stderr` of any type. Other
+///   symbolic links are refused.
 /// - In a folder that other users can write, a file that belongs to another user or has a second name is refused.
 /// - Lines survive the end of the process. They are not synced to the disk, so the last ones may be lost in a power
 ///   failure.
 ///
-/// ### When the file cannot be written
+/// ### When a line cannot be written
 ///
-/// ``update(_:)`` throws, so that the backend's status reports it, and the manager restarts the backend periodically.
-/// While the disk is full, up to 1 MiB of lines wait in memory; beyond that the oldest are lost. When there is space,
-/// the lines are written, and a line reports how many were lost (`time` and `since` are the times of the last and the
-/// first of them):
+/// It is lost. ``update(_:)`` throws, so that the backend's status reports it, and the manager restarts the backend
+/// periodically. The first line that can be written again reports how many were lost (`time` and `since` are the times
+/// of the last and the first of them):
 ///
 ///     {"time":"…","event":"lost","count":12,"since":"…","app":"my-app","pid":4242}
 public final class LogFileBackend: IndicatorBackend {
     private struct State {
         var transitions = LogTransitions()
-        var pending: PendingLines
-        var writer: LogWriter?
-        var isStarted = false
-        /// Why lines are waiting; `nil` if none is.
-        var outage: String?
-        /// The rotation failure that was logged last.
-        var rotationFailure: String?
+        var file: LogFile?
+        /// The lines that could not be written, and were not reported yet.
+        var loss: LogLoss?
         /// The time of the previous line.
         var latest: LogTimestamp?
-        /// The activities in progress with a line of ``Event/begin``.
-        var begun: Set<UInt64> = []
-        /// The previous snapshot, without finished activities, for a delayed label.
-        var snapshot: IndicatorSnapshot?
-        /// The earliest time of the next line of ``Event/label``.
-        var nextLabel = Int64.min
-        /// Whether a call is scheduled for that time.
-        var isLabelDue = false
     }
-
-    /// The largest size of ``State/begun``.
-    private static let largestNumberOfBegun = 1024
 
     /// The name that the config file and the diagnostics use.
     public let name: String
     /// The settings that the backend was made with.
     package let settings: Settings
+    /// Every transition, in order.
+    public let delivery = BackendDelivery.everyTransition
 
     private let applicationName: String
     private let logger: Logger
-    private let dependencies: Dependencies
+    private let environment: [String: String]
     private let formatter: LogLineFormatter
-    private let state: Locked<State>
-    /// Writes delayed labels. Ends when there are none.
-    private let labelThread = ServiceThread(name: "log-labels", idleTime: .zero)
+    private let state = Locked(State())
 
     /// Makes a backend. Nothing is opened before ``start()``.
     ///
@@ -113,173 +93,116 @@ public final class LogFileBackend: IndicatorBackend {
             applicationName: applicationName,
             settings: settings,
             logger: logger,
-            dependencies: Dependencies()
+            environment: ProcessInfo.processInfo.environment
         )
     }
 
+    /// Makes a backend with other environment variables.
     init(
         name: String = "logFile",
         applicationName: String,
         settings: Settings,
         logger: Logger = Logger(label: "IndicatorBackends.LogFile"),
-        dependencies: Dependencies
+        environment: [String: String]
     ) {
         self.name = name
         self.settings = settings
         self.applicationName = applicationName
         self.logger = logger
-        self.dependencies = dependencies
+        self.environment = environment
         formatter = LogLineFormatter(format: settings.format, applicationName: applicationName)
-        state = Locked(State(pending: PendingLines(limit: dependencies.pendingBytes)))
     }
 
     deinit {
-        // The backend was stopped while the file could not be written, and not started again.
-        let message = state.withLock { Self.dropAll(&$0) }
-        if let message { logger.error("\(message)") }
+        guard let loss = state.withLock(\.loss) else { return }
+        logger.error("'\(name)': \(loss.count == 1 ? "1 line was" : "\(loss.count) lines were") lost")
     }
 
-    /// Every transition, in order; with ``Event/begin`` or ``Event/end``, also changes while the indicator is hidden.
-    public var delivery: BackendDelivery {
-        var delivery = BackendDelivery.everyTransition
-        delivery.includesHidden = isRecord
-        return delivery
-    }
-
-    /// Whether the log records all activities.
-    private var isRecord: Bool { !settings.events.isDisjoint(with: [.begin, .end]) }
-
-    /// Opens the file, creates it if it is missing, and writes the waiting lines.
+    /// Opens the file, and creates it if it is missing.
     ///
     /// - Throws: an error with the path, what is wrong and what to do.
     public func start() async throws {
-        let path = try LogFilePath(
-            settings.path,
-            applicationName: applicationName,
-            environment: dependencies.environment
-        )
+        let path = try LogFilePath(settings.path, applicationName: applicationName, environment: environment)
         if path.isRelative {
             logger.warning(
                 "log file '\(settings.path ?? "")' is '\(path)': set 'path' to one that begins with '/' or '~/'"
             )
         }
         try change { state throws(LogFileError) in
-            if state.outage == nil || state.writer?.path != path {
-                state.writer = LogWriter(
-                    path: path,
-                    maxSize: settings.maxSize,
-                    keep: settings.keep,
-                    replacementGrace: dependencies.replacementGrace
-                )
-            }
-            try state.writer?.open()
-            state.isStarted = true
-            do throws(LogFileError) {
-                try flush(&state, timeLimit: Self.lockLimit)
-            } catch {
-                state.isStarted = false
-                state.writer?.release()
-                throw error
-            }
+            var file = LogFile(path: path, maxSize: settings.maxSize, keep: settings.keep)
+            try file.open()
+            state.file = file
+            try reportLoss(&state)
         }
     }
 
     /// Writes the lines for this snapshot.
     ///
-    /// - Throws: while lines are waiting, because the disk is full or the path can no longer be a log.
+    /// - Throws: if one of them could not be written.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
-        defer { scheduleLabel() }
         try change { state throws(LogFileError) in
-            add(snapshot, &state)
-            try flush(&state, timeLimit: Self.lockLimit)
+            var failure: LogFileError?
+            for (event, date, finished) in occurrences(in: snapshot, &state) where settings.events.contains(event) {
+                let time = Self.time(of: date, after: state.latest)
+                state.latest = time
+                do throws(LogFileError) {
+                    try reportLoss(&state)
+                    try state.file?.append(formatter.line(event, at: time, of: snapshot, finished: finished))
+                } catch {
+                    failure = error
+                    let (count, first) = (state.loss?.count ?? 0, state.loss?.first ?? time)
+                    state.loss = LogLoss(count: count + 1, first: first, last: time)
+                }
+            }
+            guard let failure else { return }
+            // The log then has the current state again.
+            state.transitions.forget()
+            throw failure
         }
     }
 
-    /// Writes the waiting lines if possible, and closes the file.
-    ///
-    /// After an update that threw, the lines wait for the next start.
-    public func stop() async {
-        let message = state.withLock { state -> String? in
-            defer {
-                state.isStarted = false
-                state.writer?.release()
-            }
-            guard state.outage == nil else { return nil }
-            try? flush(&state, timeLimit: dependencies.lockLimitAtStop)
-            guard state.outage != nil else { return nil }
-            // After another start, the loss and the current state are reported.
-            state.transitions.forget()
-            defer {
-                state.writer?.close()
-                state.outage = nil
-            }
-            return Self.dropAll(&state)
-        }
-        if let message { logger.error("\(message)") }
-    }
+    /// Closes the file.
+    public func stop() async { state.withLock { $0.file = nil } }
 
     // MARK: Writing
-
-    /// How long an update waits for other processes that hold the lock. They hold it during a write.
-    private static let lockLimit = Duration.milliseconds(200)
 
     /// Changes the state, then logs a new rotation failure without holding the lock.
     private func change(_ body: (inout State) throws(LogFileError) -> Void) throws(LogFileError) {
         let (warning, failure) = state.withLock { state -> (String?, LogFileError?) in
-            let before = state.rotationFailure
+            let before = state.file?.rotationFailure
             var failure: LogFileError?
             do throws(LogFileError) { try body(&state) } catch { failure = error }
-            return (state.rotationFailure == before ? nil : state.rotationFailure, failure)
+            let after = state.file?.rotationFailure
+            return (after == before ? nil : after, failure)
         }
         if let warning { logger.warning("\(warning)") }
         if let failure { throw failure }
     }
 
-    /// An event to log.
-    private typealias Occurrence = (event: Event, date: Date, activity: LogRecord.Activity?)
-
-    /// Appends the lines for everything since the previous snapshot to those that wait.
-    private func add(_ snapshot: IndicatorSnapshot, _ state: inout State) {
-        let now = dependencies.now()
-        let event = state.transitions.event(for: snapshot, mayReportLabel: now >= state.nextLabel)
-        if event == .label { state.nextLabel = now + dependencies.labelInterval }
-        state.snapshot = snapshot.withoutFinished
-        if isRecord, snapshot.omittedFinishedCount > 0, let first = snapshot.finished.first {
-            let time = max(LogTimestamp(first.date), state.latest ?? LogTimestamp(first.date))
-            let loss = LogLoss(count: snapshot.omittedFinishedCount, first: state.latest ?? time, last: time)
-            let line = formatter.line(for: loss, processID: dependencies.processID())
-            state.pending.append(PendingLines.Line(bytes: line, time: time))
-        }
-        var occurrences = occurrences(in: snapshot, event)
-        if isRecord {
-            occurrences = beginnings(in: snapshot, &state.begun) + occurrences
-            // A stable sort: events with the same date keep their order.
-            occurrences = occurrences.enumerated()
-                .sorted { ($0.element.date, $0.offset) < ($1.element.date, $1.offset) }.map(\.element)
-        }
-        for (event, date, activity) in occurrences where settings.events.contains(event) {
-            // Never before the previous line: the wall clock may be set back.
-            let time = max(LogTimestamp(date), state.latest ?? LogTimestamp(date))
-            state.latest = time
-            let record = LogRecord(
-                time: time,
-                event: event,
-                snapshot: snapshot,
-                activity: activity,
-                processID: dependencies.processID()
-            )
-            state.pending.append(PendingLines.Line(bytes: formatter.line(for: record), time: time))
-        }
+    private func reportLoss(_ state: inout State) throws(LogFileError) {
+        guard let loss = state.loss else { return }
+        try state.file?.append(formatter.line(for: loss))
+        state.loss = nil
     }
 
-    /// The events since the previous snapshot, in order, except beginnings.
-    private func occurrences(in snapshot: IndicatorSnapshot, _ event: Event?) -> [Occurrence] {
-        var occurrences: [Occurrence] = []
+    /// The time of a line: that of the event, but not before the previous line, unless the clock was set back.
+    private static func time(of date: Date, after latest: LogTimestamp?) -> LogTimestamp {
+        let time = LogTimestamp(date)
+        guard let latest, time < latest, latest.microseconds - time.microseconds <= 1_000_000 else { return time }
+        return latest
+    }
+
+    /// The events since the previous snapshot, in order.
+    private func occurrences(
+        in snapshot: IndicatorSnapshot,
+        _ state: inout State
+    ) -> [(event: Event, date: Date, finished: FinishedActivity?)] {
+        let event = state.transitions.event(for: snapshot)
+        var occurrences: [(Event, Date, FinishedActivity?)] = []
         func add(_ activity: FinishedActivity) {
-            occurrences.append((.end, activity.date, .finished(activity)))
             // What ended while the indicator was hidden was not shown.
             let wasHidden = event == .shown ? activity.date < snapshot.since : event != .hidden && !snapshot.isVisible
-            if !wasHidden { occurrences.append((.finished, activity.date, .finished(activity))) }
+            if !wasHidden { occurrences.append((.finished, activity.date, activity)) }
         }
         var finished = snapshot.finished[...]
         if let event, event != .label {
@@ -293,85 +216,6 @@ public final class LogFileBackend: IndicatorBackend {
         if event == .label { occurrences.append((.label, snapshot.labelSince, nil)) }
         return occurrences
     }
-
-    /// The beginnings of activities that do not have a line yet.
-    private func beginnings(in snapshot: IndicatorSnapshot, _ begun: inout Set<UInt64>) -> [Occurrence] {
-        var beginnings: [Occurrence] = []
-        for activity in snapshot.finished where begun.remove(activity.id) == nil {
-            let began = activity.date.addingTimeInterval(-(activity.duration / .seconds(1)))
-            beginnings.append((.begin, began, .begun(label: activity.label)))
-        }
-        for activity in snapshot.activities {
-            guard let label = activity.label, begun.insert(activity.id).inserted else { continue }
-            beginnings.append((.begin, activity.since, .begun(label: label)))
-        }
-        // The snapshots did not list the ends of some.
-        if begun.count > Self.largestNumberOfBegun { begun.formIntersection(snapshot.activities.map(\.id)) }
-        return beginnings
-    }
-
-    /// Schedules the writing of a delayed label, if it is still current by then.
-    private func scheduleLabel() {
-        let due: Int64? = state.withLock { state in
-            guard settings.events.contains(.label), !state.isLabelDue, let snapshot = state.snapshot,
-                state.transitions.lacksLabel(of: snapshot)
-            else { return nil }
-            state.isLabelDue = true
-            return state.nextLabel
-        }
-        if let due { dependencies.call(labelThread, due) { [weak self] in self?.writeLabel() } }
-    }
-
-    private func writeLabel() {
-        // The next update reports why it cannot be written.
-        try? change { state throws(LogFileError) in
-            state.isLabelDue = false
-            guard state.isStarted, let snapshot = state.snapshot else { return }
-            add(snapshot, &state)
-            try flush(&state, timeLimit: Self.lockLimit)
-        }
-    }
-
-    /// Writes the waiting lines; throws if some still wait.
-    private func flush(_ state: inout State, timeLimit: Duration) throws(LogFileError) {
-        guard state.isStarted, var writer = state.writer else { return }
-        // Moved out and back, so that it is not copied.
-        state.writer = nil
-        defer {
-            state.rotationFailure = writer.rotationFailure
-            state.writer = writer
-        }
-        do throws(LogWriteFailure) {
-            while true {
-                if let loss = state.pending.loss {
-                    let line = formatter.line(for: loss, processID: dependencies.processID())
-                    try writer.append(line, timeLimit: timeLimit)
-                    state.pending.clearLoss()
-                } else if let line = state.pending.first {
-                    try writer.append(line.bytes, timeLimit: timeLimit)
-                    state.pending.removeFirst()
-                } else {
-                    try writer.finish(timeLimit: timeLimit)
-                    break
-                }
-            }
-            state.outage = nil
-        } catch {
-            state.outage = error.reason
-            switch error {
-            case .refused(let error): throw error
-            case .waiting(let reason): throw .waiting(path: writer.path.description, reason: reason)
-            }
-        }
-    }
-
-    /// Drops the waiting lines. Returns a message if there were any.
-    private static func dropAll(_ state: inout State) -> String? {
-        state.pending.dropAll()
-        let lost = (state.pending.loss?.count ?? 0) + (state.writer?.hasUnfinishedLine == true ? 1 : 0)
-        guard lost > 0, let reason = state.outage, let path = state.writer?.path else { return nil }
-        return "log file '\(path)': \(lost == 1 ? "1 line" : "\(lost) lines") lost: \(reason)"
-    }
 }
 
 extension LogFileBackend {
@@ -381,14 +225,10 @@ extension LogFileBackend {
         case shown
         /// The indicator was hidden.
         case hidden
-        /// The label changed while the indicator was visible; at most one line a second.
+        /// The label changed while the indicator was visible.
         case label
         /// An activity with a label has ended; reported while the indicator is visible.
         case finished
-        /// An activity with a label has begun, or an activity was given its first label.
-        case begin
-        /// An activity with a label has ended, whether or not the indicator is shown.
-        case end
     }
 
     /// The format of the lines.
@@ -435,39 +275,31 @@ extension LogFileBackend {
     }
 }
 
-extension LogFileBackend {
-    /// What the backend takes from its environment, replaceable in tests.
-    struct Dependencies: Sendable {
-        /// The environment variables.
-        var environment: [String: String]
-        /// The process ID for the lines. Called for each line: it changes when a daemon forks.
-        var processID: @Sendable () -> Int32
-        /// The limit in bytes of waiting lines.
-        var pendingBytes: Int
-        /// How long ``stop()`` waits for other processes that hold the lock.
-        var lockLimitAtStop: Duration
-        /// How long a renamed file is still written while its path is free.
-        var replacementGrace: Duration
-        /// The shortest time between two lines of ``Event/label``, in nanoseconds.
-        var labelInterval: Int64 = 1_000_000_000
-        /// The time, in nanoseconds.
-        var now: @Sendable () -> Int64 = { ServiceThread.now }
-        /// Schedules a call on a thread at a time.
-        var call: @Sendable (ServiceThread, Int64, @escaping @Sendable () -> Void) -> Void = { _ = $0.call(at: $1, $2) }
+/// Decides which snapshots get a line: the indicator was shown or hidden, or its label changed while it was visible.
+struct LogTransitions: Sendable {
+    private struct Reported {
+        var isVisible: Bool
+        var id: IndicatorSnapshot.VisibilityID?
+        var label: String?
+    }
 
-        /// The defaults for production.
-        init(
-            environment: [String: String] = ProcessInfo.processInfo.environment,
-            processID: @escaping @Sendable () -> Int32 = { getpid() },
-            pendingBytes: Int = 1 << 20,
-            lockLimitAtStop: Duration = .seconds(1),
-            replacementGrace: Duration = .seconds(1)
-        ) {
-            self.environment = environment
-            self.processID = processID
-            self.pendingBytes = pendingBytes
-            self.lockLimitAtStop = lockLimitAtStop
-            self.replacementGrace = replacementGrace
-        }
+    /// The state according to the log; `nil` if unknown because lines were lost.
+    private var reported: Reported? = Reported(isVisible: false)
+
+    /// The event since the previous snapshot; `nil` if there is nothing to log.
+    ///
+    /// If the visibility is the same as before but of another period, snapshots in between were dropped. This is an
+    /// event too, so that the log does not suggest that nothing changed.
+    mutating func event(for snapshot: IndicatorSnapshot) -> LogFileBackend.Event? {
+        let before = reported
+        reported = Reported(isVisible: snapshot.isVisible, id: snapshot.visibilityID, label: snapshot.label)
+        guard let before, before.isVisible == snapshot.isVisible, before.id == nil || before.id == snapshot.visibilityID
+        else { return snapshot.isVisible ? .shown : .hidden }
+        return snapshot.isVisible && before.label != snapshot.label ? .label : nil
+    }
+
+    /// Makes the next snapshot an event in any case, because lines were lost: the log then has the current state again.
+    mutating func forget() {
+        reported = nil
     }
 }

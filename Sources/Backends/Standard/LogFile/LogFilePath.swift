@@ -23,17 +23,19 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
         environment: [String: String]
     ) throws(LogFileError) {
         let given = path ?? Self.defaultPath(applicationName: applicationName, environment: environment)
-        if let problem = Self.problem(with: given) { throw .invalidPath(path: given, problem: problem) }
+        if let problem = Self.problem(with: given) {
+            throw LogFileError(path: given, problem: problem, help: "set 'path' to the path of a file")
+        }
         var path = given
         if path.hasPrefix("~/") {
-            guard let home = HomeFolder.path(in: environment) else { throw .noHomeFolder(path: given) }
+            guard let home = HomeFolder.path(in: environment) else {
+                let help = "set the environment variable HOME, or 'path' to a path that begins with '/'"
+                throw LogFileError(path: given, problem: "the home folder is not known", help: help)
+            }
             path = home + path.dropFirst()
         }
         isRelative = !path.hasPrefix("/")
-        if isRelative {
-            path = FileManager.default.currentDirectoryPath + "/" + path
-        }
-        description = path
+        description = isRelative ? FileManager.default.currentDirectoryPath + "/" + path : path
     }
 
     /// Why a path cannot be the path of a log file; `nil` if it can.
@@ -49,8 +51,15 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
         return nil
     }
 
+    private static func defaultPath(applicationName: String, environment: [String: String]) -> String {
+        var name = String(applicationName.map { $0 == "/" || $0 == "\0" ? "_" : $0 })
+        if ["", ".", ".."].contains(name) { name = "indicator" }
+        if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return "\(state)/\(name)/indicator.log" }
+        return "~/.local/state/\(name)/indicator.log"
+    }
+
     /// The descriptor of the standard stream that the path names, if any.
-    var standardStream: Int32? {
+    var standardStream: CInt? {
         switch description {
         case "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1": STDOUT_FILENO
         case "/dev/stderr", "/dev/fd/2", "/proc/self/fd/2": STDERR_FILENO
@@ -59,142 +68,136 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The folder that the file is in.
-    var folder: String {
-        let end = description.lastIndex(of: "/") ?? description.startIndex
-        return end == description.startIndex ? "/" : String(description[..<end])
+    var folder: String { Self.folder(of: description) }
+
+    private static func folder(of path: String) -> String {
+        let end = path.lastIndex(of: "/") ?? path.startIndex
+        return end == path.startIndex ? "/" : String(path[..<end])
     }
 
     /// The path of the file after `count` rotations.
     func rotated(_ count: Int) -> String { "\(description).\(count)" }
 
+    // MARK: - Checking
+
     /// Creates the missing folders of the path with mode 0700.
     ///
     /// The XDG Base Directory Specification requires this mode; the umask is ignored.
-    func makeFolders() throws(LogFileError) {
+    ///
+    /// - Parameter isTrial: whether to remove the first one again, and leave the others.
+    func makeFolders(isTrial: Bool = false) throws(LogFileError) {
         var missing: [String] = []
         var folder = self.folder
-        while folder != "/", !folder.isEmpty {
-            if mkdir(folder, 0o700) == 0 {
-                chmod(folder, 0o700)
-                guard let next = missing.popLast() else { return }
-                folder = next
-                continue
-            }
-            switch errno {
-            case EEXIST:
-                guard let next = missing.popLast() else { return }
-                folder = next
-            case ENOENT:
-                missing.append(folder)
-                let end = folder.lastIndex(of: "/") ?? folder.startIndex
-                folder = String(folder[..<end])
-            case let code:
-                throw .system(path: description, operation: "make the folder '\(folder)'", code: code)
+        var status = stat()
+        while lstat(folder, &status) != 0 {
+            guard errno == ENOENT else { throw failure("look into the folder '\(folder)'", errno) }
+            missing.append(folder)
+            folder = Self.folder(of: folder)
+        }
+        guard stat(folder, &status) == 0 else {
+            throw failure(
+                "follow the symbolic link '\(folder)'",
+                errno,
+                "make the folder that it leads to, or mount it"
+            )
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else { throw failure("make a file in '\(folder)'", ENOTDIR) }
+        for folder in missing.reversed() {
+            let isMade = mkdir(folder, 0o700) == 0
+            // Another process may have made it.
+            guard isMade || errno == EEXIST else { throw failure("make the folder '\(folder)'", errno) }
+            if isMade, isTrial { rmdir(folder) }
+            if isTrial { return }
+            if isMade { chmod(folder, 0o700) }
+        }
+    }
+
+    /// Throws why the file cannot be made, and leaves nothing behind.
+    func checkFolder() throws(LogFileError) {
+        try makeFolders(isTrial: true)
+        var status = stat()
+        guard lstat(folder, &status) == 0 else { return }
+        // Some file systems, such as proc(5), refuse files despite the permissions.
+        guard mkdir("\(description).check", 0o700) == 0 else { throw failure("make a file in '\(folder)'", errno) }
+        rmdir("\(description).check")
+    }
+
+    /// Throws if a file cannot be a log, or if another user may have put it there, to read what is written or to
+    /// redirect it to another file.
+    ///
+    /// A folder that only this user and root can write is trusted. In any other folder the file must belong to this
+    /// user or root, and have no second name: it could be a hard link to any of this user's files.
+    func check(_ status: stat) throws(LogFileError) {
+        let type: String
+        switch status.st_mode & S_IFMT {
+        case S_IFREG, S_IFCHR: type = ""
+        case S_IFDIR: throw refusal("it is a directory", "set 'path' to a file in it, such as '\(self)/indicator.log'")
+        case S_IFLNK:
+            let help = "set 'path' to the file that it points to; a link to the folder is fine"
+            throw refusal("it is a symbolic link, which a log file must not be", help)
+        case S_IFIFO: type = "FIFO"
+        case S_IFSOCK: type = "socket"
+        default: type = "block device"
+        }
+        guard type.isEmpty else { throw refusal("it is a \(type)", "set 'path' to a regular file") }
+        var folder = stat()
+        let isPrivate =
+            stat(self.folder, &folder) == 0 && Self.isTrusted(folder.st_uid)
+            && folder.st_mode & (S_IWGRP | S_IWOTH) == 0
+        if isPrivate { return }
+        let help = "remove it, or set 'path' to a file in a folder that only user \(geteuid()) can write"
+        guard Self.isTrusted(status.st_uid) else {
+            let reason = "who may have put it there, because its folder can be written by others"
+            throw refusal("it belongs to user \(status.st_uid), \(reason)", help)
+        }
+        guard status.st_nlink < 2 || status.st_mode & S_IFMT != S_IFREG else {
+            throw refusal("it has a second name (a hard link), and its folder can be written by others", help)
+        }
+    }
+
+    /// Throws if a folder of the path is a symbolic link that another user has made: the log would be where that user
+    /// wants it.
+    func checkLinks() throws(LogFileError) {
+        for (folder, names) in WatchPoints(path: description).namesByFolder {
+            for name in names {
+                let link = folder == "/" ? "/\(name)" : "\(folder)/\(name)"
+                var status = stat()
+                guard lstat(link, &status) == 0, status.st_mode & S_IFMT == S_IFLNK, !Self.isTrusted(status.st_uid)
+                else { continue }
+                throw refusal(
+                    "'\(link)' is a symbolic link of user \(status.st_uid), who chooses where it leads",
+                    "set 'path' to a file whose folders are not links of other users"
+                )
             }
         }
     }
 
-    private static func defaultPath(applicationName: String, environment: [String: String]) -> String {
-        var name = String(applicationName.map { $0 == "/" || $0 == "\0" ? "_" : $0 })
-        if ["", ".", ".."].contains(name) { name = "indicator" }
-        if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") {
-            return "\(state)/\(name)/indicator.log"
-        }
-        return "~/.local/state/\(name)/indicator.log"
+    private static func isTrusted(_ user: uid_t) -> Bool { user == geteuid() || user == 0 }
+
+    private func refusal(_ problem: String, _ help: String) -> LogFileError {
+        LogFileError(path: description, problem: problem, help: help)
+    }
+
+    /// The error of a system call during an operation.
+    func failure(_ operation: String, _ code: CInt, _ help: String? = nil) -> LogFileError {
+        let problem = "cannot \(operation): \(String(cString: strerror(code)))"
+        return LogFileError(path: description, problem: problem, help: help ?? LogFileError.help(for: code))
     }
 }
 
 /// Why a log file cannot be written.
-///
-/// Its description contains the problem, the path, and what to do.
-package enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The path cannot name a file: it is empty, ends with `/`, or contains a NUL character.
-    case invalidPath(path: String, problem: String)
-    /// The path begins with `~`, and neither `HOME` nor the user database has the home folder.
-    case noHomeFolder(path: String)
-    /// The path is a directory.
-    case isDirectory(path: String)
-    /// The path is a symbolic link, which is not followed.
-    case isSymbolicLink(path: String)
-    /// The path is a socket or a block device.
-    case unsupportedFileType(path: String, type: String)
-    /// The path is a FIFO without a reader.
-    case fifoWithoutReader(path: String)
-    /// In a folder that other users can write, the file belongs to another user, who may have put it there.
-    case ownedByOther(path: String, user: UInt32)
-    /// A folder of the path is a symbolic link of another user.
-    case linkOfOther(path: String, link: String, user: UInt32)
-    /// In a folder that other users can write, the file has a second name: it may be any of this user's files.
-    case hasOtherNames(path: String)
-    /// Lines wait in memory, because the disk is full or the reader does not read.
-    case waiting(path: String, reason: String)
-    /// A system call failed with `code`, an `errno`, during `operation`.
-    case system(path: String, operation: String, code: Int32)
-
+package struct LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The path of the log file.
-    package var path: String {
-        switch self {
-        case .invalidPath(let path, _), .noHomeFolder(let path), .isDirectory(let path), .isSymbolicLink(let path),
-            .linkOfOther(let path, _, _), .unsupportedFileType(let path, _), .fifoWithoutReader(let path),
-            .ownedByOther(let path, _),
-            .hasOtherNames(let path), .waiting(let path, _), .system(let path, _, _):
-            path
-        }
-    }
+    package var path: String
+    /// The problem.
+    package var problem: String
+    /// What to do.
+    package var help: String
 
     /// The problem, the path, and what to do.
     package var description: String { "log file '\(path)': \(problem); \(help)" }
 
-    /// The problem.
-    var problem: String {
-        switch self {
-        case .invalidPath(_, let problem): problem
-        case .noHomeFolder: "the home folder is not known"
-        case .isDirectory: "it is a directory"
-        case .isSymbolicLink: "it is a symbolic link, which a log file must not be"
-        case .unsupportedFileType(_, let type): "it is a \(type)"
-        case .fifoWithoutReader: "it is a FIFO that no process reads"
-        case .ownedByOther(_, let user):
-            "it belongs to user \(user), who may have put it there, because its folder can be written by others"
-        case .linkOfOther(_, let link, let user):
-            "'\(link)' is a symbolic link of user \(user), who chooses where it leads"
-        case .hasOtherNames: "it has a second name (a hard link), and its folder can be written by others"
-        case .waiting(_, let reason): "\(reason); its lines wait in memory"
-        case .system(_, let operation, let code): "cannot \(operation): \(String(cString: strerror(code)))"
-        }
-    }
-
-    /// What to do.
-    var help: String {
-        switch self {
-        case .invalidPath: "set 'path' to the path of a file"
-        case .noHomeFolder: "set the environment variable HOME, or 'path' to a path that begins with '/'"
-        case .isDirectory(let path): "set 'path' to a file in it, such as '\(path)/indicator.log'"
-        case .isSymbolicLink: "set 'path' to the file that it points to; a link to the folder is fine"
-        case .unsupportedFileType: "set 'path' to a regular file"
-        case .fifoWithoutReader: "start its reader first"
-        case .ownedByOther, .hasOtherNames:
-            "remove it, or set 'path' to a file in a folder that only user \(geteuid()) can write"
-        case .linkOfOther: "set 'path' to a file whose folders are not links of other users"
-        case .waiting: "free space on its file system, or let its reader continue"
-        case .system(_, _, let code): Self.help(for: code)
-        }
-    }
-
-    /// Whether the failure can end without a change of the path or the permissions.
-    var isTemporary: Bool {
-        switch self {
-        // A file briefly has a second name while another process rotates.
-        case .fifoWithoutReader, .hasOtherNames, .waiting: true
-        case .system(_, _, let code):
-            [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN, ESTALE, ETXTBSY].contains(code)
-        case .invalidPath, .noHomeFolder, .isDirectory, .isSymbolicLink, .unsupportedFileType, .ownedByOther,
-            .linkOfOther:
-            false
-        }
-    }
-
-    private static func help(for code: Int32) -> String {
+    fileprivate static func help(for code: CInt) -> String {
         switch code {
         case EACCES, EPERM:
             "let user \(geteuid()) read and write it and enter its folders, or set 'path' to a file that this user may "
@@ -205,6 +208,7 @@ package enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
         case ENAMETOOLONG: "set 'path' to a shorter one"
         case ELOOP: "its folders are symbolic links in a circle: correct 'path'"
         case EMFILE, ENFILE: "close files, or raise the limit (ulimit -n)"
+        case EAGAIN: "let its reader continue"
         default: "set 'path' to a file that can be written"
         }
     }

@@ -25,7 +25,7 @@ import Testing
         try await backend.update(.hidden(at: 31))
         await backend.stop()
         let prefix = #"{"time":"2026-03-01T12:00:"#
-        let suffix = #""app":"my-app","pid":4242}"# + "\n"
+        let suffix = #""app":"my-app","pid":\#(getpid())}"# + "\n"
         #expect(
             try folder.read("x.log")
                 == prefix + #"01.000000Z","event":"shown","state":"active","visible":true,"count":1,"label":"GET /","#
@@ -43,7 +43,7 @@ import Testing
         await backend.stop()
         #expect(
             try folder.read("x.log")
-                == #"2026-03-01T12:00:00.000000Z my-app[4242] shown state=active visible=true count=1 label="a b""#
+                == #"2026-03-01T12:00:00.000000Z my-app[\#(getpid())] shown state=active visible=true count=1 label="a b""#
                 + "\n"
         )
     }
@@ -118,35 +118,6 @@ import Testing
         #expect(try decodeLog(folder.read("x.log")).map(\.event) == ["shown", "hidden"])
     }
 
-    @Test func linesThatWaitAtStopAreWrittenAtTheNextStart() async throws {
-        let path = folder.appending("fifo")
-        mkfifo(path, 0o600)
-        let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
-        let backend = LogFileBackend.fixture(path: path)
-        try await backend.start()
-        close(reader)
-        // A child that another test has just forked may hold it open until it runs its program.
-        #expect(
-            await eventually {
-                let writer = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
-                defer { close(writer) }
-                return writer < 0 && errno == ENXIO
-            }
-        )
-        await #expect(throws: LogFileError.waiting(path: path, reason: "Broken pipe")) {
-            try await backend.update(.shown("a", at: 1))
-        }
-        await #expect(throws: LogFileError.self) { try await backend.update(.hidden(at: 2)) }
-        await backend.stop()
-        await #expect(throws: LogFileError.self) { try await backend.start() }
-
-        let nextReader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
-        defer { close(nextReader) }
-        try await backend.start()
-        await backend.stop()
-        #expect(try decodeLog(readAvailable(nextReader)).map(\.event) == ["shown", "hidden"])
-    }
-
     @Test(.needs(.fullDevice)) func lostLinesAreLogged() async throws {
         let messages = InMemoryLogHandler()
         do {
@@ -159,7 +130,7 @@ import Testing
             #expect(messages.entries.isEmpty)
         }
         #expect(messages.entries.map(\.level) == [.error])
-        let text = "log file '/dev/full': 2 lines lost: No space left on device"
+        let text = "'logFile': 2 lines were lost"
         #expect(messages.entries.last?.message.description == text)
     }
 
@@ -168,13 +139,13 @@ import Testing
         try await backend.start()
         try await backend.update(.shown("a", at: 1))
         try await backend.update(.shown(at: 1).changed(to: "b", at: 30))
-        // The wall clock was set back before it was hidden, and again before it was shown.
-        try await backend.update(.hidden(at: 20))
+        // Events that are seen late do not go back; the wall clock that was set back does.
+        try await backend.update(.hidden(at: 29.5))
         try await backend.update(.shown("c", at: 2))
-        try await backend.update(.hidden(at: 31))
+        try await backend.update(.hidden(at: 3))
         await backend.stop()
         let seconds = try decodeLog(folder.read("x.log")).map { $0.time.dropFirst(17).prefix(2) }
-        #expect(seconds == ["01", "30", "30", "30", "31"])
+        #expect(seconds == ["01", "30", "30", "02", "03"])
     }
 
     @Test func anActivityThatEndsAtTheSameInstantComesBeforeTheEndOfThePeriod() async throws {

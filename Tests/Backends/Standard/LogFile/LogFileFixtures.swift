@@ -52,31 +52,20 @@ extension IndicatorSnapshot {
 }
 
 extension LogFileBackend {
-    /// A backend in process 4242.
+    /// A backend of the app "my-app".
     static func fixture(
         path: String?,
         format: Format = .json,
         maxSize: Int = 0,
         keep: Int = 3,
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
-        environment: [String: String] = [:],
-        pendingBytes: Int = 1 << 20,
-        replacementGrace: Duration = .zero
+        environment: [String: String] = [:]
     ) -> LogFileBackend {
-        var dependencies = Dependencies(
-            environment: environment,
-            processID: { 4242 },
-            pendingBytes: pendingBytes,
-            lockLimitAtStop: .milliseconds(50),
-            replacementGrace: replacementGrace
-        )
-        // Many tests change the label to write a line.
-        dependencies.labelInterval = 0
-        return LogFileBackend(
+        LogFileBackend(
             applicationName: "my-app",
             settings: Settings(path: path, format: format, maxSize: maxSize, keep: keep),
             logger: logger,
-            dependencies: dependencies
+            environment: environment
         )
     }
 }

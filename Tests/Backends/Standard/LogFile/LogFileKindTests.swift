@@ -49,22 +49,21 @@ import Testing
             let error = try #require(throws: ConfigurationError.self) { try load(events) }
             return error.description.replacing("\(folder.path)/", with: "").split(separator: "\n").map(String.init)
         }
-        #expect(try load("[begin, end]") == ["begin", "end"])
+        #expect(try load("[shown, hidden]") == ["shown", "hidden"])
         #expect(try load("[]") == [])
-        let variable = ["INDICATOR_LOG_FILE_EVENTS": "shown,end"]
-        #expect(try load("[begin, end]", environment: variable) == ["shown", "end"])
+        let variable = ["INDICATOR_LOG_FILE_EVENTS": "shown,label"]
+        #expect(try load("[shown, hidden]", environment: variable) == ["shown", "label"])
         #expect(
-            try report("[begin, ends, 3, begin]") == [
-                "config.yaml:3:19: error: 'events': expected 'shown', 'hidden', 'label', 'finished', 'begin' or 'end', "
-                    + "found 'ends', did you mean 'end'?",
-                "config.yaml:3:25: error: 'events': expected 'shown', 'hidden', 'label', 'finished', 'begin' or 'end', "
-                    + "found '3'",
-                "config.yaml:3:28: error: 'begin' is duplicated in 'events'",
+            try report("[shown, labels, 3, shown]") == [
+                "config.yaml:3:19: error: 'events': expected 'shown', 'hidden', 'label' or 'finished', "
+                    + "found 'labels', did you mean 'label'?",
+                "config.yaml:3:27: error: 'events': expected 'shown', 'hidden', 'label' or 'finished', found '3'",
+                "config.yaml:3:30: error: 'shown' is duplicated in 'events'",
             ]
         )
         #expect(
-            try report("begin")
-                == ["config.yaml:3:11: error: 'events': expected a list such as [shown, hidden], found 'begin'"]
+            try report("shown")
+                == ["config.yaml:3:11: error: 'events': expected a list such as [shown, hidden], found 'shown'"]
         )
     }
 

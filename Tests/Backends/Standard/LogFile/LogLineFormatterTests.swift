@@ -8,12 +8,12 @@ import Testing
 @Suite struct LogLineFormatterTests {
     private func line(
         _ snapshot: IndicatorSnapshot,
-        _ event: LogRecord.Event = .label,
+        _ event: LogFileBackend.Event = .label,
         format: LogFileBackend.Format = .json,
         app: String = "my-app"
     ) -> [UInt8] {
-        let record = LogRecord(time: LogTimestamp(snapshot.since), event: event, snapshot: snapshot, processID: 4242)
-        return LogLineFormatter(format: format, applicationName: app).line(for: record)
+        LogLineFormatter(format: format, applicationName: app)
+            .line(event, at: LogTimestamp(snapshot.since), of: snapshot, processID: 4242)
     }
 
     private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
@@ -47,15 +47,15 @@ import Testing
         let failed = FinishedActivity(label: "GET /", outcome: .failed("HTTP 503"), duration: .milliseconds(1250))
         let cancelled = FinishedActivity(label: "GET /", outcome: .cancelled, duration: .seconds(1) / 3)
         func line(_ activity: FinishedActivity, _ format: LogFileBackend.Format) -> String {
-            let time = LogTimestamp(IndicatorSnapshot.noon(1))
-            let record = LogRecord(
-                time: time,
-                event: .finished,
-                snapshot: .shown("x"),
-                activity: .finished(activity),
-                processID: 4242
+            text(
+                LogLineFormatter(format: format, applicationName: "my-app").line(
+                    .finished,
+                    at: LogTimestamp(IndicatorSnapshot.noon(1)),
+                    of: .shown("x"),
+                    finished: activity,
+                    processID: 4242
+                )
             )
-            return text(LogLineFormatter(format: format, applicationName: "my-app").line(for: record))
         }
         #expect(
             line(failed, .json)
@@ -112,15 +112,13 @@ import Testing
     func invisibleCharactersAreRemovedFromEveryText(format: LogFileBackend.Format) {
         let hidden = "a\u{200F}b\u{61C}c\u{200B}d\u{AD}e\u{E0068}\u{1B}\n f"
         let failed = FinishedActivity(label: hidden, outcome: .failed(hidden), duration: .seconds(1))
-        let record = LogRecord(
-            time: LogTimestamp(IndicatorSnapshot.noon(1)),
-            event: .finished,
-            snapshot: .shown("x"),
-            activity: .finished(failed),
-            processID: 1
-        )
         let lines = [
-            LogLineFormatter(format: format, applicationName: hidden).line(for: record),
+            LogLineFormatter(format: format, applicationName: hidden).line(
+                .finished,
+                at: LogTimestamp(IndicatorSnapshot.noon(1)),
+                of: .shown("x"),
+                finished: failed
+            ),
             line(.shown(hidden), format: format, app: hidden),
         ].map(text)
         #expect(lines.allSatisfy { $0.unicodeScalars.dropLast().allSatisfy(\.isASCII) })

@@ -4,7 +4,7 @@ import Testing
 @testable import IndicatorBackends
 
 @Suite struct LogTransitionsTests {
-    private func events(_ snapshots: IndicatorSnapshot...) -> [LogRecord.Event?] {
+    private func events(_ snapshots: IndicatorSnapshot...) -> [LogFileBackend.Event?] {
         var transitions = LogTransitions()
         return snapshots.map { transitions.event(for: $0) }
     }

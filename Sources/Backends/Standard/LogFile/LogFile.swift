@@ -1,0 +1,235 @@
+// What this folder's size buys: no line is torn when several processes write, the file is rotated by others, or the disk
+// is full, and no other user chooses where the lines go.
+
+import BackendConfiguration
+import Foundation
+
+/// A log file that other processes may also write, rotate and remove.
+///
+/// Every line is one `write(2)` with `O_APPEND`: lines of several processes do not mix, and after a truncation by
+/// another process (`logrotate` with `copytruncate`) the next line is at the beginning of the file. Two things need more
+/// than that, so every write holds `flock(LOCK_EX)`, as all processes that use this type do: rotation, before which the
+/// path is checked to still name the locked file, and the removal of a part of a line when the disk is full.
+struct LogFile {
+    let path: LogFilePath
+    private let maxSize: Int64
+    private let keep: Int
+    private var file: OpenLogFile?
+
+    /// Why the last rotation failed, and what to do; `nil` if it did not. A file that is not rotated grows: a large log
+    /// is better than none.
+    private(set) var rotationFailure: String?
+
+    /// Makes a file without opening it.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the file.
+    ///   - maxSize: the size in bytes at which the file is rotated; 0: never.
+    ///   - keep: how many rotated files to keep.
+    init(path: LogFilePath, maxSize: Int, keep: Int) {
+        (self.path, self.maxSize, self.keep) = (path, Int64(maxSize), keep)
+    }
+
+    /// Opens the file, and creates it and its folders if they are missing.
+    mutating func open() throws(LogFileError) { file = try OpenLogFile(path) }
+
+    /// Throws the error that opening the file would throw, and leaves nothing behind.
+    static func check(_ path: LogFilePath) throws(LogFileError) {
+        var status = stat()
+        if path.standardStream != nil || lstat(path.description, &status) == 0 {
+            _ = try OpenLogFile(path)
+        } else {
+            try path.checkFolder()
+        }
+    }
+
+    /// Writes a line, with its newline. If this throws, nothing of the line is in the file, or the next line ends it.
+    mutating func append(_ line: [UInt8]) throws(LogFileError) {
+        // Each round ends because another process, or this one, has replaced the file at the path.
+        for _ in 0..<20 {
+            if file == nil { try open() }
+            guard let file else { break }
+            guard file.isRegular else { return try file.write(line, size: nil) }
+            // Without the lock, lines are written, but not rotated or removed.
+            let isLocked = file.lock()
+            defer { if isLocked { file.unlock() } }
+            guard file.isAtItsPath else {
+                self.file = nil
+                continue
+            }
+            let size = Int64(file.status.st_size)
+            if isLocked, maxSize > 0, size > 0, size + Int64(line.count) > maxSize, rotate(file) { continue }
+            return try file.write(line, size: size, isLocked: isLocked)
+        }
+        throw path.failure("open it because it is replaced repeatedly", EAGAIN)
+    }
+
+    /// Renames the full file, which becomes number 1, that becomes number 2, and so on, and makes a new one with the
+    /// same owner, group and mode. Requires the lock.
+    private mutating func rotate(_ file: OpenLogFile) -> Bool {
+        let before = file.status
+        do throws(LogFileError) {
+            // Up to the first gap: with a `keep` of 1000 and two old files, that is two renames.
+            var free = 1
+            while free < keep, access(path.rotated(free), F_OK) == 0 { free += 1 }
+            for number in stride(from: free - 1, to: 0, by: -1) {
+                try rename(path.rotated(number), path.rotated(number + 1))
+            }
+            if keep > 0 {
+                try rename(path.description, path.rotated(1))
+            } else if unlink(path.description) != 0 {
+                throw path.failure("remove it for rotation", errno)
+            }
+        } catch {
+            rotationFailure = "\(error); until then the file is not rotated"
+            return false
+        }
+        rotationFailure = nil
+        do throws(LogFileError) {
+            try open()
+            try self.file?.adopt(before)
+        } catch {
+            rotationFailure = "\(error); the file after the rotation is not like the one before"
+        }
+        return true
+    }
+
+    private func rename(_ from: String, _ to: String) throws(LogFileError) {
+        guard Foundation.rename(from, to) == 0 else { throw path.failure("rename '\(from)' for rotation", errno) }
+    }
+}
+
+/// The open file. Owns its descriptor.
+private final class OpenLogFile {
+    private let path: LogFilePath
+    private let descriptor: CInt
+    /// Whether it is locked, rotated, and truncated after a partial write; otherwise it is only written to.
+    let isRegular: Bool
+
+    /// Opens the file, and creates it and its folders if they are missing.
+    ///
+    /// - `O_NOFOLLOW`: a symbolic link is refused. Rotation would rename the link while its target grows, and a user
+    ///   who can write the folder could point the link at any of this user's files.
+    /// - `O_NONBLOCK`: writing to a stopped terminal fails instead of blocking. No effect on regular files.
+    /// - `O_NOCTTY`: a terminal does not become the controlling terminal of the process.
+    init(_ path: LogFilePath) throws(LogFileError) {
+        self.path = path
+        if let original = path.standardStream {
+            // Not by its path: that fails for a socket, and for a pipe of another user, which is common in containers.
+            descriptor = fcntl(original, F_DUPFD_CLOEXEC, 3)
+            guard descriptor >= 0 else { throw path.failure("use it because it is closed", EBADF) }
+            isRegular = false
+            return
+        }
+        try path.checkLinks()
+        descriptor = try Self.open(path)
+        var status = stat()
+        fstat(descriptor, &status)
+        isRegular = status.st_mode & S_IFMT == S_IFREG
+        try path.check(status)
+        // Another user may have made a link meanwhile: nothing has been written yet.
+        try path.checkLinks()
+    }
+
+    deinit { close(descriptor) }
+
+    private static func open(_ path: LogFilePath) throws(LogFileError) -> CInt {
+        let flags = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+        // An attempt fails only if another process removes or creates the file between two calls.
+        for _ in 0..<20 {
+            var descriptor = Foundation.open(path.description, flags)
+            if descriptor < 0, errno == ENOENT {
+                try path.makeFolders()
+                descriptor = Foundation.open(path.description, flags | O_CREAT | O_EXCL, 0o600)
+                // The mode given to open(2) is subject to the umask, which can clear the owner's bits.
+                if descriptor >= 0 { fchmod(descriptor, 0o600) }
+                if descriptor < 0, errno == EEXIST { continue }
+            }
+            guard descriptor >= 0 else {
+                let code = errno
+                var status = stat()
+                if lstat(path.description, &status) == 0 { try path.check(status) }
+                throw path.failure("open it", code)
+            }
+            // If standard error was closed, others would write into the file.
+            guard descriptor <= STDERR_FILENO else { return descriptor }
+            defer { close(descriptor) }
+            let moved = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+            guard moved >= 0 else { throw path.failure("open it", errno) }
+            return moved
+        }
+        throw path.failure("open it because it is replaced repeatedly", EAGAIN)
+    }
+
+    /// The current size, owner, group and mode, including changes by others.
+    var status: stat {
+        var status = stat()
+        fstat(descriptor, &status)
+        return status
+    }
+
+    /// Whether the path still names this file.
+    var isAtItsPath: Bool {
+        var named = stat()
+        guard lstat(path.description, &named) == 0 else {
+            // After another error (`EACCES`, `EIO`) the file may still be there, and it is open.
+            return errno != ENOENT && errno != ENOTDIR
+        }
+        let own = status
+        return named.st_dev == own.st_dev && named.st_ino == own.st_ino
+    }
+
+    /// Locks the file against the other processes that write this log, until ``unlock()``.
+    ///
+    /// - Returns: whether it is locked. Not if another process holds the lock for longer than a fifth of a second, since
+    ///   that may be stopped in a debugger, nor on a file system without locks.
+    func lock() -> Bool {
+        for _ in 0..<200 {
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+            guard errno == EWOULDBLOCK || errno == EINTR else { return false }
+            usleep(1000)
+        }
+        return false
+    }
+
+    func unlock() { flock(descriptor, LOCK_UN) }
+
+    /// Gives the file the owner, group and mode of another one.
+    func adopt(_ other: stat) throws(LogFileError) {
+        // In this order: changing the owner clears bits of the mode, and the mode must not apply to the wrong group.
+        guard fchown(descriptor, other.st_uid, other.st_gid) == 0, fchmod(descriptor, other.st_mode & 0o7777) == 0
+        else { throw path.failure("give it the same owner, group and mode", errno) }
+    }
+
+    /// Writes a line.
+    ///
+    /// - Parameters:
+    ///   - size: the size of a regular file.
+    ///   - isLocked: whether a part of a line can be removed again.
+    func write(_ line: [UInt8], size: Int64?, isLocked: Bool = false) throws(LogFileError) {
+        var bytes = line
+        var last: UInt8 = 0
+        // A process was killed within its line.
+        if let size, size > 0, pread(descriptor, &last, 1, off_t(size - 1)) == 1, last != UInt8(ascii: "\n") {
+            bytes.insert(UInt8(ascii: "\n"), at: 0)
+        }
+        // A standard stream cannot be made non-blocking, because the app shares it. If it is writable, it accepts at
+        // least `PIPE_BUF` bytes, and no line is longer.
+        var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        guard size != nil || poll(&request, 1, 0) > 0 else { throw path.failure("write to it", EAGAIN) }
+        let (count, code) = withSignalsBlocked {
+            let (count, code) = (Foundation.write(descriptor, bytes, bytes.count), errno)
+            if count < 0, code == EPIPE || code == EFBIG {
+                // The kernel has also sent SIGPIPE or SIGXFSZ to this thread, which would end the process.
+                var (raised, none) = (sigset_t(), timespec())
+                sigemptyset(&raised)
+                sigaddset(&raised, code == EPIPE ? SIGPIPE : SIGXFSZ)
+                sigtimedwait(&raised, nil, &none)
+            }
+            return (count, code)
+        }
+        if count == bytes.count { return }
+        if count > 0, let size, isLocked { ftruncate(descriptor, off_t(size)) }
+        throw path.failure("write to it", count < 0 ? code : ENOSPC)
+    }
+}
