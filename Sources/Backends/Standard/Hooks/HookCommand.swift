@@ -24,12 +24,12 @@ struct HookCommand: Sendable {
         try Self.check(arguments[0])
         guard SpareDescriptors.exist() else { throw Unavailability(reason: SpareDescriptors.problem) }
         var (reader, writer): (CInt, CInt) = (-1, -1)
-        var (errorReader, errorWriter): (CInt, CInt) = (-1, -1)
         (reader, writer) = Self.pipe()
-        (errorReader, errorWriter) = Self.pipe()
-        defer { for descriptor in [writer, errorReader] where descriptor >= 0 { close(descriptor) } }
-        let process = start(standardInput: reader, standardError: errorWriter)
-        for descriptor in [reader, errorWriter] where descriptor >= 0 { close(descriptor) }
+        // Not a pipe, whose end with that of this process would end the program by SIGPIPE.
+        let errorFile = linux_make_memory_file("hook")
+        defer { for descriptor in [writer, errorFile] where descriptor >= 0 { close(descriptor) } }
+        let process = start(standardInput: reader, standardError: errorFile)
+        if reader >= 0 { close(reader) }
         let program = QuotedText.shortened(arguments[0])
         guard process > 0 else {
             throw Unavailability(reason: "'\(program)' cannot be started: \(String(cString: strerror(-process)))")
@@ -38,7 +38,7 @@ struct HookCommand: Sendable {
         _ = input.withCString { write(writer, $0, strlen($0)) }
         close(writer)
         writer = -1
-        let (status, errors) = wait(for: process, readingFrom: errorReader)
+        let (status, errors) = wait(for: process, readingFrom: errorFile)
         guard let status else {
             throw Unavailability(
                 reason: "'\(program)' was killed, because it ran for more than \(timeLimit / .seconds(1)) s"
@@ -101,32 +101,22 @@ struct HookCommand: Sendable {
     /// The status of waitpid(2), `nil` if the process was killed; and the beginning of what it wrote.
     private func wait(for process: pid_t, readingFrom descriptor: CInt) -> (CInt?, String) {
         let end = ContinuousClock.now + timeLimit
-        var text: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         var interval: CInt = 1
         while true {
             var status: CInt = 0
             let result = waitpid(process, &status, WNOHANG)
-            // Read after it has ended, so that nothing is missed. A program may write without end.
-            while ContinuousClock.now < end, poll(&request, 1, 0) > 0 {
-                let count = read(descriptor, &buffer, buffer.count)
-                guard count > 0 else {
-                    request.fd = -1
-                    break
-                }
-                if text.count < 1024 { text += buffer[..<count] }
-            }
             // The app may ignore SIGCHLD, or wait for all of its children: then the status is not known.
             if result != 0 {
-                return (result == process ? status : 0, String(decoding: text, as: UTF8.self))
+                var text = [UInt8](repeating: 0, count: 1024)
+                let count = max(pread(descriptor, &text, text.count, 0), 0)
+                return (result == process ? status : 0, String(decoding: text[..<count], as: UTF8.self))
             }
             guard ContinuousClock.now < end else {
                 kill(-process, SIGKILL)
                 waitpid(process, nil, 0)
                 return (nil, "")
             }
-            poll(&request, 1, interval)
+            poll(nil, 0, interval)
             interval = min(2 * interval, 50)
         }
     }

@@ -126,7 +126,8 @@ public final class SystemdStatusBackend: IndicatorBackend {
             applicationName: applicationName,
             valueLimit: Self.valueLimit
         )
-        return text.isEmpty ? "in progress" : text
+        // A line break would end the assignment, and begin another one.
+        return text.isEmpty ? "in progress" : SafeText.singleLine(text, limit: 4096)
     }
 }
 
