@@ -28,6 +28,9 @@ static inline int linux_pipe(int *ends) {
     return pipe2(ends, EFD_CLOEXEC);
 }
 
+/* A file in memory that other programs do not inherit (memfd_create(2)); -1 and errno on failure. */
+static inline int linux_make_memory_file(const char *name) { return (int)syscall(SYS_memfd_create, name, 1); }
+
 /* A descriptor of a process, which is readable when it has ended (pidfd_open(2), Linux 5.3); -1 and errno on failure. */
 static inline int linux_open_process(int process) { return (int)syscall(SYS_pidfd_open, process, 0); }
 

@@ -37,6 +37,7 @@ struct ExecOptions {
         while true {
             switch child.wait(until: deadline) {
             case .deadline:
+                CommandOnTerminal.begin()
                 shown = shownCommand(began)
                 deadline = nil
             case .stopped(let signal):

@@ -36,8 +36,8 @@ extension BackendKind {
 }
 
 extension LogFileBackend.Settings: KindSettings {
-    static let standard = Self()
-    static let bindings: [BoundSetting<Self>] = [
+    package static let standard = Self()
+    package static let bindings: [BoundSetting<Self>] = [
         BoundSetting(
             "path",
             \.path,

@@ -259,7 +259,11 @@ enum TerminalRegistry {
     /// Restores the titles and removes the lines until ``resumeAll()``, because the process is being stopped.
     static func suspendAll() {
         willEnd()
-        settleAll(lines: { $0.isSuspended = true }, { $0.isSuspended = true })
+        // A command that goes on may set its own title, which must stay.
+        settleAll(
+            lines: { $0.isSuspended = true },
+            { if CommandOnTerminal.isPresent { $0.hideAll() } else { $0.isSuspended = true } }
+        )
     }
 
     /// Shows the titles again. The lines appear with the next frame if the process is in the foreground.

@@ -2,6 +2,7 @@ import DisplayText
 import Foundation
 import IndicatorCore
 import IndicatorThreads
+import Synchronization
 
 /// A terminal, opened for non-blocking writes.
 ///
@@ -130,4 +131,18 @@ final class TerminalDevice: Sendable {
         fstat(descriptor, &status)
         return status.st_rdev
     }
+}
+
+/// The command that the terminal belongs to, if this process runs one, as `indicator exec` does.
+///
+/// What it writes is not seen here. So the title is set once and never animated, and nothing is repeated beside what
+/// the command itself may have set.
+package enum CommandOnTerminal {
+    private static let exists = Atomic(false)
+
+    /// Notes that there is one, before the backends are made.
+    package static func begin() { exists.store(true, ordering: .relaxed) }
+
+    /// Whether there is one.
+    static var isPresent: Bool { exists.load(ordering: .relaxed) }
 }

@@ -70,6 +70,9 @@ struct TitleLedger: Sendable {
         claims.removeAll { $0.id == id }
     }
 
+    /// Removes all claims.
+    mutating func hideAll() { claims = [] }
+
     /// Sets or clears the progress that is shown until the next claim. No effect after ``close()``.
     mutating func setLastingProgress(_ progress: TerminalProgress?) {
         if !isClosed { lastingProgress = progress }

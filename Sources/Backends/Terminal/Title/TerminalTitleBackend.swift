@@ -63,6 +63,8 @@ public final class TerminalTitleBackend: IndicatorBackend {
     private let known: KnownTerminal
     private let charset: Charset
     private let showsProgress: Bool
+    /// Whether the title has no spinner.
+    private let isStill: Bool
     private let time: TimeSource
     private let state = Locked(State())
     /// Clears the progress after a failure.
@@ -107,10 +109,14 @@ public final class TerminalTitleBackend: IndicatorBackend {
         known = KnownTerminal.recognize(by: environment)
         charset = known.charset(in: environment)
         showsProgress = known.showsProgress(settings.progress, in: environment)
+        isStill = settings.accessible || CommandOnTerminal.isPresent
         let repeatInterval = showsProgress && known.progressExpires ? Self.progressRepeatInterval : nil
+        let format = known.setsTitle(settings.title) ? settings.format : SnapshotFormat(pieces: [])
         delivery = BackendDelivery(
-            animationInterval: settings.format.placeholders.contains(.spinner) && !settings.accessible
-                ? Self.spinnerInterval : settings.format.showsTime ? .seconds(1) : repeatInterval,
+            animationInterval: CommandOnTerminal.isPresent
+                ? nil
+                : format.placeholders.contains(.spinner) && !isStill
+                    ? Self.spinnerInterval : format.showsTime ? .seconds(1) : repeatInterval,
             updateTimeLimit: TerminalDevice.updateTimeLimit
         )
     }
@@ -189,7 +195,8 @@ public final class TerminalTitleBackend: IndicatorBackend {
         let shownAt = state.shownAt ?? now
         let isFirst = state.shownAt == nil
         state.shownAt = shownAt
-        let repeatsProgress = now - state.progressWrittenAt >= Self.progressRepeatInterval
+        let repeatsProgress =
+            now - state.progressWrittenAt >= Self.progressRepeatInterval && !CommandOnTerminal.isPresent
         if isFirst || repeatsProgress { state.progressWrittenAt = now }
         let frame = (now - shownAt).wholeMilliseconds / Self.spinnerInterval.wholeMilliseconds
         let title = title(for: snapshot, frame: frame)
@@ -213,7 +220,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
         let text = settings.format.text(
             for: snapshot,
             applicationName: applicationName,
-            spinner: settings.accessible ? "" : frames[frame % frames.count]
+            spinner: isStill ? "" : frames[frame % frames.count]
         )
         return SafeText.singleLine(text.isEmpty ? applicationName : text, limit: Self.titleLimit)
     }

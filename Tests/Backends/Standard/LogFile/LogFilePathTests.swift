@@ -39,8 +39,7 @@ import Testing
         #expect {
             try path(given, ["HOME": "/h"])
         } throws: { error in
-            guard case .invalidPath = error as? LogFileError else { return false }
-            return "\(error)".contains("set 'path'")
+            error is LogFileError && "\(error)".contains("set 'path'")
         }
     }
 

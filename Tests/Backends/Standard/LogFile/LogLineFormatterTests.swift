@@ -169,11 +169,7 @@ import Testing
 }
 
 @Suite struct LogTimestampTests {
-    private func text(_ date: Date) -> String {
-        var line: [UInt8] = []
-        LogTimestamp(date).append(to: &line)
-        return String(decoding: line, as: UTF8.self)
-    }
+    private func text(_ date: Date) -> String { LogTimestamp(date).text }
 
     @Test(
         arguments: [
