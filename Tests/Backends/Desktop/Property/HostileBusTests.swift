@@ -1,6 +1,5 @@
 #if DBus
 import Foundation
-import IndicatorCommands
 import IndicatorCore
 import IndicatorThreads
 import TestSupport
@@ -83,33 +82,6 @@ import Testing
             python.output == "LimitsExceeded True\nUnknownProperty True\ninactive\n",
             "\(python.output)\(python.error)"
         )
-    }
-
-    @Test("A watcher asks all indicators concurrently: one that hangs delays no other")
-    func watch() async throws {
-        let bus = try await PrivateBus()
-        var probes: [DesktopProbe] = []
-        for _ in 0..<4 {
-            let probe = try await DesktopProbe("property", bus: bus)
-            #expect(try await probe.backend("dbusProperty", is: "running"))
-            probes.append(probe)
-        }
-        let monitor = try await BusMonitor(bus, matching: "type='method_call',member='GetAll'")
-        func calls() -> Int { monitor.messages.count { $0.member == "GetAll" } }
-        let before = calls()
-        for probe in probes { kill(probe.processID, SIGSTOP) }
-        let appeared = Locked<Set<String>>([])
-        let address = bus.address
-        let watcher = Task {
-            for try await event in IndicatorWatcher.events(on: .address(address)) {
-                if case .appeared(let name, _) = event { appeared.withLock { _ = $0.insert(name) } }
-            }
-        }
-        // All are asked, although none answers.
-        #expect(await eventually { calls() - before >= probes.count })
-        for probe in probes { kill(probe.processID, SIGCONT) }
-        #expect(await eventually { appeared.withLock(\.count) == probes.count })
-        watcher.cancel()
     }
 }
 #endif
