@@ -38,8 +38,8 @@ struct MQTTScale {
         let start = ContinuousClock.now
         for number in 1...count {
             let state = #"""
-                {"activities":[{"label":"Copying photos","progress":0.4,"since":"2026-01-01T00:00:00.000Z"}],"count":1,\#
-                "epoch":1,"label":"Copying \#(number)","progress":0.4,"seq":\#(number),\#
+                {"activities":[{"label":"Copying photos","progress":0.4,"since":"2026-01-01T00:00:00.000Z"}],\#
+                "count":1,"epoch":1,"label":"Copying \#(number)","progress":0.4,"seq":\#(number),\#
                 "since":"2026-01-01T00:00:00.000Z","state":"active","visible":true}
                 """#
             Array(state.utf8).withUnsafeBytes { payload in

@@ -18,8 +18,8 @@ package struct ReplayCommand: AsyncParsableCommand {
             Alternatively, it is an object with delays and events. The options override its delays:
               {"start_delay_ms": 1000, "completion_delay_ms": 200, "minimum_visible_time_ms": 0, "events": [...]}
 
-            Or it is a log of the backend logFile, in JSON: why was the indicator shown at 14:02? It has the activities \
-            with a label that have ended.
+            Or it is a log of the backend logFile, in JSON: why was the indicator shown at 14:02? It has the \
+            activities with a label that have ended.
 
             EXAMPLES
               \(Program.name) replay ~/.local/state/my-app/indicator.log

@@ -1,15 +1,12 @@
-// What this folder's size buys: no line is torn when several processes write, the file is rotated by others, or the disk
-// is full, and no other user chooses where the lines go.
-
 import BackendConfiguration
 import Foundation
 
 /// A log file that other processes may also write, rotate and remove.
 ///
 /// Every line is one `write(2)` with `O_APPEND`: lines of several processes do not mix, and after a truncation by
-/// another process (`logrotate` with `copytruncate`) the next line is at the beginning of the file. Two things need more
-/// than that, so every write holds `flock(LOCK_EX)`, as all processes that use this type do: rotation, before which the
-/// path is checked to still name the locked file, and the removal of a part of a line when the disk is full.
+/// another process (`logrotate` with `copytruncate`) the next line is at the beginning of the file. Two things need
+/// more than that, so every write holds `flock(LOCK_EX)`, as all processes that use this type do: rotation, before
+/// which the path is checked to still name the locked file, and the removal of a part of a line when the disk is full.
 struct LogFile {
     let path: LogFilePath
     private let maxSize: Int64
@@ -181,8 +178,8 @@ private final class OpenLogFile {
 
     /// Locks the file against the other processes that write this log, until ``unlock()``.
     ///
-    /// - Returns: whether it is locked. Not if another process holds the lock for longer than a fifth of a second, since
-    ///   that may be stopped in a debugger, nor on a file system without locks.
+    /// - Returns: whether it is locked. Not if another process holds the lock for longer than a fifth of a second,
+    ///   since that may be stopped in a debugger, nor on a file system without locks.
     func lock() -> Bool {
         for _ in 0..<200 {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
