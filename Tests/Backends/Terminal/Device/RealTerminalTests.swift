@@ -198,8 +198,9 @@ struct RealTerminalTests {
             )
             let window = try folder.read("window").trimmingCharacters(in: .newlines)
             func title() async throws -> String {
-                let properties = ["-display", display, "-id", window, "-notype", "_NET_WM_NAME"]
-                return try await Command.run("xprop", properties, package: "x11-utils").output
+                // Such a terminal sets WM_NAME alone, which xprop translates into its own character set.
+                let query = ["LC_ALL=C.UTF-8", "xprop", "-display", display, "-id", window, "-notype", "WM_NAME"]
+                return try await Command.run("env", query).output
             }
             try await backend.start()
             try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "Übersicht – Änderung"))
