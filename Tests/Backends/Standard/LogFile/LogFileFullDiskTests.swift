@@ -46,9 +46,9 @@ import Testing
             lines == [
                 "running",
                 "unavailable: log file 'x.log': cannot write to it: No space left on device; free space on its file system",
-                "running", "shown", "hidden",
+                // The runner delivers what failed again.
+                "running", "shown", "hidden", "shown", "hidden",
             ]
         )
     }
-
 }
