@@ -301,7 +301,7 @@ let package = Package(
             ]
         ),
         .testTarget(
-            name: "IndicatorToolTests",
+            name: "indicatorTests",
             dependencies: [
                 "IndicatorCore", "IndicatorThreads", "TestSupport", "test-probe", "indicator", subprocess,
                 systemPackage,
