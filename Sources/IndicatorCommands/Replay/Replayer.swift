@@ -1,4 +1,5 @@
 package import Foundation
+import IndicatorBackends
 package import IndicatorCore
 
 /// Applies the indicator's rules to a trace, in the time of the trace.
@@ -81,7 +82,8 @@ package struct Replayer: TraceConsumer {
     }
 
     private static func text(of date: Date) -> String {
-        date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        // Milliseconds, as in the rest of the output.
+        "\(LogTimestamp(date).text.dropLast(4))Z"
     }
 
     private mutating func note(_ change: VisibilityChange) {
