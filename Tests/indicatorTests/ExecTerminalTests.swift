@@ -40,6 +40,40 @@ import Testing
         try await tmux.type("clear; '\(program.path)' exec --label \(label) -- \(command)")
     }
 
+    @Test("The title is set once, and what the command sets meanwhile stays until its end")
+    func title() async throws {
+        let log = program.home.appending("log")
+        try program.configure(
+            "startDelay: 0\nbackends: [terminalTitle, terminalProgress, logFile]\nlogFile: {path: \(log)}\n"
+        )
+        let script = try program.home.write(
+            #"""
+            until grep -qs shown '\#(log)'; do sleep 0.05; done; sleep 0.5
+            printf '\033]2;own title\007\033]9;4;1;50\007\033[3'; sleep 0.5; printf '1mred\346\227'
+            sleep 0.5; printf '\245\n'; exit 3
+            """#,
+            to: "script"
+        )
+        let terminal = try PseudoTerminal()
+        let variables = program.variables.merging(["CI": "", "NO_COLOR": "1"]) { $1 }
+        let removed = variables.filter { $0.value.isEmpty }.map { "-u\($0.key)" }
+        let ending = try await terminal.run(
+            "sh",
+            arguments: ["-c", #"exec "$@" >/dev/tty 2>&1"#, "sh", "env"] + removed
+                + variables.filter { !$0.value.isEmpty }.map { "\($0.key)=\($0.value)" }
+                + [program.path, "exec", "--label", "work", "--", "sh", script],
+            terminalType: "xterm-ghostty"
+        )
+        #expect(ending.status == 3)
+        let written = String(decoding: terminal.read(), as: UTF8.self)
+        let parts = written.components(
+            separatedBy: "\u{1B}]2;own title\u{7}\u{1B}]9;4;1;50\u{7}\u{1B}[31mred日\r\n"
+        )
+        try #require(parts.count == 2, "\(written.debugDescription)")
+        #expect(parts[0] == "\u{1B}[22;0t\u{1B}]0;work - indicator\u{7}\u{1B}]9;4;3\u{1B}\\")
+        #expect(parts[1].contains("\u{1B}[23;0t") && !parts[1].contains("]0;work"))
+    }
+
     @Test(
         "A pager with a redirected input reads keys, and Ctrl-Z and fg leave and restore its screen",
         .needs("less", package: "less")
