@@ -47,9 +47,10 @@ public import Logging
 ///
 /// ### When a line cannot be written
 ///
-/// It is lost. ``update(_:)`` throws, so that the backend's status reports it, and the manager restarts the backend
-/// periodically. The first line that can be written again reports how many were lost (`time` and `since` are the times
-/// of the last and the first of them):
+/// It counts as lost. ``update(_:)`` throws, so that the backend's status reports it, and the manager restarts the
+/// backend periodically, and delivers the snapshot that failed again: its line may follow after all. The first line
+/// that can be written again reports how many were lost (`time` and `since` are the times of the last and the first of
+/// them):
 ///
 ///     {"time":"…","event":"lost","count":12,"since":"…","app":"my-app","pid":4242}
 public final class LogFileBackend: IndicatorBackend {
