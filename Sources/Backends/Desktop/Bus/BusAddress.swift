@@ -79,7 +79,7 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
         let address =
             switch self {
             case .address(let address): address
-            case .system: environment["DBUS_SYSTEM_BUS_ADDRESS"] ?? "unix:path=/run/dbus/system_bus_socket"
+            case .system: Self.systemBus(in: environment)
             case .session: try Self.sessionBus(in: environment)
             }
         try Self.check(address)
@@ -89,11 +89,15 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
     /// Whether there may be a bus in this environment: its address is valid, and its socket exists. Does not connect.
     package func mayExist(in environment: [String: String]) -> Bool {
         // The variable may name the bus of a session that has ended.
-        guard let elements = try? resolved(in: environment).split(separator: ";") else { return false }
-        return elements.contains { element in
-            guard let path = element.firstMatch(of: /^unix:path=([^,%]+)/)?.1 else { return true }
-            return FileManager.default.fileExists(atPath: String(path))
+        guard let address = try? resolved(in: environment) else { return false }
+        return BusSocket.elements(of: address).contains { element in
+            element.value("path").map(FileManager.default.fileExists) ?? true
         }
+    }
+
+    private static func systemBus(in environment: [String: String]) -> String {
+        let address = environment["DBUS_SYSTEM_BUS_ADDRESS"] ?? ""
+        return address.isEmpty ? "unix:path=/run/dbus/system_bus_socket" : address
     }
 
     private static func sessionBus(in environment: [String: String]) throws(MessageBusError) -> String {
@@ -101,7 +105,7 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
             return address
         }
         if let folder = environment["XDG_RUNTIME_DIR"], FileManager.default.fileExists(atPath: "\(folder)/bus") {
-            return "unix:path=\(folder)/bus"
+            return "unix:path=\(BusSocket.escaped("\(folder)/bus"))"
         }
         throw .noSessionBus
     }

@@ -29,6 +29,8 @@ final class BusLoop: PollSource {
 
     private let connection: BusConnection
     private var calls: [Call] = []
+    /// Whether the connection has ended, and its calls have failed.
+    private var hasEnded = false
 
     /// Connects to a bus, without calling `Hello`.
     init(address: String, onSignal: @escaping (BusMessage) -> Void = { _ in }) throws(BusError) {
@@ -37,7 +39,7 @@ final class BusLoop: PollSource {
     }
 
     /// A call of a method of the bus itself.
-    static func busCall(_ member: String, _ arguments: [BusValue] = [], expectsReply: Bool = true) -> BusMessage {
+    static func busCall(_ member: String, _ arguments: [BusValue] = [], expectsReply: Bool = true) -> BusMessage? {
         .call(
             "org.freedesktop.DBus",
             path: "/org/freedesktop/DBus",
@@ -49,21 +51,24 @@ final class BusLoop: PollSource {
     }
 
     /// Sets the unique name that the bus returned from `Hello`.
-    func setUniqueName(_ name: String) { connection.setUniqueName(name) }
+    func setUniqueName(_ name: String) throws(BusError) {
+        if !connection.setUniqueName(name) { throw .invalidName }
+    }
 
     /// Calls a method. The reply arrives during a turn.
     ///
     /// - Parameters:
-    ///   - message: the call.
+    ///   - message: the call; `nil` for one with an invalid name, which fails.
     ///   - caller: who calls.
     ///   - timeLimit: how long the peer may take to answer; `nil` for no limit.
     ///   - completion: handles the reply.
     func call(
-        _ message: BusMessage,
+        _ message: BusMessage?,
         by caller: AnyObject? = nil,
         within timeLimit: Duration?,
         completion: @escaping Completion
     ) {
+        guard let message else { return completion(.failure(.invalidName)) }
         guard let reply = connection.sendWithReply(message) else { return completion(.failure(.disconnected)) }
         calls.append(
             Call(
@@ -87,13 +92,17 @@ final class BusLoop: PollSource {
     /// The number of unsent bytes.
     var outgoingBytes: Int { connection.outgoingBytes }
 
-    /// Queues a message in memory until the bus accepts it.
-    func send(_ message: BusMessage) { connection.send(message) }
+    /// Queues a message in memory until the bus accepts it. One with an invalid name is dropped.
+    func send(_ message: BusMessage?) {
+        if let message { connection.send(message) }
+    }
 
     /// Serves the object at `path`, until it is called with `nil`.
     func serve(path: String, _ handler: ((BusMessage) -> Void)?) { connection.serve(path: path, handler) }
 
     func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) {
+        // After the end was handled, there is nothing to wait for until this is removed.
+        if hasEnded { return ([], nil) }
         guard isConnected, !connection.mustDispatch else { return (connection.descriptors, .now) }
         return (connection.descriptors, (calls.compactMap(\.deadline) + [nextDeadline()].compactMap(\.self)).min())
     }
@@ -107,7 +116,18 @@ final class BusLoop: PollSource {
             finishCalls()
         }
         finishCalls(until: .now)
+        if !isConnected, !connection.mustDispatch {
+            hasEnded = true
+            failCalls()
+        }
         onTurn()
+    }
+
+    /// Fails the calls that wait: libdbus does not, if the connection ends before the bus has accepted it.
+    private func failCalls() {
+        let failed = calls
+        calls = []
+        for call in failed { call.completion(.failure(.disconnected)) }
     }
 
     /// Completes the answered calls and, if `now` is given, those whose time limit has ended.

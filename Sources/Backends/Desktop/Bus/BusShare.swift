@@ -139,7 +139,7 @@ package final class BusShare: @unchecked Sendable {
         connection.isGreeted = true
         let reply = try await callBus(isFirst ? "Hello" : "GetId")
         guard case .string(let name)? = reply.first else { throw .disconnected }
-        if isFirst { connection.loop.setUniqueName(name) }
+        if isFirst { try connection.loop.setUniqueName(name) }
         connection.isReady = true
     }
 
@@ -243,7 +243,7 @@ package final class BusShare: @unchecked Sendable {
     }
 
     /// Calls a method and suspends until the reply.
-    package func call(_ message: BusMessage, timeLimit: Duration = .seconds(3)) async throws(BusError) -> [BusValue] {
+    package func call(_ message: BusMessage?, timeLimit: Duration = .seconds(3)) async throws(BusError) -> [BusValue] {
         let result = await withCheckedContinuation { continuation in
             call(message, within: timeLimit) { continuation.resume(returning: $0.map(\.arguments)) }
         }
@@ -252,7 +252,7 @@ package final class BusShare: @unchecked Sendable {
 
     /// Calls a method. The reply arrives later.
     package func call(
-        _ message: BusMessage,
+        _ message: BusMessage?,
         within timeLimit: Duration?,
         completion: @escaping (Result<BusMessage, BusError>) -> Void
     ) {
@@ -261,7 +261,7 @@ package final class BusShare: @unchecked Sendable {
     }
 
     /// Queues a message in memory until the bus accepts it.
-    func send(_ message: BusMessage) { connection?.loop.send(message) }
+    func send(_ message: BusMessage?) { connection?.loop.send(message) }
 
     /// The number of unsent bytes.
     var outgoingBytes: Int { connection?.loop.outgoingBytes ?? 0 }

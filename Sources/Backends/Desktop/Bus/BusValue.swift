@@ -100,6 +100,16 @@ package struct BusError: Error, Sendable, Hashable, CustomStringConvertible {
         name: "org.freedesktop.DBus.Error.Disconnected",
         text: "the connection to the bus was closed"
     )
+    /// The bus accepts no connections.
+    static let notAccepting = BusError(
+        name: "org.freedesktop.DBus.Error.NoServer",
+        text: "the bus accepts no connections"
+    )
+    /// A name or a path that the bus, or a peer on it, has sent.
+    static let invalidName = BusError(
+        name: "org.freedesktop.DBus.Error.InvalidArgs",
+        text: "the bus has sent an invalid name"
+    )
     /// The peer did not answer in time.
     static let noReply = BusError(
         name: "org.freedesktop.DBus.Error.NoReply",

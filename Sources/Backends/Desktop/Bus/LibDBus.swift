@@ -15,7 +15,8 @@ package final class BusMessage {
         dbus_message_unref(handle)
     }
 
-    /// A method call. The names must be valid. No service is started to answer it.
+    /// A method call; `nil` if the destination or the path, which may come from a bus, is invalid: libdbus would end the
+    /// process. The other names must be valid. No service is started to answer it.
     package static func call(
         _ destination: String,
         path: String,
@@ -23,7 +24,8 @@ package final class BusMessage {
         member: String,
         _ arguments: [BusValue] = [],
         expectsReply: Bool = true
-    ) -> BusMessage {
+    ) -> BusMessage? {
+        guard dbus_validate_bus_name(destination, nil) != 0, dbus_validate_path(path, nil) != 0 else { return nil }
         let handle = dbus_message_new_method_call(destination, path, interface, member)
         if let handle {
             dbus_message_set_auto_start(handle, 0)
@@ -124,6 +126,8 @@ final class BusConnection {
     /// Connects to a bus, without calling `Hello`.
     init(address: String, onSignal: @escaping SignalHandler) throws(BusError) {
         _ = Self.isReady
+        // libdbus tries one element after the other.
+        if BusSocket.elements(of: address).contains(where: \.wouldBlock) { throw .notAccepting }
         self.onSignal = Box(onSignal)
         var error = LibDBusError()
         guard let opened = dbus_connection_open_private(address, &error.value) else { throw error.take() }
@@ -164,8 +168,10 @@ final class BusConnection {
     /// Whether there are unsent messages.
     var hasOutgoing: Bool { dbus_connection_has_messages_to_send(handle) != 0 }
 
-    /// Sets the unique name that the bus returned from `Hello`.
-    func setUniqueName(_ name: String) { _ = dbus_bus_set_unique_name(handle, name) }
+    /// Sets the unique name that the bus returned from `Hello`. Returns whether it is valid.
+    func setUniqueName(_ name: String) -> Bool {
+        dbus_validate_bus_name(name, nil) != 0 && dbus_bus_set_unique_name(handle, name) != 0
+    }
 
     /// Queues a message in memory until the bus accepts it.
     func send(_ message: BusMessage) { _ = dbus_connection_send(handle, message.handle, nil) }

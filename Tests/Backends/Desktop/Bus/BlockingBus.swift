@@ -18,7 +18,7 @@ final class BlockingBus {
         self.wakeUp = wakeUp
         loop = try BusLoop(address: address, onSignal: onSignal)
         guard case .string(let name)? = try callBus("Hello").first else { throw .disconnected }
-        loop.setUniqueName(name)
+        try loop.setUniqueName(name)
     }
 
     @discardableResult
@@ -26,7 +26,7 @@ final class BlockingBus {
         try call(BusLoop.busCall(member, arguments))
     }
 
-    func call(_ message: BusMessage, timeLimit: Duration = .seconds(3)) throws(BusError) -> [BusValue] {
+    func call(_ message: BusMessage?, timeLimit: Duration = .seconds(3)) throws(BusError) -> [BusValue] {
         var result: Result<BusMessage, BusError>?
         loop.call(message, within: timeLimit) { result = $0 }
         while result == nil { try turn() }

@@ -126,5 +126,24 @@ import Testing
         }
         #expect(help.contains("dbus-run-session"))
     }
+
+    @Test("A folder for the session's files may have any name", arguments: ["a b", "+~:=", "ü", "50%2b,;"])
+    func runtimeFolder(name: String) throws {
+        let folder = try TemporaryDirectory()
+        try folder.write("", to: "\(name)/bus")
+        let environment = ["XDG_RUNTIME_DIR": folder.appending(name)]
+        let address = try DBusAddress.session.resolved(in: environment)
+        #expect(BusSocket.elements(of: address).map { $0.value("path") } == [folder.appending("\(name)/bus")])
+        #expect(DBusAddress.session.mayExist(in: environment))
+        #expect(DBusAddress.address(address).mayExist(in: [:]))
+        #expect(!DBusAddress.address("unix:path=\(BusSocket.escaped(folder.appending("%2b")))").mayExist(in: [:]))
+    }
+
+    @Test("An empty variable counts as none") func emptyVariables() throws {
+        #expect(
+            try DBusAddress.system.resolved(in: ["DBUS_SYSTEM_BUS_ADDRESS": ""])
+                == "unix:path=/run/dbus/system_bus_socket"
+        )
+    }
 }
 #endif

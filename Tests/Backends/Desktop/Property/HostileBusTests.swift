@@ -41,6 +41,128 @@ import Testing
         try await probe.shutdown()
     }
 
+    /// A bus that authenticates everyone, and answers calls by their name; or one that rejects everyone.
+    private static func scriptedBus(at path: String, answers: String) async throws -> Daemon {
+        let script = """
+            import os, socket, struct, sys, threading
+            answers = \(answers)
+            listener = socket.socket(socket.AF_UNIX)
+            listener.bind(sys.argv[1])
+            listener.listen(16)
+            print("listening", flush=True)
+            def pad(data, size): return data + bytes(-len(data) % size)
+            def text(value): return struct.pack("<I", len(value)) + value.encode() + bytes(1)
+            def field(code, kind, value): return bytes([code, len(kind)]) + kind.encode() + bytes(1) + value
+            def reply(serial, body, kind):
+                fields = pad(field(5, "u", struct.pack("<I", serial)), 8)
+                fields = pad(fields + field(7, "s", text("org.freedesktop.DBus")), 8)
+                fields += field(8, "g", bytes([len(kind)]) + kind.encode() + bytes(1))
+                head = b"l\\x02\\x01\\x01" + struct.pack("<III", len(body), 1, len(fields))
+                return pad(head + fields, 8) + body
+            def line(connection):
+                data = b""
+                while not data.endswith(b"\\r\\n"):
+                    byte = connection.recv(1)
+                    if not byte: raise OSError
+                    data += byte
+                return data.strip(bytes(1)).strip()
+            def read(connection, count):
+                data = b""
+                while len(data) < count:
+                    more = connection.recv(count - len(data))
+                    if not more: raise OSError
+                    data += more
+                return data
+            def talk(connection):
+                try:
+                    if answers is None: return connection.close()
+                    while True:
+                        command = line(connection)
+                        if command.startswith(b"AUTH"): connection.sendall(b"OK 0123456789abcdef0123456789abcdef\\r\\n")
+                        elif command.startswith(b"NEGOTIATE"): connection.sendall(b"ERROR\\r\\n")
+                        elif command.startswith(b"BEGIN"): break
+                    while True:
+                        head = read(connection, 16)
+                        size, serial, fields = struct.unpack("<III", head[4:])
+                        rest = read(connection, fields + -fields % 8 + size)
+                        for member, answer in answers.items():
+                            if member.encode() + bytes(1) in rest[:fields]:
+                                body, kind = (b"", "") if answer is None else (text(answer), "s")
+                                connection.sendall(reply(serial, body, kind))
+                                print(member, flush=True)
+                except OSError:
+                    pass
+            while True:
+                connection = listener.accept()[0]
+                print("accepted", flush=True)
+                threading.Thread(target=talk, args=(connection,), daemon=True).start()
+            """
+        let bus = try Daemon("/usr/bin/python3", ["-c", script, path], package: "python3")
+        #expect(await eventually { bus.output.contains("listening") }, "\(bus.errors)")
+        return bus
+    }
+
+    @Test("A bus that names an invalid owner, or gives an invalid name, makes the backends unavailable")
+    func invalidNames() async throws {
+        let folder = try TemporaryDirectory()
+        for (number, name) in ["", "no name", "a..b"].enumerated() {
+            let path = folder.appending("bus\(number)")
+            let answers = "{'Hello': ':1.1', 'AddMatch': None, 'GetNameOwner': '\(name)'}"
+            let bus = try await Self.scriptedBus(at: path, answers: answers)
+            let probe = try await DesktopProbe("notification", bus: nil, address: "unix:path=\(path)")
+            #expect(try await probe.backend("desktopNotification", is: "invalid name"), "\(bus.output)\(bus.errors)")
+            try await probe.shutdown()
+        }
+        let path = folder.appending("bus")
+        let bus = try await Self.scriptedBus(at: path, answers: "{'Hello': 'no name'}")
+        let probe = try await DesktopProbe("property", bus: nil, address: "unix:path=\(path)")
+        #expect(try await probe.backend("dbusProperty", is: "invalid name"), "\(bus.output)\(bus.errors)")
+        try await probe.shutdown()
+    }
+
+    @Test("A bus that closes each connection makes the backends unavailable at once, and no thread spins")
+    func closing() async throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.appending("bus")
+        let bus = try await Self.scriptedBus(at: path, answers: "None")
+        let probe = try await DesktopProbe("property", bus: nil, address: "unix:path=\(path)")
+        #expect(try await probe.backend("dbusProperty", is: "the connection to the bus was closed"), "\(bus.errors)")
+        try await probe.shutdown()
+    }
+
+    @Test("A call to an invalid name fails") func invalidCall() async throws {
+        let bus = try await PrivateBus()
+        let loop = try BlockingBus(address: bus.address)
+        for (name, path) in [("", "/x"), ("no name", "/x"), ("a.b", "x"), ("a.b", "/x/")] {
+            let call = BusMessage.call(name, path: path, interface: "a.b", member: "X")
+            #expect(throws: BusError.invalidName) { try loop.call(call) }
+        }
+    }
+
+    @Test("A bus whose queue of connections is full is unavailable at once", .timeLimit(.minutes(1)))
+    func fullQueue() throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.appending("bus")
+        func connection(_ type: Int32 = 0) -> Int32 { socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | type, 0) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
+        let listener = connection()
+        var clients: [Int32] = []
+        defer { for descriptor in clients + [listener] { close(descriptor) } }
+        try withUnsafePointer(to: &address) { pointer in
+            try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                let length = socklen_t(MemoryLayout<sockaddr_un>.size)
+                try #require(bind(listener, address, length) == 0 && listen(listener, 0) == 0)
+                repeat {
+                    clients.append(connection(Int32(bitPattern: SOCK_NONBLOCK.rawValue)))
+                } while clients.last.map { connect($0, address, length) } == 0
+            }
+        }
+        #expect(errno == EAGAIN)
+        #expect(throws: BusError.notAccepting) { try BlockingBus(address: "unix:path=\(path)") }
+    }
+
     @Test("The arguments of an invalid call are not decoded")
     func floodOfStrings() async throws {
         let bus = try await PrivateBus()
