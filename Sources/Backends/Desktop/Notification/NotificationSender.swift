@@ -45,6 +45,8 @@ final class NotificationSender {
         /// libnotify's object, if libnotify sends.
         var object: LibNotify.Notification?
         var isHidden = false
+        /// Whether another server than ``NotificationSender/server`` has probably given the identifier.
+        var isOfSuccessor = false
     }
 
     private let through: DesktopNotificationSettings.Through
@@ -63,6 +65,8 @@ final class NotificationSender {
     private(set) var wasSkipped = false
     /// The unique name of the server.
     var server = ""
+    /// Whether the name of the server has passed to another one.
+    var serverHasChanged = false
 
     private var current: Shown?
     /// Those that libnotify is closing.
@@ -190,6 +194,7 @@ final class NotificationSender {
     private func finish(_ shown: Shown, _ identifier: UInt32) {
         isSending = false
         shown.identifier = identifier
+        shown.isOfSuccessor = serverHasChanged
         shownAt = .now
     }
 
@@ -220,7 +225,12 @@ final class NotificationSender {
     /// Shows a separate notification, which stays.
     func announce(_ message: NotificationMessage, on bus: BusShare) {
         // With a reply, so that a process that ends waits for it.
-        func announceDirectly() { bus.call(notify(message, replacing: 0), within: Self.answerLimit) { _ in } }
+        func announceDirectly() {
+            bus.call(notify(message, replacing: 0), within: Self.answerLimit) { [logger] result in
+                guard case .failure(let error) = result else { return }
+                logger.warning("the server did not show the notification of an outcome: \(error)")
+            }
+        }
         guard way != .dbus else { return announceDirectly() }
         let completion = bus.completion { [unowned self] (outcome: LibNotify.Outcome) in
             if mayContinue(after: outcome) { announceDirectly() }
@@ -253,17 +263,15 @@ final class NotificationSender {
         LibNotify.shared.close(object, completion: completion)
     }
 
-    /// Closes everything at the end of the session, over D-Bus, too: libnotify may wait for a server that hangs.
-    ///
-    /// - Parameter serverHasChanged: whether another server may own the notification now: libnotify sends to whichever
-    ///   owns the name.
-    func end(on bus: BusShare, serverHasChanged: Bool) async {
+    /// Closes everything at the end of the session, over D-Bus where that is possible: libnotify may wait for a server
+    /// that hangs, and sends to whichever owns the name, where the identifier may be that of another app's notification.
+    func end(on bus: BusShare) async {
         // The portal may hang.
         let limit = SuspendingClock.now + Self.portalCloseDelay
         while current != nil, mayHide > .now, limit > .now {
             guard (try? await bus.turn(until: min(mayHide, limit))) != nil else { break }
         }
-        if let current, let object = current.object, way == .libnotify, !isSending, !serverHasChanged {
+        if let current, let object = current.object, way == .libnotify, !isSending, !current.isOfSuccessor {
             LibNotify.shared.forget(object)
             current.object = nil
         }
@@ -281,7 +289,7 @@ final class NotificationSender {
     }
 
     /// A call of the server.
-    func call(_ member: String, _ arguments: [BusValue] = [], expectsReply: Bool = true) -> BusMessage {
+    func call(_ member: String, _ arguments: [BusValue] = [], expectsReply: Bool = true) -> BusMessage? {
         .call(
             server,
             path: Self.path,
@@ -296,7 +304,7 @@ final class NotificationSender {
         _ message: NotificationMessage,
         replacing identifier: UInt32,
         expectsReply: Bool = true
-    ) -> BusMessage {
+    ) -> BusMessage? {
         call(
             "Notify",
             [

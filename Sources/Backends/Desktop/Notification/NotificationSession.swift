@@ -229,15 +229,15 @@ final class NotificationSession: BusSession {
     }
 
     /// The answer to a call; empty after an error.
-    private func ask(_ message: BusMessage, on bus: BusShare) async throws -> [BusValue] {
+    private func ask(_ message: BusMessage?, on bus: BusShare) async throws -> [BusValue] {
         do throws(BusError) {
             return try await bus.call(message, timeLimit: NotificationSender.answerLimit)
         } catch .noReply {
             // The reply to this call arrives when the server continues.
             bus.call(message, within: nil) { [unowned self] _ in canBeginAgain = true }
             throw waiting(after: .notResponding)
-        } catch .disconnected {
-            throw BusError.disconnected
+        } catch  where [.disconnected, .invalidName].contains(error) {
+            throw error
         } catch {
             // The server does not have this method.
             return []
@@ -259,6 +259,7 @@ final class NotificationSession: BusSession {
             // The portal is started again when it is used.
             guard sender.way != .portal, name == Self.interface else { return }
             fault = new.isEmpty ? .noServer : .replaced
+            sender.serverHasChanged = true
         case ("NotificationClosed", "uu") where signal.sender == sender.server:
             guard case .uint32(let closed)? = signal.arguments.first, case .uint32(let reason)? = signal.arguments.last
             else { return }
@@ -304,7 +305,11 @@ final class NotificationSession: BusSession {
             return due
         }
         if let dismissed {
-            guard dismissed != snapshot.visibilityID else { return nil }
+            guard dismissed != snapshot.visibilityID else {
+                // An update was on its way when it was closed, and has shown it again.
+                if sender.isShown { sender.hide(on: bus) }
+                return nil
+            }
             // The hidden snapshot in between was skipped.
             hide(on: bus)
         }
@@ -334,7 +339,7 @@ final class NotificationSession: BusSession {
         return tick ?? sentAt + settings.renewal
     }
 
-    func end(on bus: BusShare) async { await sender.end(on: bus, serverHasChanged: fault == .replaced) }
+    func end(on bus: BusShare) async { await sender.end(on: bus) }
 
     private func hide(on bus: BusShare) {
         sender.hide(on: bus)

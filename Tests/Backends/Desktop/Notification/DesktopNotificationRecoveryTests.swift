@@ -90,6 +90,26 @@ import Testing
     }
 
     @Test(
+        "When the name passes to another server, the other apps' notifications there stay",
+        arguments: [NotificationWay.dbus]
+    )
+    func serverWithOtherNotifications(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        var first: ScriptedServer? = try ScriptedServer(address: bus.address)
+        // It waits in the queue for the name.
+        let second = try ScriptedServer(address: bus.address, identifier: 100, others: [1])
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        try await probe.tell("begin", "work")
+        #expect(await eventually { first?.shown == [1] })
+        first = nil
+        #expect(await eventually { second.shown.contains(100) })
+        #expect(second.shown == [1, 100])
+        try await probe.tell("end")
+        #expect(await eventually { second.shown == [1] })
+        try await probe.shutdown()
+    }
+
+    @Test(
         "A server that hangs delays nothing, the status reports it, and it is used again when it resumes",
         arguments: NotificationWay.both
     )

@@ -92,14 +92,19 @@ final class ScriptedServer: Sendable {
     ///   - name: the name of its program. `gnome-shell` refuses changes by other connections than the first one, as
     ///     GNOME does since version 42.
     ///   - identifier: the identifier of the first notification.
+    ///   - others: the identifiers of other apps' notifications that it shows.
     ///   - wrongAnswer: how it answers `Notify`, if that is not the identifier; an empty answer is an error.
     init(
         address: String,
         name: String = "tests",
         identifier: UInt32 = 1,
+        others: [UInt32] = [],
         wrongAnswer: [BusValue]? = nil
     ) throws {
-        recorded.state.withLock { $0.lastIdentifier = identifier - 1 }
+        recorded.state.withLock { state in
+            state.lastIdentifier = identifier - 1
+            for other in others { state.owners[other] = "" }
+        }
         peer = try BusPeer(
             name: "org.freedesktop.Notifications",
             path: "/org/freedesktop/Notifications",
