@@ -10,9 +10,9 @@
 #endif
 
 extension BackendRegistry {
-    /// The built-in kinds: `terminalTitle`, `terminalProgress`, `terminalNotification`, `systemdStatus` and `logFile`,
-    /// and, in builds with the traits `DesktopNotification`, `DBus` and `MQTT`, `desktopNotification`; `desktopJob`,
-    /// `launcherEntry`, `dbusProperty` and `sleepInhibitor`; and `mqtt`.
+    /// The built-in kinds: `terminalTitle`, `logFile`, `terminalProgress`, `terminalNotification`, `systemdStatus`,
+    /// `command` and `webhook`, and, in builds with the traits `DesktopNotification`, `DBus` and `MQTT`,
+    /// `desktopNotification`; `dbusProperty`, `desktopJob`, `launcherEntry` and `sleepInhibitor`; and `mqtt`.
     public static let standard: Self = {
         var registry = Self(kinds: builtInKinds)
         #if !DesktopNotification
@@ -35,19 +35,23 @@ extension BackendRegistry {
         return registry
     }()
 
+    /// The four that most apps need, then the others.
     private static var builtInKinds: [BackendKind] {
-        var kinds: [BackendKind] = [.terminalTitle, .terminalProgress, .terminalNotification]
+        var kinds: [BackendKind] = [.terminalTitle]
         #if DesktopNotification
         kinds.append(.desktopNotification)
         #endif
         #if DBus
-        kinds += [.desktopJob, .launcherEntry, .dbusProperty, .sleepInhibitor]
+        kinds.append(.dbusProperty)
         #endif
-        kinds.append(.systemdStatus)
+        kinds += [.logFile, .terminalProgress, .terminalNotification]
+        #if DBus
+        kinds += [.desktopJob, .launcherEntry, .sleepInhibitor]
+        #endif
+        kinds += [.systemdStatus, .command, .webhook]
         #if MQTT
         kinds.append(.mqtt)
         #endif
-        kinds += [.command, .webhook, .logFile]
         return kinds
     }
 }

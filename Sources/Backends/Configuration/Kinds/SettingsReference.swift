@@ -21,7 +21,7 @@ extension BackendRegistry {
             "",
             "# A section with any other name is another backend of its 'kind', with the settings of that kind.",
             "#audit:",
-            "#  kind: \(kinds.last?.name ?? "")",
+            "#  kind: \((kind(named: "logFile") ?? kinds.last)?.name ?? "")",
         ]
         return lines.map { "\($0)\n" }.joined()
     }

@@ -42,7 +42,7 @@ import Testing
         #expect(choice(hasBus: false, hasTerminal: true).kinds == ["terminalTitle"])
         #expect(choice(["NOTIFY_SOCKET": "/run/notify"], hasBus: false).kinds == ["systemdStatus"])
         #expect(choice().kinds == ["dbusProperty"])
-        #expect(choice(["XDG_CURRENT_DESKTOP": "KDE"]).kinds == ["desktopJob", "dbusProperty"])
+        #expect(choice(["XDG_CURRENT_DESKTOP": "KDE"]).kinds == ["dbusProperty", "desktopJob"])
         #expect(choice(["XDG_CURRENT_DESKTOP": "ubuntu:GNOME"]).kinds == ["desktopNotification", "dbusProperty"])
         #expect(choice(["WAYLAND_DISPLAY": "wayland-0"]).kinds == ["desktopNotification", "dbusProperty"])
         #expect(choice(["DISPLAY": ":0"]).kinds == ["desktopNotification", "dbusProperty"])
@@ -54,7 +54,7 @@ import Testing
     func docks() throws {
         try folder.write("", to: "applications/my-app.desktop")
         let gnome = choice(["XDG_CURRENT_DESKTOP": "GNOME"])
-        #expect(gnome.kinds == ["desktopNotification", "launcherEntry", "dbusProperty"])
+        #expect(gnome.kinds == ["desktopNotification", "dbusProperty", "launcherEntry"])
         #expect(gnome.settings["launcherEntry"] == ["desktopFile": "my-app.desktop"])
         #expect(!choice(["XDG_CURRENT_DESKTOP": "GNOME"], app: "other").kinds.contains("launcherEntry"))
         #expect(!choice(["XDG_CURRENT_DESKTOP": "KDE"]).kinds.contains("launcherEntry"))
@@ -65,7 +65,7 @@ import Testing
         #expect(choice().dependsOnBus && !choice(["XDG_CURRENT_DESKTOP": "GNOME"]).dependsOnBus)
         #expect(!choice(hasBus: false).dependsOnBus)
         let (jobs, notifications) = ("org.kde.JobViewServer", "org.freedesktop.Notifications")
-        #expect(choice(names: [jobs, notifications]).kinds == ["desktopJob", "dbusProperty"])
+        #expect(choice(names: [jobs, notifications]).kinds == ["dbusProperty", "desktopJob"])
         #expect(choice(names: [notifications]).kinds == ["desktopNotification", "dbusProperty"])
         #expect(choice(names: []).kinds == ["dbusProperty"])
     }
@@ -107,7 +107,7 @@ import Testing
         func names(_ configuration: IndicatorConfiguration) -> [String] {
             configuration.backends.map(\.name).filter { $0 != "terminalTitle" }
         }
-        let expected = ["desktopNotification", "launcherEntry", "dbusProperty", "systemdStatus"]
+        let expected = ["desktopNotification", "dbusProperty", "launcherEntry", "systemdStatus"]
         #expect(try names(load("backends: auto")) == expected)
         #expect(try names(load("backends: [auto]")) == expected)
         #expect(try names(load("{}", environment: ["INDICATOR_BACKENDS": "auto"])) == expected)
