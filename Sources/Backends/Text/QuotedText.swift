@@ -12,6 +12,18 @@ package enum QuotedText {
         return "U+" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
     }
 
+    /// Whether a terminal would interpret a character, or show it as nothing or as a space that it is not.
+    private static func isUnreadable(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: true
+        case .spaceSeparator: scalar != " "
+        // The fillers of Hangul, and the empty pattern of Braille.
+        case .otherLetter: scalar.properties.isDefaultIgnorableCodePoint
+        case .otherSymbol: scalar == "\u{2800}"
+        default: false
+        }
+    }
+
     /// A text for one line of a terminal.
     package static func escaped(_ text: String) -> String {
         var result = ""
@@ -21,11 +33,10 @@ package enum QuotedText {
             case "\t": result += "\\t"
             case "\r": result += "\\r"
             default:
-                // Characters that a terminal would interpret or not show.
-                switch scalar.properties.generalCategory {
-                case .control, .format, .lineSeparator, .paragraphSeparator:
+                if isUnreadable(scalar) {
                     result += "\\u{\(codePoint(scalar).dropFirst(2))}"
-                default: result.unicodeScalars.append(scalar)
+                } else {
+                    result.unicodeScalars.append(scalar)
                 }
             }
         }

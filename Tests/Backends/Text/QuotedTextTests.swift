@@ -22,3 +22,19 @@ struct NearestNameTests {
         #expect(NearestName.find(for: name, among: names) == nil)
     }
 }
+
+@Suite("A quoted text")
+struct QuotedTextTests {
+    @Test(
+        "shows what looks like a space and is none",
+        arguments: ["\u{A0}", "\u{3000}", "\u{2003}", "\u{3164}", "\u{2800}", "\u{200B}"] as [Unicode.Scalar]
+    )
+    func spaces(scalar: Unicode.Scalar) {
+        let code = QuotedText.codePoint(scalar).dropFirst(2)
+        #expect(QuotedText.escaped("startDelay:\(scalar)2") == "startDelay:\\u{\(code)}2")
+    }
+
+    @Test("keeps spaces, letters and emoji") func kept() {
+        #expect(QuotedText.escaped("über  zwei ❤️ 한글") == "über  zwei ❤️ 한글")
+    }
+}

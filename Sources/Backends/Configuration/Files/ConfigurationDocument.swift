@@ -173,7 +173,8 @@ struct ConfigurationDocument {
     /// allows.
     private mutating func checkJSON() {
         guard lines.firstCharacter == "{" else { return }
-        let token = /"(?:\\.|[^"\\])*"?|'[^']*'?|#.*|(?<comment>\/\/.*|\/\*(?:.*?\*\/|.*))|[^\s,:\[\]{}"]+|\S/
+        let token =
+            /"(?:\\.|[^"\\])*"?|'[^']*'?|#.*|\w+:\/\/[^\s,\[\]{}"]*|(?<comment>\/\/.*|\/\*(?:.*?\*\/|.*))|[^\s,:\[\]{}"]+|\S/
             .matchingSemantics(.unicodeScalar)
         var comma: TextPosition?
         for number in 1...lines.count {

@@ -219,22 +219,19 @@ struct FileValues {
         _ key: SettingKey
     ) {
         var strings: [String] = []
-        for item in items.map(document.resolved) {
+        let items = items.map(document.resolved)
+        for item in items {
             guard case .scalar(let scalar) = item, !item.isNothing, item.aliasName == nil, item.explicitTag == nil
             else {
                 let found = item.explicitTag ?? item.kind
                 report(item.position, "'\(entry.name)': expected a string, found \(found)", of: key)
                 continue
             }
-            let text = SettingText(text: scalar.string, origin: .file(isQuoted: true), environment: source.environment)
-            do {
-                if case .list(let parts) = try text.value(for: setting) { strings += parts }
-            } catch {
-                report(item.position, "'\(entry.name)': \(error.message)", of: key)
-            }
+            strings.append(scalar.string)
         }
-        if strings.isEmpty, let expected = setting.validate(.list([])) {
-            report(entry.value.position, "'\(entry.name)': expected \(expected)", of: key)
+        if strings.count == items.count, let problem = SettingText.problem(in: strings, of: setting) {
+            let position = items.isEmpty ? entry.value.position : items[problem.index].position
+            report(position, "'\(entry.name)': \(problem.failure.message)", of: key)
         }
         if !wrong.contains(key) { values[key] = (.list(strings), location(entry.value.position)) }
     }

@@ -42,7 +42,7 @@ struct SettingText {
 
     private func typedValue(for type: BackendSetting.ValueType) throws(Failure) -> BackendSettingValue {
         if text.unicodeScalars.contains("\0") {
-            throw Failure(message: "the text contains a NUL character (U+0000); remove it")
+            throw Failure(message: Self.nulProblem)
         }
         switch type {
         case .string:
@@ -68,6 +68,25 @@ struct SettingText {
         }
     }
 
+    /// The first of the strings of a list that is not valid, and why; `nil` if all are. They are not split.
+    static func problem(in strings: [String], of setting: BackendSetting) -> (index: Int, failure: Failure)? {
+        if let index = strings.firstIndex(where: { $0.unicodeScalars.contains("\0") }) {
+            return (index, Failure(message: nulProblem))
+        }
+        guard setting.validate(.list(strings)) != nil else { return nil }
+        // The string with which it becomes invalid.
+        for count in 0...strings.count {
+            guard let expected = setting.validate(.list(Array(strings.prefix(count)))), count > 0 || strings.isEmpty
+            else { continue }
+            let found = count > 0 ? BackendSettingValue.string(strings[count - 1]).configurationText : "none"
+            let shown = setting.isSecret ? "a hidden value" : QuotedText.shortened(found)
+            return (max(count - 1, 0), Failure(message: "expected \(expected), found \(shown)"))
+        }
+        return nil
+    }
+
+    private static let nulProblem = "the text contains a NUL character (U+0000); remove it"
+
     private func choice(among choices: [String]) throws(Failure) -> String {
         if choices.contains(text) { return text }
         let suggestion = NearestName.find(for: text, among: choices).map { ", did you mean '\($0)'?" } ?? ""
@@ -80,6 +99,7 @@ struct SettingText {
         for part in text.split(separator: ",", omittingEmptySubsequences: text.isEmpty) {
             var word = self
             word.text = part.trimmingCharacters(in: .whitespaces)
+            guard !word.text.isEmpty else { throw failure(expecting: "names with a comma between two of them") }
             if let choices { word.text = try word.choice(among: choices) }
             words.append(word.text)
         }
@@ -227,7 +247,10 @@ extension BackendSetting {
         case (.integer, .integer(let value)), (.size, .integer(let value)), (.seconds, .integer(let value)):
             text = String(value)
         case (.seconds, .duration(let value)) where value >= .zero: text = value.secondsText
-        case (.choices, .list(let words)), (.strings, .list(let words)): text = words.joined(separator: ",")
+        case (.strings, .list(let strings)):
+            if let problem = SettingText.problem(in: strings, of: self) { throw problem.failure }
+            return value
+        case (.choices, .list(let words)): text = words.joined(separator: ",")
         default:
             throw SettingText.Failure(message: "expected \(type.expectation), found \(value.configurationText)")
         }

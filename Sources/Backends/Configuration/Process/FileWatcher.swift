@@ -30,6 +30,8 @@ final class FileWatcher: @unchecked Sendable {
     private let inotify: Int32
     private let wakeUp: WakeUp
     private var watches: [Int32: (folder: String, names: Set<String>)] = [:]
+    /// The files that were created and whose writers have not closed them.
+    private var unfinished: Set<String> = []
 
     /// Starts to watch.
     ///
@@ -69,7 +71,8 @@ final class FileWatcher: @unchecked Sendable {
             guard waitUntilQuiet() else { break }
             // Before the file is read, so that later changes are not missed.
             _ = updateWatches()
-            changed()
+            // Otherwise another event follows.
+            if unfinished.isEmpty { changed() }
         }
         close(inotify)
     }
@@ -119,17 +122,27 @@ final class FileWatcher: @unchecked Sendable {
     }
 
     private func concernsFile(_ event: inotify_event, name: String) -> Bool {
-        // Events were lost, or a folder itself was deleted or moved, or its permissions were changed.
-        if name.isEmpty { return event.mask & UInt32(IN_IGNORED) == 0 }
+        // Events were lost, or a folder itself was deleted or moved, or its permissions were changed; or the file was
+        // written.
+        if name.isEmpty {
+            if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { unfinished = [] }
+            return event.mask & UInt32(IN_IGNORED) == 0
+        }
         guard let watch = watches[event.wd], watch.names.contains(name) else { return false }
+        let path = "\(watch.folder)/\(name)"
+        if event.mask & UInt32(IN_CLOSE_WRITE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO) != 0 {
+            unfinished.remove(path)
+        }
         guard event.mask & UInt32(IN_CREATE) != 0 else { return true }
         // A new file causes another event when its writer closes it, and is complete only then.
         var status = stat()
-        guard lstat("\(watch.folder)/\(name)", &status) == 0 else { return true }
-        return status.st_mode & S_IFMT != S_IFREG || status.st_nlink > 1
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1 else { return true }
+        unfinished.insert(path)
+        return false
     }
 
-    /// Watches exactly the relevant folders. Returns the error if none of them can be watched.
+    /// Watches exactly the relevant folders, and the files themselves: one that is mounted by itself, as in a container,
+    /// is written through another folder. Returns the error if no folder can be watched.
     private func updateWatches() -> Int32? {
         let events =
             IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB | IN_DELETE_SELF
@@ -148,6 +161,16 @@ final class FileWatcher: @unchecked Sendable {
                     updated[watch] = (folder, names.union(updated[watch]?.names ?? []))
                 } else {
                     failure = errno
+                }
+            }
+            let hasFolder = !updated.isEmpty
+            for (folder, names) in namesByFolder where hasFolder {
+                for name in names {
+                    var status = stat()
+                    let path = "\(folder)/\(name)"
+                    guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
+                    let watch = inotify_add_watch(inotify, path, UInt32(IN_CLOSE_WRITE))
+                    if watch >= 0 { updated[watch] = (path, []) }
                 }
             }
             for watch in watches.keys where updated[watch] == nil { inotify_rm_watch(inotify, watch) }

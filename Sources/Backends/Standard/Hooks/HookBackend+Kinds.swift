@@ -86,6 +86,12 @@ private struct CommandHook: KindSettings {
     var options = HookOptions()
     var program: String { words.first ?? "" }
 
+    mutating func adopt(_ context: BackendContext) {
+        if let program = words.first {
+            words[0] = HomeFolder.expanding(program, in: ProcessInfo.processInfo.environment)
+        }
+    }
+
     static let standard = Self()
     static let bindings: [BoundSetting<Self>] =
         [
@@ -177,9 +183,18 @@ enum HookText {
         }
     }
 
+    /// What to write instead of a command line in one string; `nil` if it may be a program.
+    private static func list(insteadOf line: String) -> String? {
+        guard line.contains(" "), !FileManager.default.fileExists(atPath: line) else { return nil }
+        let words = line.matches(of: /"([^"]*)"|'([^']*)'|([^\s"']+)/).map { $0.1 ?? $0.2 ?? $0.3 ?? "" }
+        let quoted = words.map { $0.contains { "{}[], ".contains($0) } ? "\"\($0)\"" : String($0) }
+        return "[\(quoted.joined(separator: ", "))]"
+    }
+
     /// What a program with its arguments should be, if it is not.
     static func validate(_ words: [String]) -> String? {
         guard let program = words.first, !program.isEmpty else { return "a program and its arguments" }
+        if words.count == 1, let list = list(insteadOf: program) { return "a list such as \(list)" }
         for word in words {
             for match in word.matches(of: /\{([a-z]+)\}/) where !placeholders.contains(String(match.1)) {
                 let suggestion = NearestName.suggestion(

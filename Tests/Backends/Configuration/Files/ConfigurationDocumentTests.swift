@@ -52,4 +52,11 @@ struct ConfigurationDocumentTests {
         let plain = "{\"terminalTitle\": {\"format\": \"a,] \\\" ,}\"}, 'backends': ['terminalTitle']}"
         #expect(try BackendConfigurationTests.configuration(of: plain).warnings.isEmpty)
     }
+
+    @Test("An address in a section on one line is no comment")
+    func addressInFlow() throws {
+        let text = "{backends: [terminalTitle], terminalTitle: {format: https://ntfy.sh/x}}"
+        let configuration = try configuration(of: text)
+        #expect(configuration.backends[0].settings.string("format") == "https://ntfy.sh/x")
+    }
 }

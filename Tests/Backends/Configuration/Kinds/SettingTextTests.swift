@@ -23,6 +23,12 @@ struct SettingTextTests {
         #expect(throws: SettingText.Failure.self) { try after.checked(-1, environment: [:]) }
     }
 
+    @Test("is no list of names with an empty one", arguments: [",", "a,", ",a", "a,,b", " , "])
+    func emptyNames(text: String) {
+        #expect(value(text, as: .names, from: .environment) == nil)
+        #expect(value(text, as: .choices(["a", "b"]), from: .environment) == nil)
+    }
+
     @Test(
         "may be a number of seconds",
         arguments: [

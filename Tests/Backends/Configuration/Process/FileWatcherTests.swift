@@ -48,6 +48,39 @@ struct FileWatcherTests {
         #expect(try await notices(counter) { try folder.write("6") }, "and once more")
     }
 
+    /// As through a mount of the file alone (docker -v).
+    @Test("notices a change through another folder")
+    func otherFolder() async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("1", to: "inside/indicator.yaml")
+        try folder.write("", to: "outside/other")
+        let other = "\(folder.path)/outside/indicator.yaml"
+        try FileManager.default.linkItem(atPath: path, toPath: other)
+        let counter = Counter()
+        let watcher = try FileWatcher(paths: [path]) { counter.add() }
+        defer { watcher.stop() }
+        for _ in 0..<2 {
+            #expect(try await notices(counter) { try Data("2".utf8).write(to: URL(filePath: other)) })
+        }
+    }
+
+    @Test("notices a file that is written anew when its writer closes it")
+    func slowWriter() async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("1")
+        let sibling = try folder.write("1", to: "sibling.yaml")
+        let (counter, siblings) = (Counter(), Counter())
+        let watcher = try FileWatcher(paths: [path]) { counter.add() }
+        let other = try FileWatcher(paths: [sibling]) { siblings.add() }
+        defer { for watcher in [watcher, other] { watcher.stop() } }
+        rename(path, "\(path)~")
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        // Reported later than what came before would be.
+        #expect(try await notices(siblings) { try Data("2".utf8).write(to: URL(filePath: sibling)) })
+        #expect(counter.value == 0)
+        #expect(try await notices(counter) { close(descriptor) })
+    }
+
     @Test("follows links, of the file and of folders")
     func links() async throws {
         let folder = try TemporaryFolder()

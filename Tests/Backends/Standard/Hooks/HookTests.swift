@@ -39,6 +39,37 @@ import Testing
         return try kind.make(context, BackendSettings(values, definitions: kind.settings))
     }
 
+    // MARK: - Settings
+
+    private func run(
+        _ text: String,
+        environment: [String: String] = [:],
+        overrides: ConfigurationValues = ConfigurationValues()
+    ) throws -> [String]? {
+        let folder = try TemporaryDirectory()
+        let path = try folder.write("backends: [command]\n\(text)\n", to: "indicator.yaml")
+        let source = ConfigurationSource(for: "app", path: path, environment: environment, overrides: overrides)
+        return try IndicatorConfiguration.load(from: source).backends[0].settings.list("run")
+    }
+
+    @Test("The arguments of a program are used as they are written")
+    func arguments() throws {
+        let words = ["sh", "-c", "printf \"[%s]\" \"$@\" > out", "sh", "Done, {title}", "  two  ", ""]
+        let list = "[sh, -c, 'printf \"[%s]\" \"$@\" > out', sh, \"Done, {title}\", \"  two  \", \"\"]"
+        #expect(try run("command: {run: \(list)}") == words)
+        let overrides = ConfigurationValues(settings: ["command": ["run": .list(words)]])
+        #expect(try run("", overrides: overrides) == words)
+        // A variable, and a text, has commas between them.
+        #expect(try run("command: {run: 'sh, -c'}") == ["sh", "-c"])
+        #expect(try run("", environment: ["INDICATOR_COMMAND_RUN": "sh,-c"]) == ["sh", "-c"])
+    }
+
+    @Test("A command line in place of a list is a mistake, and the message shows the list")
+    func commandLine() throws {
+        let error = #expect(throws: ConfigurationError.self) { try run("command: {run: \"notify-phone '{title}'\"}") }
+        #expect(error?.description.contains("expected a list such as [notify-phone, \"{title}\"]") == true)
+    }
+
     // MARK: - Events
 
     @Test("each event calls the function once, and only those that are selected")
