@@ -414,7 +414,7 @@ import Testing
 
     @Test(
         "--pid shows how much of its file a program has read",
-        .needs(.broker),
+        .needs(.broker + ["rsync": "rsync"]),
         arguments: [
             "cp large fifo", "dd if=large of=fifo bs=64k", "tar -cf - large >fifo", "rsync --bwlimit=1 large copy",
         ]
@@ -474,8 +474,14 @@ import Testing
         let result = try await program.run(arguments: ["exec", "--pid", "\(process.processID)"])
         #expect(result.status == .exited(1))
         #expect(result.error == "indicator: cannot wait for process \(process.processID): there is no such process\n")
-        for wrong in [["--pid", "0"], ["--pid", "x"], ["--pid", "1", "--", "true"]] {
-            #expect(try await program.run(arguments: ["exec"] + wrong).status == .exited(64))
+        for (wrong, message) in [
+            (["--pid", "0"], "--pid is '0'; it must be the number of a process"),
+            (["--pid", "x"], "The value 'x' is invalid for '--pid <pid>'"),
+            (["--pid", "1", "--", "true"], "--pid shows a running process; it cannot be used with a command or"),
+        ] {
+            let result = try await program.run(arguments: ["exec"] + wrong)
+            #expect(result.status == .exited(64))
+            #expect(result.error.hasPrefix("Error: \(message)\n"), "\(result.error)")
         }
     }
     #endif

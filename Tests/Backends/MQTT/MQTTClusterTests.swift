@@ -166,13 +166,14 @@ import Testing
         let strict = try await MosquittoBroker(settings: "allow_anonymous false")
         let urls = try (0..<3).map { _ in try LoopbackAddress() }.map { try MQTTURL("mqtt://\($0.host):\($0.port)") }
         var settings = MQTTSettings(url: urls[0])
-        for _ in 0..<10 {
-            settings.urls = (urls + [try MQTTURL(broker.url)]).shuffled()
+        for place in 0...urls.count {
+            settings.urls = urls
+            settings.urls.insert(try MQTTURL(broker.url), at: place)
             let manager = try manager(settings)
             #expect(await eventually { manager.backendStatuses[0].state == .running })
             #expect(manager.backendStatuses[0].lastError == nil, "at the first attempt")
             await manager.shutdown()
-            settings.urls = (urls + [try MQTTURL(strict.url)]).shuffled()
+            settings.urls[place] = try MQTTURL(strict.url)
             let rejected = try self.manager(settings)
             #expect(await eventually { rejected.backendStatuses[0].lastError?.contains("rejected the conn") == true })
             await rejected.shutdown()

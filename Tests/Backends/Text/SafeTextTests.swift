@@ -2,7 +2,7 @@ import Testing
 
 @testable import DisplayText
 
-@Suite struct DisplayTextTests {
+@Suite struct SafeTextTests {
     @Test func ordinaryTextIsUnchanged() {
         let text = "Größe: 3 × 4 – „日本語“ 👩‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿"
         #expect(SafeText.singleLine(text, limit: 100) == text)

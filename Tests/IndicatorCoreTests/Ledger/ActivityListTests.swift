@@ -1,4 +1,3 @@
-import IndicatorThreads
 import Testing
 
 @testable import IndicatorCore
@@ -71,26 +70,5 @@ import Testing
         #expect(objects.count == 1000)
         let capacities = objects.shards.map(\.capacity)
         #expect(capacities.reduce(0, +) < 20_000)
-    }
-}
-
-@Suite struct OutboxTests {
-    @Test func oneThreadAttendsAndHandlesAllInOrder() {
-        var outbox = Outbox<Int>()
-        var begins: [Bool] = []
-        var batches: [[Int]?] = []
-        begins.append(outbox.beginDelivery())
-        outbox.append(1)
-        begins.append(outbox.beginDelivery())
-        outbox.append(2)
-        begins.append(outbox.beginDelivery())
-        batches.append(outbox.nextBatch())
-        outbox.append(3)
-        begins.append(outbox.beginDelivery())
-        batches.append(outbox.nextBatch())
-        batches.append(outbox.nextBatch())
-        begins.append(outbox.beginDelivery())
-        #expect(begins == [false, true, false, false, false])
-        #expect(batches == [[1, 2], [3], nil])
     }
 }
