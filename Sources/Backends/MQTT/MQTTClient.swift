@@ -261,6 +261,10 @@ package final class MQTTClient {
         // A broker of MQTT 3.1.1 may answer as such, which libmosquitto reports like this since 2.0.12.
         if status == MOSQ_ERR_PROTOCOL.code || status == MOSQ_ERR_MALFORMED_PACKET.code {
             maySpeakOtherVersion = !isConnected
+            // A refusal without the properties of MQTT 5, since 2.0.21.
+            if maySpeakOtherVersion, isVersion5, status == MOSQ_ERR_MALFORMED_PACKET.code {
+                return .wrongVersion(url, isVersion5: true)
+            }
         }
         // 0: in the middle of a packet.
         let isClosed = status == MOSQ_ERR_ERRNO.code && [0, EPIPE, ECONNRESET].contains(errno)

@@ -29,6 +29,8 @@ final class CurlTransfer {
     private var bytes: (sent: Int64, received: Int64) = (0, 0)
     /// When data was last transferred; `nil` while the transfer waits for a connection.
     private var lastActivity: ContinuousClock.Instant?
+    /// Whether the callback has paused the body since the transfer last continued.
+    private var hasPausedBody = false
 
     /// The maximum size of all header fields in bytes, as in libcurl since 8.3, which keeps them in memory.
     private static var maximumHeaderSize: Int { 300 * 1024 }
@@ -147,6 +149,7 @@ final class CurlTransfer {
         switch transfer.received(bytes) {
         case .accepted: return bytes.count
         case .pause:
+            hasPausedBody = true
             loop.paused(self)
             return Int(CURL_WRITEFUNC_PAUSE)
         case .tooLong, .enough, .stop: return 0
@@ -178,7 +181,11 @@ final class CurlTransfer {
 
     func setPaused(_ isPaused: Bool) {
         if !isPaused, lastActivity != nil { lastActivity = .now }
+        hasPausedBody = false
         curl_easy_pause(handle, isPaused ? CURLPAUSE_ALL : CURLPAUSE_CONT)
+        // If a transfer that continues is paused again in the callback, libcurl 8.13 and 8.14 receive more nevertheless,
+        // and fail when they have decompressed 64 MiB (curl/curl#17650).
+        if hasPausedBody, transfer.body == nil { curl_easy_pause(handle, CURLPAUSE_ALL) }
         // libcurl may have called the callbacks, and does not end the transfer if they fail.
         if let problem { transfer.finish(throwing: problem) }
     }

@@ -90,18 +90,17 @@ import Testing
                 return next(moved(path, buffer), mode);
             }
             FILE *fopen(const char *path, const char *mode) { return fopen64(path, mode); }
-            int stat(const char *path, struct stat *result) {
-                char buffer[4096];
-                int (*next)(const char *, struct stat *);
-                *(void **)&next = dlsym(RTLD_NEXT, "stat");
-                return next(moved(path, buffer), result);
-            }
-            int stat64(const char *path, struct stat64 *result) {
-                char buffer[4096];
-                int (*next)(const char *, struct stat64 *);
-                *(void **)&next = dlsym(RTLD_NEXT, "stat64");
-                return next(moved(path, buffer), result);
-            }
+            #define MOVED(function, type) \\
+                int function(const char *path, struct type *result) { \\
+                    char buffer[4096]; \\
+                    int (*next)(const char *, struct type *); \\
+                    *(void **)&next = dlsym(RTLD_NEXT, #function); \\
+                    return next(moved(path, buffer), result); \\
+                }
+            MOVED(stat, stat)
+            MOVED(stat64, stat64)
+            MOVED(lstat, stat)
+            MOVED(lstat64, stat64)
             """
         let url = "https://\(address.host):\(address.port)"
         var environment = ["-u", "no_proxy", "-u", "NO_PROXY", "SYSTEM=\(system.path)"]
@@ -167,7 +166,13 @@ import Testing
             try connection.respond(headers: ["Content-Encoding: gzip"], body: bomb)
         }
         var count = 0
-        for try await piece in try await NetworkClient().bytes(route(server)) { count += piece.count }
+        var pieces = 0
+        for try await piece in try await NetworkClient().bytes(route(server)) {
+            count += piece.count
+            pieces += 1
+            // A slow reader: each piece that it takes continues the transfer, and the next one pauses it again.
+            if pieces < 200 { try await Task.sleep(for: .milliseconds(5)) }
+        }
         #expect(count == 256 << 20)
     }
 
