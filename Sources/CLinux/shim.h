@@ -37,12 +37,6 @@ static inline int linux_open_process(int process) { return (int)syscall(SYS_pidf
 /* fork(2), for a process with one thread. */
 static inline int linux_fork(void) { return fork(); }
 
-/* posix_spawn_file_actions_addtcsetpgrp_np(3), which the C library declares only for _GNU_SOURCE. */
-static inline void linux_spawn_in_foreground(void *actions, int terminal) {
-    extern int posix_spawn_file_actions_addtcsetpgrp_np(void *, int);
-    (void)posix_spawn_file_actions_addtcsetpgrp_np(actions, terminal);
-}
-
 struct _IO_FILE;
 
 /* The functions of a stream of fopencookie(3), which the C library declares only for _GNU_SOURCE. */
@@ -63,6 +57,10 @@ static inline void linux_replace_stream(int descriptor, long (*write)(void *, co
     struct _IO_FILE *stream = fopencookie((void *)(long)descriptor, "w", functions);
     if (!stream) return;
     setvbuf(stream, (char *)0, descriptor == 1 ? 1 : 2, 0);
+#if defined(__GLIBC__) && defined(__LP64__)
+    /* fileno(3) of a stream of fopencookie is -1. This member of struct _IO_FILE has had its place since glibc 2.1. */
+    *(int *)((char *)stream + 14 * sizeof(void *)) = descriptor;
+#endif
     fflush(descriptor == 1 ? stdout : stderr);
     if (descriptor == 1) stdout = stream;
     else stderr = stream;

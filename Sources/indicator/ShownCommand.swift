@@ -45,10 +45,6 @@ final class ShownCommand {
         var settings: [String: BackendSettingValue] = [:]
         if let notify { settings["whenDone"] = .string(notify.rawValue) }
         if let after { settings["after"] = .duration(after) }
-        // Bars would be drawn over the command's output.
-        if isatty(STDOUT_FILENO) == 1 || isatty(STDERR_FILENO) == 1 {
-            source.overrides.settings["terminalProgress"] = ["mode": "off"]
-        }
         let notify = notify ?? (prefersTerminal ? Self.desktopNotification(in: try? .load(from: source)) : nil)
         for kind in BackendRegistry.standard.kinds.map(\.name) where Self.notifies(kind) {
             source.overrides.settings[kind] = settings

@@ -40,6 +40,8 @@ package struct ScreenEmulator {
             case "\u{1B}":
                 switch scalars.popFirst() {
                 case "D": lineFeed()
+                // SCS: selects ASCII.
+                case "(": _ = scalars.popFirst()
                 case "7": saved = (row, min(column, columns - 1))
                 case "8": (row, column) = saved
                 default:

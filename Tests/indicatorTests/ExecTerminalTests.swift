@@ -138,6 +138,28 @@ import Testing
         }
     }
 
+    @Test("Bars appear where neither standard output nor standard error of the command is the terminal")
+    func bars() async throws {
+        let go = program.home.appending("go")
+        for (redirection, isShown) in [(">log 2>&1", true), (">log", false), ("2>log", false), ("", false)] {
+            try await inTerminal { tmux in
+                let script = "echo text; echo text >&2; until [ -e \(go) ]; do sleep 0.05; done"
+                try await exec("sh -c '\(script)' \(redirection.replacing("log", with: "\(go).log"))", in: tmux)
+                func hasBar() async throws -> Bool { try await lines(tmux).contains { $0.hasPrefix("bar ") } }
+                if isShown {
+                    #expect(try await eventually { try await hasBar() })
+                } else {
+                    #expect(await eventually { (try? await tmux.title)?.hasPrefix("bar") == true })
+                    #expect(try await !hasBar())
+                }
+                try program.home.write("", to: "go")
+                #expect(try await shows(tmux) { $0.last == "ready>" })
+                #expect(try await !hasBar())
+                try FileManager.default.removeItem(atPath: go)
+            }
+        }
+    }
+
     @Test("A shell with job control works, also when it is suspended")
     func shell() async throws {
         try await inTerminal { tmux in

@@ -16,6 +16,7 @@ import Logging
 /// | `log TEXT` | logs through `IndicatorLogHandler` |
 /// | `print TEXT`, `piece TEXT` | prints to `TerminalOutput.shared`, with or without a line break |
 /// | `capture`, `plain TEXT` | captures the standard streams; prints with `print` |
+/// | `fileno` | prints the descriptors of these streams |
 /// | `child TEXT` | lets a child process print to the descriptor for child processes |
 /// | `raw TEXT`, `part TEXT` | writes directly to standard error, with or without a line break |
 /// | `shutdown` | shuts the indicator down |
@@ -56,10 +57,15 @@ enum ProgressProbe {
             case "piece": print(rest, terminator: "", to: &TerminalOutput.shared)
             case "capture": TerminalOutput.captureStandardStreams()
             case "plain": print(rest)
+            case "fileno":
+                let numbers = (["stdout", "stderr"] as [String]).compactMap { name in
+                    dlsym(nil, name).map { fileno($0.load(as: UnsafeMutablePointer<FILE>.self)) }
+                }
+                print("descriptors \(numbers)")
             case "child":
                 let child = Process()
                 child.executableURL = URL(filePath: "/bin/sh")
-                child.arguments = ["-c", #"printf '%s\n' "$0"; test -t 1 || echo 'no terminal'"#, String(rest)]
+                child.arguments = ["-c", #"printf '%.2s' "$0"; printf '%s\n' "${0#??}""#, String(rest)]
                 child.standardOutput = FileHandle(fileDescriptor: TerminalOutput.shared.descriptor)
                 try child.run()
                 child.waitUntilExit()

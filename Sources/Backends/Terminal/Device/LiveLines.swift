@@ -38,8 +38,6 @@ struct LiveLines: Sendable {
     /// Whether removing the lines leaves the cursor at the start of a line, even after a partial line of other output:
     /// the process is being ended or stopped, and the terminal shows `^C`.
     var endsLine = false
-    /// The number of log messages that were not written because the terminal accepted no bytes.
-    var lostMessages = 0
 
     private var claims: [Claim] = []
     private var isClosed = false
@@ -64,11 +62,6 @@ struct LiveLines: Sendable {
 
     /// Whether control sequences that do not move the cursor can be written now.
     var allowsSequences: Bool { !isUnfinished && (isClosed || cursor.isBetweenSequences && text.isEmpty) }
-
-    /// Whether all other output is written with ``write(_:)``, as bytes for a terminal in raw mode.
-    var isOnlyWriter = false {
-        didSet { cursor.returnsOnLineFeed = !isOnlyWriter }
-    }
 
     /// Shows lines, below those of earlier claims. No effect after ``close()``.
     ///
@@ -103,14 +96,14 @@ struct LiveLines: Sendable {
         hide(id)
         guard claims.isEmpty else { return }
         shown = []
-        if !isOnlyWriter { cursor.assumeStartOfLine() }
+        cursor.assumeStartOfLine()
     }
 
     /// Writes text above the lines.
     mutating func write(_ bytes: [UInt8]) {
         bytes.withUnsafeBufferPointer { cursor.receive($0) }
         // Without lines, nothing has to be written before it.
-        if shown.isEmpty, unwritten.isEmpty, text.isEmpty, lostMessages == 0, wantedLines.isEmpty {
+        if shown.isEmpty, unwritten.isEmpty, text.isEmpty, wantedLines.isEmpty {
             unwritten = bytes[...]
         } else {
             text += bytes
@@ -139,7 +132,7 @@ struct LiveLines: Sendable {
     /// Discards all state, because the terminal was closed.
     mutating func abandon() {
         close()
-        (shown, text, unwritten, lostMessages) = ([], [], [], 0)
+        (shown, text, unwritten) = ([], [], [])
     }
 
     /// The bytes to write next; empty if the terminal shows what it should.
@@ -153,8 +146,8 @@ struct LiveLines: Sendable {
         if unwritten.isEmpty {
             (unwritten, shown) = transition()
             // While there are no lines, others write.
-            if !isOnlyWriter, wantedLines.isEmpty || lostMessages > 0 { cursor.assumeStartOfLine() }
-            (text, lostMessages, mustDrawAnew) = ([], 0, false)
+            if wantedLines.isEmpty { cursor.assumeStartOfLine() }
+            (text, mustDrawAnew) = ([], false)
             erasure = Self.erasure(keepsRow: cursor.hasTextBehind)
         }
         unwritten = unwritten.dropFirst(count)
@@ -169,15 +162,11 @@ struct LiveLines: Sendable {
 
     private func transition() -> (bytes: ArraySlice<UInt8>, result: [LiveLine]) {
         let lines = cursor.allowsLines ? wantedLines : []
-        let hasText = !text.isEmpty || lostMessages > 0
+        let hasText = !text.isEmpty
         var bytes: [UInt8] = []
         if !shown.isEmpty, lines.isEmpty || hasText { bytes += erasure.utf8 }
         if !shown.isEmpty, lines.isEmpty, endsLine { bytes += startOfLine(columns: size.columns).utf8 }
         bytes += text
-        if lostMessages > 0 {
-            let messages = lostMessages == 1 ? "1 log message" : "\(lostMessages) log messages"
-            bytes += "(\(messages) lost: the terminal accepted no output)\r\n".utf8
-        }
         let isAnew = mustDrawAnew || hasText || shown.count > lines.count || shown.isEmpty
         bytes += drawing(lines, over: isAnew ? nil : shown).utf8
         return (ArraySlice(bytes), lines)
@@ -191,7 +180,9 @@ struct LiveLines: Sendable {
         // the cursor (DECSC) and restoring it (DECRC). The cursor is saved with the current colours. Without automatic
         // line breaks (DECAWM), and with CUD, which does not scroll, that also holds in a window that has just become
         // smaller: tmux reports the size up to a quarter of a second later.
-        var text = String(repeating: "\u{1B}D", count: last + 1) + "\u{1B}[\(last + 1)A\u{1B}7\u{1B}[m\u{1B}[?7l"
+        var text =
+            String(repeating: "\u{1B}D", count: last + 1)
+            + "\u{1B}[\(last + 1)A\u{1B}7\u{1B}[m\(Self.selectASCII)\u{1B}[?7l"
         if old == nil, !cursor.hasTextBehind { text += Self.eraseToEnd }
         var row = -1
         for index in changed {
@@ -214,12 +205,13 @@ struct LiveLines: Sendable {
 
     /// Moves to the start of a line, the next one if this one has text.
     private func startOfLine(columns: Int) -> String {
-        if isOnlyWriter { return cursor.isAtStart ? "" : "\r\n" }
         // Writing as many spaces as there are columns stays on an empty line, and after other text continues on the
         // next one.
         return String(repeating: " ", count: columns) + "\r" + Self.eraseToEnd
     }
 
+    /// SCS: the other output may have selected line graphics. DECRC restores that.
+    static let selectASCII = "\u{1B}(B"
     /// CAN: ends a control sequence that is partly written.
     static let endsSequence = "\u{18}"
     /// Removes the lines of a process that was killed. They are below the cursor.

@@ -19,14 +19,9 @@ final class SharedTerminal: Sendable {
         var ledger: TitleLedger
         var lines = LiveLines()
         var failure: TerminalError?
-        /// Whether the last log message timed out.
-        var hasTimedOut = false
     }
 
     private let state: Locked<State>
-    /// The descriptor of a command's terminal that is shown on this one; otherwise negative.
-    private let commandTerminal = Atomic<CInt>(-1)
-
     init(device: TerminalDevice, environment: [String: String]) {
         self.device = device
         let known = KnownTerminal.recognize(by: environment)
@@ -55,66 +50,22 @@ final class SharedTerminal: Sendable {
         withSignalsBlocked { state.withLock { if $0.failure == nil { body(&$0.lines) } } }
     }
 
-    /// Shows a command's terminal on this one, which is in raw mode meanwhile.
-    ///
-    /// - Parameter descriptor: the master of the command's terminal, which remains open.
-    func show(commandTerminal descriptor: CInt) {
-        commandTerminal.store(descriptor, ordering: .relaxed)
-        changeLines { $0.isOnlyWriter = true }
-    }
-
-    /// Whether others write lines and read lines, with echo: not while an editor, a pager, a full-screen program or a
-    /// question for a password uses the terminal.
-    var isInLineMode: Bool {
-        let command = commandTerminal.load(ordering: .relaxed)
-        guard let modes = command >= 0 ? TerminalModes(of: command) : device.modes else { return true }
-        return modes.isLineMode && (command < 0 || isOnlyWriter)
-    }
-
-    /// Whether others write only to a command's terminal. A program that has opened this one by name, such as
-    /// pinentry(1), has changed its modes.
-    private var isOnlyWriter: Bool {
-        guard commandTerminal.load(ordering: .relaxed) >= 0 else { return false }
-        return device.modes.map { $0.isRaw || $0.isLineMode } ?? true
-    }
-
-    /// Hides the lines of a claim while other programs use the terminal.
-    func giveWay(_ id: LiveLines.ClaimID) {
-        // Only the lines above a command's terminal are still where they were drawn. A program that has opened this
-        // one by name may have drawn where they would be erased: the next text of the command erases them.
-        if isOnlyWriter {
-            changeLines { $0.hide(id) }
-        } else if commandTerminal.load(ordering: .relaxed) < 0 {
-            changeLines { $0.forget(id) }
-        }
-    }
-
     /// Whether lines are drawn that other output would damage.
     var hasDrawnLines: Bool {
         withSignalsBlocked { state.withLock { $0.lines.isDrawn } }
     }
 
-    /// Removes the lines until ``restoreLines(isLost:)``, so that other code can write.
-    ///
-    /// - Returns: whether that was possible; `false` if the terminal accepts no bytes within the limit.
-    func hideLines(within limit: Duration) -> Bool {
+    /// Removes the lines until ``restoreLines()``, so that other code can write. Waits while the terminal accepts no
+    /// bytes, as that code would.
+    func hideLines() {
         changeLines { $0.holds += 1 }
-        let hasTimedOut = withSignalsBlocked { state.withLock { $0.hasTimedOut } }
         // On a closed terminal there is nothing to damage.
-        return (try? settle(within: hasTimedOut ? .zero : limit)) ?? true
+        _ = try? settle()
     }
 
     /// Draws the lines again, as far as the terminal accepts them now.
-    ///
-    /// - Parameter isLost: whether the message was not written because of this terminal or another one.
-    func restoreLines(isLost: Bool) {
-        withSignalsBlocked {
-            state.withLock { state in
-                state.lines.holds -= 1
-                state.hasTimedOut = isLost
-                if isLost { state.lines.lostMessages += 1 }
-            }
-        }
+    func restoreLines() {
+        changeLines { $0.holds -= 1 }
         _ = try? writeWithoutWaiting()
     }
 
@@ -186,8 +137,8 @@ enum TerminalRegistry {
         var terminals: [WeakTerminal] = []
         /// Terminals that no backend uses any more and that were not completely restored yet.
         var unsettled: [ObjectIdentifier: SharedTerminal] = [:]
-        /// The pseudo terminals for child processes, by terminal.
-        var relays: [dev_t: (relay: TerminalRelay, descriptor: CInt)] = [:]
+        /// The pipes for child processes, by terminal.
+        var pipes: [dev_t: ChildOutput] = [:]
     }
 
     private static let state = Locked(State())
@@ -252,7 +203,7 @@ enum TerminalRegistry {
 
     /// Restores the titles and removes the lines permanently, because the process ends.
     static func restoreAll() {
-        for (relay, _) in change({ Array($0.relays.values) }) { _ = relay.finish(within: restoreLimit) }
+        for pipe in change({ Array($0.pipes.values) }) { pipe.finish(within: restoreLimit) }
         settleAll(lines: { $0.close() }, { $0.close() })
     }
 
@@ -271,17 +222,12 @@ enum TerminalRegistry {
         settleAll(lines: { $0.resume() }, { $0.isSuspended = false })
     }
 
-    /// How long a log message waits for a terminal that accepts no bytes.
-    static let logLimit: Duration = .seconds(1)
-
-    /// Removes the drawn lines while `body` writes to the terminals. If that is not possible, `body` is skipped and
-    /// counted.
+    /// Removes the drawn lines while `body` writes to the terminals.
     static func withLinesHidden(_ body: () -> Void) {
         let drawn = terminals.filter(\.hasDrawnLines)
-        // All of them, even if one accepts no bytes.
-        let isWritable = drawn.map { $0.hideLines(within: logLimit) }.allSatisfy { $0 }
-        if isWritable { body() }
-        for terminal in drawn { terminal.restoreLines(isLost: !isWritable) }
+        for terminal in drawn { terminal.hideLines() }
+        body()
+        for terminal in drawn { terminal.restoreLines() }
     }
 
     /// The terminal that a descriptor refers to, if lines are drawn on it, or will be when its text allows that.
@@ -292,29 +238,22 @@ enum TerminalRegistry {
         return drawn.first { $0.device.number == number }
     }
 
-    /// A descriptor whose output appears above the lines of the terminal that a descriptor refers to; `nil` if it is
-    /// not a terminal, or if there are no pseudo terminals.
-    static func relayedDescriptor(of descriptor: CInt) -> CInt? {
+    /// A descriptor whose lines appear above those of the terminal that a descriptor refers to; `nil` if it is not a
+    /// terminal, or if a pipe cannot be made.
+    static func childDescriptor(of descriptor: CInt) -> CInt? {
         guard isatty(descriptor) == 1 else { return nil }
         let number = TerminalDevice.number(of: descriptor)
-        if let relay = change({ $0.relays[number] }) { return relay.descriptor }
-        guard let relay = try? TerminalRelay(above: descriptor, isOutputOnly: true) else { return nil }
-        let own = Foundation.open(relay.path, O_RDWR | O_NOCTTY | O_CLOEXEC)
-        guard own >= 0 else { return nil }
+        if let pipe = change({ $0.pipes[number] }) { return pipe.descriptor }
+        let path = TerminalDevice.path(of: descriptor)
+        guard let terminal = try? open(path: path, environment: ProcessInfo.processInfo.environment),
+            let pipe = ChildOutput(above: terminal)
+        else { return nil }
         // Another thread may have made one meanwhile.
-        let kept = change { state in
-            let kept = state.relays[number] ?? (relay, own)
-            state.relays[number] = kept
-            return kept
+        return change { state in
+            let kept = state.pipes[number] ?? pipe
+            state.pipes[number] = kept
+            return kept.descriptor
         }
-        if kept.descriptor != own {
-            close(own)
-        } else if !relay.start() {
-            // Nobody would read it. It stays open, because another thread may have got it meanwhile.
-            change { $0.relays[number] = nil }
-            return nil
-        }
-        return kept.descriptor
     }
 
     private static var terminals: [SharedTerminal] { change { $0.terminals.compactMap(\.terminal) } }

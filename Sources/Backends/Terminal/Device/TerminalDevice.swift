@@ -69,8 +69,13 @@ final class TerminalDevice: Sendable {
         return Size(columns: Int(size.ws_col), rows: Int(size.ws_row))
     }
 
-    /// Its modes; `nil` if the terminal was closed.
-    var modes: TerminalModes? { TerminalModes(of: descriptor) }
+    /// Whether others write lines and read lines, with echo: not while an editor, a pager, a full-screen program or a
+    /// question for a password uses the terminal.
+    var isInLineMode: Bool {
+        var modes = termios()
+        guard tcgetattr(descriptor, &modes) == 0 else { return true }
+        return modes.c_lflag & tcflag_t(ICANON | ECHO) == tcflag_t(ICANON | ECHO)
+    }
 
     /// Whether the process is in the terminal's foreground, or the terminal is not its controlling terminal.
     var isInForeground: Bool {
@@ -136,7 +141,7 @@ final class TerminalDevice: Sendable {
 /// The command that the terminal belongs to, if this process runs one, as `indicator exec` does.
 ///
 /// What it writes is not seen here. So the title is set once and never animated, and nothing is repeated beside what
-/// the command itself may have set.
+/// the command itself may have set; and bars are drawn only where the command does not write to the terminal.
 package enum CommandOnTerminal {
     private static let exists = Atomic(false)
 
@@ -145,4 +150,7 @@ package enum CommandOnTerminal {
 
     /// Whether there is one.
     static var isPresent: Bool { exists.load(ordering: .relaxed) }
+
+    /// Whether its standard output or standard error, which are those of this process, are a terminal.
+    static var writes: Bool { isatty(STDOUT_FILENO) == 1 || isatty(STDERR_FILENO) == 1 }
 }

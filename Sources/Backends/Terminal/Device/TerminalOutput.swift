@@ -61,17 +61,18 @@ public struct TerminalOutput: TextOutputStream, Sendable {
         if let bytes = batch.take(), !bytes.isEmpty { Self.write(bytes, to: stream) }
     }
 
-    /// A descriptor for child processes: their output appears above the lines, unchanged.
+    /// A descriptor for child processes: their lines appear above the lines of the terminal, whole.
     ///
     /// ```swift
     /// process.standardError = FileHandle(fileDescriptor: TerminalOutput.sharedError.descriptor)
     /// ```
     ///
-    /// If the stream is a terminal, this is a pseudo terminal of the same size, made at the first use, so that programs
-    /// print in colour as usual. A thread passes on what is written to it. What a child process has written before it
-    /// ended may appear shortly after its end, but before this process exits. Otherwise, this is the descriptor of the
-    /// stream itself. Do not close it.
-    public var descriptor: CInt { TerminalRegistry.relayedDescriptor(of: stream) ?? stream }
+    /// If the stream is a terminal, this is a pipe, made at the first use, which a thread reads. A program that writes to
+    /// a pipe may print without colours. What a child process has written before it ended may appear shortly after its
+    /// end, but before this process exits. For a child that asks questions or takes the whole window, let it inherit the
+    /// terminal within ``TerminalProgressBackend/suspend(_:)``. If the stream is not a terminal, this is its own
+    /// descriptor. Do not close it.
+    public var descriptor: CInt { TerminalRegistry.childDescriptor(of: stream) ?? stream }
 
     /// Lets everything that the app prints through the C library (`print`, `printf`, `fputs`) appear above the lines.
     ///
@@ -120,9 +121,7 @@ public struct TerminalOutput: TextOutputStream, Sendable {
 /// The other handler is called on the logging thread, without a lock, and may write to the terminal in any way. A
 /// handler that writes elsewhere does not need to be wrapped.
 ///
-/// If lines are shown and the terminal accepts no output (Ctrl-S, a window that hangs), a message waits for a second,
-/// and later ones do not wait. They are lost, and a line on the terminal reports how many when it accepts output again.
-/// A handler that has already begun to write waits for its own write.
+/// While the terminal accepts no output (Ctrl-S, a window that hangs), a message waits, as `print` does.
 public struct IndicatorLogHandler: LogHandler {
     private var handler: any LogHandler
 

@@ -77,8 +77,15 @@ struct ProgressLines: Sendable {
     ///
     /// - Parameters:
     ///   - width: the columns of the window. The last one stays empty: some terminals wrap when it is written.
+    ///   - height: how many lines there is room for. The last one to be left out is the number of the others.
     ///   - frame: the number of the frame, for the spinner.
-    func lines(for snapshot: IndicatorSnapshot, width: Int, now: Date, frame: Int) -> [LiveLine] {
+    func lines(
+        for snapshot: IndicatorSnapshot,
+        width: Int,
+        height: Int = .max,
+        now: Date,
+        frame: Int
+    ) -> [LiveLine] {
         let width = max(width - 1, 1)
         var activities = shown(snapshot.activities)
         if activities.isEmpty { activities = [ActivityDetails(label: applicationName, since: snapshot.since)] }
@@ -87,6 +94,12 @@ struct ProgressLines: Sendable {
         let (listed, groups) = (snapshot.activities.count, snapshot.activities.count { $0.depth == 0 })
         let count = listed + (listed < 16 ? 0 : max(snapshot.activityCount - groups, 0))
 
+        while activities.count > 1,
+            activities.count + activities.count(where: { $0.attention != nil }) + (count > activities.count ? 1 : 0)
+                > height
+        {
+            activities.removeLast()
+        }
         let rows = activities.map { Row(activity: $0, layout: self, now: now, frame: frame) }
         let grid = Grid(rows, width: width, layout: self)
         var lines: [LiveLine] = []

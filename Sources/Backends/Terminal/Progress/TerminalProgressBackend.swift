@@ -57,6 +57,8 @@ public final class TerminalProgressBackend: IndicatorBackend {
         /// The content of the lines until ``contentDue``.
         var content: (snapshot: IndicatorSnapshot, date: Date)?
         var contentDue: Duration = .zero
+        /// The times left of the activities, and since when they are those of the snapshots.
+        var estimates: [UInt64: (remaining: Duration, since: Date)] = [:]
         var frameDue: Duration = .zero
         var completeDue: Duration = .zero
         var frame = 0
@@ -72,6 +74,8 @@ public final class TerminalProgressBackend: IndicatorBackend {
     private let time: TimeSource
     private let date: @Sendable () -> Date
     private let state: Locked<State>
+    /// Held while a plain line is made and written: two threads do that, and lines keep their order.
+    private let plainOutput = Locked(())
     /// Writes the plain line that is due after the indicator was hidden.
     private let reportTimer: DeadlineTimer
 
@@ -112,7 +116,10 @@ public final class TerminalProgressBackend: IndicatorBackend {
         self.date = date
         time = TimeSource.reading(clock)
         display = Self.display(settings, descriptor: descriptor, environment: environment)
-        let look = ProgressLines.Look(environment: environment, isTerminal: isatty(descriptor) == 1 && display == .live)
+        let look = ProgressLines.Look(
+            environment: environment,
+            isTerminal: (isatty(descriptor) == 1 || display == .live) && display != .plain
+        )
         layout = ProgressLines(
             look: look,
             applicationName: look.text(applicationName),
@@ -135,15 +142,17 @@ public final class TerminalProgressBackend: IndicatorBackend {
         environment: [String: String]
     ) -> Display {
         func isSet(_ name: String) -> Bool { environment[name]?.isEmpty == false }
+        let hasCommand = CommandOnTerminal.isPresent
+        if hasCommand, CommandOnTerminal.writes { return .off }
         let otherwise = settings.mode == .terminal ? Display.off : .plain
         switch settings.mode {
         case .off: return .off
         case .plain: return .plain
         case .auto where isSet("CI"), .terminal where isSet("CI"): return otherwise
         case .auto, .live, .terminal:
-            let isDumb = !isSet("TERM") || environment["TERM"] == "dumb"
-            if settings.accessible { return isatty(descriptor) == 0 ? otherwise : .plain }
-            return isDumb || isatty(descriptor) == 0 ? otherwise : .live
+            let isTerminal = hasCommand ? TerminalDevice.hasControlling : isatty(descriptor) == 1
+            guard isTerminal, isSet("TERM"), environment["TERM"] != "dumb" else { return otherwise }
+            return settings.accessible ? .plain : .live
         }
     }
 
@@ -160,7 +169,8 @@ public final class TerminalProgressBackend: IndicatorBackend {
     /// Opens the terminal that the descriptor leads to.
     func openTerminal() throws(TerminalError) -> SharedTerminal {
         try TerminalRegistry.open(
-            path: TerminalDevice.path(of: descriptor),
+            path: CommandOnTerminal.isPresent
+                ? TerminalDevice.controllingTerminal : TerminalDevice.path(of: descriptor),
             environment: environment
         )
     }
@@ -178,21 +188,27 @@ public final class TerminalProgressBackend: IndicatorBackend {
 
     private func report(_ snapshot: IndicatorSnapshot) {
         let (now, date) = (time.now, date())
-        let (line, due) = state.withLock { state in
-            let finished = Self.finished(of: snapshot, &state)
-            return (state.report.line(for: snapshot, finished: finished, date: date, at: now), state.report.due)
+        let due = plainOutput.withLock { _ in
+            let (line, due) = state.withLock { state in
+                let finished = Self.finished(of: snapshot, &state)
+                return (state.report.line(for: snapshot, finished: finished, date: date, at: now), state.report.due)
+            }
+            if let line { TerminalOutput.write(Array(line.utf8), to: descriptor) }
+            return due
         }
         // While the indicator is visible, the next snapshot comes within a second. Updates are not concurrent, so the
         // settings of the timer need no order.
         reportTimer.set(snapshot.isVisible ? nil : due, version: 0) { [weak self] deadline in
-            guard let self, let line = state.withLock({ $0.report.dueLine(at: max(time.now, deadline)) }) else {
-                return
-            }
-            let descriptor = descriptor
+            guard let self else { return }
+            let now = max(time.now, deadline)
             // The reader of a pipe may be slow, and this is the thread of all timers.
-            _ = ThreadStarter.start(named: "ind-report") { TerminalOutput.write(Array(line.utf8), to: descriptor) }
+            _ = ThreadStarter.start(named: "ind-report") {
+                self.plainOutput.withLock { _ in
+                    guard let line = self.state.withLock({ $0.report.dueLine(at: now) }) else { return }
+                    TerminalOutput.write(Array(line.utf8), to: self.descriptor)
+                }
+            }
         }
-        if let line { TerminalOutput.write(Array(line.utf8), to: descriptor) }
     }
 
     /// The finished activities to consider: those that failed, and others that ended while the indicator was shown.
@@ -229,11 +245,14 @@ public final class TerminalProgressBackend: IndicatorBackend {
     /// Removes the lines, and writes pending reports.
     public func stop() async {
         let now = time.now
-        let (terminal, line) = state.withLock { state -> (SharedTerminal?, String?) in
-            defer { state.terminal = nil }
-            return (state.terminal, state.report.takeLine(at: now))
+        let terminal = plainOutput.withLock { _ in
+            let (terminal, line) = state.withLock { state -> (SharedTerminal?, String?) in
+                defer { state.terminal = nil }
+                return (state.terminal, state.report.takeLine(at: now))
+            }
+            if let line { TerminalOutput.write(Array(line.utf8), to: descriptor) }
+            return terminal
         }
-        if let line { TerminalOutput.write(Array(line.utf8), to: descriptor) }
         guard let terminal else { return }
         terminal.changeLines { $0.hide(ObjectIdentifier(self)) }
         if (try? terminal.settle(within: SharedTerminal.stopLimit)) == false {
@@ -256,17 +275,24 @@ public final class TerminalProgressBackend: IndicatorBackend {
         // During the completion delay, the last content stays.
         let hasChanged = state.content?.snapshot.activities.map(\.id) != snapshot.activities.map(\.id)
         if isFirst || snapshot.activityCount > 0, hasChanged || now >= state.contentDue {
-            state.content = (snapshot, date)
+            state.content = (Self.countingDown(snapshot, at: date, &state.estimates), date)
             state.contentDue = now + Self.contentInterval
         }
-        guard terminal.device.isInForeground, terminal.isInLineMode else {
-            terminal.giveWay(ObjectIdentifier(self))
+        guard terminal.device.isInForeground, terminal.device.isInLineMode else {
+            terminal.changeLines { $0.forget(ObjectIdentifier(self)) }
             return
         }
         writeFinished(on: terminal, state: &state)
         let size = terminal.device.size
         guard let content = state.content else { return }
-        let lines = layout.lines(for: content.snapshot, width: size.columns, now: content.date, frame: state.frame)
+        let lines = layout.lines(
+            for: content.snapshot,
+            width: size.columns,
+            // One row is for the cursor.
+            height: size.rows - 1,
+            now: content.date,
+            frame: state.frame
+        )
         let isComplete = now >= state.completeDue
         if isComplete {
             let count = lines.reduce(0) { $0 + $1.changes(from: nil).utf8.count }
@@ -276,8 +302,27 @@ public final class TerminalProgressBackend: IndicatorBackend {
         terminal.changeLines { $0.show(ObjectIdentifier(self), lines, size: size, anew: isComplete) }
     }
 
+    /// A snapshot whose times left count down between the steps of the work.
+    private static func countingDown(
+        _ snapshot: IndicatorSnapshot,
+        at date: Date,
+        _ estimates: inout [UInt64: (remaining: Duration, since: Date)]
+    ) -> IndicatorSnapshot {
+        var (snapshot, current) = (snapshot, [:] as [UInt64: (remaining: Duration, since: Date)])
+        for (index, activity) in snapshot.activities.enumerated() {
+            guard let remaining = activity.remaining else { continue }
+            let known = estimates[activity.id].flatMap { $0.remaining == remaining ? $0 : nil }
+            let estimate = known ?? (remaining, date)
+            current[activity.id] = estimate
+            let passed = Duration.seconds(date.timeIntervalSince(estimate.since))
+            snapshot.activities[index].remaining = max(remaining - max(passed, .zero), .zero)
+        }
+        estimates = current
+        return snapshot
+    }
+
     private func writeFinished(on terminal: SharedTerminal, state: inout State) {
-        guard !state.finished.isEmpty, terminal.device.isInForeground, terminal.isInLineMode else { return }
+        guard !state.finished.isEmpty, terminal.device.isInForeground, terminal.device.isInLineMode else { return }
         let finished = state.finished.takeAll()
         var lines = finished.latest.map(layout.line)
         if finished.omittedCount > 0 {

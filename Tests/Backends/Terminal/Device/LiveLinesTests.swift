@@ -33,12 +33,14 @@ struct LiveLinesTests {
         live.show(id, lines("one 1%", "two"), size: size, anew: false)
         #expect(
             take(&live)
-                == "\u{1B}D\u{1B}D\u{1B}[2A\u{1B}7\u{1B}[m\u{1B}[?7l\u{1B}[K\r\u{1B}[1Bone 1%\u{1B}[K\r\u{1B}[1Btwo"
+                == "\u{1B}D\u{1B}D\u{1B}[2A\u{1B}7\u{1B}[m\u{1B}(B\u{1B}[?7l\u{1B}[K\r\u{1B}[1Bone 1%\u{1B}[K\r\u{1B}[1Btwo"
                 + "\u{1B}[K\u{1B}[J\u{1B}[?7h\u{1B}8"
         )
         #expect(take(&live) == "")
         live.show(id, lines("one 2%", "two"), size: size, anew: false)
-        #expect(take(&live) == "\u{1B}D\u{1B}[1A\u{1B}7\u{1B}[m\u{1B}[?7l\r\u{1B}[1B\u{1B}[5G2\u{1B}[?7h\u{1B}8")
+        #expect(
+            take(&live) == "\u{1B}D\u{1B}[1A\u{1B}7\u{1B}[m\u{1B}(B\u{1B}[?7l\r\u{1B}[1B\u{1B}[5G2\u{1B}[?7h\u{1B}8"
+        )
         live.write(Array("log\n".utf8))
         let erasure = "\u{1B}D\u{1B}[A\u{1B}7\u{1B}[m\u{1B}[K\r\u{1B}[B\u{1B}[J\u{1B}8"
         #expect(take(&live).hasPrefix("\(erasure)log\n\u{1B}D\u{1B}D"))
@@ -80,7 +82,7 @@ struct LiveLinesTests {
 
     /// What precedes text: a line that is written before the size of the window is known, one that is written above
     /// lines, or one that is begun above lines, whose rest is written without them.
-    enum Preceding: CaseIterable { case first, above, hidden, held, forgotten, lost }
+    enum Preceding: CaseIterable { case first, above, hidden, held, forgotten }
 
     @Test(
         "do not damage text above them that ends at the right margin",
@@ -96,17 +98,16 @@ struct LiveLinesTests {
             live.show(id, lines("one"), size: size, anew: false)
             if preceding == .above { live.write(Array("first\r\n".utf8)) }
             screen.receive(take(&live))
-            if [.hidden, .held, .forgotten, .lost].contains(preceding) {
+            if [.hidden, .held, .forgotten].contains(preceding) {
                 live.write(Array("fir".utf8))
                 screen.receive(take(&live))
                 switch preceding {
                 case .hidden: live.hide(id)
                 case .held: live.holds = 1
-                case .forgotten: live.forget(id)
-                default: live.lostMessages = 1
+                default: live.forget(id)
                 }
                 screen.receive(take(&live))
-                if preceding != .lost { screen.receive("st\r\n") }
+                screen.receive("st\r\n")
                 live.holds = 0
                 live.show(id, lines("one"), size: size, anew: false)
                 screen.receive(take(&live))
@@ -123,22 +124,10 @@ struct LiveLinesTests {
             screen.receive(take(&live))
             // Without live lines.
             var expected = ScreenEmulator(columns: size.columns, rows: size.rows)
-            expected.receive(
-                preceding == .lost ? "fir(1 log message lost: the terminal accepted no output)\r\n" : "first\r\n"
-            )
+            expected.receive("first\r\n")
             expected.receive(String(repeating: text, count: times) + "continued\r\n")
             #expect(screen.lines == expected.lines && screen.column == 0 && screen.unknown == [])
         }
-    }
-
-    @Test("report once how many log messages were lost", arguments: [(1, "1 log message"), (3, "3 log messages")])
-    func lostMessages(count: Int, text: String) {
-        var live = LiveLines()
-        live.show(id, lines("one"), size: size, anew: false)
-        _ = take(&live)
-        live.lostMessages = count
-        #expect(take(&live).hasPrefix("\(LiveLines.erasure())(\(text) lost: the terminal accepted no output)\r\n"))
-        #expect(take(&live) == "")
     }
 
     @Test("are those of all claims, in order, up to the rows of the window without the cursor's")

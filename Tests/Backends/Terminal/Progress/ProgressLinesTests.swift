@@ -34,6 +34,7 @@ struct ProgressLinesTests {
         _ activities: [ActivityDetails],
         width: Int,
         count: Int? = nil,
+        height: Int = .max,
         _ layout: ProgressLines? = nil
     ) -> [String] {
         let snapshot = IndicatorSnapshot(
@@ -41,7 +42,9 @@ struct ProgressLinesTests {
             activityCount: count ?? activities.count,
             activities: activities
         )
-        return (layout ?? self.layout()).lines(for: snapshot, width: width, now: now, frame: 0).map(\.text)
+        return (layout ?? self.layout()).lines(for: snapshot, width: width, height: height, now: now, frame: 0).map(
+            \.text
+        )
     }
 
     @Test("have a bar, the amount and the times, as far as they fit")
@@ -184,6 +187,10 @@ struct ProgressLinesTests {
         #expect(texts(group, width: 80, count: 1).last == "and 11 more")
         #expect(texts(group, width: 80, count: 3).last == "and 13 more")
         #expect(texts(activities, width: 80, layout(maxLines: 6)).count == 6)
+        // In a low window, that line is not the one that is left out.
+        #expect(texts(activities, width: 80, height: 3).suffix(1) == ["and 4 more"])
+        #expect(texts(activities, width: 80, height: 3).count == 3)
+        #expect(texts(activities, width: 80, height: 6, layout(maxLines: 6)).count == 6)
     }
 
     @Test("show the app if no activity has a label")

@@ -81,6 +81,27 @@ struct TerminalProgressBackendTests {
         #expect(written().contains("Work"))
     }
 
+    @Test("The time left counts down between the steps of the work")
+    func timeLeft() async throws {
+        let backend = makeBackend()
+        try await backend.start()
+        var screen = ScreenEmulator(columns: 80, rows: 24)
+        var details = ActivityDetails(label: "Work", total: 3, since: start)
+        (details.completed, details.rate, details.remaining) = (1, 0.05, .seconds(40))
+        for (seconds, text) in [(0, "0:40 left"), (15, "0:25 left"), (15, "0:10 left"), (15, "0:00 left")] {
+            clock.advance(by: .seconds(seconds))
+            try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, activities: [details]))
+            screen.receive(written())
+            #expect(screen.lines.last?.hasSuffix(text) == true, "\(screen.lines)")
+        }
+        details.remaining = .seconds(20)
+        clock.advance(by: .seconds(1))
+        try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, activities: [details]))
+        screen.receive(written())
+        #expect(screen.lines.last?.contains("20 s each") == true && screen.lines.last?.hasSuffix("0:20 left") == true)
+        await backend.stop()
+    }
+
     @Test("draws at most ten frames a second, a spinner's with a few bytes")
     func frames() async throws {
         let backend = makeBackend()
