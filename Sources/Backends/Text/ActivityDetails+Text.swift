@@ -17,9 +17,14 @@ extension ActivityDetails {
         return "\(unit.scale(of: Double(total)).number(Double(completed), in: style)) of \(totalText)"
     }
 
-    /// The rate, such as "3.1 MB/s" or "2.4 files/s"; `nil` while it is unknown.
+    /// The rate, such as "3.1 MB/s" or "2.4 files/s", or "22 s each" for slow steps; `nil` while it is unknown.
     package func rateText(in style: NumberStyle = .current) -> String? {
         rate.map { rate in
+            if unit != .bytes, rate > 0, rate < 1 {
+                let seconds = 1 / rate
+                let text = "\(style.text(seconds, digits: seconds < 10 ? 1 : 0)) s"
+                return "\(seconds < 60 ? text : SnapshotFormat.time(seconds)) each"
+            }
             let scale = unit.scale(of: rate)
             let number =
                 unit == .bytes ? scale.number(rate, in: style) : style.text(rate, digits: rate < 10 ? 1 : 0)

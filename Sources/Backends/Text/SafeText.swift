@@ -197,15 +197,19 @@ extension SafeText {
     package static func columns(of character: Character) -> Int {
         guard let scalar = character.unicodeScalars.first else { return 0 }
         if scalar.isASCII, character.utf8.count == 1 { return 1 }
+        // Terminals show the soft hyphen. A mark that follows no character has no column of its own.
+        if scalar == "\u{AD}" { return 1 }
+        if [.nonspacingMark, .enclosingMark].contains(scalar.properties.generalCategory) { return 0 }
         let emojiSelector: Unicode.Scalar = "\u{FE0F}"
         if character.unicodeScalars.contains(emojiSelector) { return 2 }
         switch scalar.value {
-        case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60,
+        case 0x1100...0x115F, 0x2329...0x232A, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,
+            0xFF00...0xFF60,
             0xFFE0...0xFFE6, 0x1F300...0x1FAFF, 0x20000...0x3FFFD, 0x1F1E6...0x1F1FF:
             return 2
         default:
             switch scalar.properties.generalCategory {
-            case .nonspacingMark, .enclosingMark, .format: return 0
+            case .format: return 0
             default: return scalar.properties.isEmojiPresentation ? 2 : 1
             }
         }

@@ -29,6 +29,18 @@ import Testing
         #expect(SafeText.singleLine(text, limit: 100) == expected)
     }
 
+    @Test(
+        "A character has the columns that terminals give it",
+        arguments: [
+            ("a", 1), ("é", 1), ("e\u{301}", 1), ("日", 2), ("\u{AD}", 1), ("\u{2329}", 2), ("\u{232A}", 2),
+            // Decomposed, as in file names of macOS: が.
+            ("\u{304B}\u{3099}", 2), ("\u{3099}", 0), ("\u{200B}", 0), ("\u{1F600}", 2), ("\u{FF21}", 2),
+        ]
+    )
+    func columns(text: String, columns: Int) {
+        #expect(text.map(SafeText.columns).reduce(0, +) == columns)
+    }
+
     @Test func longTextIsCutWithAnEllipsis() {
         #expect(SafeText.singleLine("abcde", limit: 5) == "abcde")
         #expect(SafeText.singleLine("abcdef", limit: 5) == "abcd…")
