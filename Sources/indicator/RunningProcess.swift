@@ -49,17 +49,35 @@ struct RunningProcess {
         return poll(&event, 1, milliseconds) > 0
     }
 
+    /// A file that a process has open, either to read or to write it.
+    private struct OpenFile {
+        var isRead: Bool
+        var position: Int
+        var size: Int
+    }
+
     /// The position in the largest file that the process or one of its children reads, and the size of that file, as
     /// progress(1) shows them; `nil` if there is none, or the user may not see it.
+    ///
+    /// A copy within one file system, such as that of cp(1), moves no position before its end (copy_file_range(2)): then
+    /// it is the size of the largest smaller file that they write.
     var position: (bytes: Int, size: Int)? {
         let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(id)/task")) ?? []
         let children = threads.flatMap { thread in
             Self.text("/proc/\(id)/task/\(thread)/children").split(separator: " ").compactMap { Int32($0) }
         }
-        return ([id] + children).flatMap(Self.positions).max { $0.size < $1.size }
+        let files = ([id] + children).flatMap(Self.files)
+        let read = files.filter(\.isRead)
+        if let file = read.filter({ (1...$0.size).contains($0.position) }).max(by: { $0.size < $1.size }) {
+            return (file.position, file.size)
+        }
+        guard let size = read.map(\.size).max(),
+            let copied = files.filter({ !$0.isRead && $0.size < size }).map(\.size).max()
+        else { return nil }
+        return (copied, size)
     }
 
-    private static func positions(of id: Int32) -> [(bytes: Int, size: Int)] {
+    private static func files(of id: Int32) -> [OpenFile] {
         let folder = "/proc/\(id)/fd"
         return ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).compactMap { name in
             var info = stat()
@@ -75,10 +93,10 @@ struct RunningProcess {
                 let parts = line.split(separator: ":", maxSplits: 1)
                 if parts.count == 2 { fields[parts[0]] = parts[1].drop { $0 == "\t" } }
             }
-            guard let bytes = fields["pos"].flatMap({ Int($0) }), (1...max(size, 1)).contains(bytes), size > 0,
-                let flags = fields["flags"].flatMap({ Int32($0, radix: 8) }), flags & O_ACCMODE == O_RDONLY
+            guard let position = fields["pos"].flatMap({ Int($0) }), size > 0,
+                let flags = fields["flags"].flatMap({ Int32($0, radix: 8) }), flags & O_ACCMODE != O_RDWR
             else { return nil }
-            return (bytes, size)
+            return OpenFile(isRead: flags & O_ACCMODE == O_RDONLY, position: position, size: size)
         }
     }
 

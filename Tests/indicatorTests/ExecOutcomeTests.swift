@@ -417,12 +417,15 @@ import Testing
         .needs(.broker + ["rsync": "rsync"]),
         arguments: [
             "cp large fifo", "dd if=large of=fifo bs=64k", "tar -cf - large >fifo", "rsync --bwlimit=1 large copy",
+            // As cp within one file system: the position in the source is that of the beginning.
+            "sleep 1000 3<large 4>>part",
         ]
     )
     func runningTool(command: String) async throws {
         let broker = try await MosquittoBroker()
         try Self.configure(program, backends: "mqtt", more: "mqtt: {url: '\(broker.url)', interval: 0}\n")
         try program.home.write(String(repeating: "x", count: 10_000_000), to: "large")
+        try program.home.write(String(repeating: "x", count: 4_000_000), to: "part")
         // Nobody reads what it writes.
         let script = "cd '\(program.home.path)'; mkfifo fifo; exec 9<>fifo; exec \(command)"
         let process = try Daemon("bash", ["-c", script], environment: ["LC_ALL": "C"])
