@@ -27,8 +27,8 @@ import Testing
     }
 
     @Test func theDefaultsAreThoseOfTheSettings() throws {
-        let kind = BackendKind.terminalTitle
-        #expect(kind.name == "terminalTitle")
+        #expect(BackendKind.terminalTitle.name == "terminalTitle")
+        let kind = BackendKind.terminalTitle(path: "/dev/tty", environment: ["TERM": "xterm"])
         let backend = try kind.make(context, BackendSettings(definitions: kind.settings))
         #expect(backend.delivery.animationInterval == .milliseconds(100))
         for setting in kind.settings {
