@@ -87,7 +87,7 @@ let package = Package(
         .target(name: "DisplayText", dependencies: ["IndicatorCore"], path: "Sources/Backends/Text"),
         .target(
             name: "BackendConfiguration",
-            dependencies: ["DisplayText", "IndicatorCore", "IndicatorThreads", logging, yams],
+            dependencies: ["DisplayText", "IndicatorCore", "IndicatorThreads", "JSONScanning", logging, yams],
             path: "Sources/Backends/Configuration"
         ),
         .target(

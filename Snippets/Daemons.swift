@@ -22,7 +22,7 @@ func withServices() async throws {
     // snippet.show
     // snippet.group
     let indicator = IndicatorManager.configured(
-        from: ConfigurationSource(for: "my-daemon", path: "/etc/my-daemon.yaml", section: "indicator")
+        from: ConfigurationSource(for: "my-daemon", path: "/etc/my-daemon/indicator.yaml")
     )
     let group = ServiceGroup(
         services: [indicator, Server(indicator: indicator)],
@@ -56,12 +56,7 @@ func check() {
     // snippet.check
     do throws(ConfigurationError) {
         _ = try IndicatorConfiguration.load(
-            from: ConfigurationSource(
-                for: "my-daemon",
-                path: "/etc/my-daemon.yaml",
-                section: "indicator",
-                registry: registry
-            )
+            from: ConfigurationSource(for: "my-daemon", path: "/etc/my-daemon/indicator.yaml", registry: registry)
         )
     } catch {
         print(error)

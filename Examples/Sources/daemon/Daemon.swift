@@ -9,36 +9,31 @@ import Yams
 
 /// Counts the words of files in an inbox, and writes the counts to another folder.
 ///
-///     daemon FILE           runs with this config file, until SIGTERM
-///     daemon --check FILE   reports every mistake in it
+///     daemon FOLDER           runs with the config files in a folder such as /etc/words, until SIGTERM
+///     daemon --check FOLDER   reports every mistake in the indicator's
 ///
-/// The indicator's settings are a section of the daemon's own file:
+/// The daemon's own file, `daemon.yaml`:
 ///
 ///     inbox: /var/spool/words/in
 ///     done: /var/spool/words/done
-///     indicator:
-///       startDelay: 0.5
-///       backends: [statusFile, dbusProperty]
-///       statusFile: {path: /run/words/status}
+///
+/// The indicator's, `indicator.yaml`:
+///
+///     startDelay: 0.5
+///     backends: [statusFile, dbusProperty]
+///     statusFile: {path: /run/words/status}
 @main
 struct Daemon {
     static func main() async throws {
         let arguments = CommandLine.arguments.dropFirst()
-        guard let path = arguments.last, arguments.count <= 2 else {
-            FileHandle.standardError.write(Data("usage: daemon [--check] FILE\n".utf8))
+        guard let folder = arguments.last, arguments.count <= 2 else {
+            FileHandle.standardError.write(Data("usage: daemon [--check] FOLDER\n".utf8))
             exit(64)
         }
-        if arguments.first == "--check" { return check(path) }
+        if arguments.first == "--check" { return check(folder) }
 
-        let settings = try DaemonSettings(path: path)
-        let indicator = IndicatorManager.configured(
-            from: ConfigurationSource(
-                for: "daemon",
-                path: path,
-                section: "indicator",
-                registry: .daemon
-            )
-        )
+        let settings = try DaemonSettings(path: "\(folder)/daemon.yaml")
+        let indicator = IndicatorManager.configured(from: source(in: folder))
         let logger = Logger(label: "daemon")
         let group = ServiceGroup(
             services: [indicator, InboxService(settings: settings, indicator: indicator, logger: logger)],
@@ -48,17 +43,14 @@ struct Daemon {
         try await group.run()
     }
 
-    /// Reports the mistakes in a config file, including those in the daemon's own kind of backend.
-    private static func check(_ path: String) {
+    private static func source(in folder: String) -> ConfigurationSource {
+        ConfigurationSource(for: "daemon", path: "\(folder)/indicator.yaml", registry: .daemon)
+    }
+
+    /// Reports the mistakes in the indicator's config file, including those in the daemon's own kind of backend.
+    private static func check(_ folder: String) {
         do throws(ConfigurationError) {
-            _ = try IndicatorConfiguration.load(
-                from: ConfigurationSource(
-                    for: "daemon",
-                    path: path,
-                    section: "indicator",
-                    registry: .daemon
-                )
-            )
+            _ = try IndicatorConfiguration.load(from: source(in: folder))
         } catch {
             FileHandle.standardError.write(Data("\(error)\n".utf8))
             exit(78)
@@ -66,7 +58,7 @@ struct Daemon {
     }
 }
 
-/// The settings outside the indicator's section.
+/// The settings of the daemon itself.
 struct DaemonSettings: Decodable {
     var inbox: String
     var done: String

@@ -44,7 +44,6 @@ extension ConfigurationSource {
     public init(
         for applicationName: String,
         path: String? = nil,
-        section: String? = nil,
         environment: [String: String] = ProcessInfo.processInfo.environment,
         overrides: ConfigurationValues = ConfigurationValues(),
         defaults: ConfigurationValues = ConfigurationValues(),
@@ -55,7 +54,6 @@ extension ConfigurationSource {
         self.init(
             for: applicationName,
             path: path,
-            section: section,
             environment: environment,
             registry: .standard,
             overrides: overrides,

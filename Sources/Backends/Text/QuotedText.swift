@@ -62,11 +62,15 @@ package enum NearestName {
         return best?.name
     }
 
-    /// The end of a message about an unknown name: `, did you mean 'startDelay'?`, or a list of the known names.
+    /// The end of a message about an unknown name: `, did you mean 'startDelay'?`, or the three nearest known names.
     package static func suggestion(for name: String, among candidates: [String], listing noun: String) -> String {
         if let nearest = find(for: name, among: candidates) { return ", did you mean '\(nearest)'?" }
         guard !candidates.isEmpty else { return "" }
-        return "; \(noun): \(candidates.joined(separator: ", "))"
+        guard candidates.count > 3 else { return "; \(noun): \(candidates.joined(separator: ", "))" }
+        let folded = String(name.lowercased().prefix(64))
+        // Stable: of those that are equally near, the first ones.
+        let sorted = candidates.map { (distance(folded, $0.lowercased()), $0) }.sorted { $0.0 < $1.0 }.map(\.1)
+        return "; \(noun): \(sorted.prefix(3).joined(separator: ", ")) and \(candidates.count - 3) more"
     }
 
     /// The number of insertions, deletions, replacements and swaps of adjacent characters between two texts.

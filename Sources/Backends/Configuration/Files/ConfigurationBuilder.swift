@@ -55,7 +55,7 @@ struct ConfigurationBuilder {
     }
 
     private mutating func report(_ location: Location, _ message: String) {
-        mistakes.append(source.mistake(location, message))
+        mistakes.append(ConfigurationMistake(location, message))
     }
 
     private mutating func addEffective(_ key: SettingKey, _ value: String?, _ origin: Location?) {
@@ -70,7 +70,7 @@ struct ConfigurationBuilder {
         let text = setting.isSecret && found.value != nil ? "(hidden)" : found.value?.configurationText
         addEffective(key, text, found.origin)
         if let origin = found.origin, let warning = Self.warning(about: setting, found.value, origin) {
-            warnings.append(source.mistake(origin, "'\(setting.name)': \(warning)"))
+            warnings.append(ConfigurationMistake(origin, "'\(setting.name)': \(warning)"))
         }
         return found
     }
@@ -264,7 +264,7 @@ struct ConfigurationBuilder {
         default: return
         }
         for (name, section) in file.sections where !names.contains(name) {
-            warnings.append(source.mistake(section.location, "the section '\(name)' is not used: \(reason)"))
+            warnings.append(ConfigurationMistake(section.location, "the section '\(name)' is not used: \(reason)"))
         }
     }
 

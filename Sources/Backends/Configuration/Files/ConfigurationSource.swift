@@ -9,9 +9,6 @@ public struct ConfigurationSource: Sendable {
     public var applicationName: String
     /// The config file to read instead of the usual ones.
     public var path: String?
-    /// The section of an app's own file at ``path`` that has the settings; `ui.indicator` is a nested one. By default
-    /// the whole file is used, as for every file at one of the usual places.
-    public var section: String?
     /// The environment variables; by default those of the process.
     public var environment: [String: String]
     /// The kinds of backend that the file can select.
@@ -33,7 +30,6 @@ public struct ConfigurationSource: Sendable {
     public init(
         for applicationName: String,
         path: String? = nil,
-        section: String? = nil,
         environment: [String: String] = ProcessInfo.processInfo.environment,
         registry: BackendRegistry,
         overrides: ConfigurationValues = ConfigurationValues(),
@@ -44,7 +40,6 @@ public struct ConfigurationSource: Sendable {
     ) {
         self.applicationName = applicationName
         self.path = path
-        self.section = section
         self.environment = environment
         self.registry = registry
         self.overrides = overrides
@@ -56,17 +51,6 @@ public struct ConfigurationSource: Sendable {
 }
 
 extension ConfigurationSource {
-    /// The path of names to the section; empty if the file is the indicator's own.
-    var sectionNames: [String] {
-        path == nil ? [] : section?.split(separator: ".").map(String.init) ?? []
-    }
-
-    /// A mistake whose message names the section, if there is one.
-    func mistake(_ location: ConfigurationMistake.Location, _ message: String) -> ConfigurationMistake {
-        guard case .file = location, !sectionNames.isEmpty else { return ConfigurationMistake(location, message) }
-        return ConfigurationMistake(location, "in '\(sectionNames.joined(separator: "."))': \(message)")
-    }
-
     /// Reads the configuration. For an invalid value, the next weaker layer or the default applies.
     ///
     /// - Parameter busNames: for `backends: auto`: the names with an owner on the session bus; `nil` if they are not
@@ -89,7 +73,7 @@ extension ConfigurationSource {
             do {
                 made.append(try backend.kind.make(context(of: backend), backend.settings))
             } catch {
-                refusals.append(mistake(backend.location, "'\(backend.name)': \(error)"))
+                refusals.append(ConfigurationMistake(backend.location, "'\(backend.name)': \(error)"))
             }
         }
         return (made, refusals)

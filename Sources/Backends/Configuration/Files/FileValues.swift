@@ -1,11 +1,11 @@
 import DisplayText
-import Yams
 
 /// The contents of a config file: its values, each parsed once, their positions, and the mistakes.
 struct FileValues {
     typealias Location = ConfigurationMistake.Location
     typealias ListItem = (name: String, location: Location)
-    private typealias Entry = ConfigurationDocument.Entry
+    private typealias Node = ConfigurationNode
+    private typealias Entry = ConfigurationNode.Entry
 
     /// The section of a backend.
     struct Section {
@@ -34,9 +34,6 @@ struct FileValues {
     private(set) var warnings: [ConfigurationMistake] = []
 
     private let source: ConfigurationSource
-    private let document: ConfigurationDocument
-    /// The positions of invalid values.
-    private var wrongPositions: Set<TextPosition> = []
 
     private var registry: BackendRegistry { source.registry }
 
@@ -60,8 +57,7 @@ struct FileValues {
         self.text = text
         self.path = path
         self.source = source
-        document = ConfigurationDocument(text ?? "", ignoresLaterDocuments: !source.sectionNames.isEmpty)
-        readRoot()
+        read(ConfigurationDocument(text ?? "", isJSON: path.hasSuffix(".json")))
     }
 
     private func location(_ position: TextPosition) -> Location {
@@ -69,57 +65,31 @@ struct FileValues {
     }
 
     private mutating func report(_ position: TextPosition, _ message: String, of key: SettingKey? = nil) {
-        mistakes.append(source.mistake(location(position), message))
+        mistakes.append(ConfigurationMistake(location(position), message))
         if let key { wrong.insert(key) }
     }
 
-    private mutating func readRoot() {
-        let section = source.sectionNames
-        if let name = section.first {
-            isComplete = !document.unreadableKeys.contains(name)
-        } else {
-            wrong = Set(document.unreadableKeys.map { SettingKey(name: $0) })
+    private mutating func read(_ document: ConfigurationDocument) {
+        for problem in document.problems.prefix(Self.largestNumberOfMistakes) {
+            report(problem.position, problem.message)
         }
-        isComplete = isComplete && (document.root != nil || document.problems.isEmpty)
-        // Not `report`: these mistakes are the file's, not the section's.
-        mistakes = document.problems.map { ConfigurationMistake(location($0.position), $0.message) }
-        warnings = document.warnings.map { ConfigurationMistake(location($0.position), $0.message) }
-        guard let root = document.root.flatMap({ find(section[...], in: $0) }), !root.isNothing else { return }
-        guard case .mapping(let mapping) = root else {
+        guard let root = document.root else { return isComplete = document.problems.isEmpty }
+        if root.isNothing { return }
+        guard case .section(let entries) = root.content else {
             isComplete = false
             var found = root.kind
             // Without what follows, which may be a secret.
-            if let name = root.scalar?.string.prefixMatch(of: /[\w.]+:(?=\S)/)?.output {
-                found = "'\(QuotedText.shortened(String(name)))…'; put a space after the ':'"
+            if case .scalar(let text, _) = root.content, let colon = text.firstIndex(of: ":"),
+                !text[..<colon].contains(where: \.isWhitespace)
+            {
+                found = "'\(QuotedText.shortened(String(text[...colon])))…'; put a space after the ':'"
             }
             return report(root.position, "expected 'key: value' lines, found \(found)")
         }
-        for entry in entries(of: mapping) {
+        for entry in entries {
             guard mistakes.count < Self.largestNumberOfMistakes else { return isComplete = false }
             read(entry)
         }
-    }
-
-    /// The contents of a section in an app's own file; `nil` if it does not exist: then the defaults apply. Other
-    /// sections are ignored.
-    private mutating func find(_ section: ArraySlice<String>, in node: Node) -> Node? {
-        guard let name = section.first, !node.isNothing else { return node }
-        guard case .mapping(let mapping) = node else { return node }
-        let (entries, problems) = document.entries(of: mapping)
-        for problem in problems where problem.key == name { report(problem.position, problem.message) }
-        if let entry = entries.first(where: { $0.name == name }) { return find(section.dropFirst(), in: entry.value) }
-        let nearest = NearestName.find(for: name, among: entries.map(\.name))
-        if let entry = entries.first(where: { $0.name == nearest }) {
-            let found = "there is no section '\(name)', but one named '\(QuotedText.shortened(entry.name))'"
-            warnings.append(ConfigurationMistake(location(entry.position), "\(found); the defaults apply"))
-        }
-        return nil
-    }
-
-    private mutating func entries(of mapping: Node.Mapping) -> [Entry] {
-        let (entries, problems) = document.entries(of: mapping)
-        for problem in problems.prefix(Self.largestNumberOfMistakes) { report(problem.position, problem.message) }
-        return entries
     }
 
     private mutating func read(_ entry: Entry) {
@@ -140,24 +110,21 @@ struct FileValues {
         switch setting.type {
         case .choices(let choices): return readWords(entry, setting, key, choices)
         case .names: return readNames(entry, setting, key)
-        case .strings: if case .sequence(let items) = entry.value { return readStrings(items, entry, setting, key) }
+        case .strings: if case .list(let items) = entry.value.content { return readStrings(items, entry, setting, key) }
         default: break
         }
         let position = entry.value.position
         let isText = [.string, .strings, .path].contains(setting.type)
-        // Aliases refer to the same value, whose mistake is reported once.
-        guard !wrongPositions.contains(position),
-            let scalar = scalar(entry, expecting: setting.type.expectation, isText: isText, isSecret: setting.isSecret)
-        else {
+        let expected = setting.type.expectation
+        guard let scalar = scalar(entry, expecting: expected, isText: isText, isSecret: setting.isSecret) else {
             wrong.insert(key)
             return
         }
-        let origin = SettingText.Origin.file(isQuoted: scalar.style != .plain)
+        let origin = SettingText.Origin.file(isQuoted: scalar.isQuoted)
         do {
-            let text = SettingText(text: scalar.string, origin: origin, environment: source.environment)
+            let text = SettingText(text: scalar.text, origin: origin, environment: source.environment)
             values[key] = (try text.value(for: setting), location(position))
         } catch {
-            wrongPositions.insert(position)
             report(position, "'\(entry.name)': \(error.message)", of: key)
         }
     }
@@ -170,25 +137,33 @@ struct FileValues {
         expecting expected: String,
         isText: Bool = false,
         isSecret: Bool = false
-    ) -> Node.Scalar? {
+    ) -> (text: String, isQuoted: Bool)? {
         let value = entry.value
-        if let tag = value.explicitTag {
+        if let tag = value.tag {
             let found =
                 isSecret
                 ? "a value that begins with '!' must be in quotes" : "the type '\(tag)' is not supported; remove it"
             report(value.position, "'\(entry.name)': \(found)")
             return nil
         }
-        if case .scalar(let scalar) = value, !value.isNothing, value.aliasName == nil { return scalar }
-        var found = isSecret && value.aliasName != nil ? "an alias" : value.kind
-        if value.isNothing, let text = value.scalar?.string {
+        var found = value.kind
+        switch value.content {
+        case .scalar("", isQuoted: false): found = "nothing after '\(entry.name):'"
+        case .scalar(let text, _) where value.isNothing:
             let hint = isText ? "; put it in quotes to use it as a string" : ""
-            found = text.isEmpty ? "nothing after '\(entry.name):'" : "'\(text)', an empty value in YAML\(hint)"
-        } else if isText, let first = document.lines[value.position], ["{", "[", "*"].contains(first) {
-            found += "; put quotes around a string that begins with '\(first)'"
+            found = "'\(text)', an empty value\(hint)"
+        case .scalar where value.isAlias:
+            if isSecret { found = "an alias" } else if isText { found += Self.quotes(around: "*") }
+        case .scalar(let text, let isQuoted): return (text, isQuoted)
+        case .list: if isText { found += Self.quotes(around: "[") }
+        case .section: if isText, value.position > entry.position { found += Self.quotes(around: "{") }
         }
         report(entry.placeOfValue, "'\(entry.name)': expected \(expected), found \(found)")
         return nil
+    }
+
+    private static func quotes(around first: Character) -> String {
+        "; put quotes around a string that begins with '\(first)'"
     }
 
     /// Reads the value of a setting that is a list of words.
@@ -213,21 +188,18 @@ struct FileValues {
 
     /// Reads the value of a setting that is a list of strings.
     private mutating func readStrings(
-        _ items: Node.Sequence,
+        _ items: [Node],
         _ entry: Entry,
         _ setting: BackendSetting,
         _ key: SettingKey
     ) {
         var strings: [String] = []
-        let items = items.map(document.resolved)
         for item in items {
-            guard case .scalar(let scalar) = item, !item.isNothing, item.aliasName == nil, item.explicitTag == nil
-            else {
-                let found = item.explicitTag ?? item.kind
-                report(item.position, "'\(entry.name)': expected a string, found \(found)", of: key)
+            guard let text = item.text else {
+                report(item.position, "'\(entry.name)': expected a string, found \(item.tag ?? item.kind)", of: key)
                 continue
             }
-            strings.append(scalar.string)
+            strings.append(text)
         }
         if strings.count == items.count, let problem = SettingText.problem(in: strings, of: setting) {
             let position = items.isEmpty ? entry.value.position : items[problem.index].position
@@ -238,11 +210,9 @@ struct FileValues {
 
     /// Reads the value of a setting that is a list of names. The builder resolves them.
     private mutating func readNames(_ entry: Entry, _ setting: BackendSetting, _ key: SettingKey) {
-        if entry.name == TopLevelSetting.backendsName, case .scalar(let scalar) = entry.value,
-            scalar.string == AutomaticBackends.name
-        {
-            values[key] = (.list([scalar.string]), location(entry.position))
-            lists[entry.name] = [(scalar.string, location(entry.value.position))]
+        if entry.name == TopLevelSetting.backendsName, let text = entry.value.text, text == AutomaticBackends.name {
+            values[key] = (.list([text]), location(entry.position))
+            lists[entry.name] = [(text, location(entry.value.position))]
             return
         }
         guard case .list(let example) = setting.example, let names = names(of: entry, example: example, key)
@@ -257,7 +227,7 @@ struct FileValues {
         example: [String],
         _ key: SettingKey
     ) -> [(name: String, position: TextPosition)]? {
-        guard case .sequence(let sequence) = entry.value else {
+        guard case .list(let items) = entry.value.content else {
             let found = entry.value.isNothing ? "nothing; write [] for none" : entry.value.kind
             let expected = "a list such as [\(example.joined(separator: ", "))]"
             report(entry.placeOfValue, "'\(entry.name)': expected \(expected), found \(found)", of: key)
@@ -265,17 +235,15 @@ struct FileValues {
         }
         var names: [(name: String, position: TextPosition)] = []
         var seen: Set<String> = []
-        for item in sequence.map(document.resolved) {
-            guard case .scalar(let scalar) = item, !item.isNothing, item.aliasName == nil, item.explicitTag == nil
-            else {
-                let found = item.explicitTag ?? item.kind
-                report(item.position, "'\(entry.name)': expected a name, found \(found)", of: key)
+        for item in items {
+            guard let text = item.text else {
+                report(item.position, "'\(entry.name)': expected a name, found \(item.tag ?? item.kind)", of: key)
                 continue
             }
-            if seen.insert(scalar.string).inserted {
-                names.append((scalar.string, item.position))
+            if seen.insert(text).inserted {
+                names.append((text, item.position))
             } else {
-                let name = QuotedText.shortened(scalar.string)
+                let name = QuotedText.shortened(text)
                 report(item.position, "'\(name)' is duplicated in '\(entry.name)'")
             }
         }
@@ -290,24 +258,20 @@ struct FileValues {
         let stronger = isKind ? entry.name : source.strongerKind(of: entry.name)?.name
         var section = Section(location: location(entry.position), kindName: stronger)
         if isKind { sections[entry.name] = section }
-        guard case .mapping(let mapping) = entry.value, entry.value.explicitTag == nil || !isKind else {
+        guard case .section(let entries) = entry.value.content, entry.value.tag == nil || !isKind else {
             guard isKind else { return report(entry.position, unknownKey(entry)) }
-            if entry.value.isNothing, entry.value.explicitTag == nil { return }
-            var found = entry.value.explicitTag.map { "the type '\($0)'" } ?? entry.value.kind
+            if entry.value.isNothing, entry.value.tag == nil { return }
+            var found = entry.value.tag.map { "the type '\($0)'" } ?? entry.value.kind
             // It may be a setting without the space: `password:secret`.
-            if hasSecret(entry.name), case .scalar = entry.value { found = "a text; put a space after each ':'" }
+            if hasSecret(entry.name), case .scalar = entry.value.content {
+                found = "a text; put a space after each ':'"
+            }
             let expected = "a section with the settings of \(entry.name)"
             return report(entry.value.position, "'\(entry.name)': expected \(expected), found \(found)", of: key)
         }
-        // Aliases refer to the same section, whose mistakes are reported once.
-        let position = entry.value.position
-        guard !wrongPositions.contains(position) else { return wrong.formUnion([key]) }
-        let mistakesBefore = mistakes.count
-        defer { if mistakes.count > mistakesBefore { wrongPositions.insert(position) } }
-        let entries = entries(of: mapping)
         let expected = isKind ? "'\(entry.name)'" : "the name of a kind"
         if let kind = entries.first(where: { $0.name == TopLevelSetting.kind }) {
-            guard let name = scalar(kind, expecting: expected)?.string else {
+            guard let name = scalar(kind, expecting: expected)?.text else {
                 if !isKind { wrong.insert(key) }
                 return
             }
@@ -326,10 +290,9 @@ struct FileValues {
             if let nearest = NearestName.find(for: entry.name, among: TopLevelSetting.names + registry.knownNames) {
                 return report(entry.position, "unknown key '\(name)', did you mean '\(nearest)'?")
             }
-            let expected = "the name of a kind as the section's name or as its 'kind'"
-            let known = registry.knownNames.joined(separator: ", ")
-            let message = "the section '\(name)' has no 'kind'; expected \(expected): \(known)"
-            return report(entry.position, message, of: key)
+            let expected = "expected the name of a kind as the section's name or as its 'kind'"
+            let known = NearestName.suggestion(for: entry.name, among: registry.knownNames, listing: expected)
+            return report(entry.position, "the section '\(name)' has no 'kind'\(known)", of: key)
         }
         guard SectionName.isValid(entry.name) else {
             let name = QuotedText.shortened(entry.name)
@@ -361,7 +324,7 @@ struct FileValues {
         let message = "unknown key '\(QuotedText.shortened(entry.name))'"
         let parts = entry.name.split(separator: ".", maxSplits: 1).map(String.init)
         if parts.count == 2, registry.knownNames.contains(parts[0]) {
-            let value = hasSecret(parts[0]) ? nil : entry.value.scalar?.string
+            let value = hasSecret(parts[0]) ? nil : entry.value.text
             let section = QuotedText.shortened("\(parts[0]): {\(parts[1]): \(value ?? "…")}")
             return "\(message); the settings of a backend are in its section: write '\(section)'"
         }

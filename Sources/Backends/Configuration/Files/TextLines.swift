@@ -27,15 +27,6 @@ struct TextLines {
         }
     }
 
-    var text: String {
-        var text = String.UnicodeScalarView()
-        for line in lines {
-            text.append(contentsOf: line)
-            text.append("\n")
-        }
-        return String(text)
-    }
-
     var count: Int { lines.count }
 
     /// The characters of a line, without its line break.
@@ -43,22 +34,9 @@ struct TextLines {
         lines.indices.contains(number - 1) ? lines[number - 1] : []
     }
 
-    /// The same as a string.
-    func text(ofLine number: Int) -> String { String(String.UnicodeScalarView(self[number])) }
-
     subscript(position: TextPosition) -> Unicode.Scalar? {
-        get {
-            let line = self[position.line]
-            return line.indices.contains(position.column - 1) ? line[position.column - 1] : nil
-        }
-        set {
-            guard let newValue, self[position] != nil else { return }
-            lines[position.line - 1][position.column - 1] = newValue
-        }
-    }
-
-    var firstCharacter: Unicode.Scalar? {
-        lines.lazy.joined().first { !$0.properties.isWhitespace }
+        let line = self[position.line]
+        return line.indices.contains(position.column - 1) ? line[position.column - 1] : nil
     }
 
     /// The position after the last character that is not white space.
@@ -69,12 +47,5 @@ struct TextLines {
             }
         }
         return TextPosition(line: 1, column: 1)
-    }
-
-    /// Replaces the characters of these lines with spaces, so that other positions do not change.
-    mutating func blank(_ numbers: ClosedRange<Int>, columns: Range<Int> = 1..<Int.max) {
-        for number in numbers where lines.indices.contains(number - 1) {
-            for index in lines[number - 1].indices where columns.contains(index + 1) { lines[number - 1][index] = " " }
-        }
     }
 }

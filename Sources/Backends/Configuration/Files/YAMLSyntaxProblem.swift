@@ -8,7 +8,6 @@ import Yams
 struct YAMLSyntaxProblem {
     private(set) var position = TextPosition(line: 1, column: 1)
     private(set) var message = ""
-    private(set) var isSecondDocument = false
 
     private let text: TextLines
     /// Where libYAML found the problem, and where the construct that it was reading begins.
@@ -40,7 +39,6 @@ struct YAMLSyntaxProblem {
         } else if context.contains("flow sequence") || context.contains("flow mapping") {
             describeBrackets(isList: context.contains("sequence"))
         } else if problem.contains("another document") {
-            isSecondDocument = true
             message = "a second YAML document begins here; expected one"
         } else if problem.contains("Maximum nesting level") {
             message = "nested too deeply; settings are at most one section deep"

@@ -66,13 +66,12 @@ struct IndicatorConfigurationTests {
         #expect(configuration.backends.first?.settings.string("path") == "/tmp/a.log")
     }
 
-    @Test("may use YAML's anchors, and all its styles of strings")
+    @Test("may use all of YAML's styles of strings")
     func yaml() throws {
         let text = """
             %YAML 1.1
             ---
-            startDelay: &delay 0.5
-            completionDelay: *delay
+            completionDelay: &delay 0.5
             backends:
             - terminalTitle
             - logFile
@@ -168,7 +167,7 @@ struct IndicatorConfigurationTests {
             ("INDICATOR_START_DELAY", "soon", "expected a number of seconds, zero or more, found 'soon'"),
             ("INDICATOR_ENABLED", "maybe", "expected true or false, found 'maybe'"),
             ("INDICATOR_BACKENDS", "logfile", "unknown backend 'logfile', did you mean 'logFile'?"),
-            ("INDICATOR_BACKENDS", "logFile,", "'backends': expected a name, found an empty string"),
+            ("INDICATOR_BACKENDS", "logFile,", "expected names with a comma between two of them, found 'logFile,'"),
             ("INDICATOR_BACKENDS", "audit,audit", "'audit' is duplicated"),
             (
                 "INDICATOR_OBSERVE", "everything",

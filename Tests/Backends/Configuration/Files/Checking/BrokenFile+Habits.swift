@@ -41,8 +41,7 @@ extension BrokenFile {
             "{\n  \"startDelay\": 1, // seconds\n  \"completionDelay\": /* soon */ \"x\"\n}\n",
             file: "indicator.json",
             reports: [
-                "indicator.json:2:20: error: a comment begins with '#', not with '//'",
-                "indicator.json:3:33: error: 'completionDelay': expected a number of seconds, zero or more, found the string \"x\"; remove the quotes",
+                "indicator.json:2:20: error: expected a string, found '/'; JSON has no comments"
             ]
         ),
         BrokenFile(
@@ -50,7 +49,7 @@ extension BrokenFile {
             "/* mine */\n{\"startDelay\": 1}\n",
             file: "indicator.json",
             reports: [
-                "indicator.json:1:1: error: a comment begins with '#', not with '/*'"
+                "indicator.json:1:1: error: expected a value, found '/'; JSON has no comments"
             ]
         ),
         BrokenFile(
@@ -81,7 +80,7 @@ extension BrokenFile {
             "{\"startDelay\": 1,, \"enabled\": true}\n",
             file: "indicator.json",
             reports: [
-                "indicator.json:1:18: error: unexpected ','; remove it"
+                "indicator.json:1:18: error: expected a string, found ','"
             ]
         ),
         BrokenFile(

@@ -82,7 +82,7 @@ extension BrokenFile {
             "null for a number",
             "startDelay: null\n",
             reports: [
-                "indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, found 'null', an empty value in YAML"
+                "indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, found 'null', an empty value"
             ]
         ),
         BrokenFile(
@@ -187,7 +187,7 @@ extension BrokenFile {
             "a lone tilde as a path",
             "logFile:\n  path: ~\n",
             reports: [
-                "indicator.yaml:2:9: error: 'path': expected the path of a file, found '~', an empty value in YAML; put it in quotes to use it as a string"
+                "indicator.yaml:2:9: error: 'path': expected the path of a file, found '~', an empty value; put it in quotes to use it as a string"
             ]
         ),
         BrokenFile(
