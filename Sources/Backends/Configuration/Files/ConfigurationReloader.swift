@@ -32,7 +32,7 @@ final class ConfigurationReloader: ManagerResource {
     private let source: ConfigurationSource
     private let triggers: ConfigurationReloadTriggers
     private let state: Locked<State>
-    /// Reads the configuration: reading a file may block.
+    /// Reads the configuration, which may block, and waits for changes of the file.
     private let thread = ServiceThread(name: "config-reload", idleTime: .zero)
     /// The engine, which closes this reloader. Not a weak reference to the manager: that would make activities slower.
     private let engine: IndicatorEngine
@@ -249,7 +249,7 @@ final class ConfigurationReloader: ManagerResource {
         let paths = Array(watchedPaths)
         var watcher: FileWatcher?
         do {
-            watcher = try FileWatcher(paths: paths) { [weak self] in _ = self?.reload(by: .change) }
+            watcher = try FileWatcher(paths: paths, on: thread) { [weak self] in _ = self?.reload(by: .change) }
         } catch {
             let place = paths.count == 1 ? paths[0] : "the config file"
             logger.warning("Changes to \(place) will not be detected; reload with SIGHUP: \(error)")

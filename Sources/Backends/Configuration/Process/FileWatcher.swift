@@ -6,10 +6,10 @@ import IndicatorThreads
 /// Reports when the file at one of several paths may have changed: it was written, replaced, created or deleted, or a
 /// link on its path was changed.
 ///
-/// A thread waits in `poll` on inotify(7) without a time limit, so unchanged files cause no wake-ups. Changes in quick
-/// succession, as editors make them, are reported once.
-final class FileWatcher: @unchecked Sendable {
-    // `@unchecked`: after `init`, `watches` is only used on the watcher's thread.
+/// A thread waits for inotify(7) without a time limit, so unchanged files cause no wake-ups. Changes in quick succession,
+/// as editors make them, are reported once.
+final class FileWatcher: PollSource, @unchecked Sendable {
+    // `@unchecked`: after `init`, what is not constant is only used on the thread.
 
     /// Why a file cannot be watched.
     struct Failure: Error, CustomStringConvertible {
@@ -22,13 +22,16 @@ final class FileWatcher: @unchecked Sendable {
     }
 
     /// How long there must be no event before a change counts as complete, and the longest wait for that.
-    private static let quietMilliseconds: Int32 = 50
+    private static let quietTime = Duration.milliseconds(50)
     private static let longestWait = Duration.milliseconds(500)
 
     private let paths: [String]
     private let changed: @Sendable () -> Void
     private let inotify: Int32
-    private let wakeUp: WakeUp
+    private let thread: ServiceThread
+    /// When a change counts as complete, and at the latest; `nil` while there is none.
+    private var change: (due: SuspendingClock.Instant, limit: SuspendingClock.Instant)?
+    private var isStopped = false
     private var watches: [Int32: (folder: String, names: Set<String>)] = [:]
     /// The files that were created and whose writers have not closed them.
     private var unfinished: Set<String> = []
@@ -37,68 +40,51 @@ final class FileWatcher: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - paths: the paths of the files, which need not exist.
-    ///   - changed: called on the watcher's thread after each change. The contents may be unchanged.
-    init(paths: [String], changed: @escaping @Sendable () -> Void) throws(Failure) {
+    ///   - thread: the thread that waits.
+    ///   - changed: called on the thread after each change. The contents may be unchanged.
+    init(paths: [String], on thread: ServiceThread, changed: @escaping @Sendable () -> Void) throws(Failure) {
         self.paths = paths
+        self.thread = thread
         self.changed = changed
         inotify = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
         guard inotify >= 0 else { throw Failure(code: errno) }
-        guard let wakeUp = WakeUp() else {
-            let code = errno
-            close(inotify)
-            throw Failure(code: code)
-        }
-        self.wakeUp = wakeUp
-        if let code = updateWatches() {
-            close(inotify)
-            throw Failure(code: code)
-        }
+        if let code = updateWatches() { throw Failure(code: code) }
         // The thread keeps the watcher alive until `stop`.
-        guard ThreadStarter.start(named: "config-watcher", { self.run() }) else {
-            close(inotify)
-            throw Failure(code: EAGAIN)
+        thread.call(at: .min) { [self] in
+            if !isStopped { _ = thread.add(self) }
         }
+    }
+
+    deinit {
+        if inotify >= 0 { close(inotify) }
     }
 
     /// Stops watching. A running call of `changed` is completed; no other follows.
-    func stop() { wakeUp.stop() }
+    func stop() {
+        thread.call(at: .min) { [self] in
+            isStopped = true
+            thread.remove(self)
+        }
+    }
 
     // MARK: - On the thread
 
-    private func run() {
-        while let isRelevant = waitForEvents(milliseconds: -1) {
-            guard isRelevant else { continue }
-            guard waitUntilQuiet() else { break }
-            // Before the file is read, so that later changes are not missed.
-            _ = updateWatches()
-            // Otherwise another event follows.
-            if unfinished.isEmpty { changed() }
-        }
-        close(inotify)
+    func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) {
+        ([pollfd(fd: inotify, events: Int16(POLLIN), revents: 0)], change?.due)
     }
 
-    /// Waits until there was no event for ``quietMilliseconds``. Returns `false` if the watcher was stopped.
-    private func waitUntilQuiet() -> Bool {
-        let clock = ContinuousClock()
-        let end = clock.now.advanced(by: Self.longestWait)
-        while clock.now < end {
-            guard let sawEvent = waitForEvents(milliseconds: Self.quietMilliseconds) else { return false }
-            if !sawEvent { break }
+    func turn(_ descriptors: [pollfd]) {
+        let now = SuspendingClock.now
+        if takeEvents() {
+            let limit = change?.limit ?? now + Self.longestWait
+            change = (min(now + Self.quietTime, limit), limit)
         }
-        return true
-    }
-
-    /// Waits for events and reads them. Returns whether one of them concerns the file; `nil` if the watcher was
-    /// stopped.
-    private func waitForEvents(milliseconds: Int32) -> Bool? {
-        var descriptors = [
-            pollfd(fd: inotify, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0),
-        ]
-        let count = poll(&descriptors, nfds_t(descriptors.count), milliseconds)
-        if count < 0 { return errno == EINTR ? false : nil }
-        if wakeUp.isStopped { return nil }
-        return count > 0 && takeEvents()
+        guard let due = change?.due, due <= now else { return }
+        change = nil
+        // Before the file is read, so that later changes are not missed.
+        _ = updateWatches()
+        // Otherwise another event follows.
+        if unfinished.isEmpty { changed() }
     }
 
     private func takeEvents() -> Bool {

@@ -15,6 +15,8 @@ struct FileWatcherTests {
         func add() { count.withLock { $0 += 1 } }
     }
 
+    private let thread = ServiceThread(name: "watcher", idleTime: .zero)
+
     /// Makes a change, and returns whether the watcher reported it.
     private func notices(_ counter: Counter, _ change: () throws -> Void) async throws -> Bool {
         let before = counter.value
@@ -27,7 +29,7 @@ struct FileWatcherTests {
         let folder = try TemporaryFolder()
         let path = try folder.write("1")
         let counter = Counter()
-        let watcher = try FileWatcher(paths: [path]) { counter.add() }
+        let watcher = try FileWatcher(paths: [path], on: thread) { counter.add() }
         defer { watcher.stop() }
         let manager = FileManager.default
 
@@ -57,7 +59,7 @@ struct FileWatcherTests {
         let other = "\(folder.path)/outside/indicator.yaml"
         try FileManager.default.linkItem(atPath: path, toPath: other)
         let counter = Counter()
-        let watcher = try FileWatcher(paths: [path]) { counter.add() }
+        let watcher = try FileWatcher(paths: [path], on: thread) { counter.add() }
         defer { watcher.stop() }
         for _ in 0..<2 {
             #expect(try await notices(counter) { try Data("2".utf8).write(to: URL(filePath: other)) })
@@ -70,8 +72,8 @@ struct FileWatcherTests {
         let path = try folder.write("1")
         let sibling = try folder.write("1", to: "sibling.yaml")
         let (counter, siblings) = (Counter(), Counter())
-        let watcher = try FileWatcher(paths: [path]) { counter.add() }
-        let other = try FileWatcher(paths: [sibling]) { siblings.add() }
+        let watcher = try FileWatcher(paths: [path], on: thread) { counter.add() }
+        let other = try FileWatcher(paths: [sibling], on: thread) { siblings.add() }
         defer { for watcher in [watcher, other] { watcher.stop() } }
         rename(path, "\(path)~")
         let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
@@ -92,7 +94,7 @@ struct FileWatcherTests {
         try manager.createSymbolicLink(atPath: "\(folder.path)/data", withDestinationPath: "first")
         try manager.createSymbolicLink(atPath: path, withDestinationPath: "../data/indicator.yaml")
         let counter = Counter()
-        let watcher = try FileWatcher(paths: [path]) { counter.add() }
+        let watcher = try FileWatcher(paths: [path], on: thread) { counter.add() }
         defer { watcher.stop() }
 
         #expect(try await notices(counter) { try folder.write("3", to: "first/indicator.yaml") }, "the target")
@@ -120,7 +122,7 @@ struct FileWatcherTests {
         let folder = try TemporaryFolder()
         let path = try folder.write("1")
         let counter = Counter()
-        let watcher = try FileWatcher(paths: [path]) { counter.add() }
+        let watcher = try FileWatcher(paths: [path], on: thread) { counter.add() }
         defer { watcher.stop() }
         for round in 0..<20 { try "\(round)".write(toFile: path, atomically: false, encoding: .utf8) }
         #expect(await eventually { counter.value > 0 })
@@ -135,7 +137,7 @@ struct FileWatcherTests {
         weak var released: FileWatcher?
         let counter = Counter()
         do {
-            let watcher = try FileWatcher(paths: [path]) { counter.add() }
+            let watcher = try FileWatcher(paths: [path], on: thread) { counter.add() }
             released = watcher
             watcher.stop()
             watcher.stop()

@@ -141,7 +141,7 @@ struct HangupSignalTests {
         let helper = try HelperProcess([try file(in: folder), "idle"])
         #expect(await helper.says("ready"))
         // Both threads wait, without a time limit.
-        let ours = ["config-watcher", "signals"]
+        let ours = ["config-reload", "signals"]
         #expect(
             await eventually {
                 let (waking, names) = wakingThreads(of: helper.processID)
