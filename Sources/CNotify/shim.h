@@ -51,7 +51,6 @@ void g_main_context_wakeup(GMainContext *);
 unsigned int g_log_set_handler(const char *, GLogLevelFlags, GLogFunc, gpointer);
 void g_log_default_handler(const char *, GLogLevelFlags, const char *, gpointer);
 void g_error_free(GError *);
-void g_free(gpointer);
 GVariant *g_variant_new_boolean(gboolean);
 GVariant *g_variant_new_byte(unsigned char);
 GVariant *g_variant_new_int32(int);
@@ -66,9 +65,7 @@ gpointer g_type_class_ref(unsigned long);
 void g_object_unref(gpointer);
 GValue *g_value_init(GValue *, unsigned long);
 int g_value_get_int(const GValue *);
-void g_value_set_int(GValue *, int);
 void g_object_get_property(GObject *, const char *, GValue *);
-void g_object_set_property(GObject *, const char *, const GValue *);
 unsigned long g_signal_connect_data(gpointer, const char *, GCallback, gpointer, GClosureNotify, GConnectFlags);
 
 /* GIO */
@@ -81,29 +78,25 @@ gboolean g_dbus_connection_is_closed(GDBusConnection *);
 /* libnotify */
 
 gboolean notify_init(const char *);
-void notify_uninit(void);
 gboolean notify_is_initted(void);
-gboolean notify_get_server_info(char **, char **, char **, char **);
 NotifyNotification *notify_notification_new(const char *, const char *, const char *);
 gboolean notify_notification_update(NotifyNotification *, const char *, const char *, const char *);
 void notify_notification_set_app_name(NotifyNotification *, const char *);
 void notify_notification_set_timeout(NotifyNotification *, int);
 void notify_notification_set_hint(NotifyNotification *, const char *, GVariant *);
 gboolean notify_notification_show(NotifyNotification *, GError **);
-gboolean notify_notification_close(NotifyNotification *, GError **);
 int notify_notification_get_closed_reason(const NotifyNotification *);
 void notify_notification_set_app_icon(NotifyNotification *, const char *); /* since 0.8.4 */
 
 #define CNOTIFY_FUNCTIONS(F)                                                                                           \
     F(g_main_context_new) F(g_main_context_push_thread_default) F(g_main_context_iteration) F(g_main_context_wakeup)   \
-    F(g_log_set_handler) F(g_log_default_handler) F(g_error_free) F(g_free) F(g_variant_new_boolean)                   \
-    F(g_variant_new_byte) F(g_variant_new_int32) F(g_variant_new_string) F(g_type_class_ref) F(g_object_unref)         \
-    F(g_value_init) F(g_value_get_int) F(g_value_set_int) F(g_object_get_property) F(g_object_set_property)            \
-    F(g_signal_connect_data) F(g_socket_get_type) F(g_bus_get_sync) F(g_dbus_connection_set_exit_on_close)             \
-    F(g_dbus_connection_is_closed) F(notify_init) F(notify_uninit) F(notify_is_initted) F(notify_get_server_info)      \
+    F(g_log_set_handler) F(g_log_default_handler) F(g_error_free) F(g_variant_new_boolean) F(g_variant_new_byte)       \
+    F(g_variant_new_int32) F(g_variant_new_string) F(g_type_class_ref) F(g_object_unref) F(g_value_init)               \
+    F(g_value_get_int) F(g_object_get_property) F(g_signal_connect_data) F(g_socket_get_type) F(g_bus_get_sync)        \
+    F(g_dbus_connection_set_exit_on_close) F(g_dbus_connection_is_closed) F(notify_init) F(notify_is_initted)          \
     F(notify_notification_new) F(notify_notification_update) F(notify_notification_set_app_name)                       \
     F(notify_notification_set_timeout) F(notify_notification_set_hint) F(notify_notification_show)                     \
-    F(notify_notification_close) F(notify_notification_get_closed_reason)
+    F(notify_notification_get_closed_reason)
 
 /* A pointer to each function, with the type of its prototype. */
 typedef struct {

@@ -21,21 +21,26 @@ package enum IndicatorWatcher {
         answerLimit: Duration,
         _ report: @escaping @Sendable (WatchReport) -> Void
     ) async throws {
-        let bus = MessageBus.at(address)
+        let thread = BusBackend.thread(of: address)
         let (loss, continuation) = AsyncThrowingStream<Never, any Error>.makeStream()
-        try await withTaskExecutorPreference(bus.thread) {
+        try await withTaskExecutorPreference(thread) {
             let watch = Watch(answerLimit: answerLimit, report: report)
-            let share = BusShare(on: bus, session: watch, onLoss: { continuation.finish(throwing: $0) })
+            let link = BusLink(
+                to: try address.resolved(in: ProcessInfo.processInfo.environment),
+                thread: thread,
+                session: watch,
+                onLoss: { continuation.finish(throwing: $0) }
+            )
             do {
-                _ = try await share.begin(at: address.resolved(in: ProcessInfo.processInfo.environment))
+                _ = try await link.begin()
                 // There may be no app, or none that answers.
-                try share.update()
+                try link.update()
                 for try await _ in loss {}
             } catch {
-                await share.end()
+                await link.end()
                 throw error
             }
-            await share.end()
+            await link.end()
         }
     }
 }
@@ -63,13 +68,13 @@ private final class Watch: BusSession {
     private var indicators: [String: Indicator] = [:]
     private var readingCount = 0
     private var isListed = false
-    private weak var bus: BusShare?
+    private weak var bus: BusLink?
 
     init(answerLimit: Duration, report: @escaping (WatchReport) -> Void) {
         (self.answerLimit, self.report) = (answerLimit, report)
     }
 
-    func begin(on bus: BusShare) async throws -> String {
+    func begin(on bus: BusLink) async throws -> String {
         self.bus = bus
         let namespace = IndicatorBusName.prefix.dropLast()
         for rule in [
@@ -85,7 +90,7 @@ private final class Watch: BusSession {
         return ""
     }
 
-    func update(on bus: BusShare) -> SuspendingClock.Instant? {
+    func update(on bus: BusLink) -> SuspendingClock.Instant? {
         var next: SuspendingClock.Instant?
         for (name, indicator) in indicators {
             guard let end = indicator.silentAt else { continue }

@@ -14,7 +14,7 @@ import Testing
 
     /// Shows and hides each time after `isShown` and `isHidden`.
     private func cycle(
-        _ surface: BusSurface,
+        _ surface: BusBackend,
         isShown: () -> Bool = { true },
         isHidden: () -> Bool = { true }
     ) async throws {
@@ -43,17 +43,17 @@ import Testing
     func jobs() async throws {
         let bus = try await PrivateBus()
         let server = try JobServer(on: bus)
-        let surface = BusSurface(on: .address(bus.address))
-        try await surface.start(at: bus.address) { control, latest in
+        let surface = BusBackend(name: "probe", on: .address(bus.address)) { context in
             DesktopJobSession(
                 applicationName: "probe",
                 desktopEntry: nil,
                 settings: DesktopJobSettings(),
-                control: control,
+                control: context.control,
                 logger: Logger(label: "tests"),
-                latest: latest
+                latest: context.latest
             )
         }
+        try await surface.start()
         #expect(try await ruleCount(on: bus) == 2)
         try await cycle(surface, isShown: { server.open.count == 1 }, isHidden: { server.open.isEmpty })
         #expect(server.views.count == Self.cycles)
@@ -67,10 +67,10 @@ import Testing
     func entries() async throws {
         let bus = try await PrivateBus()
         let monitor = try await LauncherMonitor(bus)
-        let surface = BusSurface(on: .address(bus.address))
-        try await surface.start(at: bus.address) { _, latest in
-            LauncherEntrySession(desktopFile: "org.example.probe.desktop", latest: latest)
+        let surface = BusBackend(name: "probe", on: .address(bus.address)) { context in
+            LauncherEntrySession(desktopFile: "org.example.probe.desktop", latest: context.latest)
         }
+        try await surface.start()
         try await cycle(surface)
         #expect(
             try await eventually { try await !bus.busctl("list").output.contains("org.activityindicator") }
@@ -86,18 +86,17 @@ import Testing
     func notifications() async throws {
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address)
-        let surface = BusSurface(on: .address(bus.address))
-        var settings = DesktopNotificationSettings()
-        settings.through = .dbus
-        try await surface.start(at: bus.address) { [settings] _, latest in
+        let settings = DesktopNotificationSettings(through: .dbus)
+        let surface = BusBackend(name: "probe", on: .address(bus.address)) { context in
             NotificationSession(
                 applicationName: "probe",
                 settings: settings,
                 address: bus.address,
                 logger: Logger(label: "tests"),
-                latest: latest
+                latest: context.latest
             )
         }
+        try await surface.start()
         #expect(try await ruleCount(on: bus) == 2)
         try await cycle(surface, isShown: { server.shown.count == 1 }, isHidden: { server.shown.isEmpty })
         #expect(server.lastIdentifier == Self.cycles)
@@ -111,15 +110,15 @@ import Testing
     func properties() async throws {
         let bus = try await PrivateBus()
         let (name, interface) = ("org.activityindicator.Indicator1.cycles", IndicatorObject.interface)
-        let surface = BusSurface(on: .address(bus.address))
-        try await surface.start(at: bus.address) { control, latest in
+        let surface = BusBackend(name: "probe", on: .address(bus.address)) { context in
             IndicatorBusSession(
                 names: [name],
                 object: IndicatorObject(application: "cycles", processID: 1),
-                control: control,
-                latest: latest
+                control: context.control,
+                latest: context.latest
             )
         }
+        try await surface.start()
         let signals = try await SignalMonitor(bus, name: name)
         func properties() async throws -> String {
             let (all, path) = ("org.freedesktop.DBus.Properties", IndicatorObject.path)
@@ -147,16 +146,16 @@ import Testing
     func locks() async throws {
         let bus = try await PrivateBus()
         let login = try await LoginManager(on: bus)
-        let surface = BusSurface(on: .address(bus.address))
         let before = try await ruleCount(on: bus)
-        try await surface.start(at: bus.address) { _, latest in
+        let surface = BusBackend(name: "probe", on: .address(bus.address)) { context in
             SleepInhibitorSession(
                 applicationName: "probe",
                 settings: SleepInhibitorSettings(),
                 logger: Logger(label: "tests"),
-                latest: latest
+                latest: context.latest
             )
         }
+        try await surface.start()
         try await cycle(surface)
         // logind lists a lock as long as a process has its descriptor.
         #expect(try await eventually { try await login.inhibitors() == [] })

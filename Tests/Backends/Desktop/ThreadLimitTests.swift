@@ -44,7 +44,6 @@ import Testing
 
     @Test(
         "With any limit of threads, the app keeps running, shuts down, and the backends stop",
-        .isKnown("GLib ends a process without a thread; see the issue on buses and notifications", on: "trixie"),
         .needs(.notifications),
         .needs(.root)
     )

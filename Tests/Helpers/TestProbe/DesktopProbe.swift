@@ -32,7 +32,6 @@ enum DesktopProbe {
         if arguments.contains("own") || arguments.contains("own=loop") {
             OwnLibNotify.load(mainLoop: arguments.contains("own=loop"))
         }
-        if arguments.contains("connection") { precondition(OwnLibNotify.connect()) }
         if arguments.contains("notification") {
             var settings = DesktopNotificationSettings()
             settings.through =

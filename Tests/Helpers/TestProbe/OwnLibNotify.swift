@@ -9,11 +9,11 @@ import IndicatorThreads
 enum OwnLibNotify {
     private nonisolated(unsafe) static var functions = CNotifyFunctions()
     private nonisolated(unsafe) static var notification: OpaquePointer?
-    private nonisolated(unsafe) static var connection: OpaquePointer?
+    private nonisolated(unsafe) static var library: UnsafeMutableRawPointer?
 
     /// Loads libnotify, and runs GLib's main loop on a thread if `mainLoop`.
     static func load(mainLoop: Bool) {
-        let library = dlopen("libnotify.so.4", RTLD_NOW)
+        library = dlopen("libnotify.so.4", RTLD_NOW)
         let find: @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?) -> UnsafeMutableRawPointer? = {
             library,
             name in
@@ -36,27 +36,15 @@ enum OwnLibNotify {
 
     static func close() {
         guard let shown = notification.take() else { return }
-        _ = functions.notify_notification_close(shown, nil)
+        typealias Close = @convention(c) (OpaquePointer, OpaquePointer?) -> Int32
+        _ = unsafeBitCast(dlsym(library, "notify_notification_close"), to: Close.self)(shown, nil)
         functions.g_object_unref(UnsafeMutableRawPointer(shown))
     }
 
     /// Ends the use of libnotify.
-    static func end() { functions.notify_uninit() }
-
-    /// Connects to the session bus with GLib only, and keeps the connection. Returns whether it is open.
-    static func connect() -> Bool {
-        if connection == nil {
-            // Not with libnotify: it must not be loaded.
-            typealias Get = @convention(c) (Int32, OpaquePointer?, OpaquePointer?) -> OpaquePointer?
-            typealias SetExit = @convention(c) (OpaquePointer?, Int32) -> Void
-            let library = dlopen("libgio-2.0.so.0", RTLD_NOW)
-            guard let get = dlsym(library, "g_bus_get_sync"),
-                let setExit = dlsym(library, "g_dbus_connection_set_exit_on_close")
-            else { return false }
-            connection = unsafeBitCast(get, to: Get.self)(2, nil, nil)
-            unsafeBitCast(setExit, to: SetExit.self)(connection, 0)
-        }
-        return connection != nil
+    static func end() {
+        typealias End = @convention(c) () -> Void
+        unsafeBitCast(dlsym(library, "notify_uninit"), to: End.self)()
     }
 }
 #endif

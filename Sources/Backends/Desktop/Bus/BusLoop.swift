@@ -6,15 +6,13 @@ import IndicatorThreads
 
 /// A connection to a message bus, and the calls that wait for a reply on it. Only used on one thread.
 ///
-/// In the app that is the thread of its ``MessageBus``, which waits for it together with its work: an idle connection
+/// In the app that is the thread of the bus, which waits for it together with its work: an idle connection
 /// causes no wake-ups.
 final class BusLoop: PollSource {
     /// Handles the reply to a call, or its failure.
     typealias Completion = (Result<BusMessage, BusError>) -> Void
 
     private struct Call {
-        /// Who has called; see ``cancelCalls(of:)``.
-        var caller: ObjectIdentifier?
         var reply: BusPendingReply
         /// When the call fails with ``BusError/noReply``; `nil` for never.
         var deadline: SuspendingClock.Instant?
@@ -59,32 +57,20 @@ final class BusLoop: PollSource {
     ///
     /// - Parameters:
     ///   - message: the call; `nil` for one with an invalid name, which fails.
-    ///   - caller: who calls.
     ///   - timeLimit: how long the peer may take to answer; `nil` for no limit.
     ///   - completion: handles the reply.
     func call(
         _ message: BusMessage?,
-        by caller: AnyObject? = nil,
         within timeLimit: Duration?,
         completion: @escaping Completion
     ) {
         guard let message else { return completion(.failure(.invalidName)) }
         guard let reply = connection.sendWithReply(message) else { return completion(.failure(.disconnected)) }
-        calls.append(
-            Call(
-                caller: caller.map(ObjectIdentifier.init),
-                reply: reply,
-                deadline: timeLimit.map { .now + $0 },
-                completion: completion
-            )
-        )
+        calls.append(Call(reply: reply, deadline: timeLimit.map { .now + $0 }, completion: completion))
     }
 
     /// Whether a call waits for a reply.
-    func hasCalls(of caller: AnyObject) -> Bool { calls.contains { $0.caller == ObjectIdentifier(caller) } }
-
-    /// Ignores the replies to all calls.
-    func cancelCalls(of caller: AnyObject) { calls.removeAll { $0.caller == ObjectIdentifier(caller) } }
+    var hasCalls: Bool { !calls.isEmpty }
 
     var isConnected: Bool { connection.isConnected }
     /// Whether there are unsent messages.
@@ -97,8 +83,8 @@ final class BusLoop: PollSource {
         if let message { connection.send(message) }
     }
 
-    /// Serves the object at `path`, until it is called with `nil`.
-    func serve(path: String, _ handler: ((BusMessage) -> Void)?) { connection.serve(path: path, handler) }
+    /// Serves the object at `path`.
+    func serve(path: String, _ handler: @escaping (BusMessage) -> Void) { connection.serve(path: path, handler) }
 
     func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) {
         // After the end was handled, there is nothing to wait for until this is removed.

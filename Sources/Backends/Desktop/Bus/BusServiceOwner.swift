@@ -16,12 +16,13 @@ final class BusServiceOwner {
         self.name = name
     }
 
-    /// Finds the owner, and follows changes from then on. Throws if there is none.
-    func find(on bus: BusShare) async throws {
+    /// Finds the owner, and follows changes from then on. Returns its unique name. Throws if there is none.
+    @discardableResult
+    func find(on bus: BusLink) async throws -> String {
         let rule = "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(name)'"
         try await bus.addMatch(rule)
         do throws(BusError) {
-            try await bus.callBus("GetNameOwner", [.string(name)])
+            return try await bus.callBus("GetNameOwner", [.string(name)]).first?.text ?? ""
         } catch {
             guard error.name == "org.freedesktop.DBus.Error.NameHasNoOwner" else { throw error }
             canBeginAgain = false

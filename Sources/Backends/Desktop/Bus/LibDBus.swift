@@ -179,10 +179,9 @@ final class BusConnection {
     /// Serves method calls of the object at `path`. libdbus answers `Peer`, and `Introspect` for the parents of the
     /// path.
     ///
-    /// Calls for other paths are also passed to the handler, which must answer that the object does not exist. Another
-    /// call replaces the handler; without one, libdbus answers as for any process without objects.
-    func serve(path: String, _ handler: CallHandler?) {
-        if let onCall { return onCall.value = CallService(path: path, handler: handler) }
+    /// Calls for other paths are also passed to the handler, which must answer that the object does not exist. Called
+    /// once.
+    func serve(path: String, _ handler: @escaping CallHandler) {
         let box = Box(CallService(path: path, handler: handler))
         onCall = box
         var functions = DBusObjectPathVTable()
@@ -193,9 +192,9 @@ final class BusConnection {
             }
             let call = BusMessage(owning: dbus_message_ref(message))
             let service = Unmanaged<Box<CallService>>.fromOpaque(context).takeUnretainedValue().value
-            guard let handler = service.handler, let path = call.path, path != "/", !service.path.hasPrefix(path + "/")
+            guard let path = call.path, path != "/", !service.path.hasPrefix(path + "/")
             else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
-            handler(call)
+            service.handler(call)
             return DBUS_HANDLER_RESULT_HANDLED
         }
         let context = Unmanaged.passUnretained(box).toOpaque()
@@ -205,7 +204,7 @@ final class BusConnection {
 
     private struct CallService {
         var path: String
-        var handler: CallHandler?
+        var handler: CallHandler
     }
 
     /// Sends a call. ``BusPendingReply/take()`` returns the reply after ``dispatch()`` has handled it. Returns `nil` if

@@ -10,17 +10,6 @@ extension BackendKind {
             name: "desktopJob",
             summary: "a job of KDE Plasma: bar, text and a button to cancel",
             settings: DesktopJobSettings.self,
-            make: { context, settings in
-                DesktopJobBackend(
-                    name: context.name,
-                    applicationName: context.applicationName,
-                    settings: settings,
-                    logger: context.logger
-                )
-            },
-            isApplicable: { context, _ in
-                context.isNamed || DBusAddress.session.mayExist(in: ProcessInfo.processInfo.environment)
-            },
             fit: { place in
                 let desktop = DesktopSituation(place)
                 return AutomaticFit(
@@ -33,21 +22,13 @@ extension BackendKind {
                     dependsOnBus: desktop.dependsOnBus
                 )
             },
-            availability: { context, settings in
-                let environment = ProcessInfo.processInfo.environment
-                let address = try DBusAddress.session.resolved(in: environment)
-                let name = context.applicationName
-                let entry = DesktopJobSession.desktopEntry(settings, applicationName: name, in: environment)
-                return try await BusSurface.probe(.session, at: address) {
-                    DesktopJobSession(
-                        applicationName: name,
-                        desktopEntry: entry,
-                        settings: settings,
-                        control: IndicatorControl(),
-                        logger: context.logger,
-                        latest: $0
-                    )
-                }
+            make: { context, settings in
+                DesktopJobBackend(
+                    name: context.name,
+                    applicationName: context.applicationName,
+                    settings: settings,
+                    logger: context.logger
+                )
             }
         )
     }

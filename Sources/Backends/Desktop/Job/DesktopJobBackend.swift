@@ -1,8 +1,7 @@
 import BackendConfiguration
 public import DisplayText
 import Foundation
-public import IndicatorCore
-package import IndicatorThreads
+import IndicatorCore
 public import Logging
 
 /// The settings of a ``DesktopJobBackend``.
@@ -32,15 +31,8 @@ public struct DesktopJobSettings: Sendable, Hashable {
 /// It uses `org.kde.JobViewServer` on the session bus, in the versions `JobViewServerV2` and `JobViewV3` (Plasma 5.22
 /// and later), asynchronously: a server that hangs delays nothing. Without it, the backend is unavailable until it
 /// appears; when Plasma restarts, so does the job. When the process ends, Plasma removes the job.
-public final class DesktopJobBackend: ConnectedBackend {
-    /// The name that the config file and the diagnostics use.
-    public let name: String
-
-    private let applicationName: String
-    private let settings: DesktopJobSettings
-    private let logger: Logger
-    private let environment: @Sendable () -> [String: String]
-    private let surface = BusSurface(on: .session)
+public final class DesktopJobBackend: BusBackend, @unchecked Sendable {
+    // `@unchecked`: as its superclass.
 
     /// Makes a backend. Does not connect before ``start()``.
     ///
@@ -67,44 +59,19 @@ public final class DesktopJobBackend: ConnectedBackend {
         logger: Logger = Logger(label: "IndicatorBackends.DesktopJob"),
         environment: @escaping @Sendable () -> [String: String]
     ) {
-        self.name = name
-        self.applicationName = applicationName
-        self.settings = settings
-        self.logger = logger
-        self.environment = environment
-    }
-
-    package var thread: ServiceThread { surface.thread }
-
-    /// Keeps the handle, to pass the user's requests on, and to report when the server appears or vanishes.
-    public func attach(to control: IndicatorControl) {
-        surface.attach(to: control)
-    }
-
-    /// Looks for the server. Throws if there is none.
-    public func start() async throws {
-        let address = try DBusAddress.session.resolved(in: environment())
-        let (name, settings, logger) = (applicationName, settings, logger)
-        let entry = DesktopJobSession.desktopEntry(settings, applicationName: name, in: environment())
-        try await surface.start(at: address) { control, latest in
+        super.init(name: name, on: .session, environment: environment) { context in
             DesktopJobSession(
-                applicationName: name,
-                desktopEntry: entry,
+                applicationName: applicationName,
+                desktopEntry: DesktopJobSession.desktopEntry(
+                    settings,
+                    applicationName: applicationName,
+                    in: context.environment
+                ),
                 settings: settings,
-                control: control,
+                control: context.control,
                 logger: logger,
-                latest: latest
+                latest: context.latest
             )
         }
-    }
-
-    /// Shows the snapshot. Throws if the server was lost.
-    public func update(_ snapshot: IndicatorSnapshot) async throws {
-        try await surface.update(snapshot)
-    }
-
-    /// Ends the job.
-    public func stop() async {
-        await surface.stop()
     }
 }

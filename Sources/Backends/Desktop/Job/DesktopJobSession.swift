@@ -49,6 +49,8 @@ final class DesktopJobSession: BusSession {
     private var isKillable = false
     /// Since when the indicator is shown for which a view was requested last.
     private var requestedFor: IndicatorSnapshot.VisibilityID?
+    /// Whether it is logged that the server refuses views.
+    private var hasReportedRefusal = false
     private var sent: [BusProperty] = []
     private var sentAt: SuspendingClock.Instant?
     /// The last failure while the view is shown.
@@ -105,7 +107,7 @@ final class DesktopJobSession: BusSession {
 
     var canBeginAgain: Bool? { service.canBeginAgain }
 
-    func begin(on bus: BusShare) async throws -> String {
+    func begin(on bus: BusLink) async throws -> String {
         let rule =
             "type='signal',sender='\(Self.server)',interface='\(Self.viewInterface)',member='cancelRequested'"
         try await bus.addMatch(rule)
@@ -122,7 +124,7 @@ final class DesktopJobSession: BusSession {
         control.requestCancellation(label)
     }
 
-    func update(on bus: BusShare) throws -> SuspendingClock.Instant? {
+    func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
         if let fault = service.fault { throw fault }
         let snapshot = latest()
         let failed = snapshot.finished.last { WhenDone.failures.covers($0, after: snapshot.startDelay) }
@@ -158,7 +160,7 @@ final class DesktopJobSession: BusSession {
         }
     }
 
-    func end(on bus: BusShare) {
+    func end(on bus: BusLink) {
         hasEnded = true
         setShownFile(nil)
         if case .shown(let place) = view { terminate(place, on: bus) }
@@ -168,7 +170,7 @@ final class DesktopJobSession: BusSession {
 
     // MARK: - The view
 
-    private func request(_ snapshot: IndicatorSnapshot, on bus: BusShare) {
+    private func request(_ snapshot: IndicatorSnapshot, on bus: BusLink) {
         view = .requested
         requestedFor = snapshot.visibilityID
         isKillable = control.isCancellable()
@@ -200,19 +202,21 @@ final class DesktopJobSession: BusSession {
             else { return self.wasRefused(result) }
             let place = Place(server: server, path: path)
             self.view = .shown(place)
+            self.hasReportedRefusal = false
             if self.hasEnded { self.terminate(place, on: bus) }
         }
     }
 
     private func wasRefused(_ result: Result<BusMessage, BusError>) {
         view = .none
+        guard !exchange(&hasReportedRefusal, with: true) else { return }
         switch result {
         case .success: logger.warning("Plasma shows no job: the answer to requestView is no object path")
         case .failure(let error): logger.warning("Plasma shows no job: \(error)")
         }
     }
 
-    private func terminate(_ place: Place, on bus: BusShare) {
+    private func terminate(_ place: Place, on bus: BusLink) {
         var (code, message) = (UInt32(0), "")
         if let failure {
             (code, message) = (Self.failed, Self.markup(failure.outcome.message ?? ""))
@@ -224,7 +228,7 @@ final class DesktopJobSession: BusSession {
         failure = nil
     }
 
-    private func send(_ member: String, _ arguments: [BusValue], to place: Place, on bus: BusShare) {
+    private func send(_ member: String, _ arguments: [BusValue], to place: Place, on bus: BusLink) {
         bus.send(
             .call(
                 place.server,

@@ -10,18 +10,8 @@ extension BackendKind {
             name: "launcherEntry",
             summary: "the app's icon in the dock: bar, badge and mark",
             settings: LauncherEntrySettings.self,
-            make: { context, settings in LauncherEntryBackend(name: context.name, settings: settings) },
-            isApplicable: { context, _ in
-                context.isNamed || DBusAddress.session.mayExist(in: ProcessInfo.processInfo.environment)
-            },
             fit: fit,
-            availability: { _, settings in
-                let environment = ProcessInfo.processInfo.environment
-                let address = try LauncherEntryBackend.check(settings, in: environment)
-                return try await BusSurface.probe(.session, at: address) {
-                    LauncherEntrySession(desktopFile: settings.desktopFile, latest: $0)
-                }
-            }
+            make: { context, settings in LauncherEntryBackend(name: context.name, settings: settings) }
         )
     }
 

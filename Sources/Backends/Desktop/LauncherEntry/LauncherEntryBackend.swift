@@ -1,8 +1,7 @@
 import BackendConfiguration
 import DisplayText
 import Foundation
-public import IndicatorCore
-package import IndicatorThreads
+import IndicatorCore
 
 /// The settings of a ``LauncherEntryBackend``.
 public struct LauncherEntrySettings: Sendable, Hashable {
@@ -23,20 +22,12 @@ public struct LauncherEntrySettings: Sendable, Hashable {
 /// Ubuntu's dock, elementary's dock and Plank read, at most four times a second. When the process ends, however it
 /// does, docks remove what it has sent, because its connection to the bus has ended.
 ///
-/// A dock shows one state for each desktop file. Instances of the app take turns: they queue for the bus name
-/// `org.activityindicator.LauncherEntry1.<desktop file>`, and the first one is shown until it is hidden or ends. One
-/// that waits for the user, or has failed, comes first. In a sandbox that allows no such name, each sends its own
-/// state.
+/// A dock shows one state for each desktop file: of several instances of the app, that of the one that changed last.
 ///
 /// Sends nothing while a ``DesktopJobBackend`` of this process shows the same app on Plasma, which then sends the
 /// signal itself. Without a session bus or the desktop file it is unavailable.
-public final class LauncherEntryBackend: ConnectedBackend {
-    /// The name that the config file and the diagnostics use.
-    public let name: String
-
-    private let settings: LauncherEntrySettings
-    private let environment: @Sendable () -> [String: String]
-    private let surface = BusSurface(on: .session)
+public final class LauncherEntryBackend: BusBackend, @unchecked Sendable {
+    // `@unchecked`: as its superclass.
 
     /// Makes a backend. Does not connect before ``start()``.
     ///
@@ -52,43 +43,17 @@ public final class LauncherEntryBackend: ConnectedBackend {
         settings: LauncherEntrySettings,
         environment: @escaping @Sendable () -> [String: String]
     ) {
-        self.name = name
-        self.settings = settings
-        self.environment = environment
-    }
-
-    package var thread: ServiceThread { surface.thread }
-
-    /// Keeps the handle, to report the loss of the bus.
-    public func attach(to control: IndicatorControl) {
-        surface.attach(to: control)
-    }
-
-    /// Connects. Throws if there is no session bus or no desktop file.
-    public func start() async throws {
-        let address = try Self.check(settings, in: environment())
-        let file = settings.desktopFile
-        try await surface.start(at: address) { _, latest in
-            LauncherEntrySession(desktopFile: file, latest: latest)
+        super.init(name: name, on: .session, environment: environment) { context in
+            try Self.check(settings, in: context.environment)
+            return LauncherEntrySession(desktopFile: settings.desktopFile, latest: context.latest)
         }
     }
 
-    /// Sends the snapshot. Throws if the bus was lost.
-    public func update(_ snapshot: IndicatorSnapshot) async throws {
-        try await surface.update(snapshot)
-    }
-
-    /// Removes the bar, the badge and the mark, and disconnects.
-    public func stop() async {
-        await surface.stop()
-    }
-
-    /// The address of the session bus; throws if there is none, or no desktop file.
-    static func check(_ settings: LauncherEntrySettings, in environment: [String: String]) throws -> String {
+    /// Throws if there is no desktop file.
+    private static func check(_ settings: LauncherEntrySettings, in environment: [String: String]) throws {
         let file = settings.desktopFile
         guard DesktopFile.isIdentifier(file) else { throw LauncherEntryError.invalidDesktopFile(file) }
         guard DesktopFile.isInstalled(file, in: environment) else { throw LauncherEntryError.noDesktopFile(file) }
-        return try DBusAddress.session.resolved(in: environment)
     }
 }
 

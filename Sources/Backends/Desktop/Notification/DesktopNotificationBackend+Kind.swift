@@ -10,6 +10,10 @@ extension BackendKind {
             name: "desktopNotification",
             summary: "a notification on the desktop",
             settings: DesktopNotificationSettings.self,
+            fit: { place in
+                let desktop = DesktopSituation(place)
+                return AutomaticFit(desktop.isPresent, desktop.reason, dependsOnBus: desktop.dependsOnBus)
+            },
             make: { context, settings in
                 DesktopNotificationBackend(
                     name: context.name,
@@ -17,25 +21,6 @@ extension BackendKind {
                     settings: settings,
                     logger: context.logger
                 )
-            },
-            isApplicable: { context, _ in
-                context.isNamed || DBusAddress.session.mayExist(in: ProcessInfo.processInfo.environment)
-            },
-            fit: { place in
-                let desktop = DesktopSituation(place)
-                return AutomaticFit(desktop.isPresent, desktop.reason, dependsOnBus: desktop.dependsOnBus)
-            },
-            availability: { context, settings in
-                let address = try DBusAddress.session.resolved(in: ProcessInfo.processInfo.environment)
-                return try await BusSurface.probe(.session, at: address) {
-                    NotificationSession(
-                        applicationName: context.applicationName,
-                        settings: settings,
-                        address: address,
-                        logger: context.logger,
-                        latest: $0
-                    )
-                }
             }
         )
     }
@@ -79,7 +64,7 @@ extension DesktopNotificationSettings: KindSettings {
         BoundSetting(
             "through",
             \.through,
-            summary: "how notifications are sent; auto: through libnotify where it is installed and safe"
+            summary: "how notifications are sent; auto: through libnotify while it is healthy"
         ),
     ]
 

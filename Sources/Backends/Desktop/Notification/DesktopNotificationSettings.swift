@@ -24,11 +24,11 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
 
     /// How notifications are sent.
     public enum Through: String, Sendable, Hashable, CaseIterable {
-        /// Through libnotify where it is installed and safe; otherwise over D-Bus.
+        /// Through libnotify while it is healthy, otherwise over D-Bus; in a sandbox, to the desktop portal.
         case auto
-        /// Through libnotify only.
+        /// Through libnotify only; in a sandbox, to the desktop portal.
         case libnotify
-        /// Over D-Bus, without libnotify.
+        /// Over D-Bus to the notification server.
         case dbus
     }
 

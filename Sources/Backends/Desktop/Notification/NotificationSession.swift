@@ -91,7 +91,6 @@ final class NotificationSession: BusSession {
     private static let bannerLimit = Duration.seconds(5)
 
     private static let interface = NotificationSender.interface
-    private static let portal = "org.freedesktop.portal.Desktop"
     /// How long the server may take to show a notification: the first one takes longer on a busy machine.
     private static let showLimit = Duration.seconds(5)
     /// The longest label or app name, in Unicode scalars.
@@ -107,9 +106,10 @@ final class NotificationSession: BusSession {
 
     private var style = ServerStyle.text
     private var readsMarkup = false
-    /// Why the server can no longer be used.
-    private var fault: DesktopNotificationError?
-    private(set) var canBeginAgain: Bool?
+    private let server = BusServiceOwner(NotificationSender.interface)
+    private let portal = BusServiceOwner(NotificationSender.portal)
+    /// Whether a server that did not answer has answered; `nil` if there is none.
+    private var hasResumed: Bool?
 
     /// The content that was sent last.
     private var shown: NotificationContent?
@@ -147,95 +147,82 @@ final class NotificationSession: BusSession {
             address: address,
             logger: logger
         )
+        sender.onClosed = { [weak self] in self?.wasClosed(for: $0) }
+        sender.onRefused = { [weak self] in self?.dismissed = self?.shownID }
     }
 
     // MARK: - The server
 
+    var canBeginAgain: Bool? {
+        let answers = [hasResumed, server.canBeginAgain, portal.canBeginAgain].compactMap(\.self)
+        return answers.isEmpty ? nil : answers.contains(true)
+    }
+
     /// Finds the server, checks that it answers, and chooses how to send. Returns both.
-    func begin(on bus: BusShare) async throws -> String {
-        let needsPortal = NotificationSender.isSandboxed && settings.through != .dbus
-        let changes = [Self.interface, Self.portal].prefix(needsPortal ? 2 : 1).map {
-            "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\($0)'"
-        }
-        let closed =
-            "type='signal',sender='\(Self.interface)',member='NotificationClosed',path='\(NotificationSender.path)'"
-        for rule in changes + [closed] { try await bus.addMatch(rule) }
-        var parts: [String] = []
-        // A sandbox hides the server.
-        let problem = needsPortal ? try await portalProblem(on: bus) : nil
-        if needsPortal, problem == nil { parts = [try await sender.choose(on: bus)] }
-        if sender.way != .portal {
-            do {
-                parts = [try await findServer(on: bus)]
-            } catch DesktopNotificationError.noServer where needsPortal {
-                throw DesktopNotificationError.withoutLibNotify(reason: problem ?? sender.objection ?? "")
-            }
-            parts.append(try await sender.choose(on: bus, problem: problem ?? style.objection))
-        }
-        let summary = parts.joined(separator: " ") + style.remark
+    func begin(on bus: BusLink) async throws -> String {
+        let portal = try await findPortal(on: bus)
+        let summary = if let portal { portal } else { try await findServer(on: bus) }
         logger.debug("notifications are sent to \(summary)")
         return summary
     }
 
-    /// Why libnotify must not be asked for the desktop portal: it remembers that there was none, ends the process if
-    /// the portal has no valid version (libnotify 0.8), and waits for 25 s if it hangs.
-    private func portalProblem(on bus: BusShare) async throws -> String? {
+    private var isSandboxed: Bool { NotificationSender.isSandboxed && settings.through != .dbus }
+
+    /// Uses the portal of a sandbox, which hides the server. Returns what is used; `nil` for the server.
+    private func findPortal(on bus: BusLink) async throws -> String? {
+        guard isSandboxed else { return nil }
         // Starts the portal, as its clients do.
-        let start = BusMessage.call(
-            "org.freedesktop.DBus",
-            path: "/org/freedesktop/DBus",
-            interface: "org.freedesktop.DBus",
-            member: "StartServiceByName",
-            [.string(Self.portal), .uint32(0)]
+        _ = try await ask(
+            BusLoop.busCall("StartServiceByName", [.string(NotificationSender.portal), .uint32(0)]),
+            on: bus
         )
-        _ = try await ask(start, on: bus)
-        let version = BusMessage.call(
-            Self.portal,
-            path: "/org/freedesktop/portal/desktop",
-            interface: "org.freedesktop.DBus.Properties",
-            member: "Get",
-            [.string("org.freedesktop.portal.Notification"), .string("version")]
-        )
-        let answer = try await ask(version, on: bus)
-        if case .uint32(1...)? = answer.first?.unwrapped { return nil }
-        return answer.isEmpty ? "there is no desktop portal" : "the desktop portal has no valid version"
+        do {
+            try await portal.find(on: bus)
+        } catch is BusServiceError {
+            return nil
+        }
+        sender.choosePortal()
+        return "the desktop portal"
     }
 
-    private func findServer(on bus: BusShare) async throws -> String {
+    private func findServer(on bus: BusLink) async throws -> String {
+        let closed =
+            "type='signal',sender='\(Self.interface)',member='NotificationClosed',path='\(NotificationSender.path)'"
+        try await bus.addMatch(closed)
         // Only queries the owner of the name: no server is started.
-        do throws(BusError) {
-            sender.server = try await bus.callBus("GetNameOwner", [.string(Self.interface)]).first?.text ?? ""
-        } catch {
-            guard error.name == "org.freedesktop.DBus.Error.NameHasNoOwner" else { throw error }
-            throw waiting(after: .noServer)
+        do {
+            sender.server = try await server.find(on: bus)
+        } catch is BusServiceError {
+            throw DesktopNotificationError.noServer
         }
         let information = try await ask("GetServerInformation", on: bus)
         if case .strings(let capabilities)? = try await ask("GetCapabilities", on: bus).first {
             readsMarkup = capabilities.contains("body-markup")
         }
-        if let fault { throw waiting(after: fault) }
+        if let fault = server.fault { throw fault }
         let texts = information.compactMap(\.text).map { SafeText.singleLine($0, limit: 40) }
         // The name, vendor, version and version of the specification.
-        guard texts.count == 4 else {
-            style = .text
-            return sender.server
-        }
-        style = ServerStyle(serverName: texts[0], vendor: texts[1])
-        return "\(texts[0]) \(texts[2])"
+        let isComplete = texts.count == 4
+        style = isComplete ? ServerStyle(serverName: texts[0], vendor: texts[1]) : .text
+        let name = isComplete ? "\(texts[0]) \(texts[2])" : sender.server
+        // libnotify would use the portal.
+        let problem = isSandboxed ? "there is no desktop portal" : style.objection
+        return "\(name) \(try await sender.choose(on: bus, problem: problem))\(style.remark)"
     }
 
-    private func ask(_ member: String, on bus: BusShare) async throws -> [BusValue] {
+    private func ask(_ member: String, on bus: BusLink) async throws -> [BusValue] {
         try await ask(sender.call(member), on: bus)
     }
 
     /// The answer to a call; empty after an error.
-    private func ask(_ message: BusMessage?, on bus: BusShare) async throws -> [BusValue] {
+    private func ask(_ message: BusMessage?, on bus: BusLink) async throws -> [BusValue] {
         do throws(BusError) {
             return try await bus.call(message, timeLimit: NotificationSender.answerLimit)
         } catch .noReply {
             // The reply to this call arrives when the server continues.
-            bus.call(message, within: nil) { [unowned self] _ in canBeginAgain = true }
-            throw waiting(after: .notResponding)
+            hasResumed = false
+            bus.call(message, within: nil) { [unowned self] _ in hasResumed = true }
+            throw DesktopNotificationError.notResponding
         } catch  where [.disconnected, .invalidName].contains(error) {
             throw error
         } catch {
@@ -244,29 +231,13 @@ final class NotificationSession: BusSession {
         }
     }
 
-    private func waiting(after error: DesktopNotificationError) -> DesktopNotificationError {
-        canBeginAgain = error == .replaced
-        return error
-    }
-
     func receive(_ signal: BusMessage) {
-        switch (signal.member, signal.signature) {
-        case ("NameOwnerChanged", "sss") where signal.sender == "org.freedesktop.DBus":
-            guard let name = signal.arguments.first?.text, let new = signal.arguments.last?.text,
-                name == Self.interface || name == Self.portal
-            else { return }
-            if canBeginAgain != nil { canBeginAgain = !new.isEmpty }
-            // The portal is started again when it is used.
-            guard sender.way != .portal, name == Self.interface else { return }
-            fault = new.isEmpty ? .noServer : .replaced
-            sender.serverHasChanged = true
-        case ("NotificationClosed", "uu") where signal.sender == sender.server:
-            guard case .uint32(let closed)? = signal.arguments.first, case .uint32(let reason)? = signal.arguments.last
-            else { return }
-            if sender.consumeClosed(closed) { wasClosed(for: reason) }
-        default:
-            return
-        }
+        server.receive(signal)
+        portal.receive(signal)
+        guard (signal.member, signal.signature) == ("NotificationClosed", "uu"), signal.sender == sender.server,
+            case .uint32(let closed)? = signal.arguments.first, case .uint32(let reason)? = signal.arguments.last
+        else { return }
+        sender.wasClosed(closed, for: reason)
     }
 
     /// The user, or the server, has closed the notification.
@@ -287,10 +258,17 @@ final class NotificationSession: BusSession {
 
     // MARK: - The notification
 
-    func update(on bus: BusShare) throws -> SuspendingClock.Instant? {
-        if let fault = fault ?? sender.fault { throw fault }
-        if let reason = sender.consumeClosed() { wasClosed(for: reason) }
+    func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
+        if let fault = (sender.way == .portal ? portal : server).fault {
+            if case .missing(Self.interface) = fault { throw DesktopNotificationError.noServer }
+            throw fault
+        }
+        if let fault = sender.fault { throw fault }
         let snapshot = latest()
+        // Before outcomes are announced: those of a call that throws are delivered again.
+        if sender.isSending, snapshot.isVisible, settings.showsIndicator, sentAt + Self.showLimit <= .now {
+            throw DesktopNotificationError.notResponding
+        }
         announce(snapshot.finished.filter { settings.whenDone.covers($0, after: settings.after) }, on: bus)
         guard snapshot.isVisible, settings.showsIndicator else {
             guard shown != nil, sender.mayHide > .now else {
@@ -299,11 +277,7 @@ final class NotificationSession: BusSession {
             }
             return sender.mayHide
         }
-        if sender.isSending {
-            let due = sentAt + Self.showLimit
-            guard due > .now else { throw DesktopNotificationError.notResponding }
-            return due
-        }
+        if sender.isSending { return sentAt + Self.showLimit }
         if let dismissed {
             guard dismissed != snapshot.visibilityID else {
                 // An update was on its way when it was closed, and has shown it again.
@@ -321,9 +295,9 @@ final class NotificationSession: BusSession {
             guard due <= .now || !sender.isShown else { return due }
             hide(on: bus)
         }
-        if content != shown || sender.wasSkipped {
+        if content != shown {
             let due = sentAt + (sender.way == .portal ? Self.portalUpdateInterval : Self.updateInterval)
-            guard (shown == nil && !sender.wasSkipped) || due <= .now else { return due }
+            guard shown == nil || due <= .now else { return due }
             shown = content
             sentAt = .now
             announced = (snapshot.since, content.asks)
@@ -339,23 +313,23 @@ final class NotificationSession: BusSession {
         return tick ?? sentAt + settings.renewal
     }
 
-    func end(on bus: BusShare) async { await sender.end(on: bus) }
+    func end(on bus: BusLink) async { await sender.end(on: bus) }
 
-    private func hide(on bus: BusShare) {
+    private func hide(on bus: BusLink) {
         sender.hide(on: bus)
         shown = nil
         dismissed = nil
     }
 
     /// Shows one ordinary notification of these outcomes.
-    private func announce(_ finished: [FinishedActivity], on bus: BusShare) {
+    private func announce(_ finished: [FinishedActivity], on bus: BusLink) {
         guard let notice = OutcomeNotice(finished, applicationName: applicationName) else { return }
         let category = notice.isFailure ? "transfer.error" : "transfer.complete"
         let message = message(
             notice.title,
             notice.body,
             category: settings.category.isEmpty ? "" : category,
-            hints: [BusProperty("urgency", .byte(DesktopNotificationSettings.Urgency.normal.level))],
+            urgency: .normal,
             milliseconds: -1
         )
         sender.announce(message, on: bus)
@@ -363,7 +337,6 @@ final class NotificationSession: BusSession {
 
     private func message(for content: NotificationContent) -> NotificationMessage {
         var hints: [BusProperty] = [
-            BusProperty("urgency", .byte(content.urgency.level)),
             BusProperty("transient", .boolean(style == .list ? content.urgency == .normal : settings.isTransient)),
             BusProperty("suppress-sound", .boolean(true)),
         ]
@@ -372,6 +345,7 @@ final class NotificationSession: BusSession {
             content.summary,
             content.body,
             category: settings.category,
+            urgency: content.urgency,
             hints: hints,
             milliseconds: Self.milliseconds(settings.timeout ?? settings.expiry)
         )
@@ -381,7 +355,8 @@ final class NotificationSession: BusSession {
         _ summary: String,
         _ body: String,
         category: String,
-        hints: [BusProperty],
+        urgency: DesktopNotificationSettings.Urgency,
+        hints: [BusProperty] = [],
         milliseconds: Int32
     ) -> NotificationMessage {
         var hints = hints
@@ -392,7 +367,8 @@ final class NotificationSession: BusSession {
             icon: settings.protocolIcon,
             summary: summary,
             body: readsMarkup ? Self.escaped(body) : body,
-            hints: hints,
+            urgency: urgency,
+            otherHints: hints,
             milliseconds: milliseconds
         )
     }

@@ -15,16 +15,8 @@ extension BackendKind {
             name: "dbusProperty",
             summary: "a D-Bus object that panels read",
             settings: DBusPropertySettings.self,
-            make: { context, settings in
-                DBusPropertyBackend(
-                    name: context.name,
-                    applicationName: context.applicationName,
-                    settings: settings,
-                    environment: environment
-                )
-            },
-            // Who names it wants it as soon as there is a bus.
-            isApplicable: { context, settings in context.isNamed || settings.bus.mayExist(in: environment()) },
+            bus: \.bus,
+            environment: environment,
             fit: { place in
                 let hasBus = DBusAddress.session.mayExist(in: place.environment)
                 return AutomaticFit(
@@ -32,16 +24,13 @@ extension BackendKind {
                     hasBus ? "there is a session bus, on which panels may read it" : DesktopSituation.noBus
                 )
             },
-            availability: { context, settings in
-                let address = try settings.bus.resolved(in: environment())
-                let names = IndicatorBusName.candidates(
-                    for: settings.name ?? context.applicationName,
-                    processID: getpid()
+            make: { context, settings in
+                DBusPropertyBackend(
+                    name: context.name,
+                    applicationName: context.applicationName,
+                    settings: settings,
+                    environment: environment
                 )
-                let name = try await BusSurface.probe(settings.bus, at: address) { _ in
-                    IndicatorBusSession.Probe(names: names)
-                }
-                return "\(name) on \(address)"
             }
         )
     }

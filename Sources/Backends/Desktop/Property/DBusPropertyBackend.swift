@@ -2,7 +2,6 @@ import BackendConfiguration
 import DisplayText
 import Foundation
 public import IndicatorCore
-package import IndicatorThreads
 
 /// The settings of a ``DBusPropertyBackend``.
 public struct DBusPropertySettings: Sendable, Hashable {
@@ -52,22 +51,14 @@ public struct DBusPropertySettings: Sendable, Hashable {
 ///
 /// A call of `Set` is answered after the change, and every later `Get` returns the new value.
 ///
-/// The backend shares its connection and its thread, which sleeps until something changes, with the other backends of
-/// the process that use the bus. Without a bus it is unavailable; when the bus is back, it owns its name again and
-/// publishes the current state.
-public final class DBusPropertyBackend: ConnectedBackend {
+/// Without a bus it is unavailable; when the bus is back, it owns its name again and publishes the current state.
+public final class DBusPropertyBackend: BusBackend, @unchecked Sendable {
+    // `@unchecked`: as its superclass.
+
     /// The longest text, in Unicode scalars.
     static let textLimit = 1 << 20
     /// The longest label in `Activities`, in Unicode scalars.
     static let labelLimit = 256
-
-    /// The name that the config file and the diagnostics use.
-    public let name: String
-
-    private let applicationName: String
-    private let settings: DBusPropertySettings
-    private let environment: @Sendable () -> [String: String]
-    private let surface: BusSurface
 
     /// Makes a backend. Does not connect before ``start()``.
     ///
@@ -91,42 +82,33 @@ public final class DBusPropertyBackend: ConnectedBackend {
         settings: DBusPropertySettings,
         environment: @escaping @Sendable () -> [String: String]
     ) {
-        self.name = name
-        self.applicationName = applicationName
-        self.settings = settings
-        self.environment = environment
-        surface = BusSurface(on: settings.bus)
-    }
-
-    /// Includes changes while the indicator is hidden: a panel may show activities before the indicator is shown.
-    public var delivery: BackendDelivery { BackendDelivery(includesHidden: true) }
-
-    /// The bus name that the backend owns, if any.
-    package var busName: String? { surface.summary }
-
-    package var thread: ServiceThread { surface.thread }
-
-    /// Keeps the handle, to set `Enabled` and to report the loss of the bus.
-    public func attach(to control: IndicatorControl) {
-        surface.attach(to: control)
-    }
-
-    /// Connects and owns the name. Throws if either fails.
-    public func start() async throws {
-        let processID = getpid()
-        let names = IndicatorBusName.candidates(for: settings.name ?? applicationName, processID: processID)
-        let object = IndicatorObject(
-            application: SafeText.singleLine(applicationName, limit: Self.textLimit),
-            processID: UInt32(bitPattern: processID)
-        )
-        let address = try settings.bus.resolved(in: environment())
-        try await surface.start(at: address) { control, latest in
-            IndicatorBusSession(names: names, object: object, control: control, latest: latest)
+        super.init(
+            name: name,
+            on: settings.bus,
+            // A panel may show activities before the indicator is shown.
+            delivery: BackendDelivery(includesHidden: true),
+            environment: environment
+        ) { context in
+            let processID = getpid()
+            return IndicatorBusSession(
+                names: IndicatorBusName.candidates(for: settings.name ?? applicationName, processID: processID),
+                object: IndicatorObject(
+                    application: SafeText.singleLine(applicationName, limit: Self.textLimit),
+                    processID: UInt32(bitPattern: processID)
+                ),
+                control: context.control,
+                latest: context.latest
+            )
         }
     }
 
+    /// The bus name that the backend owns, if any.
+    package var busName: String? { summary }
+
+    override func probe() async throws -> String { "\(try await super.probe()) on \(try address())" }
+
     /// Publishes the snapshot. Throws if the bus was lost.
-    public func update(_ snapshot: IndicatorSnapshot) async throws {
+    public override func update(_ snapshot: IndicatorSnapshot) async throws {
         var snapshot = snapshot
         snapshot.activities = snapshot.shownActivities
         for index in snapshot.activities.indices {
@@ -135,11 +117,6 @@ public final class DBusPropertyBackend: ConnectedBackend {
             let attention = snapshot.activities[index].attention
             snapshot.activities[index].attention = attention.map { SafeText.singleLine($0, limit: Self.textLimit) }
         }
-        try await surface.update(snapshot)
-    }
-
-    /// Announces the last snapshot, releases the name and disconnects.
-    public func stop() async {
-        await surface.stop()
+        try await super.update(snapshot)
     }
 }

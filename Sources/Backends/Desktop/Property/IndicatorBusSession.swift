@@ -20,7 +20,7 @@ final class IndicatorBusSession: BusSession {
     private var finished = FinishedActivities()
     private var name: String?
     private var hasLostName = false
-    private weak var bus: BusShare?
+    private weak var bus: BusLink?
     /// The value of `Enabled` that a panel has set, and until when it overrides snapshots: those with the value arrive
     /// later.
     private var switched: (isEnabled: Bool, until: SuspendingClock.Instant)?
@@ -42,7 +42,7 @@ final class IndicatorBusSession: BusSession {
         self.latest = latest
     }
 
-    func begin(on bus: BusShare) async throws -> String {
+    func begin(on bus: BusLink) async throws -> String {
         self.bus = bus
         announced = current()
         bus.serve(path: IndicatorObject.path) { [weak self] in self?.answer($0) }
@@ -57,7 +57,7 @@ final class IndicatorBusSession: BusSession {
     }
 
     /// Announces the changes since the last call.
-    func update(on bus: BusShare) throws -> SuspendingClock.Instant? {
+    func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
         if hasLostName { throw BusError(name: "org.freedesktop.DBus.Error.Failed", text: "the bus revoked the name") }
         let snapshot = current()
         if bus.outgoingBytes < Self.outgoingLimit {
@@ -69,7 +69,7 @@ final class IndicatorBusSession: BusSession {
         return switched?.until
     }
 
-    func end(on bus: BusShare) {
+    func end(on bus: BusLink) {
         guard let name else { return }
         bus.send(BusLoop.busCall("ReleaseName", [.string(name)], expectsReply: false))
     }
@@ -102,7 +102,7 @@ final class IndicatorBusSession: BusSession {
     }
 
     /// Owns the first of these names that is free.
-    private static func own(_ names: [String], on bus: BusShare) async throws -> String {
+    private static func own(_ names: [String], on bus: BusLink) async throws -> String {
         // DBUS_NAME_FLAG_DO_NOT_QUEUE: if the name is taken, the next one is tried.
         let flags: UInt32 = 4
         for name in names {
@@ -116,15 +116,6 @@ final class IndicatorBusSession: BusSession {
             }
         }
         throw MessageBusError.nameTaken(names[0])
-    }
-
-    /// Checks whether this process can connect to a bus and own a name, without publishing an object.
-    final class Probe: BusSession {
-        private let names: [String]
-
-        init(names: [String]) { self.names = names }
-
-        func begin(on bus: BusShare) async throws -> String { try await own(names, on: bus) }
     }
 }
 

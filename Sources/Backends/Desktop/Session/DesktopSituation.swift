@@ -45,14 +45,13 @@ package struct DesktopSituation {
     /// The names with an owner on the session bus; `nil` if it does not answer. Blocks for at most three seconds.
     package static func busNames(in environment: [String: String]) async -> Set<String>? {
         final class NameList: BusSession {
-            func begin(on bus: BusShare) async throws -> String {
+            func begin(on bus: BusLink) async throws -> String {
                 guard case .strings(let names)? = try await bus.callBus("ListNames").first else { return "" }
                 return names.joined(separator: "\n")
             }
         }
-        guard let address = try? DBusAddress.session.resolved(in: environment),
-            let names = try? await BusSurface.probe(.session, at: address, makeSession: { _ in NameList() })
-        else { return nil }
+        let probe = BusBackend(name: "names", on: .session, environment: { environment }) { _ in NameList() }
+        guard let names = try? await probe.probe() else { return nil }
         return Set(names.split(separator: "\n").map(String.init))
     }
 }

@@ -9,6 +9,7 @@ extension BackendKind {
             name: "sleepInhibitor",
             summary: "keeps the machine awake",
             settings: SleepInhibitorSettings.self,
+            bus: { _ in .system },
             make: { context, settings in
                 SleepInhibitorBackend(
                     name: context.name,
@@ -16,20 +17,6 @@ extension BackendKind {
                     settings: settings,
                     logger: context.logger
                 )
-            },
-            isApplicable: { context, _ in
-                context.isNamed || DBusAddress.system.mayExist(in: ProcessInfo.processInfo.environment)
-            },
-            availability: { context, settings in
-                let address = try DBusAddress.system.resolved(in: ProcessInfo.processInfo.environment)
-                return try await BusSurface.probe(.system, at: address) {
-                    SleepInhibitorSession(
-                        applicationName: context.applicationName,
-                        settings: settings,
-                        logger: context.logger,
-                        latest: $0
-                    )
-                }
             }
         )
     }

@@ -1,8 +1,8 @@
 import BackendConfiguration
 import DisplayText
 import Foundation
-public import IndicatorCore
-package import IndicatorThreads
+import IndicatorCore
+import IndicatorThreads
 public import Logging
 
 /// The settings of a ``SleepInhibitorBackend``.
@@ -33,16 +33,9 @@ public struct SleepInhibitorSettings: Sendable, Hashable {
 /// process, however that ends.
 ///
 /// Without login1, the backend is unavailable until it appears. If login1 refuses the lock, that is logged, and it is
-/// asked again when the indicator is shown the next time. Its connection to the system bus is
-/// shared with the other backends of the process that use it.
-public final class SleepInhibitorBackend: ConnectedBackend {
-    /// The name that the config file and the diagnostics use.
-    public let name: String
-
-    private let applicationName: String
-    private let settings: SleepInhibitorSettings
-    private let logger: Logger
-    private let surface = BusSurface(on: .system)
+/// asked again when the indicator is shown the next time.
+public final class SleepInhibitorBackend: BusBackend, @unchecked Sendable {
+    // `@unchecked`: as its superclass.
 
     /// Makes a backend. Does not connect before ``start()``.
     ///
@@ -57,36 +50,14 @@ public final class SleepInhibitorBackend: ConnectedBackend {
         settings: SleepInhibitorSettings = SleepInhibitorSettings(),
         logger: Logger = Logger(label: "IndicatorBackends.SleepInhibitor")
     ) {
-        self.name = name
-        self.applicationName = applicationName
-        self.settings = settings
-        self.logger = logger
-    }
-
-    package var thread: ServiceThread { surface.thread }
-
-    /// Keeps the handle, to report when login1 appears or vanishes.
-    public func attach(to control: IndicatorControl) {
-        surface.attach(to: control)
-    }
-
-    /// Looks for login1. Throws if there is none.
-    public func start() async throws {
-        let address = try DBusAddress.system.resolved(in: ProcessInfo.processInfo.environment)
-        let (name, settings, logger) = (applicationName, settings, logger)
-        try await surface.start(at: address) { _, latest in
-            SleepInhibitorSession(applicationName: name, settings: settings, logger: logger, latest: latest)
+        super.init(name: name, on: .system) { context in
+            SleepInhibitorSession(
+                applicationName: applicationName,
+                settings: settings,
+                logger: logger,
+                latest: context.latest
+            )
         }
-    }
-
-    /// Takes or releases the lock. Throws if login1 was lost.
-    public func update(_ snapshot: IndicatorSnapshot) async throws {
-        try await surface.update(snapshot)
-    }
-
-    /// Releases the lock.
-    public func stop() async {
-        await surface.stop()
     }
 }
 
@@ -106,6 +77,8 @@ final class SleepInhibitorSession: BusSession {
     private var lock: BusDescriptor?
     private var isAsking = false
     private var hasEnded = false
+    /// Whether it is logged that login1 refuses.
+    private var hasReportedRefusal = false
     /// Since when the indicator is shown for which a lock was asked for.
     private var askedFor: IndicatorSnapshot.VisibilityID?
 
@@ -123,14 +96,14 @@ final class SleepInhibitorSession: BusSession {
 
     var canBeginAgain: Bool? { service.canBeginAgain }
 
-    func begin(on bus: BusShare) async throws -> String {
+    func begin(on bus: BusLink) async throws -> String {
         try await service.find(on: bus)
         return "\(Self.login): \(actions)"
     }
 
     func receive(_ signal: BusMessage) { service.receive(signal) }
 
-    func update(on bus: BusShare) throws -> SuspendingClock.Instant? {
+    func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
         if let fault = service.fault { throw fault }
         let snapshot = latest()
         guard snapshot.isVisible else {
@@ -141,14 +114,14 @@ final class SleepInhibitorSession: BusSession {
         return nil
     }
 
-    func end(on bus: BusShare) {
+    func end(on bus: BusLink) {
         hasEnded = true
         lock = nil
     }
 
     private var actions: String { settings.actions.map(\.rawValue).sorted().joined(separator: ":") }
 
-    private func ask(_ snapshot: IndicatorSnapshot, on bus: BusShare) {
+    private func ask(_ snapshot: IndicatorSnapshot, on bus: BusLink) {
         isAsking = true
         askedFor = snapshot.visibilityID
         let label = SafeText.singleLine(snapshot.label ?? "", limit: Self.valueLimit)
@@ -167,10 +140,15 @@ final class SleepInhibitorSession: BusSession {
                 // Released by `update` if the indicator was hidden.
                 let descriptor = try result.get().descriptor
                 if !hasEnded { lock = descriptor }
-                if descriptor == nil { logger.warning("login1 gave no lock: the answer has no descriptor") }
+                if descriptor == nil { report("the answer has no descriptor") } else { hasReportedRefusal = false }
             } catch {
-                logger.warning("login1 gave no lock against '\(actions)': \(error)")
+                report("\(error)")
             }
         }
+    }
+
+    private func report(_ problem: String) {
+        guard !exchange(&hasReportedRefusal, with: true) else { return }
+        logger.warning("login1 gave no lock against '\(actions)': \(problem)")
     }
 }

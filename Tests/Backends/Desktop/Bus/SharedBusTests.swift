@@ -36,47 +36,6 @@ import Testing
         return probe
     }
 
-    /// How many connections the process has to the bus, and how many match rules they have.
-    private func connections(of probe: DesktopProbe, to bus: PrivateBus) async throws -> String {
-        let script = """
-            proxy = bus.get_object("org.freedesktop.DBus", "/org/freedesktop/DBus")
-            daemon = dbus.Interface(proxy, "org.freedesktop.DBus")
-            stats = dbus.Interface(proxy, "org.freedesktop.DBus.Debug.Stats")
-            own = [n for n in daemon.ListNames() if n.startswith(":")
-                and daemon.GetConnectionUnixProcessID(n) == \(probe.processID)]
-            rules = stats.GetAllMatchRules()
-            print(len(own), sum(len(rules[n]) for n in own))
-            """
-        return try await bus.python(script).output.trimmingCharacters(in: .newlines)
-    }
-
-    @Test(
-        "Backends on one bus share a connection and a thread; each releases its name and rules when it is removed",
-        .needs(.notifications)
-    )
-    func shared() async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let jobs = try JobServer(on: bus)
-        let probe = try await probe(Self.session, bus)
-        try await probe.tell("begin", "work")
-        #expect(try await eventually { try await server.displayedCount == 1 })
-        #expect(await eventually { jobs.views.count == 1 })
-        // The job: its server, and cancellation. The notification: its server, and closing. The dock: its start.
-        #expect(try await connections(of: probe, to: bus) == "1 5")
-        #expect(wakingThreads(of: probe.processID).names.count { $0 == "ind-dbus" } == 1)
-
-        _ = try write(["desktopJob"])
-        #expect(try await eventually { try await server.displayedCount == 0 })
-        #expect(try await eventually { try await connections(of: probe, to: bus) == "1 2" })
-        #expect(try await bus.busctl("list").output.contains("org.activityindicator") == false)
-        #expect(jobs.views.count == 1)
-        try await probe.tell("end")
-        #expect(await eventually { jobs.views.first?.end != nil })
-        try await probe.shutdown()
-        #expect(try await eventually { try await connections(of: probe, to: bus) == "0 0" })
-    }
-
     @Test(
         "There is at most one thread for each backend, one for timers and one for the log",
         .needs(.notifications),

@@ -91,7 +91,7 @@ import Testing
 
     @Test(
         "When the name passes to another server, the other apps' notifications there stay",
-        arguments: [NotificationWay.dbus]
+        arguments: NotificationWay.both
     )
     func serverWithOtherNotifications(way: NotificationWay) async throws {
         let bus = try await PrivateBus()

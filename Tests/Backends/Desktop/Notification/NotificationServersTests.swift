@@ -121,9 +121,9 @@ import Testing
     }
 
     @Test(
-        "A server that answers Notify with an error or another type makes it unavailable; the next one shows it",
+        "A server that answers Notify with an error or another type is reported once, and asked again the next time",
         arguments: [[], [BusValue.string("1")], [.int64(1)], [.strings(["1"])]],
-        NotificationWay.both
+        [NotificationWay.auto, .dbus]
     )
     func wrongAnswers(answer: [BusValue], way: NotificationWay) async throws {
         let bus = try await PrivateBus()
@@ -131,8 +131,15 @@ import Testing
         let probe = try await DesktopProbe("notification", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         try await probe.tell("begin", "work <b>\u{1B}[1m")
-        #expect(try await probe.backend("desktopNotification", is: "unavailable"))
-        withExtendedLifetime(server) {}
+        let refusal = "the server did not show the notification"
+        #expect(await eventually { probe.log.contains(refusal) })
+        let count = server?.notifyCount ?? 0
+        try await probe.tell("label", "changed")
+        try await probe.tell("end")
+        try await probe.tell("begin", "work")
+        #expect(await eventually { server?.notifyCount ?? 0 > count })
+        #expect(probe.log.split(separator: "\n").count { $0.contains(refusal) } == 1)
+        #expect(!probe.log.contains("available again"))
         server = nil
         #expect(try await probe.backend("desktopNotification", is: "no notification server"))
         let next = try ScriptedServer(address: bus.address)

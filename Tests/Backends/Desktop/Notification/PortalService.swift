@@ -26,17 +26,13 @@ final class PortalService: Sendable {
     private let recorded = Record()
 
     /// Starts it. It owns its name when this returns.
-    init(address: String, version: BusValue = .uint32(1)) throws {
+    init(address: String) throws {
         peer = try BusPeer(
             name: "org.freedesktop.portal.Desktop",
             path: "/org/freedesktop/portal/desktop",
             address: address
         ) { [recorded] message in
-            switch message.member {
-            case "Get": [message.reply([.variant(version)])]
-            case "GetAll": [message.reply([.properties([BusProperty("version", version)])])]
-            default: [Self.answer(message, recorded)]
-            }
+            [Self.answer(message, recorded)]
         }
     }
 
@@ -77,6 +73,7 @@ final class ScriptedServer: Sendable {
         /// The notifications that are shown, each with the unique name of the connection that has shown it.
         var owners: [UInt32: String] = [:]
         var refusedCount = 0
+        var notifyCount = 0
     }
 
     private final class Record: Sendable {
@@ -125,6 +122,7 @@ final class ScriptedServer: Sendable {
             case ("GetCapabilities", _): return [message.reply([.strings(["body"])])]
             case ("Notify", 8):
                 guard case .uint32(let replaced) = arguments[1] else { return [] }
+                recorded.state.withLock { $0.notifyCount += 1 }
                 if isRefused(replaced) || wrongAnswer == [] { return [message.reply(refusal)] }
                 if let wrongAnswer { return [message.reply(wrongAnswer)] }
                 let identifier = recorded.state.withLock { state in
@@ -170,6 +168,9 @@ final class ScriptedServer: Sendable {
 
     /// The identifier that was given last.
     var lastIdentifier: UInt32 { recorded.state.withLock { $0.lastIdentifier } }
+
+    /// How many calls of `Notify` it has received.
+    var notifyCount: Int { recorded.state.withLock { $0.notifyCount } }
 
     /// How many calls of other connections it has refused.
     var refusedCount: Int { recorded.state.withLock { $0.refusedCount } }

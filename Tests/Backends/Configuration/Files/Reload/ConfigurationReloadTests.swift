@@ -97,7 +97,7 @@ struct ConfigurationReloadTests {
         let mistakes = """
             indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, zero or more, found 'soon'
             indicator.yaml:4:27: error: unknown backend 'telegraph'; expected a section with a 'kind', or one of: \
-            terminalTitle, dbusProperty, logFile, desktopNotification, audit
+            logFile, audit, terminalTitle and 2 more
             indicator.yaml:5:1: error: 'logFile': this path is not for us
             indicator.yaml:6:50: error: 'format': expected 'json' or 'text', found 'yaml'
             """
@@ -191,7 +191,7 @@ struct ConfigurationReloadTests {
                 The configuration was not reloaded; the previous one remains in effect:
                 indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, zero or more, found 'soon'
                 indicator.yaml:2:12: error: unknown backend 'telegraph'; expected a section with a 'kind', or one of: \
-                terminalTitle, dbusProperty, logFile, desktopNotification
+                logFile, terminalTitle, dbusProperty and 1 more
                 """
             ]
         )

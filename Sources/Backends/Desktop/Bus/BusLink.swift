@@ -2,26 +2,26 @@ import BackendConfiguration
 import DisplayText
 import Foundation
 import IndicatorCore
-import IndicatorThreads
+package import IndicatorThreads
 
 /// A backend's use of a connection to a bus. Only used on the thread of the bus.
 package protocol BusSession: AnyObject {
     /// Prepares the connection. Returns a description for the user, such as the name of the server.
-    func begin(on bus: BusShare) async throws -> String
+    func begin(on bus: BusLink) async throws -> String
 
     /// Whether ``begin(on:)`` could succeed now, after it has thrown; `nil` if this connection cannot detect that.
     var canBeginAgain: Bool? { get }
 
-    /// Handles a signal, which may be for another session.
+    /// Handles a signal.
     func receive(_ signal: BusMessage)
 
     /// Updates what is shown. Called after every event.
     ///
     /// Returns when to call it even without an event. Throws if the indicator can no longer be shown.
-    func update(on bus: BusShare) throws -> SuspendingClock.Instant?
+    func update(on bus: BusLink) throws -> SuspendingClock.Instant?
 
     /// Removes what is shown, and releases names. Messages that are sent here are delivered.
-    func end(on bus: BusShare) async
+    func end(on bus: BusLink) async
 }
 
 extension BusSession {
@@ -29,13 +29,13 @@ extension BusSession {
 
     package func receive(_ signal: BusMessage) {}
 
-    package func update(on bus: BusShare) throws -> SuspendingClock.Instant? { nil }
+    package func update(on bus: BusLink) throws -> SuspendingClock.Instant? { nil }
 
-    package func end(on bus: BusShare) async {}
+    package func end(on bus: BusLink) async {}
 }
 
-/// One session's part of a connection to a bus.
-package final class BusShare: @unchecked Sendable {
+/// One session's connection to a bus.
+package final class BusLink: @unchecked Sendable {
     // `@unchecked`: only used on the thread of the bus.
 
     private enum Phase {
@@ -55,10 +55,12 @@ package final class BusShare: @unchecked Sendable {
     /// How long the answer of a slow peer is handled after ``end()``.
     private static let lingerLimit = Duration.seconds(60)
 
-    let session: any BusSession
-    let isExclusive: Bool
-    private let bus: MessageBus
-    private var connection: MessageBus.Connection?
+    private let session: any BusSession
+    private let address: String
+    private let thread: ServiceThread
+    private var loop: BusLoop?
+    /// Whether the bus has accepted the connection.
+    private var isReady = false
     private let onLoss: (any Error) -> Void
     private let onAppearance: () -> Void
     private var phase = Phase.beginning
@@ -68,40 +70,36 @@ package final class BusShare: @unchecked Sendable {
     private var due: SuspendingClock.Instant?
     private var turnWaiters: [(end: SuspendingClock.Instant, continuation: CheckedContinuation<Void, Never>)] = []
     private var foreignWorkCount = 0
-    private var rules: [String] = []
-    private var servedPath: String?
 
     /// - Parameters:
-    ///   - bus: the bus, on whose thread this is called.
+    ///   - address: the resolved address of the bus.
+    ///   - thread: the thread of the bus, on which this is called.
     ///   - session: the session.
-    ///   - isExclusive: whether it has a connection of its own.
     ///   - onLoss: called when it can no longer be used, outside of calls.
     ///   - onAppearance: called when what was missing has appeared.
     package init(
-        on bus: MessageBus,
+        to address: String,
+        thread: ServiceThread,
         session: any BusSession,
-        isExclusive: Bool = false,
-        onLoss: @escaping (any Error) -> Void = { _ in },
+        onLoss: @escaping (any Error) -> Void,
         onAppearance: @escaping () -> Void = {}
     ) {
-        self.bus = bus
+        self.address = address
+        self.thread = thread
         self.session = session
-        self.isExclusive = isExclusive
         self.onLoss = onLoss
         self.onAppearance = onAppearance
     }
 
-    var sessionType: ObjectIdentifier { ObjectIdentifier(type(of: session)) }
-
     /// Whether the session has not ended.
-    var isActive: Bool {
+    private var isActive: Bool {
         switch phase {
         case .beginning, .running, .waiting: true
         case .ending, .ended, .left: false
         }
     }
 
-    var deadline: SuspendingClock.Instant? {
+    private var deadline: SuspendingClock.Instant? {
         var deadlines = turnWaiters.map(\.end)
         if case .ended(let until) = phase { deadlines.append(until) } else if let due { deadlines.append(due) }
         return deadlines.min()
@@ -110,18 +108,19 @@ package final class BusShare: @unchecked Sendable {
     /// Connects and prepares the session.
     ///
     /// If it throws because of something that may appear later, it waits for that. It must still be ended.
-    package func begin(at address: String) async throws -> String {
-        let connection = try bus.join(self, address: address, isExclusive: isExclusive)
-        self.connection = connection
+    package func begin() async throws -> String {
+        let loop = try connect()
         do {
-            try await greet(connection)
+            guard case .string(let name)? = try await callBus("Hello").first else { throw BusError.disconnected }
+            try loop.setUniqueName(name)
+            isReady = true
             let summary = try await session.begin(on: self)
-            guard isActive, connection.loop.isConnected else { throw BusError.disconnected }
+            guard isActive, loop.isConnected else { throw BusError.disconnected }
             phase = .running
             return summary
         } catch {
             let error = readable(error)
-            if isActive, session.canBeginAgain != nil, connection.loop.isConnected {
+            if isActive, session.canBeginAgain != nil, loop.isConnected {
                 phase = .waiting
                 due = .now
             } else {
@@ -131,23 +130,29 @@ package final class BusShare: @unchecked Sendable {
         }
     }
 
-    /// Waits until the bus has accepted the connection.
-    private func greet(_ connection: MessageBus.Connection) async throws(BusError) {
-        guard !connection.isReady else { return }
-        // The bus answers in order, also after the `Hello` of another session.
-        let isFirst = !connection.isGreeted
-        connection.isGreeted = true
-        let reply = try await callBus(isFirst ? "Hello" : "GetId")
-        guard case .string(let name)? = reply.first else { throw .disconnected }
-        if isFirst { try connection.loop.setUniqueName(name) }
-        connection.isReady = true
+    private func connect() throws(MessageBusError) -> BusLoop {
+        guard SpareDescriptors.exist() else { throw .noResources(reason: SpareDescriptors.problem) }
+        let loop: BusLoop
+        do throws(BusError) {
+            // Strong: this lives until it leaves.
+            loop = try BusLoop(address: address) { [self] signal in
+                if isActive { session.receive(signal) }
+            }
+        } catch {
+            throw .unreachable(address: address, reason: error.description)
+        }
+        guard thread.add(loop) else { throw .noResources(reason: SpareDescriptors.problem) }
+        loop.onTurn = { [self] in refresh() }
+        loop.nextDeadline = { [self] in deadline }
+        self.loop = loop
+        return loop
     }
 
     /// The error in a form for the user.
     private func readable(_ error: any Error) -> any Error {
-        guard let error = error as? BusError, let connection else { return error }
-        let (address, reason) = (connection.loop.address, error.description)
-        return connection.isReady
+        guard let error = error as? BusError else { return error }
+        let reason = error.description
+        return isReady
             ? MessageBusError.lost(address: address, reason: reason)
             : MessageBusError.unreachable(address: address, reason: reason)
     }
@@ -179,38 +184,34 @@ package final class BusShare: @unchecked Sendable {
         if !isWorking { leave() }
     }
 
-    func receive(_ signal: BusMessage) {
-        if isActive { session.receive(signal) }
-    }
-
     /// Called after every event.
-    func refresh() {
+    private func refresh() {
         for waiter in exchange(&turnWaiters, with: []) { waiter.continuation.resume() }
-        guard let connection else { return }
+        guard let loop else { return }
         switch phase {
         case .beginning, .ending, .left: return
         case .running:
             guard fault == nil else {
                 // Otherwise the thread would not sleep until the session is ended.
-                if !connection.loop.isConnected { leave() }
+                if !loop.isConnected { leave() }
                 return
             }
             do {
-                guard connection.loop.isConnected else { throw BusError.disconnected }
+                guard loop.isConnected else { throw BusError.disconnected }
                 due = try session.update(on: self)
             } catch {
                 let error = readable(error)
                 (fault, due) = (error, nil)
-                if !connection.loop.isConnected { leave() }
+                if !loop.isConnected { leave() }
                 onLoss(error)
             }
         case .waiting:
-            guard connection.loop.isConnected else { return leave() }
+            guard loop.isConnected else { return leave() }
             // Repeated after a second: the backend may not be marked unavailable yet at the first call.
             due = session.canBeginAgain == true ? .now + .seconds(1) : nil
             if due != nil { onAppearance() }
         case .ended(let until):
-            if !isWorking || until <= .now || !connection.loop.isConnected { leave() }
+            if !isWorking || until <= .now || !loop.isConnected { leave() }
         }
     }
 
@@ -218,17 +219,13 @@ package final class BusShare: @unchecked Sendable {
         phase = .left
         due = nil
         for waiter in exchange(&turnWaiters, with: []) { waiter.continuation.resume() }
-        guard let connection = connection.take() else { return }
-        connection.loop.cancelCalls(of: self)
-        if let servedPath { connection.loop.serve(path: servedPath, nil) }
-        for rule in rules { connection.loop.send(BusLoop.busCall("RemoveMatch", [.string(rule)], expectsReply: false)) }
-        bus.leave(self, connection)
+        if let loop = loop.take() { thread.remove(loop) }
     }
 
     // MARK: - For the session
 
     /// Whether calls wait for a reply, or work on other threads has not ended.
-    private var isWorking: Bool { foreignWorkCount > 0 || connection?.loop.hasCalls(of: self) == true }
+    private var isWorking: Bool { foreignWorkCount > 0 || loop?.hasCalls == true }
 
     /// Calls a method of the bus itself.
     @discardableResult
@@ -236,9 +233,8 @@ package final class BusShare: @unchecked Sendable {
         try await call(BusLoop.busCall(member, arguments))
     }
 
-    /// Receives the signals that match a rule, until the session ends.
+    /// Receives the signals that match a rule.
     package func addMatch(_ rule: String) async throws(BusError) {
-        rules.append(rule)
         try await callBus("AddMatch", [.string(rule)])
     }
 
@@ -256,32 +252,38 @@ package final class BusShare: @unchecked Sendable {
         within timeLimit: Duration?,
         completion: @escaping (Result<BusMessage, BusError>) -> Void
     ) {
-        guard let loop = connection?.loop else { return completion(.failure(.disconnected)) }
-        loop.call(message, by: self, within: timeLimit, completion: completion)
+        guard let loop else { return completion(.failure(.disconnected)) }
+        loop.call(message, within: timeLimit, completion: completion)
     }
 
     /// Queues a message in memory until the bus accepts it.
-    func send(_ message: BusMessage?) { connection?.loop.send(message) }
+    func send(_ message: BusMessage?) { loop?.send(message) }
 
     /// The number of unsent bytes.
-    var outgoingBytes: Int { connection?.loop.outgoingBytes ?? 0 }
+    var outgoingBytes: Int { loop?.outgoingBytes ?? 0 }
 
-    /// Serves the object at `path` until the session ends.
+    /// Serves the object at `path`.
     func serve(path: String, _ handler: @escaping (BusMessage) -> Void) {
-        servedPath = path
-        connection?.loop.serve(path: path, handler)
+        loop?.serve(path: path, handler)
     }
 
     /// A closure that work on another thread calls once, at its end. Its value is passed to `body` on the thread of the
     /// bus. The end of the session waits for it.
     func completion<Value: Sendable>(_ body: @escaping (Value) -> Void) -> @Sendable (Value) -> Void {
         foreignWorkCount += 1
+        return handler { [self] value in
+            foreignWorkCount -= 1
+            body(value)
+        }
+    }
+
+    /// A closure that passes values to `body` on the thread of the bus, from any thread, while the session runs.
+    func handler<Value: Sendable>(_ body: @escaping (Value) -> Void) -> @Sendable (Value) -> Void {
         let work = ForeignWork(body: body)
-        return { [self] value in
-            bus.thread.call(at: .min) { [self] in
-                foreignWorkCount -= 1
+        return { [weak self, thread] value in
+            thread.call(at: .min) { [weak self] in
                 work.body(value)
-                refresh()
+                self?.refresh()
             }
         }
     }
@@ -291,14 +293,9 @@ package final class BusShare: @unchecked Sendable {
         var body: (Value) -> Void
     }
 
-    /// Has the session updated, from any thread.
-    var wake: @Sendable () -> Void {
-        { [weak self, thread = bus.thread] in thread.call(at: .min) { [weak self] in self?.refresh() } }
-    }
-
     /// Suspends until the next event, or `deadline`. Throws if the connection has ended.
     func turn(until deadline: SuspendingClock.Instant) async throws(BusError) {
-        guard let loop = connection?.loop else { throw .disconnected }
+        guard let loop else { throw .disconnected }
         await withCheckedContinuation { turnWaiters.append((deadline, $0)) }
         guard loop.isConnected else { throw .disconnected }
     }
@@ -307,7 +304,7 @@ package final class BusShare: @unchecked Sendable {
     /// `limit`.
     private func settle(within limit: Duration) async {
         let deadline = SuspendingClock.now + limit
-        while isWorking || connection?.loop.hasOutgoing == true, .now < deadline {
+        while isWorking || loop?.hasOutgoing == true, .now < deadline {
             guard (try? await turn(until: deadline)) != nil else { return }
         }
     }
