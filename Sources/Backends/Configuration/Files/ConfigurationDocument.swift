@@ -167,7 +167,7 @@ struct ConfigurationDocument {
         } catch {
             root = nil
             problems = []
-            let rest = bytes[error.offset...]
+            let rest = bytes.dropFirst(error.offset)
             let hint =
                 switch rest.first {
                 case UInt8(ascii: "/"), UInt8(ascii: "#"): "; JSON has no comments"

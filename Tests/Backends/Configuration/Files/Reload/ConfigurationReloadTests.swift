@@ -355,7 +355,7 @@ struct ConfigurationReloadTests {
         #expect(indicator.delays.startDelay == .seconds(1))
         try folder.write("startDelay: 2\n", to: "config/indicator/indicator.yaml")
         #expect(await eventually { indicator.delays.startDelay == .seconds(2) })
-        try folder.write("startDelay: 3\n", to: "config/my-app/indicator.json")
+        try folder.write("{\"startDelay\": 3}\n", to: "config/my-app/indicator.json")
         #expect(await eventually { indicator.delays.startDelay == .seconds(3) })
         // One at a location of lower precedence changes nothing.
         try folder.write("startDelay: 9\n", to: "indicator/indicator.yaml")
