@@ -43,6 +43,8 @@ package final class DesktopProbe: Sendable {
             ["desktop"] + arguments + ["through=\(way.rawValue)"] + (descriptors.map { ["descriptors=\($0)"] } ?? []),
             environment: [
                 "DBUS_SESSION_BUS_ADDRESS": address ?? bus?.address ?? "", "XDG_RUNTIME_DIR": "", "DISPLAY": "",
+                // The manifest's, which looks like a misspelled setting.
+                "INDICATOR_TESTS": "",
                 // For the tests that measure memory: malloc(3) caches as little as possible.
                 "MALLOC_ARENA_MAX": "1",
             ].merging(environment) { _, given in given }

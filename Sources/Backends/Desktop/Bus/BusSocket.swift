@@ -36,13 +36,19 @@ struct BusSocket {
     /// How long a bus may take to accept a connection over TCP.
     private static let limit: Int32 = 2000
 
-    /// Whether a connection would block: the bus does not accept connections, and libdbus would wait for it without a
-    /// limit.
-    var wouldBlock: Bool {
+    private enum Outcome { case connects, fails, blocks }
+
+    /// Whether libdbus, which tries one element after the other, would wait without a limit for a bus that does not
+    /// accept connections.
+    static func wouldBlock(_ address: String) -> Bool {
+        elements(of: address).lazy.map(\.outcome).first { $0 != .fails } == .blocks
+    }
+
+    private var outcome: Outcome {
         switch transport {
-        case "unix": unixAddress.map(wouldBlock) ?? false
-        case "tcp": wouldBlockOverTCP
-        default: false
+        case "unix": unixAddress.map(outcome) ?? .fails
+        case "tcp": outcomeOverTCP
+        default: .fails
         }
     }
 
@@ -58,36 +64,37 @@ struct BusSocket {
     }
 
     /// A local connection succeeds or fails at once, unless the queue of the bus is full (unix(7)).
-    private func wouldBlock(_ address: (bytes: sockaddr_un, length: socklen_t)) -> Bool {
+    private func outcome(_ address: (bytes: sockaddr_un, length: socklen_t)) -> Outcome {
         Self.withSocket(AF_UNIX) { descriptor in
             withUnsafePointer(to: address.bytes) { pointer in
                 pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    connect(descriptor, $0, address.length) != 0 && errno == EAGAIN
+                    connect(descriptor, $0, address.length) == 0 ? .connects : errno == EAGAIN ? .blocks : .fails
                 }
             }
         }
     }
 
-    private var wouldBlockOverTCP: Bool {
+    private var outcomeOverTCP: Outcome {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         var found: UnsafeMutablePointer<addrinfo>?
         guard getaddrinfo(value("host") ?? "localhost", value("port"), &hints, &found) == 0, let found else {
-            return false
+            return .fails
         }
         defer { freeaddrinfo(found) }
         return Self.withSocket(found.pointee.ai_family) { descriptor in
-            guard connect(descriptor, found.pointee.ai_addr, found.pointee.ai_addrlen) != 0, errno == EINPROGRESS
-            else { return false }
+            if connect(descriptor, found.pointee.ai_addr, found.pointee.ai_addrlen) == 0 { return .connects }
+            guard errno == EINPROGRESS else { return .fails }
             var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-            return poll(&request, 1, Self.limit) == 0
+            if poll(&request, 1, Self.limit) == 0 { return .blocks }
+            return request.revents & Int16(POLLERR | POLLHUP) == 0 ? .connects : .fails
         }
     }
 
-    private static func withSocket(_ family: Int32, _ body: (Int32) -> Bool) -> Bool {
+    private static func withSocket(_ family: Int32, _ body: (Int32) -> Outcome) -> Outcome {
         let type = Int32(bitPattern: SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         let descriptor = socket(family, type, 0)
-        guard descriptor >= 0 else { return false }
+        guard descriptor >= 0 else { return .fails }
         defer { close(descriptor) }
         return body(descriptor)
     }

@@ -126,8 +126,7 @@ final class BusConnection {
     /// Connects to a bus, without calling `Hello`.
     init(address: String, onSignal: @escaping SignalHandler) throws(BusError) {
         _ = Self.isReady
-        // libdbus tries one element after the other.
-        if BusSocket.elements(of: address).contains(where: \.wouldBlock) { throw .notAccepting }
+        if BusSocket.wouldBlock(address) { throw .notAccepting }
         self.onSignal = Box(onSignal)
         var error = LibDBusError()
         guard let opened = dbus_connection_open_private(address, &error.value) else { throw error.take() }

@@ -140,7 +140,8 @@ import Testing
     }
 
     @Test("A bus whose queue of connections is full is unavailable at once", .timeLimit(.minutes(1)))
-    func fullQueue() throws {
+    func fullQueue() async throws {
+        let bus = try await PrivateBus()
         let folder = try TemporaryDirectory()
         let path = folder.appending("bus")
         func connection(_ type: Int32 = 0) -> Int32 { socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | type, 0) }
@@ -161,6 +162,9 @@ import Testing
         }
         #expect(errno == EAGAIN)
         #expect(throws: BusError.notAccepting) { try BlockingBus(address: "unix:path=\(path)") }
+        #expect(throws: BusError.notAccepting) { try BlockingBus(address: "unix:path=\(path);\(bus.address)") }
+        // libdbus does not try what follows.
+        #expect(throws: Never.self) { try BlockingBus(address: "\(bus.address);unix:path=\(path)") }
     }
 
     @Test("The arguments of an invalid call are not decoded")
