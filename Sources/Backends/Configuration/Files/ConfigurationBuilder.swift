@@ -29,22 +29,18 @@ struct ConfigurationBuilder {
     }
 
     mutating func build(busNames: Set<String>? = nil) -> IndicatorConfiguration {
-        let isEnabled = value(of: TopLevelSetting.enabled, SettingKey(name: TopLevelSetting.enabled.name)).value
-        var delays = IndicatorDelays.standard
-        for setting in TopLevelSetting.delays {
-            guard let name = IndicatorDelays.Setting(rawValue: setting.name),
-                case .duration(let value) = value(of: setting, SettingKey(name: setting.name)).value
-            else { continue }
-            delays[keyPath: name.keyPath] = value
+        var values: [String: BackendSettingValue] = [:]
+        for setting in GeneralSettings.definitions {
+            values[setting.name] = value(of: setting, SettingKey(name: setting.name)).value
         }
+        // They are checked.
+        let general = (try? GeneralSettings(BackendSettings(values))) ?? .standard
         let observe = observedNames()
-        let accessible = value(of: TopLevelSetting.accessible, SettingKey(name: TopLevelSetting.accessible.name)).value
-        let backends = backends(isAccessible: accessible == .boolean(true), busNames: busNames)
+        let backends = backends(isAccessible: general.isAccessible, busNames: busNames)
         warnAboutUnknownVariables()
         return IndicatorConfiguration(
             file: file?.path,
-            isEnabled: isEnabled != .boolean(false),
-            delays: delays,
+            general: general,
             observe: observe,
             backends: backends,
             automatic: automatic,

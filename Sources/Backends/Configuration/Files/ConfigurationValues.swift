@@ -46,13 +46,13 @@ public struct ConfigurationValues: Sendable, Hashable {
     package func value(_ key: SettingKey) -> BackendSettingValue? {
         if let section = key.section { return settings[section]?[key.name] }
         switch key.name {
-        case TopLevelSetting.enabled.name: return isEnabled.map { .boolean($0) }
-        case TopLevelSetting.accessible.name: return isAccessible.map { .boolean($0) }
+        case "enabled": return isEnabled.map { .boolean($0) }
+        case "accessible": return isAccessible.map { .boolean($0) }
         case TopLevelSetting.observe.name: return observe.map { .list($0) }
         case TopLevelSetting.backendsName: return backends.map { .list($0) }
-        case IndicatorDelays.Setting.startDelay.rawValue: return startDelay.map { .duration($0) }
-        case IndicatorDelays.Setting.completionDelay.rawValue: return completionDelay.map { .duration($0) }
-        case IndicatorDelays.Setting.minimumVisibleTime.rawValue: return minimumVisibleTime.map { .duration($0) }
+        case "startDelay": return startDelay.map { .duration($0) }
+        case "completionDelay": return completionDelay.map { .duration($0) }
+        case "minimumVisibleTime": return minimumVisibleTime.map { .duration($0) }
         default: return nil
         }
     }

@@ -147,6 +147,7 @@ struct FileValues {
             return nil
         }
         var found = value.kind
+        let isInline = value.position.line == entry.position.line
         switch value.content {
         case .scalar("", isQuoted: false): found = "nothing after '\(entry.name):'"
         case .scalar(let text, _) where value.isNothing:
@@ -155,8 +156,9 @@ struct FileValues {
         case .scalar where value.isAlias:
             if isSecret { found = "an alias" } else if isText { found += Self.quotes(around: "*") }
         case .scalar(let text, let isQuoted): return (text, isQuoted)
-        case .list: if isText { found += Self.quotes(around: "[") }
-        case .section: if isText, value.position > entry.position { found += Self.quotes(around: "{") }
+        case .list where isInline: if isText { found += Self.quotes(around: "[") }
+        case .section where isInline: if isText { found += Self.quotes(around: "{") }
+        case .list, .section: break
         }
         report(entry.placeOfValue, "'\(entry.name)': expected \(expected), found \(found)")
         return nil

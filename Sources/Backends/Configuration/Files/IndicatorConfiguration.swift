@@ -36,10 +36,12 @@ public struct IndicatorConfiguration: Sendable {
 
     /// The path of the config file; `nil` if there is none and the defaults apply.
     public let file: String?
+    /// The settings of the indicator itself.
+    let general: GeneralSettings
     /// Whether the indicator is on.
-    package let isEnabled: Bool
+    package var isEnabled: Bool { general.isEnabled }
     /// The delays for showing and hiding the indicator.
-    package let delays: IndicatorDelays
+    package var delays: IndicatorDelays { general.delays }
     /// The names of the notifications to observe.
     package let observe: [String]
     /// The backends, in the order of the list.

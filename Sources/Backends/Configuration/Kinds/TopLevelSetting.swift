@@ -1,19 +1,44 @@
 import DisplayText
 import IndicatorCore
 
+/// The settings of the indicator itself, which are at the top level of a config file.
+struct GeneralSettings: KindSettings, Hashable {
+    /// Whether the indicator is on.
+    var isEnabled = true
+    /// The delays for showing and hiding the indicator.
+    var delays = IndicatorDelays.standard
+    /// Whether to show the indicator for screen readers.
+    var isAccessible = false
+
+    static let standard = Self()
+    static let bindings: [BoundSetting<Self>] = [
+        BoundSetting("enabled", \.isEnabled, summary: "whether the indicator is on"),
+        BoundSetting(
+            "startDelay",
+            \.delays.startDelay,
+            summary: "how long work must last before the indicator is shown"
+        ),
+        BoundSetting(
+            "completionDelay",
+            \.delays.completionDelay,
+            summary: "how long there must be no work before it is hidden"
+        ),
+        BoundSetting(
+            "minimumVisibleTime",
+            \.delays.minimumVisibleTime,
+            summary: "the minimum time that it stays visible"
+        ),
+        BoundSetting(
+            "accessible",
+            \.isAccessible,
+            summary: "for screen readers: sentences instead of bars, and no animations"
+        ),
+    ]
+    static let definitions = bindings.map(\.definition)
+}
+
 /// The settings at the top level of a config file, outside the backends' sections.
 enum TopLevelSetting {
-    static let enabled = BackendSetting(
-        "enabled",
-        .boolean,
-        default: .boolean(true),
-        summary: "whether the indicator is on"
-    )
-    static let delays = [
-        delay(.startDelay, \.startDelay, "how long work must last before the indicator is shown"),
-        delay(.completionDelay, \.completionDelay, "how long there must be no work before it is hidden"),
-        delay(.minimumVisibleTime, \.minimumVisibleTime, "the minimum time that it stays visible"),
-    ]
     /// Which notifications the manager observes.
     static let observe = BackendSetting(
         "observe",
@@ -21,13 +46,6 @@ enum TopLevelSetting {
         default: .list([TaskNotifications.indicator.name]),
         example: .list(["indicator", "alamofire"]),
         summary: "the libraries whose tasks count as activities, by their notifications: indicator, alamofire"
-    )
-    /// Whether to show the indicator for screen readers.
-    static let accessible = BackendSetting(
-        "accessible",
-        .boolean,
-        default: .boolean(false),
-        summary: "for screen readers: sentences instead of bars, and no animations"
     )
     /// Which backends to use.
     static func backends(in registry: BackendRegistry) -> BackendSetting {
@@ -45,24 +63,16 @@ enum TopLevelSetting {
     static let defaultBackends = ["terminalTitle", "dbusProperty"]
 
     static func all(in registry: BackendRegistry) -> [BackendSetting] {
-        [enabled] + delays + [accessible, observe, backends(in: registry)]
+        GeneralSettings.definitions + [observe, backends(in: registry)]
     }
 
-    static let names = ([enabled] + delays + [accessible, observe]).map(\.name) + [backendsName]
+    static let names = (GeneralSettings.definitions + [observe]).map(\.name) + [backendsName]
 
     /// The setting with a section's kind.
     static let kind = "kind"
 
     /// The notifications that `observe` can name.
     static let notifications: [TaskNotifications] = [.indicator, .alamofire]
-
-    private static func delay(
-        _ setting: IndicatorDelays.Setting,
-        _ value: (IndicatorDelays) -> Duration,
-        _ summary: String
-    ) -> BackendSetting {
-        BackendSetting(setting.rawValue, .seconds, default: .duration(value(.standard)), summary: summary)
-    }
 }
 
 /// The full name of a setting: `startDelay`, or `logFile.path`.
