@@ -60,10 +60,7 @@ package struct ProgramSetup: Sendable {
         // The program itself prints the outcomes.
         let bars = BackendKind.terminalProgress.name
         var defaults = ConfigurationValues(
-            settings: [
-                bars: ["finished": .string(TerminalProgressSettings.Finished.none.rawValue)],
-                "launcherEntry": ["desktopFile": "\(Program.name).desktop"],
-            ]
+            settings: [bars: ["finished": .string(TerminalProgressSettings.Finished.none.rawValue)]]
         )
         let registry = BackendRegistry.standard
         // Without settings, these cannot do anything.
@@ -89,9 +86,8 @@ package struct ProgramSetup: Sendable {
                 applicationName: Program.name,
                 environment: environment,
                 busNames: await registry.busNames(environment),
-                defaults: defaults.settings,
-                isSet: { [loaded] section, name in
-                    loaded.effectiveSettings.contains { $0.key == "\(section).\(name)" && $0.location != nil }
+                text: { [loaded] section, name in
+                    loaded.effectiveSettings.first { $0.key == "\(section).\(name)" }?.value
                 }
             )
         )

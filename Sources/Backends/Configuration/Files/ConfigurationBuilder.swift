@@ -160,11 +160,11 @@ struct ConfigurationBuilder {
                 applicationName: source.applicationName,
                 environment: source.environment,
                 busNames: busNames,
-                defaults: source.defaults.settings,
-                isSet: { [source, inFile = Set(file?.values.keys.map(\.self) ?? [])] section, name in
+                text: { [source, inFile = file?.values ?? [:]] section, name in
                     let key = SettingKey(section: section, name: name)
-                    return inFile.contains(key) || source.environmentText(key) != nil
-                        || source.overrides.value(key) != nil
+                    func text(_ value: BackendSettingValue?) -> String? { try? value?.text }
+                    return text(source.overrides.value(key)) ?? source.environmentText(key) ?? text(inFile[key]?.value)
+                        ?? text(source.defaults.value(key))
                 }
             )
         )
@@ -190,7 +190,6 @@ struct ConfigurationBuilder {
             let key = SettingKey(section: name, name: setting.name)
             let mistakesBefore = mistakes.count
             values[setting.name] = value(of: setting, key).value
-            if values[setting.name] == nil { values[setting.name] = automatic?.settings[name]?[setting.name] }
             guard setting.isRequired, values[setting.name] == nil else { continue }
             isComplete = false
             let isWrong = file.map { !$0.wrong.isDisjoint(with: [key, SettingKey(name: name)]) } ?? false

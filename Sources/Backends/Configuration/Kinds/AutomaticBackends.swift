@@ -6,23 +6,19 @@ package struct AutomaticPlace: Sendable {
     package var environment: [String: String]
     /// The names with an owner on the session bus; `nil` if they are not known yet.
     package var busNames: Set<String>?
-    /// The app's own defaults, by section.
-    package var defaults: [String: [String: BackendSettingValue]]
-    /// Whether the user, or code with precedence over the user, sets a setting of a section.
-    package var isSet: @Sendable (_ section: String, _ setting: String) -> Bool
+    /// The text that a setting of a section has, from whichever source.
+    package var text: @Sendable (_ section: String, _ setting: String) -> String?
 
     package init(
         applicationName: String,
         environment: [String: String],
         busNames: Set<String>?,
-        defaults: [String: [String: BackendSettingValue]] = [:],
-        isSet: @escaping @Sendable (_ section: String, _ setting: String) -> Bool = { _, _ in false }
+        text: @escaping @Sendable (_ section: String, _ setting: String) -> String? = { _, _ in nil }
     ) {
         self.applicationName = applicationName
         self.environment = environment
         self.busNames = busNames
-        self.defaults = defaults
-        self.isSet = isSet
+        self.text = text
     }
 }
 
@@ -33,8 +29,6 @@ package struct AutomaticFit: Sendable, Hashable {
     package var reason: String
     /// The kinds that are not chosen if this one is, and why not.
     package var replaced: [String: String]
-    /// Values for settings that have none.
-    package var settings: [String: BackendSettingValue]
     /// Whether the names on the session bus could change the choice.
     package var dependsOnBus: Bool
 
@@ -42,13 +36,11 @@ package struct AutomaticFit: Sendable, Hashable {
         _ isChosen: Bool,
         _ reason: String,
         replaced: [String: String] = [:],
-        settings: [String: BackendSettingValue] = [:],
         dependsOnBus: Bool = false
     ) {
         self.isChosen = isChosen
         self.reason = reason
         self.replaced = replaced
-        self.settings = settings
         self.dependsOnBus = dependsOnBus
     }
 }
@@ -72,8 +64,6 @@ package struct AutomaticBackends: Sendable, Hashable {
 
     /// The choices, in the order of the kinds.
     package let choices: [Choice]
-    /// Values for settings that have none, by kind.
-    package let settings: [String: [String: BackendSettingValue]]
     /// Whether the names on the session bus could change the choice.
     package let dependsOnBus: Bool
 
@@ -88,7 +78,6 @@ package struct AutomaticBackends: Sendable, Hashable {
             if let reason = replaced[kind] { return Choice(kind: kind, isChosen: false, reason: reason) }
             return Choice(kind: kind, isChosen: fit.isChosen, reason: fit.reason)
         }
-        settings = Dictionary(fits.map { ($0.kind, $0.fit.settings) }) { first, _ in first }
         dependsOnBus = fits.contains(where: \.fit.dependsOnBus)
     }
 }

@@ -17,25 +17,14 @@ extension BackendKind {
 
     @Sendable private static func fit(in place: AutomaticPlace) -> AutomaticFit {
         let desktop = DesktopSituation(place)
-        let name = "desktopFile"
-        let file = DesktopFile.name(of: place.applicationName, in: place.environment).map { $0 + DesktopFile.suffix }
-        // The app's own default may not be installed.
-        let given = if case .string(let text)? = place.defaults["launcherEntry"]?[name] { text } else { nil as String? }
-        let isGiven =
-            place.isSet("launcherEntry", name)
-            || given.map { DesktopFile.isInstalled($0, in: place.environment) } == true
-        let (isChosen, reason) =
-            if !desktop.isPresent {
-                (false, desktop.reason)
-            } else if isGiven || file != nil {
-                (true, "the app has a desktop file")
-            } else {
-                (false, "there is no '\(place.applicationName)\(DesktopFile.suffix)', and 'desktopFile' is not set")
-            }
+        let file =
+            place.text("launcherEntry", "desktopFile")
+            ?? LauncherEntrySettings.file(of: place.applicationName, in: place.environment)
+        let isInstalled = DesktopFile.isInstalled(file, in: place.environment)
+        let reason = isInstalled ? "the app has a desktop file" : "there is no '\(QuotedText.shortened(file))'"
         return AutomaticFit(
-            isChosen,
-            reason,
-            settings: file.map { [name: .string($0)] } ?? [:],
+            desktop.isPresent && isInstalled,
+            desktop.isPresent ? reason : desktop.reason,
             dependsOnBus: desktop.dependsOnBus
         )
     }
@@ -45,12 +34,28 @@ extension LauncherEntrySettings: KindSettings {
     package static let standard = Self(desktopFile: "")
     package static let bindings: [BoundSetting<Self>] = [
         BoundSetting(
-            "desktopFile",
-            \.desktopFile,
-            example: "org.example.my-app.desktop",
-            summary: "the name of the app's desktop file, which must be installed",
-            isRequired: true,
-            validate: DesktopFile.validate
+            BackendSetting(
+                "desktopFile",
+                .string,
+                example: "org.example.my-app.desktop",
+                summary: "the name of the app's desktop file, which must be installed; by default that of the app"
+            ),
+            set: { value, settings in
+                let file = try value.text
+                if let expected = DesktopFile.validate(file) { throw ExpectedSetting(expected) }
+                settings.desktopFile = file
+            }
         )
     ]
+
+    package mutating func adopt(_ context: BackendContext) {
+        if desktopFile.isEmpty {
+            desktopFile = Self.file(of: context.applicationName, in: ProcessInfo.processInfo.environment)
+        }
+    }
+
+    /// The file that an app has by default.
+    fileprivate static func file(of applicationName: String, in environment: [String: String]) -> String {
+        (DesktopFile.name(of: applicationName, in: environment) ?? applicationName) + DesktopFile.suffix
+    }
 }
