@@ -46,6 +46,11 @@ struct ConfigurationNode {
         return text
     }
 
+    /// The elements of a list.
+    var items: [ConfigurationNode]? {
+        if case .list(let items) = content { items } else { nil }
+    }
+
     /// What messages call it.
     var kind: String {
         switch content {

@@ -4,7 +4,6 @@ import DisplayText
 struct FileValues {
     typealias Location = ConfigurationMistake.Location
     typealias ListItem = (name: String, location: Location)
-    private typealias Node = ConfigurationNode
     private typealias Entry = ConfigurationNode.Entry
 
     /// The section of a backend.
@@ -108,9 +107,8 @@ struct FileValues {
 
     private mutating func readValue(_ entry: Entry, _ setting: BackendSetting, _ key: SettingKey) {
         switch setting.type {
-        case .choices(let choices): return readWords(entry, setting, key, choices)
-        case .names: return readNames(entry, setting, key)
-        case .strings: if case .list(let items) = entry.value.content { return readStrings(items, entry, setting, key) }
+        case .choices, .names: return readList(entry, setting, key)
+        case .strings where entry.value.items != nil: return readList(entry, setting, key)
         default: break
         }
         let position = entry.value.position
@@ -168,88 +166,44 @@ struct FileValues {
         "; put quotes around a string that begins with '\(first)'"
     }
 
-    /// Reads the value of a setting that is a list of words.
-    private mutating func readWords(_ entry: Entry, _ setting: BackendSetting, _ key: SettingKey, _ choices: [String]) {
-        guard let names = names(of: entry, example: Array(choices.prefix(2)), key) else { return }
-        let word = BackendSetting(setting.name, .choice(choices), summary: setting.summary)
-        var words: [String] = []
-        for (name, position) in names {
-            let text = SettingText(text: name, origin: .file(isQuoted: true), environment: source.environment)
-            do {
-                _ = try text.value(for: word)
-                words.append(name)
-            } catch {
-                report(position, "'\(entry.name)': \(error.message)", of: key)
-            }
-        }
-        if let expected = setting.validate(.list(words)) {
-            report(entry.value.position, "'\(entry.name)': expected \(expected)", of: key)
-        }
-        if !wrong.contains(key) { values[key] = (.list(words), location(entry.value.position)) }
-    }
-
-    /// Reads the value of a setting that is a list of strings.
-    private mutating func readStrings(
-        _ items: [Node],
-        _ entry: Entry,
-        _ setting: BackendSetting,
-        _ key: SettingKey
-    ) {
-        var strings: [String] = []
-        for item in items {
-            guard let text = item.text else {
-                report(item.position, "'\(entry.name)': expected a string, found \(item.tag ?? item.kind)", of: key)
-                continue
-            }
-            strings.append(text)
-        }
-        if strings.count == items.count, let problem = SettingText.problem(in: strings, of: setting) {
-            let position = items.isEmpty ? entry.value.position : items[problem.index].position
-            report(position, "'\(entry.name)': \(problem.failure.message)", of: key)
-        }
-        if !wrong.contains(key) { values[key] = (.list(strings), location(entry.value.position)) }
-    }
-
-    /// Reads the value of a setting that is a list of names. The builder resolves them.
-    private mutating func readNames(_ entry: Entry, _ setting: BackendSetting, _ key: SettingKey) {
-        if entry.name == TopLevelSetting.backendsName, let text = entry.value.text, text == AutomaticBackends.name {
-            values[key] = (.list([text]), location(entry.position))
-            lists[entry.name] = [(text, location(entry.value.position))]
-            return
-        }
-        guard case .list(let example) = setting.example, let names = names(of: entry, example: example, key)
-        else { return }
-        values[key] = (.list(names.map(\.name)), location(entry.position))
-        lists[entry.name] = names.map { ($0.name, location($0.position)) }
-    }
-
-    /// The distinct names in a list.
-    private mutating func names(
-        of entry: Entry,
-        example: [String],
-        _ key: SettingKey
-    ) -> [(name: String, position: TextPosition)]? {
-        guard case .list(let items) = entry.value.content else {
+    /// Reads the value of a setting that is a list. The builder resolves names.
+    private mutating func readList(_ entry: Entry, _ setting: BackendSetting, _ key: SettingKey) {
+        // The only word that needs no list.
+        let isAutomatic =
+            entry.name == TopLevelSetting.backendsName && entry.value.text == AutomaticBackends.name
+        guard let items = isAutomatic ? [entry.value] : entry.value.items else {
             let found = entry.value.isNothing ? "nothing; write [] for none" : entry.value.kind
-            let expected = "a list such as [\(example.joined(separator: ", "))]"
-            report(entry.placeOfValue, "'\(entry.name)': expected \(expected), found \(found)", of: key)
-            return nil
+            return report(
+                entry.placeOfValue,
+                "'\(entry.name)': expected a list such as [\(setting.exampleWords)], found \(found)",
+                of: key
+            )
         }
-        var names: [(name: String, position: TextPosition)] = []
+        var texts: [(text: String, position: TextPosition)] = []
         var seen: Set<String> = []
         for item in items {
             guard let text = item.text else {
-                report(item.position, "'\(entry.name)': expected a name, found \(item.tag ?? item.kind)", of: key)
+                let expected = setting.type == .strings ? "a string" : "a name"
+                report(item.position, "'\(entry.name)': expected \(expected), found \(item.tag ?? item.kind)", of: key)
                 continue
             }
-            if seen.insert(text).inserted {
-                names.append((text, item.position))
+            if !seen.insert(text).inserted, setting.type != .strings {
+                report(item.position, "'\(QuotedText.shortened(text))' is duplicated in '\(entry.name)'")
             } else {
-                let name = QuotedText.shortened(text)
-                report(item.position, "'\(name)' is duplicated in '\(entry.name)'")
+                texts.append((text, item.position))
             }
         }
-        return names
+        if setting.type != .names, !wrong.contains(key) {
+            for (index, failure) in SettingText.problems(in: texts.map(\.text), of: setting) {
+                let position = texts.isEmpty ? entry.value.position : texts[index].position
+                report(position, "'\(entry.name)': \(failure.message)", of: key)
+            }
+        }
+        let isNames = setting.type == .names
+        // The other names are checked, too.
+        guard isNames || !wrong.contains(key) else { return }
+        values[key] = (.list(texts.map(\.text)), location(isNames ? entry.position : entry.value.position))
+        if isNames { lists[entry.name] = texts.map { ($0.text, location($0.position)) } }
     }
 
     // MARK: - Sections
@@ -332,6 +286,14 @@ struct FileValues {
         }
         let candidates = TopLevelSetting.names + registry.knownNames
         return message + NearestName.suggestion(for: entry.name, among: candidates, listing: "known keys")
+    }
+}
+
+extension BackendSetting {
+    /// Two elements of a list, for messages.
+    fileprivate var exampleWords: String {
+        if case .choices(let choices) = type { return choices.prefix(2).joined(separator: ", ") }
+        return if case .list(let names) = example { names.joined(separator: ", ") } else { "" }
     }
 }
 

@@ -68,21 +68,28 @@ struct SettingText {
         }
     }
 
-    /// The first of the strings of a list that is not valid, and why; `nil` if all are. They are not split.
-    static func problem(in strings: [String], of setting: BackendSetting) -> (index: Int, failure: Failure)? {
-        if let index = strings.firstIndex(where: { $0.unicodeScalars.contains("\0") }) {
-            return (index, Failure(message: nulProblem))
+    /// The elements of a list that are not valid, and why; they are not split. For a list that is too short, 0.
+    static func problems(in texts: [String], of setting: BackendSetting) -> [(index: Int, failure: Failure)] {
+        var problems: [(index: Int, failure: Failure)] = []
+        for (index, text) in texts.enumerated() {
+            let element = SettingText(text: text, origin: .file(isQuoted: true), environment: [:])
+            do throws(Failure) {
+                if text.unicodeScalars.contains("\0") { throw Failure(message: nulProblem) }
+                if case .choices(let choices) = setting.type { _ = try element.choice(among: choices) }
+            } catch {
+                problems.append((index, error))
+            }
         }
-        guard setting.validate(.list(strings)) != nil else { return nil }
-        // The string with which it becomes invalid.
-        for count in 0...strings.count {
-            guard let expected = setting.validate(.list(Array(strings.prefix(count)))), count > 0 || strings.isEmpty
+        guard problems.isEmpty, setting.validate(.list(texts)) != nil else { return problems }
+        // The element with which it becomes invalid.
+        for count in 0...texts.count {
+            guard let expected = setting.validate(.list(Array(texts.prefix(count)))), count > 0 || texts.isEmpty
             else { continue }
-            let found = count > 0 ? BackendSettingValue.string(strings[count - 1]).configurationText : "none"
+            let found = count > 0 ? BackendSettingValue.string(texts[count - 1]).configurationText : "none"
             let shown = setting.isSecret ? "a hidden value" : QuotedText.shortened(found)
-            return (max(count - 1, 0), Failure(message: "expected \(expected), found \(shown)"))
+            return [(max(count - 1, 0), Failure(message: "expected \(expected), found \(shown)"))]
         }
-        return nil
+        return []
     }
 
     private static let nulProblem = "the text contains a NUL character (U+0000); remove it"
@@ -140,11 +147,14 @@ struct SettingText {
         }
     }
 
-    private func integer(in range: ClosedRange<Int>) throws(Failure) -> Int {
-        let expected =
-            range.upperBound == .max
+    fileprivate static func expectation(of range: ClosedRange<Int>) -> String {
+        range.upperBound == .max
             ? "a whole number, \(range.lowerBound) or more"
             : "a whole number from \(range.lowerBound) to \(range.upperBound)"
+    }
+
+    private func integer(in range: ClosedRange<Int>) throws(Failure) -> Int {
+        let expected = Self.expectation(of: range)
         try requireUnquoted(expecting: expected)
         let digits = text.hasPrefix("-") || text.hasPrefix("+") ? text.dropFirst() : text[...]
         guard Self.isDigits(digits), let value = Int(text), range.contains(value) else {
@@ -239,23 +249,33 @@ extension BackendSetting {
         _ value: BackendSettingValue,
         environment: [String: String]
     ) throws(SettingText.Failure) -> BackendSettingValue {
-        let text: String
+        let checked: BackendSettingValue
         switch (type, value) {
+        case (.string, .string(let text)), (.path, .string(let text)), (.choice, .string(let text)):
+            let text = SettingText(text: text, origin: .file(isQuoted: true), environment: environment)
+            return try text.value(for: self)
+        case (.strings, .list(let texts)), (.choices, .list(let texts)):
+            if let problem = SettingText.problems(in: texts, of: self).first { throw problem.failure }
+            return type == .strings ? value : .list(try SettingText.distinct(texts))
         case (.names, .list(let names)): return .list(try SettingText.distinct(names))
-        case (.string, .string(let value)), (.path, .string(let value)), (.choice, .string(let value)): text = value
-        case (.boolean, .boolean(let value)): text = String(value)
-        case (.integer, .integer(let value)), (.size, .integer(let value)), (.seconds, .integer(let value)):
-            text = String(value)
-        case (.seconds, .duration(let value)) where value >= .zero: text = value.secondsText
-        case (.strings, .list(let strings)):
-            if let problem = SettingText.problem(in: strings, of: self) { throw problem.failure }
-            return value
-        case (.choices, .list(let words)): text = words.joined(separator: ",")
+        case (.integer(let range), .integer(let number)):
+            guard range.contains(number) else {
+                throw SettingText.Failure(message: "expected \(SettingText.expectation(of: range)), found '\(number)'")
+            }
+            checked = value
+        case (.boolean, .boolean), (.size, .integer(0...)): checked = value
+        case (.seconds, .integer(let seconds)) where (0...IndicatorDelays.longestSeconds).contains(Double(seconds)):
+            checked = .duration(.seconds(seconds))
+        case (.seconds, .duration(let duration))
+        where (0...IndicatorDelays.longestSeconds).contains(duration / .seconds(1)):
+            checked = value
         default:
             throw SettingText.Failure(message: "expected \(type.expectation), found \(value.configurationText)")
         }
-        let isText = if case .string = value { true } else { false }
-        return try SettingText(text: text, origin: .file(isQuoted: isText), environment: environment).value(for: self)
+        if let expected = validate(checked) {
+            throw SettingText.Failure(message: "expected \(expected), found \(value.configurationText)")
+        }
+        return checked
     }
 }
 
