@@ -102,10 +102,14 @@ import Testing
         let mute = try app("f", bus) { _ in [] }
         defer { withExtendedLifetime((peers, mute)) {} }
         let watch = try watch(bus)
-        for line in states.map(\.line) + ["f broken: it does not answer"] {
+        let lines = states.map(\.line) + ["f broken: it does not answer"]
+        for line in lines {
             #expect(await eventually { watch.output.contains(line + "\n") }, "\(line) \(watch.output)")
         }
-        #expect(watch.output.count(where: \.isNewline) == 6 && !watch.output.contains("\u{1B}"))
+        // On a busy machine, another one may answer late, too.
+        let others = watch.output.split(separator: "\n").filter { !lines.contains(String($0)) }
+        #expect(others.allSatisfy { $0.hasSuffix(" broken: it does not answer") }, "\(others)")
+        #expect(!watch.output.contains("\u{1B}"))
         let table = try await Command.run(try Command.built("indicator"), ["watch", "--bus", bus.address, "--once"])
         #expect(table.output.hasSuffix("0 shown, 2 hidden, 0 lost, 4 broken; 3 in progress, 0 failed\n"))
     }
