@@ -76,6 +76,21 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
+            "a comma after the last value in JSON",
+            "{\"startDelay\": 1,}\n",
+            file: "indicator.json",
+            reports: [
+                "indicator.json:1:18: error: expected a string, found '}'; remove the comma before it"
+            ]
+        ),
+        BrokenFile(
+            "a section below a setting that is a text",
+            "terminalTitle:\n  format:\n    label: x\n",
+            reports: [
+                "indicator.yaml:3:5: error: 'format': expected a string, found a section ('key: value')"
+            ]
+        ),
+        BrokenFile(
             "two commas in JSON",
             "{\"startDelay\": 1,, \"enabled\": true}\n",
             file: "indicator.json",
