@@ -84,7 +84,7 @@ final class NotificationSession: BusSession {
     /// At most two updates a second: faster ones are unreadable, and notification servers draw slowly.
     static let updateInterval = Duration.milliseconds(500)
 
-    /// A portal shows each update as a new notification.
+    /// Some portals show each update as a new notification.
     static let portalUpdateInterval = Duration.seconds(2)
 
     /// When a banner of GNOME is closed if GNOME has not done it: while the user is away, or wants no banners.
