@@ -33,6 +33,18 @@ extension ActivityDetails {
     }
 }
 
+extension FinishedActivity {
+    /// How long it lasted, and if something was counted, how much and at which average rate: "40.0 MB in 0:31, 1.3
+    /// MB/s".
+    package func summary(time: String, in style: NumberStyle = .current) -> String {
+        guard completed > 0, duration > .zero else { return time }
+        var details = ActivityDetails(unit: unit)
+        (details.completed, details.rate) = (completed, Double(completed) / (duration / .seconds(1)))
+        let amount = details.doneText(in: style) ?? ""
+        return "\(amount) in \(time), \(details.rateText(in: style) ?? "")"
+    }
+}
+
 extension ActivityUnit {
     /// A power of 1000, the SI prefixes: 0 for the unit itself.
     fileprivate struct Scale {

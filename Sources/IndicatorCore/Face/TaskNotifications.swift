@@ -89,7 +89,8 @@ public struct TaskNotifications: Sendable {
     /// This package's own notifications. The task is the `object`, its label, if any, is in
     /// `userInfo[TaskNotifications.labelKey]`. Its progress is in `userInfo[TaskNotifications.progressKey]`, or, in
     /// bytes, in `completedBytesKey` and, if known, `totalBytesKey`: numbers of any type. What is absent is unchanged.
-    /// How it ended is in `userInfo[TaskNotifications.outcomeKey]` of its completion.
+    /// Whether it waits for its turn is in `waitingKey`. How it ended is in `userInfo[TaskNotifications.outcomeKey]` of
+    /// its completion.
     public static var indicator: Self {
         Self(
             name: "indicator",
@@ -113,6 +114,7 @@ public struct TaskNotifications: Sendable {
                 if completed != nil || total != nil { details.unit = .bytes }
                 if let completed { details.completed = Int(clamping: Int128(completed)) }
                 if let total { details.total = Int(clamping: Int128(total)) }
+                if let isWaiting = notification.userInfo?[waitingKey] as? Bool { details.isWaiting = isWaiting }
             }
         )
     }
@@ -177,6 +179,10 @@ public struct TaskNotifications: Sendable {
 
     /// The key of the total number of bytes, beside ``completedBytesKey``.
     public static var totalBytesKey: String { "indicator.totalBytes" }
+
+    /// The key of a `Bool`, whether a task waits for its turn (``ActivityDetails/isWaiting``), in the `userInfo` of
+    /// ``Foundation/NSNotification/Name/indicatorTaskDidProgress``.
+    public static var waitingKey: String { "indicator.isWaiting" }
 
     /// The key of an ``ActivityOutcome``, or of an error that is converted to one, in the `userInfo` of
     /// ``Foundation/NSNotification/Name/indicatorTaskDidComplete``.

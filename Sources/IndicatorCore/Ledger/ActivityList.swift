@@ -316,7 +316,8 @@ package struct ActivityList: Sendable {
                 duration: end - record.began,
                 date: date(at: end),
                 id: record.order,
-                isMember: record.endedAsMember
+                isMember: record.endedAsMember,
+                amount: record.amount
             )
         )
         // Not one by one, which would move all others each time.

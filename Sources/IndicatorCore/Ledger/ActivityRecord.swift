@@ -20,6 +20,7 @@ final class ActivityRecord: @unchecked Sendable {
     private var unit: ActivityUnit
     private var attention: String?
     private(set) var failsWithMembers = false
+    private var isWaiting = false
     /// Whether it begins in a group, whose sums change with it.
     let isMember: Bool
     /// ``ActivityDetails/completed``.
@@ -81,6 +82,7 @@ final class ActivityRecord: @unchecked Sendable {
         var details = ActivityDetails(label: label, progress: progress, total: total, unit: unit, since: .distantPast)
         (details.id, details.attention, details.failsWithMembers) = (order, attention, failsWithMembers)
         details.completed = steps.load(ordering: .sequentiallyConsistent)
+        details.isWaiting = isWaiting
         return details
     }
 
@@ -102,6 +104,7 @@ final class ActivityRecord: @unchecked Sendable {
         if new.unit != old.unit { unit = new.unit }
         if new.attention != old.attention { attention = new.attention }
         if new.failsWithMembers != old.failsWithMembers { failsWithMembers = new.failsWithMembers }
+        if new.isWaiting != old.isWaiting { isWaiting = new.isWaiting }
         let difference = new.completed &- old.completed
         guard difference != 0 else { return }
         steps.wrappingAdd(difference, ordering: .sequentiallyConsistent)
@@ -121,6 +124,13 @@ final class ActivityRecord: @unchecked Sendable {
         var details = currentDetails
         let earlier = group?.summarize(&details, doneEarlier: doneEarlier)
         return (details, earlier ?? doneEarlier)
+    }
+
+    /// How much was done, with what the members of a group did.
+    var amount: (completed: Int, unit: ActivityUnit) {
+        if group == nil { return (steps.load(ordering: .relaxed), unit) }
+        let details = summary.details
+        return (details.completed, details.unit)
     }
 
     /// What it contributes to its group now.

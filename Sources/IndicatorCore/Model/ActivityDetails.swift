@@ -40,6 +40,10 @@ public struct ActivityDetails: Sendable, Hashable {
         didSet { attention = attention.flatMap(Self.limited) }
     }
 
+    /// Whether it waits for its turn, such as for a connection or before a retry. Bars show the activities that run
+    /// first, and count those that wait. Default `false`.
+    public var isWaiting = false
+
     /// When the activity began, by the wall clock. For one that began without details, when the first one was set.
     public package(set) var since: Date
 

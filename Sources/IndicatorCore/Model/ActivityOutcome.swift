@@ -46,6 +46,10 @@ public struct FinishedActivity: Sendable, Hashable {
     public package(set) var id: UInt64
     /// Whether it was a member of a group that was still in progress.
     public package(set) var isMember: Bool
+    /// How much was done, in ``unit``s; 0 if nothing was counted.
+    public var completed: Int
+    /// What ``completed`` counts.
+    public var unit: ActivityUnit
 
     /// Makes the record of an activity that has ended.
     public init(label: String, outcome: ActivityOutcome, duration: Duration, date: Date = Date()) {
@@ -53,13 +57,22 @@ public struct FinishedActivity: Sendable, Hashable {
     }
 
     @inline(__always)
-    init(label: String, outcome: ActivityOutcome, duration: Duration, date: Date, id: UInt64, isMember: Bool) {
+    init(
+        label: String,
+        outcome: ActivityOutcome,
+        duration: Duration,
+        date: Date,
+        id: UInt64,
+        isMember: Bool,
+        amount: (completed: Int, unit: ActivityUnit) = (0, .count)
+    ) {
         self.label = label
         self.outcome = outcome
         self.duration = duration
         self.date = date
         self.id = id
         self.isMember = isMember
+        (completed, unit) = amount
     }
 }
 

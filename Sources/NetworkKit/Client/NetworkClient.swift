@@ -274,6 +274,9 @@ public final class NetworkClient: Sendable {
             case .ended(let count, let metrics, let error):
                 task.log(log.event(.end(bytesReceived: count, metrics, failure: error)))
                 return
+            case .waits:
+                task.waits()
+                return
             case .sent, .received: break
             }
             task.progressed { $0.count(progress, resumedAt: start) }
@@ -342,7 +345,7 @@ extension TransferProgress {
             bytesReceivedEarlier = bytesReceived
             bytesToReceive = count.map { min($0, .max - bytesReceived) + bytesReceived }
         case .received(let count): bytesReceived += Int64(count)
-        case .ended: break
+        case .waits, .ended: break
         }
     }
 }

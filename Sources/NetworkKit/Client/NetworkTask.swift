@@ -41,7 +41,9 @@ public final class NetworkTask: Sendable {
         var announced: Int64 = 0
         /// Progress of which the observers have not been notified: whether there is a notification, which label
         /// changed.
-        var unseen: (isPosted: Bool, label: String?)?
+        var unseen: (isPosted: Bool, label: String?, isWaiting: Bool?)?
+        /// Whether it was announced that the request waits for a connection, or before a retry.
+        var isWaiting = false
         /// Whether the response was announced except for its last bytes. That is announced with the end, which follows.
         var isLastUnseen = false
         var isCancelled = false
@@ -241,6 +243,14 @@ public final class NetworkTask: Sendable {
         await willRepeat(label: "\(label), retry \(number) of \(count)")
     }
 
+    /// Announces that the request waits, until its next progress.
+    func waits() {
+        announce { state in
+            state.isWaiting = true
+            return progress(&state, isPosted: true, isWaiting: true)
+        }
+    }
+
     /// Resets the progress, and waits until the observers have returned.
     func willRepeat(label: String? = nil) async {
         announce { state in
@@ -248,7 +258,8 @@ public final class NetworkTask: Sendable {
             state.progress = TransferProgress(bytesToSend: state.progress.bytesToSend)
             state.announced = 0
             state.isLastUnseen = false
-            return progress(&state, isPosted: true, label: state.label)
+            state.isWaiting = label != nil
+            return progress(&state, isPosted: true, label: state.label, isWaiting: state.isWaiting)
         }
         await observersHaveReturned()
     }
@@ -260,6 +271,10 @@ public final class NetworkTask: Sendable {
             let step = total.map { max(1, $0 / 100) } ?? 1 << 18
             let isPosted = count >= state.announced + step || (count == total && count != state.announced)
             if isPosted, state.phase == .running { state.announced = count }
+            if state.isWaiting {
+                state.isWaiting = false
+                return progress(&state, isPosted: true, isWaiting: false)
+            }
             // A thread would be woken for each short response.
             if isPosted, count == total, state.progress.bytesToSend == 0, onProgress == nil, state.unseen == nil {
                 state.isLastUnseen = state.phase == .running
@@ -270,11 +285,18 @@ public final class NetworkTask: Sendable {
     }
 
     /// Returns an event for new progress, unless it is announced with progress that waits for the observers.
-    private func progress(_ state: inout State, isPosted: Bool, label: String? = nil) -> Event? {
+    private func progress(
+        _ state: inout State,
+        isPosted: Bool,
+        label: String? = nil,
+        isWaiting: Bool? = nil
+    ) -> Event? {
         let isPosted = isPosted && state.phase == .running
         guard isPosted || onProgress != nil else { return nil }
         let waiting = state.unseen
-        state.unseen = (isPosted || waiting?.isPosted == true, label ?? waiting?.label)
+        state.unseen = (
+            isPosted || waiting?.isPosted == true, label ?? waiting?.label, isWaiting ?? waiting?.isWaiting
+        )
         return waiting == nil ? .progressed : nil
     }
 
@@ -326,7 +348,9 @@ public final class NetworkTask: Sendable {
             case .suspended: post(.indicatorTaskDidSuspend)
             case .progressed:
                 let (progress, unseen) = state.withLock { ($0.progress, $0.unseen.take()) }
-                if unseen?.isPosted == true { post(.indicatorTaskDidProgress, label: unseen?.label, progress) }
+                if let unseen, unseen.isPosted {
+                    post(.indicatorTaskDidProgress, label: unseen.label, progress, isWaiting: unseen.isWaiting)
+                }
                 onProgress?(progress)
             case .completed(let outcome):
                 let (progress, isUnseen) = state.withLock { ($0.progress, $0.isLastUnseen) }
@@ -342,12 +366,14 @@ public final class NetworkTask: Sendable {
         _ name: Notification.Name,
         label: String? = nil,
         _ progress: TransferProgress? = nil,
+        isWaiting: Bool? = nil,
         outcome: ActivityOutcome? = nil
     ) {
-        guard container == nil else { return show(name, label, progress, outcome) }
+        guard container == nil else { return show(name, label, progress, isWaiting, outcome) }
         var userInfo: [String: any Sendable] = [:]
         userInfo[TaskNotifications.labelKey] = label
         userInfo[TaskNotifications.outcomeKey] = outcome
+        userInfo[TaskNotifications.waitingKey] = isWaiting
         userInfo[TaskNotifications.completedBytesKey] = progress.map { Int($0.shown.count) }
         userInfo[TaskNotifications.totalBytesKey] = progress?.shown.total.map { Int($0) }
         center.post(name: name, object: self, userInfo: userInfo.isEmpty ? nil : userInfo)
@@ -358,6 +384,7 @@ public final class NetworkTask: Sendable {
         _ name: Notification.Name,
         _ label: String?,
         _ progress: TransferProgress?,
+        _ isWaiting: Bool?,
         _ outcome: ActivityOutcome?
     ) {
         switch name {
@@ -368,9 +395,10 @@ public final class NetworkTask: Sendable {
         case .indicatorTaskDidProgress:
             guard let activity = activity.withLock({ $0 }), let progress else { return }
             let total = progress.shown.total.map { Int($0) }
-            if label != nil || activity.total != total {
+            if label != nil || isWaiting != nil || activity.total != total {
                 activity.update { details in
                     details.label = label ?? details.label
+                    details.isWaiting = isWaiting ?? details.isWaiting
                     details.total = total
                 }
             }

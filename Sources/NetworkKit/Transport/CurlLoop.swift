@@ -46,6 +46,8 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     private final class Host {
         /// Those that have not begun, because the limit is reached or they are suspended. The oldest is first.
         var waiting: Deque<Transfer> = []
+        /// How many of them, at the end, are new.
+        var newCount = 0
         /// How many are active. One that waits for the app, because it is paused, is not counted.
         var activeCount = 0
         /// How many may be active.
@@ -209,6 +211,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
                 return
             case .queue:
                 host(transfer.origin).waiting.append(transfer)
+                host(transfer.origin).newCount += 1
                 check(by: transfer.deadline)
             case .dequeue:
                 host(transfer.origin).waiting.removeAll { $0 === transfer }
@@ -237,6 +240,8 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         curl_kit_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, limit + paused.count)
         for (origin, host) in hosts {
             while let transfer = host.next() { begin(transfer, multi, share) }
+            for transfer in host.waiting.suffix(host.newCount) { transfer.reportWaiting() }
+            host.newCount = 0
             if host.activeCount == 0, host.waiting.isEmpty { hosts[origin] = nil }
         }
     }

@@ -20,6 +20,8 @@ final class Transfer: Sendable {
 
     /// What has happened.
     enum Progress: Sendable {
+        /// There are as many transfers as may be: it waits for the end of another one.
+        case waits
         case sent(Int64)
         /// A response has begun: its head, and the length of its body, if known.
         case began(ResponseHead, bodyCount: Int64?)
@@ -136,6 +138,10 @@ final class Transfer: Sendable {
 
     /// Whether the source may send; otherwise it pauses.
     func maySend(_ hasBytes: Bool = true) -> Bool { state.withLock { $0.machine.maySend(hasBytes) } }
+
+    func reportWaiting() {
+        onProgress(.waits)
+    }
 
     func reportSent(_ count: Int64) {
         onProgress(.sent(count))

@@ -28,6 +28,27 @@ import Testing
         #expect(activity.completed == 0)
     }
 
+    @Test("What has ended keeps what it counted, also a group's sum; snapshots have what waits")
+    func finishedAmounts() async throws {
+        let indicator = TestIndicator(delays: (try? IndicatorDelays(startDelay: .zero)) ?? .standard)
+        let file = ManagedActivity("File", total: 10, unit: .bytes, in: indicator.manager)
+        file.isWaiting = true
+        #expect(indicator.manager.snapshot.activities.map(\.isWaiting) == [true])
+        let group = ManagedActivity("Group", unit: .bytes, in: indicator.manager)
+        let member = ManagedActivity("Member", unit: .bytes, in: group)
+        _ = await eventually { indicator.surface.snapshots.last?.activities.count == 3 }
+        member.advance(by: 5)
+        file.advance(by: 7)
+        for activity in [file, member, group] { activity.end() }
+        func finished() -> [FinishedActivity] { indicator.surface.snapshots.flatMap(\.finished) }
+        let areReported = await eventually {
+            indicator.clock.advance(by: .milliseconds(100))
+            return finished().count == 3
+        }
+        #expect(areReported)
+        #expect(finished().map(\.completed) == [7, 5, 5] && finished().allSatisfy { $0.unit == .bytes })
+    }
+
     /// Each reading of the snapshot moved the window of the estimate.
     @Test func readingASnapshotHasNoEffectOnTheEstimate() async throws {
         func rate(isRead: Bool) async -> Double? {

@@ -252,6 +252,28 @@ import Testing
         waiting[2].cancel()
     }
 
+    @Test("A request that waits for a connection, or before a retry, is announced as waiting")
+    func waitingIsAnnounced() async throws {
+        let server = try RawServer.closing { request, connection in
+            if request.target == "/" { return connection.waitForEnd() }
+            try connection.respond(text: "hello")
+        }
+        let waits = Locked<[Bool]>([])
+        let token = recorder.center.addObserver(forName: .indicatorTaskDidProgress, object: nil, queue: nil) {
+            guard let isWaiting = $0.userInfo?[TaskNotifications.waitingKey] as? Bool else { return }
+            waits.withLock { $0.append(isWaiting) }
+        }
+        let client = client(connections: 1)
+        let first = client.start(route(server))
+        #expect(await eventually { server.requests.count == 1 })
+        let second = client.start(route(server, .get("2")))
+        #expect(await eventually { waits.withLock { $0 } == [true] })
+        first.cancel()
+        #expect(try await second.response.string() == "hello")
+        #expect(await eventually { waits.withLock { $0 } == [true, false] })
+        recorder.center.removeObserver(token)
+    }
+
     /// libcurl's own list of waiting transfers would keep them from beginning.
     @Test(.timeLimit(.minutes(5))) func aHungHostDoesNotDelayOthers() async throws {
         let hung = try RawServer.closing { _, connection in connection.waitForEnd() }

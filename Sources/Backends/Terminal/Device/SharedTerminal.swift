@@ -58,15 +58,16 @@ final class SharedTerminal: Sendable {
     /// Removes the lines until ``restoreLines()``, so that other code can write. Waits while the terminal accepts no
     /// bytes, as that code would.
     func hideLines() {
+        let isDrawn = hasDrawnLines
         changeLines { $0.holds += 1 }
         // On a closed terminal there is nothing to damage.
-        _ = try? settle()
+        if isDrawn { _ = try? settle() }
     }
 
     /// Draws the lines again, as far as the terminal accepts them now.
     func restoreLines() {
         changeLines { $0.holds -= 1 }
-        _ = try? writeWithoutWaiting()
+        if hasDrawnLines { _ = try? writeWithoutWaiting() }
     }
 
     /// Writes until the terminal shows what it should, and waits while it accepts no bytes.
@@ -222,12 +223,16 @@ enum TerminalRegistry {
         settleAll(lines: { $0.resume() }, { $0.isSuspended = false })
     }
 
-    /// Removes the drawn lines while `body` writes to the terminals.
-    static func withLinesHidden(_ body: () -> Void) {
-        let drawn = terminals.filter(\.hasDrawnLines)
-        for terminal in drawn { terminal.hideLines() }
-        body()
-        for terminal in drawn { terminal.restoreLines() }
+    /// Removes the lines from all terminals, and returns those for ``restoreLines(_:)``.
+    static func hideLines() -> [SharedTerminal] {
+        let terminals = terminals
+        for terminal in terminals { terminal.hideLines() }
+        return terminals
+    }
+
+    /// Shows the lines again.
+    static func restoreLines(_ terminals: [SharedTerminal]) {
+        for terminal in terminals { terminal.restoreLines() }
     }
 
     /// The terminal that a descriptor refers to, if lines are drawn on it, or will be when its text allows that.

@@ -70,7 +70,7 @@ public struct TerminalOutput: TextOutputStream, Sendable {
     /// If the stream is a terminal, this is a pipe, made at the first use, which a thread reads. A program that writes to
     /// a pipe may print without colours. What a child process has written before it ended may appear shortly after its
     /// end, but before this process exits. For a child that asks questions or takes the whole window, let it inherit the
-    /// terminal within ``TerminalProgressBackend/suspend(_:)``. If the stream is not a terminal, this is its own
+    /// terminal within ``suspend(_:)``. If the stream is not a terminal, this is its own
     /// descriptor. Do not close it.
     public var descriptor: CInt { TerminalRegistry.childDescriptor(of: stream) ?? stream }
 
@@ -88,6 +88,31 @@ public struct TerminalOutput: TextOutputStream, Sendable {
                 return Int(count)
             }
         }
+    }
+
+    /// Removes the lines of all ``TerminalProgressBackend``s while other code has the terminal: a prompt, a pager, an
+    /// editor, a child process that inherits the standard streams.
+    ///
+    /// ```swift
+    /// let answer = TerminalOutput.suspend { readLine() }
+    /// ```
+    ///
+    /// Waits while the terminal accepts no output (Ctrl-S). Calls may be nested and concurrent: the lines appear again
+    /// after the last one.
+    public static func suspend<Result>(_ body: () throws -> Result) rethrows -> Result {
+        let terminals = TerminalRegistry.hideLines()
+        defer { TerminalRegistry.restoreLines(terminals) }
+        return try body()
+    }
+
+    /// Removes the lines while asynchronous code has the terminal. See ``suspend(_:)``.
+    public static func suspend<Result>(
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: () async throws -> Result
+    ) async rethrows -> Result {
+        let terminals = TerminalRegistry.hideLines()
+        defer { TerminalRegistry.restoreLines(terminals) }
+        return try await body()
     }
 
     static func write(_ bytes: [UInt8], to descriptor: CInt) {
@@ -132,7 +157,7 @@ public struct IndicatorLogHandler: LogHandler {
 
     /// Logs with the other handler.
     public func log(event: LogEvent) {
-        TerminalRegistry.withLinesHidden { handler.log(event: event) }
+        TerminalOutput.suspend { handler.log(event: event) }
     }
 
     /// The other handler's metadata.

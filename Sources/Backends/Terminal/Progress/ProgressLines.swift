@@ -38,6 +38,11 @@ struct ProgressLines: Sendable {
             let seconds = max(duration / .seconds(1), 0)
             return seconds < 60 ? "\(shown(numbers.text(seconds, digits: 1))) s" : SnapshotFormat.time(seconds)
         }
+
+        /// How long an activity lasted; if it counted something, also how much and at which average rate.
+        func summary(of finished: FinishedActivity) -> String {
+            shown(finished.summary(time: time(finished.duration), in: numbers))
+        }
     }
 
     var look: Look
@@ -61,15 +66,23 @@ struct ProgressLines: Sendable {
     /// The columns of the shortest bar and a percentage, with their gaps.
     private static let shortestRest = 16
 
-    /// The activities that get a line: ``maxLines`` and the groups that they belong to, and those that wait for the
-    /// user.
+    /// The activities that get a line: ``maxLines``, those that run before those that wait for their turn; the groups
+    /// that they belong to; and those that wait for the user.
     private func shown(_ activities: [ActivityDetails]) -> [ActivityDetails] {
-        var room = maxLines
-        return activities.enumerated().filter { index, activity in
-            let isGroup = index + 1 < activities.count && activities[index + 1].depth > activity.depth
-            defer { if !isGroup, room > 0 { room -= 1 } }
-            return room > 0 || activity.attention != nil
-        }.map(\.element)
+        let single = activities.indices.filter { index in
+            index + 1 == activities.count || activities[index + 1].depth <= activities[index].depth
+        }
+        let byTurn = single.filter { !activities[$0].isWaiting } + single.filter { activities[$0].isWaiting }
+        let chosen = Set(byTurn.prefix(maxLines))
+        var shown: [ActivityDetails] = []
+        // From the end, where the members of a group are before it.
+        var depth = 0
+        for (index, activity) in activities.enumerated().reversed() {
+            guard chosen.contains(index) || activity.attention != nil || activity.depth < depth else { continue }
+            shown.append(activity)
+            depth = activity.depth
+        }
+        return shown.reversed()
     }
 
     /// The lines of a snapshot: at most ``maxLines`` and those of their groups, those with what activities ask the user
@@ -114,7 +127,10 @@ struct ProgressLines: Sendable {
         }
         if count > activities.count {
             var line = LiveLine()
-            let text = "and \(count - activities.count) more"
+            let waiting = snapshot.activities.count(where: \.isWaiting) - activities.count(where: \.isWaiting)
+            let others = count - activities.count - waiting
+            let texts = [others > 0 ? "\(others) more" : nil, waiting > 0 ? "\(waiting) waiting" : nil]
+            let text = "and " + texts.compactMap(\.self).joined(separator: ", ")
             line.append(SafeText.fitted(text, to: width, ellipsis: ""), look.style(.faint))
             lines.append(line)
         }
@@ -137,7 +153,7 @@ struct ProgressLines: Sendable {
             case .unspecified: (look.usesUnicode ? "•" : "*", .faint, "\(label): ended")
             }
         let shown = look.usesColor ? style.sequence + mark + LiveLine.Style.plain.sequence : mark
-        return "\(shown) \(text) (\(look.time(finished.duration)))"
+        return "\(shown) \(text) (\(look.summary(of: finished)))"
     }
 
     private func fitted(_ text: String, to columns: Int) -> String {

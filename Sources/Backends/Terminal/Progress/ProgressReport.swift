@@ -140,14 +140,15 @@ struct ProgressReport: Sendable {
             case .unspecified: "\(label) ended after \(time)."
             }
         }
+        let summary = look.summary(of: finished)
         let failed =
             look.usesColor ? LiveLine.Style.failure.sequence + "failed" + LiveLine.Style.plain.sequence : "failed"
         return switch finished.outcome {
-        case .failed(let message) where !message.isEmpty: "\(label): \(failed): \(look.text(message)) (\(time))"
-        case .failed: "\(label): \(failed) (\(time))"
-        case .cancelled: "\(label): cancelled (\(time))"
-        case .succeeded: "\(label): done (\(time))"
-        case .unspecified: "\(label): ended (\(time))"
+        case .failed(let message) where !message.isEmpty: "\(label): \(failed): \(look.text(message)) (\(summary))"
+        case .failed: "\(label): \(failed) (\(summary))"
+        case .cancelled: "\(label): cancelled (\(summary))"
+        case .succeeded: "\(label): done (\(summary))"
+        case .unspecified: "\(label): ended (\(summary))"
         }
     }
 }

@@ -193,6 +193,39 @@ struct ProgressLinesTests {
         #expect(texts(activities, width: 80, height: 6, layout(maxLines: 6)).count == 6)
     }
 
+    @Test("The activities that run have lines before those that wait, which are a count")
+    func waiting() {
+        func activity(_ number: Int, waits: Bool, depth: Int = 0) -> ActivityDetails {
+            var activity = ActivityDetails(label: "\(number)", since: now)
+            (activity.id, activity.isWaiting, activity.depth) = (UInt64(number), waits, depth)
+            return activity
+        }
+        func labels(_ activities: [ActivityDetails]) -> [String] {
+            texts(activities, width: 80).map { $0.split(separator: "  ").first.map { "\($0)" } ?? "" }
+        }
+        let many = (1...12).map { activity($0, waits: $0 <= 7) }
+        #expect(labels(many) == ["8", "9", "10", "11", "and 1 more, 7 waiting"])
+        #expect(labels((1...6).map { activity($0, waits: $0 != 3) }) == ["1", "2", "3", "4", "and 2 waiting"])
+        // Members are below their groups.
+        let groups =
+            [activity(1, waits: false)] + (2...4).map { activity($0, waits: true, depth: 1) }
+            + [activity(5, waits: false)] + (6...9).map { activity($0, waits: $0 < 7, depth: 1) }
+        #expect(
+            texts(groups, width: 80).map { $0.prefix(4).trimmingCharacters(in: .whitespaces) }
+                == ["1", "2", "5", "7", "8", "9", "and"]
+        )
+    }
+
+    @Test("A finished bar leaves its total, time and average rate")
+    func finishedTotals() {
+        var finished = FinishedActivity(label: "iso", outcome: .succeeded, duration: .seconds(31))
+        (finished.completed, finished.unit) = (40_000_000, .bytes)
+        #expect(layout().line(for: finished) == "✓ iso (40.0 MB in 31.0 s, 1.3 MB/s)")
+        (finished.completed, finished.unit) = (3, ActivityUnit("files"))
+        (finished.outcome, finished.duration) = (.failed("disk full"), .seconds(66))
+        #expect(layout().line(for: finished) == "✗ iso: disk full (3 files in 1:06, 22 s each)")
+    }
+
     @Test("show the app if no activity has a label")
     func unlabelled() {
         #expect(texts([], width: 80, count: 3).first?.hasPrefix("app  ⠋  ") == true)

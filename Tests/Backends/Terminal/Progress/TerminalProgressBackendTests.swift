@@ -102,6 +102,23 @@ struct TerminalProgressBackendTests {
         await backend.stop()
     }
 
+    @Test("The lines are suspended while a prompt has the terminal, and appear again after it")
+    func suspends() async throws {
+        let backend = makeBackend()
+        try await backend.start()
+        try await backend.update(busy("Work"))
+        #expect(written().contains("Work"))
+        try await TerminalOutput.suspend {
+            #expect(written() == LiveLines.erasure())
+            TerminalOutput.suspend {}
+            clock.advance(by: .seconds(5))
+            try await backend.update(busy("Work", "More"))
+            #expect(written() == "")
+        }
+        #expect(written().contains("More"))
+        await backend.stop()
+    }
+
     @Test("draws at most ten frames a second, a spinner's with a few bytes")
     func frames() async throws {
         let backend = makeBackend()
