@@ -34,6 +34,13 @@ package final class PseudoTerminal: Sendable {
         guard slave >= 0 else {
             throw Failure(description: "cannot open \(path): \(String(cString: strerror(errno)))")
         }
+        setSize(columns: 80, rows: 24)
+    }
+
+    /// Sets the size of the window; 0 by 0 is unknown.
+    package func setSize(columns: UInt16, rows: UInt16) {
+        var size = winsize(ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+        _ = ioctl(slave, UInt(TIOCSWINSZ), &size)
     }
 
     deinit {

@@ -28,7 +28,7 @@ extension ActivityDetails {
             let scale = unit.scale(of: rate)
             let number =
                 unit == .bytes ? scale.number(rate, in: style) : style.text(rate, digits: rate < 10 ? 1 : 0)
-            return "\(number)\(unit.suffix(scale, in: style))/s"
+            return "\(number)\(unit.suffix(scale))/s"
         }
     }
 }
@@ -67,13 +67,13 @@ extension ActivityUnit {
     }
 
     /// The text after a number, including the space.
-    fileprivate func suffix(_ scale: Scale, in style: NumberStyle) -> String {
-        if self == .bytes { return " \(style.byteUnits[scale.power])" }
+    fileprivate func suffix(_ scale: Scale) -> String {
+        if self == .bytes { return scale.power == 0 ? " B" : " \(Array("kMGTPE")[scale.power - 1])B" }
         return name.isEmpty ? "" : " \(SafeText.singleLine(name, limit: 20))"
     }
 
     fileprivate func text(of value: Double, in style: NumberStyle) -> String {
         let scale = scale(of: value)
-        return scale.number(value, in: style) + suffix(scale, in: style)
+        return scale.number(value, in: style) + suffix(scale)
     }
 }

@@ -11,9 +11,9 @@ extension BackendKind {
             summary: "a program of yours, run when work is done or waits for you",
             settings: CommandHook.self,
             make: { context, hook in
-                HookBackend(context, hook.options, check: { try HookCommand.check(hook.program) }) { event in
+                HookBackend(context, hook.options, check: { try HookCommand.check(hook.program) }) { event, isEnding in
                     let arguments = hook.words.map { HookText.filled($0, event) }
-                    try HookCommand(arguments: arguments, timeLimit: hook.options.timeLimit).run()
+                    try HookCommand(arguments: arguments, timeLimit: hook.options.timeLimit).run(isEnding: isEnding)
                 }
             },
             availability: { _, hook in
@@ -31,7 +31,8 @@ extension BackendKind {
             settings: Webhook.self,
             make: { context, webhook in
                 try webhook.requireAddress()
-                return HookBackend(context, webhook.options, check: webhook.check) { try webhook.send($0) }
+                return HookBackend(context, webhook.options, check: webhook.check) { event, _ in try webhook.send(event)
+                }
             },
             availability: { _, webhook in
                 try webhook.check()
@@ -46,7 +47,7 @@ extension HookBackend {
         _ context: BackendContext,
         _ options: HookOptions,
         check: @escaping @Sendable () throws -> Void,
-        run: @escaping @Sendable (HookEvent) async throws -> Void
+        run: @escaping HookBackend.Run
     ) {
         self.init(
             name: context.name,
@@ -100,7 +101,7 @@ private struct CommandHook: KindSettings {
                 \.words,
                 example: ["notify-phone", "{title}", "{text}"],
                 summary: "the program and its arguments, which no shell reads; they may contain "
-                    + HookText.placeholders.map { "{\($0)}" }.joined(separator: ", "),
+                    + HookText.Field.allCases.map { "{\($0)}" }.joined(separator: ", "),
                 isRequired: true,
                 validate: HookText.validate
             )
@@ -151,35 +152,28 @@ extension Webhook.Format: SettingChoice {}
 
 /// The placeholders of a program's arguments.
 enum HookText {
-    static let placeholders = ["event", "app", "title", "text", "outcome", "message", "seconds"]
+    enum Field: String, CaseIterable, Sendable { case event, app, title, text, outcome, message, seconds }
 
+    /// An argument with its values. In one pass: what is filled in may contain braces.
     static func filled(_ template: String, _ event: HookEvent) -> String {
-        var text = ""
-        var rest = template[...]
-        // In one pass: what is filled in may contain braces.
-        while let open = rest.firstIndex(of: "{") {
-            text += rest[..<open]
-            rest = rest[open...]
-            guard let close = rest.firstIndex(of: "}"), let value = value(rest[open...close], event) else {
-                text.append(rest.removeFirst())
-                continue
+        let pieces = (try? FormatReader<Field>().pieces(of: template)) ?? [.literal(template)]
+        return pieces.map { piece in
+            switch piece {
+            case .literal(let text): text
+            case .placeholder(let field, _, _): value(field, event)
             }
-            text += value
-            rest = rest[rest.index(after: close)...]
-        }
-        return text + rest
+        }.joined()
     }
 
-    private static func value(_ placeholder: Substring, _ event: HookEvent) -> String? {
-        switch placeholder {
-        case "{event}": event.kind.rawValue
-        case "{app}": event.applicationName
-        case "{title}": event.title
-        case "{text}": event.text
-        case "{outcome}": event.activity?.outcome.name ?? ""
-        case "{message}": SafeText.singleLine(event.activity?.outcome.message ?? "", limit: OutcomeNotice.textLimit)
-        case "{seconds}": event.activity.map { "\($0.duration.components.seconds)" } ?? ""
-        default: nil
+    private static func value(_ field: Field, _ event: HookEvent) -> String {
+        switch field {
+        case .event: event.kind.rawValue
+        case .app: event.applicationName
+        case .title: event.title
+        case .text: event.text
+        case .outcome: event.activity?.outcome.name ?? ""
+        case .message: SafeText.singleLine(event.activity?.outcome.message ?? "", limit: OutcomeNotice.textLimit)
+        case .seconds: event.activity.map { "\($0.duration.components.seconds)" } ?? ""
         }
     }
 
@@ -195,14 +189,11 @@ enum HookText {
     static func validate(_ words: [String]) -> String? {
         guard let program = words.first, !program.isEmpty else { return "a program and its arguments" }
         if words.count == 1, let list = list(insteadOf: program) { return "a list such as \(list)" }
-        for word in words {
-            for match in word.matches(of: /\{([a-z]+)\}/) where !placeholders.contains(String(match.1)) {
-                let suggestion = NearestName.suggestion(
-                    for: String(match.1),
-                    among: placeholders,
-                    listing: "known placeholders"
-                )
-                return "known placeholders instead of '{\(match.1)}'\(suggestion)"
+        for word in words where !word.isEmpty {
+            do throws(SnapshotFormatError) {
+                _ = try FormatReader<Field>().pieces(of: word)
+            } catch {
+                return "arguments with known placeholders (\(error))"
             }
         }
         return nil

@@ -1,7 +1,8 @@
 import BackendConfiguration
 public import DisplayText
 public import IndicatorCore
-import IndicatorThreads
+package import IndicatorThreads
+import Synchronization
 
 /// An event that a hook reports.
 public struct HookEvent: Sendable, Hashable {
@@ -58,7 +59,10 @@ public struct HookSettings: Sendable, Hashable {
 /// The function is called on the backend's own thread, for one event at a time. Activities that end together are one
 /// event, as in a notification. An event whose function throws is not repeated: the backend is unavailable for a
 /// moment, and the error is logged. In a config file, the kinds `command` and `webhook` are hooks.
-public final class HookBackend: IndicatorBackend {
+public final class HookBackend: ConnectedBackend {
+    /// What to do for an event. The function tells whether the backend is being ended: what follows is lost otherwise.
+    typealias Run = @Sendable (HookEvent, @Sendable () -> Bool) async throws -> Void
+
     /// The name that the config file and the diagnostics use.
     public let name: String
 
@@ -70,9 +74,11 @@ public final class HookBackend: IndicatorBackend {
     private let applicationName: String
     private let settings: HookSettings
     private let timeLimit: Duration
-    private let run: @Sendable (HookEvent) async throws -> Void
+    private let run: Run
     private let check: @Sendable () throws -> Void
     private let state = Locked(State())
+    private let isEnding = Atomic(false)
+    package let thread: ServiceThread
 
     /// Makes a backend.
     ///
@@ -95,7 +101,7 @@ public final class HookBackend: IndicatorBackend {
             settings: settings,
             timeLimit: timeLimit,
             check: {},
-            run: run
+            run: { event, _ in try await run(event) }
         )
     }
 
@@ -106,7 +112,7 @@ public final class HookBackend: IndicatorBackend {
         settings: HookSettings,
         timeLimit: Duration,
         check: @escaping @Sendable () throws -> Void,
-        run: @escaping @Sendable (HookEvent) async throws -> Void
+        run: @escaping Run
     ) {
         self.name = name
         self.applicationName = applicationName
@@ -114,6 +120,7 @@ public final class HookBackend: IndicatorBackend {
         self.timeLimit = timeLimit
         self.check = check
         self.run = run
+        thread = ServiceThread(name: "ind-\(name)")
     }
 
     /// Every showing and hiding if these are events. Includes changes while the indicator is hidden: activities may end
@@ -133,10 +140,13 @@ public final class HookBackend: IndicatorBackend {
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         var failure: (any Error)?
         for event in events(in: snapshot) {
-            do { try await run(event) } catch { failure = error }
+            do { try await run(event) { self.isEnding.load(ordering: .relaxed) } } catch { failure = error }
         }
         if let failure { throw failure }
     }
+
+    /// Lets a call that waits for its program return.
+    package func willStop() { isEnding.store(true, ordering: .relaxed) }
 
     /// Does nothing: there is nothing to restore.
     public func stop() async {}

@@ -18,9 +18,10 @@ struct HookCommand: Sendable {
     /// It has a process group of its own, no terminal, and the app's environment. When the app ends meanwhile, it goes
     /// on.
     ///
+    /// - Parameter isEnding: whether the app ends, so that nothing waits for the program.
     /// - Throws: if it cannot be started, is killed, or ends with another status than 0; with the first line that it
     ///   wrote to its standard error.
-    func run() throws(Unavailability) {
+    func run(isEnding: () -> Bool = { false }) throws(Unavailability) {
         try Self.check(arguments[0])
         guard SpareDescriptors.exist() else { throw Unavailability(reason: SpareDescriptors.problem) }
         var (reader, writer): (CInt, CInt) = (-1, -1)
@@ -38,7 +39,7 @@ struct HookCommand: Sendable {
         _ = input.withCString { write(writer, $0, strlen($0)) }
         close(writer)
         writer = -1
-        let (status, errors) = wait(for: process, readingFrom: errorFile)
+        let (status, errors) = wait(for: process, readingFrom: errorFile, isEnding)
         guard let status else {
             throw Unavailability(
                 reason: "'\(program)' was killed, because it ran for more than \(timeLimit / .seconds(1)) s"
@@ -99,7 +100,11 @@ struct HookCommand: Sendable {
     }
 
     /// The status of waitpid(2), `nil` if the process was killed; and the beginning of what it wrote.
-    private func wait(for process: pid_t, readingFrom descriptor: CInt) -> (CInt?, String) {
+    private func wait(
+        for process: pid_t,
+        readingFrom descriptor: CInt,
+        _ isEnding: () -> Bool
+    ) -> (CInt?, String) {
         let end = ContinuousClock.now + timeLimit
         var interval: CInt = 1
         while true {
@@ -111,6 +116,7 @@ struct HookCommand: Sendable {
                 let count = max(pread(descriptor, &text, text.count, 0), 0)
                 return (result == process ? status : 0, String(decoding: text[..<count], as: UTF8.self))
             }
+            if isEnding() { return (0, "") }
             guard ContinuousClock.now < end else {
                 kill(-process, SIGKILL)
                 waitpid(process, nil, 0)

@@ -69,7 +69,8 @@ struct CursorTracker: Sendable {
     mutating func resize(to size: TerminalDevice.Size) {
         guard size != self.size else { return }
         // Terminals wrap lines again. What fits into both windows stays.
-        let isMoved = isContinued || max(extent, column) >= min(size.columns, self.size.columns)
+        let narrower = self.size.isKnown ? min(size.columns, self.size.columns) : size.columns
+        let isMoved = isContinued || max(extent, column) >= narrower
         self.size = size
         if isMoved { setInexact() }
     }
@@ -135,7 +136,7 @@ struct CursorTracker: Sendable {
         isBlank = false
         isExact = isExact && isCertain
         let end = column + (isCertain ? count : 2)
-        if end > size.columns {
+        if end > size.columns, size.isKnown {
             guard isExact else { return setInexact() }
             isContinued = true
             let rows = (end - 1) / size.columns

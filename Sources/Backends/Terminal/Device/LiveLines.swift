@@ -3,8 +3,7 @@ import DisplayText
 
 /// The lines below a terminal's cursor that are redrawn in place, and the bytes that draw them.
 ///
-/// A pure value like ``TitleLedger``: its owner writes ``nextBytes`` to the terminal and reports with ``didWrite(_:)``
-/// how many bytes the terminal accepted.
+/// A pure value, which a ``TerminalOutbox`` renders.
 ///
 /// **The cursor stays above the lines**, on a line for all other output. A drawing moves down from there and back, in
 /// one write, and never moves up further than it moved down. So the position of the cursor after other output does not
@@ -49,19 +48,14 @@ struct LiveLines: Sendable {
     private var mustDrawAnew = false
     /// Erases ``shown``.
     private var erasure = ""
-    /// What the terminal shows after ``unwritten`` is written.
+    /// What the terminal shows after what was rendered.
     private var shown: [LiveLine] = []
-    /// The rest of the bytes that are partly written.
-    private var unwritten: ArraySlice<UInt8> = []
-
-    /// Whether bytes are partly written.
-    var isUnfinished: Bool { !unwritten.isEmpty }
 
     /// Whether the terminal shows something that other output would damage, or will as soon as the text allows it.
-    var isDrawn: Bool { !shown.isEmpty || isUnfinished || !wantedLines.isEmpty }
+    var isDrawn: Bool { !shown.isEmpty || !text.isEmpty || !wantedLines.isEmpty }
 
     /// Whether control sequences that do not move the cursor can be written now.
-    var allowsSequences: Bool { !isUnfinished && (isClosed || cursor.isBetweenSequences && text.isEmpty) }
+    var allowsSequences: Bool { isClosed || cursor.isBetweenSequences && text.isEmpty }
 
     /// Shows lines, below those of earlier claims. No effect after ``close()``.
     ///
@@ -102,12 +96,7 @@ struct LiveLines: Sendable {
     /// Writes text above the lines.
     mutating func write(_ bytes: [UInt8]) {
         bytes.withUnsafeBufferPointer { cursor.receive($0) }
-        // Without lines, nothing has to be written before it.
-        if shown.isEmpty, unwritten.isEmpty, text.isEmpty, wantedLines.isEmpty {
-            unwritten = bytes[...]
-        } else {
-            text += bytes
-        }
+        text += bytes
     }
 
     /// Writes lines of text above the lines, starting on a new line after partial output.
@@ -132,25 +121,19 @@ struct LiveLines: Sendable {
     /// Discards all state, because the terminal was closed.
     mutating func abandon() {
         close()
-        (shown, text, unwritten) = ([], [], [])
+        (shown, text) = ([], [])
     }
 
-    /// The bytes to write next; empty if the terminal shows what it should.
-    var nextBytes: ArraySlice<UInt8> {
-        unwritten.isEmpty ? transition().bytes : unwritten
-    }
-
-    /// Records that the first `count` bytes of the current ``nextBytes`` were written.
-    mutating func didWrite(_ count: Int) {
-        guard count > 0 else { return }
-        if unwritten.isEmpty {
-            (unwritten, shown) = transition()
-            // While there are no lines, others write.
-            if wantedLines.isEmpty { cursor.assumeStartOfLine() }
-            (text, mustDrawAnew) = ([], false)
-            erasure = Self.erasure(keepsRow: cursor.hasTextBehind)
-        }
-        unwritten = unwritten.dropFirst(count)
+    /// The bytes to write; empty if the terminal shows what it should. They count as written.
+    mutating func render() -> ArraySlice<UInt8> {
+        let (bytes, lines) = transition()
+        guard !bytes.isEmpty else { return [] }
+        shown = lines
+        // While there are no lines, others write.
+        if text.isEmpty, wantedLines.isEmpty { cursor.assumeStartOfLine() }
+        (text, mustDrawAnew) = ([], false)
+        erasure = Self.erasure(keepsRow: cursor.hasTextBehind)
+        return bytes
     }
 
     /// The lines to show where the text allows it.
@@ -207,16 +190,11 @@ struct LiveLines: Sendable {
     private func startOfLine(columns: Int) -> String {
         // Writing as many spaces as there are columns stays on an empty line, and after other text continues on the
         // next one.
-        return String(repeating: " ", count: columns) + "\r" + Self.eraseToEnd
+        columns == 0 ? "\r\n" : String(repeating: " ", count: columns) + "\r" + Self.eraseToEnd
     }
 
     /// SCS: the other output may have selected line graphics. DECRC restores that.
     static let selectASCII = "\u{1B}(B"
-    /// CAN: ends a control sequence that is partly written.
-    static let endsSequence = "\u{18}"
-    /// Removes the lines of a process that was killed. They are below the cursor.
-    static let repair = "\(endsSequence)\u{1B}[?7h\u{1B}[m\(eraseBelow)"
-
     /// ED: erases from the cursor to the end of the window.
     private static let eraseBelow = "\u{1B}[J"
     /// EL: erases from the cursor to the end of the line.

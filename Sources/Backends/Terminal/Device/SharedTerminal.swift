@@ -16,8 +16,7 @@ final class SharedTerminal: Sendable {
     let device: TerminalDevice
 
     private struct State {
-        var ledger: TitleLedger
-        var lines = LiveLines()
+        var outbox: TerminalOutbox
         var failure: TerminalError?
     }
 
@@ -25,7 +24,8 @@ final class SharedTerminal: Sendable {
     init(device: TerminalDevice, environment: [String: String]) {
         self.device = device
         let known = KnownTerminal.recognize(by: environment)
-        state = Locked(State(ledger: TitleLedger(style: known.title, charset: known.charset(in: environment))))
+        let title = TitleLedger(style: known.title, charset: known.charset(in: environment))
+        state = Locked(State(outbox: TerminalOutbox(title: title)))
     }
 
     deinit {
@@ -42,17 +42,17 @@ final class SharedTerminal: Sendable {
 
     /// Changes the title without writing it; ``settle(within:)`` writes it.
     func change(_ body: (inout TitleLedger) -> Void) {
-        withSignalsBlocked { state.withLock { body(&$0.ledger) } }
+        withSignalsBlocked { state.withLock { body(&$0.outbox.title) } }
     }
 
     /// Changes the lines without drawing them; ``settle(within:)`` draws them. No effect on a closed terminal.
     func changeLines(_ body: (inout LiveLines) -> Void) {
-        withSignalsBlocked { state.withLock { if $0.failure == nil { body(&$0.lines) } } }
+        withSignalsBlocked { state.withLock { if $0.failure == nil { body(&$0.outbox.lines) } } }
     }
 
     /// Whether lines are drawn that other output would damage.
     var hasDrawnLines: Bool {
-        withSignalsBlocked { state.withLock { $0.lines.isDrawn } }
+        withSignalsBlocked { state.withLock { $0.outbox.isDrawn } }
     }
 
     /// Removes the lines until ``restoreLines()``, so that other code can write. Waits while the terminal accepts no
@@ -98,26 +98,13 @@ final class SharedTerminal: Sendable {
     private func writeWithoutWaiting() throws(TerminalError) -> (isDone: Bool, count: Int) {
         try withSignalsBlocked { () throws(TerminalError) -> (Bool, Int) in
             try state.withLock { state throws(TerminalError) -> (Bool, Int) in
-                var written = 0
                 if let failure = state.failure { throw failure }
                 do throws(TerminalError) {
-                    state.lines.resize(to: device.size)
-                    while true {
-                        // A partly written sequence is completed before another one begins.
-                        let title = state.lines.allowsSequences ? state.ledger.nextBytes : []
-                        let bytes = title.isEmpty ? state.lines.nextBytes : title
-                        if bytes.isEmpty { return (true, written) }
-                        switch try device.write(bytes) {
-                        case .wrote(let count):
-                            written += count
-                            if title.isEmpty { state.lines.didWrite(count) } else { state.ledger.didWrite(count) }
-                        case .wouldBlock: return (false, written)
-                        }
-                    }
+                    state.outbox.lines.resize(to: device.size)
+                    return try state.outbox.flush(device.write)
                 } catch {
                     state.failure = error
-                    state.ledger.abandon()
-                    state.lines.abandon()
+                    state.outbox.abandon()
                     throw error
                 }
             }

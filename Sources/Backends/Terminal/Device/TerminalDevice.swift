@@ -56,14 +56,19 @@ final class TerminalDevice: Sendable {
         }
     }
 
-    /// The size of a window in columns and rows.
+    /// The size of a window in columns and rows; 0 by 0 if it is unknown, as on a serial line.
     struct Size: Sendable, Hashable {
-        var columns = 80
-        var rows = 24
+        var columns = 0
+        var rows = 0
+
+        var isKnown: Bool { columns > 0 && rows > 0 }
     }
 
-    /// The current size of its window; 80 by 24 if unknown.
-    var size: Size {
+    /// The current size of its window.
+    var size: Size { Self.size(of: descriptor) }
+
+    /// The current size of the window of the terminal that a descriptor refers to; unknown if it is something else.
+    static func size(of descriptor: CInt) -> Size {
         var size = winsize()
         guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return Size() }
         return Size(columns: Int(size.ws_col), rows: Int(size.ws_row))
@@ -83,8 +88,8 @@ final class TerminalDevice: Sendable {
         return group < 0 || group == getpgrp()
     }
 
-    /// Whether the process has a controlling terminal.
-    static var hasControlling: Bool { (try? TerminalDevice(path: controllingTerminal)) != nil }
+    /// The process's controlling terminal, if it has one.
+    static var controlling: TerminalDevice? { try? TerminalDevice(path: controllingTerminal) }
 
     /// The path to open the terminal that a descriptor refers to.
     ///
@@ -96,23 +101,16 @@ final class TerminalDevice: Sendable {
         return isControlling ? controllingTerminal : "/proc/self/fd/\(descriptor)"
     }
 
-    /// The result of a write.
-    enum Outcome: Sendable, Hashable {
-        /// The terminal accepted this many bytes, at least one.
-        case wrote(Int)
-        /// The terminal accepts no bytes now.
-        case wouldBlock
-    }
-
     /// Writes what the terminal accepts now, with a single system call: no other process can write in between.
-    func write(_ bytes: ArraySlice<UInt8>) throws(TerminalError) -> Outcome {
+    ///
+    /// - Returns: how many bytes it accepted.
+    func write(_ bytes: ArraySlice<UInt8>) throws(TerminalError) -> Int {
         while true {
             let count = bytes.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
-            if count > 0 { return .wrote(count) }
-            if count == 0 { return .wouldBlock }
+            if count >= 0 { return count }
             switch errno {
             case EINTR: continue
-            case EAGAIN: return .wouldBlock
+            case EAGAIN: return 0
             case EIO, ENXIO, ENODEV: throw .hungUp
             case let number: throw .cannotWrite(errorNumber: number)
             }

@@ -3,9 +3,7 @@ import DisplayText
 
 /// Records what a terminal shows and what it should show, and computes the bytes to get from one to the other.
 ///
-/// A pure value. Its owner writes ``nextBytes`` to the terminal and reports with ``didWrite(_:)`` how many bytes the
-/// terminal accepted. After an hour without output, the terminal gets only the latest state. A partly written control
-/// sequence is always completed before another one begins.
+/// A pure value, which a ``TerminalOutbox`` renders.
 ///
 /// Each backend that is visible on the terminal has a claim, and the title of the latest claim is shown. The original
 /// title is saved before the first claim is shown and restored after the last one.
@@ -38,10 +36,8 @@ struct TitleLedger: Sendable {
     /// Whether no claim is shown because the process is being stopped by Ctrl-Z.
     var isSuspended = false
 
-    /// What the terminal shows after ``unwritten`` is written.
+    /// What the terminal shows after what was rendered.
     private var shown = Shown()
-    /// The rest of the bytes that are partly written.
-    private var unwritten: ArraySlice<UInt8> = []
 
     init(style: KnownTerminal.TitleStyle, charset: Charset = .utf8) {
         self.style = style
@@ -94,24 +90,14 @@ struct TitleLedger: Sendable {
     mutating func abandon() {
         close()
         shown = Shown()
-        unwritten = []
         messages = ""
     }
 
-    /// The bytes to write next; empty if the terminal shows what it should.
-    var nextBytes: ArraySlice<UInt8> {
-        unwritten.isEmpty ? transition().bytes : unwritten
-    }
-
-    /// Records that the first `count` bytes of the current ``nextBytes`` were written.
-    mutating func didWrite(_ count: Int) {
-        guard count > 0 else { return }
-        if unwritten.isEmpty {
-            (unwritten, shown) = transition()
-            mustRepeatProgress = false
-            messages = ""
-        }
-        unwritten = unwritten.dropFirst(count)
+    /// The bytes to write; empty if the terminal shows what it should. They count as written.
+    mutating func render() -> ArraySlice<UInt8> {
+        let (bytes, result) = transition()
+        if !bytes.isEmpty { (shown, mustRepeatProgress, messages) = (result, false, "") }
+        return bytes
     }
 
     /// The control sequences to the wanted state, and that state.
@@ -128,7 +114,7 @@ struct TitleLedger: Sendable {
         }
         if let progress, progress != shown.progress || mustRepeatProgress { sequences += Self.setProgress(progress) }
         sequences += messages
-        return (ArraySlice(charset.bytes(of: sequences)), Shown(title: latest?.title, progress: progress))
+        return (ArraySlice(charset.text(sequences).utf8), Shown(title: latest?.title, progress: progress))
     }
 }
 

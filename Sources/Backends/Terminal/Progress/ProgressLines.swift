@@ -21,7 +21,6 @@ struct ProgressLines: Sendable {
             let isForced = value("CLICOLOR_FORCE").map { $0 != "0" } ?? false
             usesColor = value("NO_COLOR") == nil && (isTerminal || isForced)
             numbers = NumberStyle(value)
-            if !usesUnicode { numbers.useUnitsOfPOSIX() }
         }
 
         /// The style, or plain without colours.
@@ -172,7 +171,7 @@ struct ProgressLines: Sendable {
             let look = layout.look
             let percentage = Percentage(activity.progress)
             // One digit has the room of two, so that nothing moves at 10 %.
-            let progress = percentage.map { ($0.value < 10 ? " " : "") + $0.text(in: look.numbers) }
+            let progress = percentage.map { ($0.value < 10 ? " " : "") + $0.text() }
             let remaining = activity.remaining.map { SnapshotFormat.time($0 / .seconds(1)) }
             let frames =
                 SpinnerFrames.all(in: look.usesUnicode ? .utf8 : .ascii)

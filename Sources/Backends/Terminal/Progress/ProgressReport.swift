@@ -124,7 +124,7 @@ struct ProgressReport: Sendable {
         }
         return settings.accessible
             ? "\(label) is \(percentage.value) percent done\(left.map { ", \($0) left" } ?? "")."
-            : "\(label): \(look.shown(percentage.text(in: look.numbers))), \(left.map { "\($0) left" } ?? lasted)"
+            : "\(label): \(percentage.text()), \(left.map { "\($0) left" } ?? lasted)"
     }
 
     private func end(of finished: FinishedActivity) -> String {

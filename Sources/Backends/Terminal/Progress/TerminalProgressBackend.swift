@@ -24,8 +24,8 @@ import IndicatorThreads
 ///   process exits. For signals that end or stop the process, see `IndicatorManager.configured(for:)`.
 /// - An activity that fails leaves a line (``TerminalProgressSettings/finished``).
 ///
-/// If standard error is not a terminal or does not support control sequences, and in CI (the variable `CI` is set), it
-/// writes plain lines instead: one for an activity that has lasted the start delay, one every ten seconds, and one when
+/// If standard error is not a terminal, does not support control sequences or does not know the size of its window, and
+/// in CI (the variable `CI` is set), it writes plain lines instead: one for an activity that has lasted the start delay, one every ten seconds, and one when
 /// it ends; at most one a second, and another one when the backend is stopped.
 public final class TerminalProgressBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
@@ -150,9 +150,10 @@ public final class TerminalProgressBackend: IndicatorBackend {
         case .plain: return .plain
         case .auto where isSet("CI"), .terminal where isSet("CI"): return otherwise
         case .auto, .live, .terminal:
-            let isTerminal = hasCommand ? TerminalDevice.hasControlling : isatty(descriptor) == 1
+            let isTerminal = hasCommand ? TerminalDevice.controlling != nil : isatty(descriptor) == 1
             guard isTerminal, isSet("TERM"), environment["TERM"] != "dumb" else { return otherwise }
-            return settings.accessible ? .plain : .live
+            let size = hasCommand ? TerminalDevice.controlling?.size : TerminalDevice.size(of: descriptor)
+            return settings.accessible || size?.isKnown != true ? .plain : .live
         }
     }
 

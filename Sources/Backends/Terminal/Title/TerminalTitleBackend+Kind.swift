@@ -33,7 +33,7 @@ extension BackendKind {
                 }
             },
             fit: { _ in
-                let hasTerminal = TerminalDevice.hasControlling
+                let hasTerminal = TerminalDevice.controlling != nil
                 return AutomaticFit(hasTerminal, hasTerminal ? "the app has a terminal" : "the app has no terminal")
             },
             availability: { _, settings in

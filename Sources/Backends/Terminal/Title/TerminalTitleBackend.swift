@@ -21,8 +21,8 @@ import IndicatorThreads
 /// - Terminals that are known to support it (OSC 9;4) also show the progress, in the tab or the taskbar.
 /// - A failure remains visible in the progress for five seconds, or until the indicator is shown again.
 /// - Several backends of one process can use one terminal: the one that was shown last sets the title.
-/// - Titles are written without control characters, truncated to 240 Unicode scalars, and in the character set of the
-///   locale: UTF-8, ISO 8859-1 or -15, otherwise, and in GNU screen, ASCII.
+/// - Titles are written without control characters, truncated to 240 Unicode scalars, and in UTF-8 if that is the
+///   character set of the locale; otherwise, and in GNU screen, in ASCII.
 ///
 /// The title is also set while the app is in the background of the shell (`app &`), and `stty tostop` does not stop the
 /// app.

@@ -132,14 +132,34 @@ import Testing
         let program = try folder.write(script, to: "program")
         // Not executed itself: a process that another test starts may still have it open for writing (ETXTBSY).
         let words = [
-            "sh", program, "{title}", "a b; $(id) `id` {{X} {", "{event}{outcome}{seconds}", "{message}", "-{app}-",
+            "sh", program, "{title}", "a b; $(id) `id` {{X}} {{", "{event}{outcome}{seconds}", "{message}", "-{app}-",
         ]
         let hook = try backend("command", ["run": .list(words)])
         try await hook.start()
         let label = "{text} \"$HOME\" %s"
         try await hook.update(snapshot(.inactive, finished: [finished(label, .failed("one\ntwo"))]))
         let output = try String(contentsOfFile: "\(program).out", encoding: .utf8)
-        #expect(output == "[\(label)][a b; $(id) `id` {{X} {][finishedfailed12][one two][-app-]none\n")
+        #expect(output == "[\(label)][a b; $(id) `id` {X} {][finishedfailed12][one two][-app-]none\n")
+    }
+
+    @Test("An event is not lost when the program of an earlier one still runs at the end")
+    func programAtTheEnd() async throws {
+        let folder = try TemporaryDirectory()
+        let words = ["sh", "-c", #"echo "$1" >>"$0"; until [ -e "$0.go" ]; do sleep 0.05; done; echo "$1" >>"$0""#]
+        let hook = try backend("command", ["run": .list(words + [folder.appending("out"), "{title}"])])
+        let manager = IndicatorManager(backends: [hook])
+        manager.isEnabled = true
+        func lines() -> Set<String> { Set(((try? folder.read("out")) ?? "").split(separator: "\n").map(String.init)) }
+        for name in ["first", "second"] {
+            let activity = ManagedActivity(name, in: manager, lasted: .seconds(20))
+            activity.end(.succeeded)
+            if name == "first" { #expect(await eventually { lines() == ["first"] }) }
+        }
+        await manager.shutdown()
+        #expect(await eventually { lines() == ["first", "second"] })
+        try folder.write("", to: "out.go")
+        func count() -> Int { ((try? folder.read("out")) ?? "").count(where: \.isNewline) }
+        #expect(await eventually { count() == 4 })
     }
 
     @Test("a failure says which program, how it ended, and the first line of its errors")
@@ -186,10 +206,11 @@ import Testing
     func placeholders() {
         #expect(
             HookText.validate(["a", "{titel}"])
-                == "known placeholders instead of '{titel}', did you mean 'title'?"
+                == "arguments with known placeholders (unknown placeholder '{titel}' at character 1, did you mean "
+                + "'{title}'?)"
         )
         #expect(HookText.validate([]) == "a program and its arguments")
-        #expect(HookText.validate(["a", "{title} {}{ {A}"]) == nil)
+        #expect(HookText.validate(["a", "{title} {{}}", ""]) == nil)
     }
 
     // MARK: - Web services

@@ -64,7 +64,7 @@ struct CursorTrackerTests {
     @Test("knows whether a sequence or a character is complete")
     func sequences() {
         #expect(!cursor(after: "\u{1B}[3").isBetweenSequences && cursor(after: "\u{1B}[3", "1m").isBetweenSequences)
-        var cursor = CursorTracker()
+        var cursor = cursor(after: "")
         let bytes = Array("日".utf8)
         bytes[..<2].withUnsafeBufferPointer { cursor.receive($0) }
         // Its rest may never come: a program in another character set must not freeze the lines.

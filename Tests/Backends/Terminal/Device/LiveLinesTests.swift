@@ -21,9 +21,7 @@ struct LiveLinesTests {
     }
 
     private func take(_ live: inout LiveLines) -> String {
-        let bytes = Array(live.nextBytes)
-        live.didWrite(bytes.count)
-        return String(decoding: bytes, as: UTF8.self)
+        String(decoding: live.render(), as: UTF8.self)
     }
 
     @Test("are drawn below the cursor, whose position is restored, and only changes are redrawn")
@@ -46,21 +44,6 @@ struct LiveLinesTests {
         #expect(take(&live).hasPrefix("\(erasure)log\n\u{1B}D\u{1B}D"))
         live.hide(id)
         #expect(take(&live) == erasure)
-        #expect(take(&live) == "")
-    }
-
-    @Test(
-        "show the latest state once the terminal accepts bytes again, after the rest of the sequence it has begun"
-    )
-    func slowTerminal() {
-        var live = LiveLines()
-        live.show(id, lines("one"), size: size, anew: false)
-        let first = Array(live.nextBytes)
-        live.didWrite(3)
-        for number in 1...100 { live.show(id, lines("number \(number)"), size: size, anew: false) }
-        #expect(Array(live.nextBytes) == Array(first.dropFirst(3)))
-        live.didWrite(first.count - 3)
-        #expect(take(&live).contains("number 100"))
         #expect(take(&live) == "")
     }
 

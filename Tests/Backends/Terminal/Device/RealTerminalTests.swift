@@ -178,49 +178,6 @@ struct RealTerminalTests {
         #expect(!emulator.screen.contains("\u{7}") && !emulator.screen.contains("Working"))
     }
 
-    /// There, the last byte of a UTF-8 `Ü` ends a title, and xterm shows the rest as text.
-    @Test("xterm in ISO 8859-1 shows the whole title", .needs("xterm", package: "xterm"), .needs(.screen)) func latin1()
-        async throws
-    {
-        try folder.write(
-            "tty > '\(folder.path)/tty'; echo \"$WINDOWID\" > '\(folder.path)/window'; sleep 300\n",
-            to: "run"
-        )
-        try await onScreen { display in
-            let xterm = Terminal(package: "xterm", command: ["xterm", "+u8", "+lc", "-T", "mine", "-e"], own: "mine")
-            let daemon = try start(xterm, on: display)
-            #expect(await eventually { (try? folder.read("window"))?.hasSuffix("\n") == true }, "\(daemon.errors)")
-            let backend = TerminalTitleBackend(
-                applicationName: "app",
-                settings: TerminalTitleSettings(format: try SnapshotFormat("{label}")),
-                path: try folder.read("tty").trimmingCharacters(in: .newlines),
-                environment: ["TERM": "xterm", "LC_ALL": "de_DE.ISO-8859-1"]
-            )
-            let window = try folder.read("window").trimmingCharacters(in: .newlines)
-            func title() async throws -> String {
-                // Such a terminal sets WM_NAME alone, which xprop translates into its own character set.
-                let query = ["LC_ALL=C.UTF-8", "xprop", "-display", display, "-id", window, "-notype", "WM_NAME"]
-                return try await Command.run("env", query).output
-            }
-            // What this xterm makes of the same bytes: that of Debian 13 shows seven bits of each.
-            func write(title: String) throws {
-                let bytes = try #require("\u{1B}]0;\(title)\u{7}".data(using: .isoLatin1))
-                try #require(FileHandle(forWritingAtPath: try folder.read("tty").trimmingCharacters(in: .newlines)))
-                    .write(contentsOf: bytes)
-            }
-            try write(title: "Übersicht - Änderung")
-            try #require(try await eventually { try await title().contains("bersicht - ") })
-            let shown = try await title()
-            try write(title: "mine")
-            #expect(try await eventually { try await title().contains("\"mine\"") })
-            try await backend.start()
-            try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "Übersicht – Änderung"))
-            #expect(try await eventually { try await title() == shown })
-            await backend.stop()
-            #expect(try await eventually { try await title().contains("\"mine\"") })
-        }
-    }
-
     // MARK: - Helpers
 
     /// Runs `body` with a separate X server.

@@ -11,9 +11,7 @@ import Testing
     private let second = Claimant()
 
     private func written(_ ledger: inout TitleLedger) -> String {
-        let bytes = ledger.nextBytes
-        ledger.didWrite(bytes.count)
-        return String(decoding: bytes, as: UTF8.self)
+        String(decoding: ledger.render(), as: UTF8.self)
     }
 
     @Test func theTitleIsSavedSetAndRestored() {
@@ -95,18 +93,6 @@ import Testing
         #expect(written(&ledger) == "\u{1B}[22;0t\u{1B}]0;More\u{07}\u{1B}]9;4;3\u{1B}\\")
     }
 
-    @Test func anIncompleteSequenceIsCompletedFirst() {
-        var ledger = TitleLedger(style: .stack)
-        ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
-        let all = ledger.nextBytes
-        ledger.didWrite(10)
-        for number in 0..<1000 { ledger.show(ObjectIdentifier(first), title: "\(number)", progress: nil) }
-        ledger.hide(ObjectIdentifier(first))
-        #expect(written(&ledger) == String(decoding: all.dropFirst(10), as: UTF8.self))
-        #expect(written(&ledger) == "\u{1B}[23;0t")
-        #expect(written(&ledger) == "")
-    }
-
     @Test func aTitleThatWasNeverWrittenIsSkipped() {
         var ledger = TitleLedger(style: .stack)
         ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress())
@@ -145,36 +131,5 @@ import Testing
         #expect(written(&ledger) == "\u{1B}[23;0t")
         ledger.show(ObjectIdentifier(first), title: "A", progress: nil)
         #expect(written(&ledger) == "")
-    }
-
-    /// However the terminal accepts the bytes, its final state is right, and no sequence is cut off.
-    @Test(arguments: 0..<200) func anyOrderOfEventsEndsInTheRightState(seed: Int) {
-        var random = SplitMix(state: UInt64(seed))
-        var ledger = TitleLedger(style: .stack)
-        var terminal = TitleEmulator()
-        let claimants = [Claimant(), Claimant(), Claimant()]
-        for step in 0..<300 {
-            let id = ObjectIdentifier(claimants[Int.random(in: 0..<3, using: &random)])
-            switch Int.random(in: 0..<5, using: &random) {
-            case 0: ledger.hide(id)
-            case 4: ledger.isSuspended = Bool.random(using: &random)
-            case 1, 2:
-                let progress = Bool.random(using: &random) ? TerminalProgress() : nil
-                ledger.show(id, title: "title \(step % 5)", progress: progress)
-            default:
-                let bytes = ledger.nextBytes
-                let count = Int.random(in: 0...bytes.count, using: &random)
-                terminal.receive(Array(bytes.prefix(count)))
-                ledger.didWrite(count)
-            }
-        }
-        for claimant in claimants { ledger.hide(ObjectIdentifier(claimant)) }
-        while case let bytes = ledger.nextBytes, !bytes.isEmpty {
-            terminal.receive(Array(bytes))
-            ledger.didWrite(bytes.count)
-        }
-        #expect(terminal.title == "the old title", "seed \(seed)")
-        #expect(terminal.stack.isEmpty && terminal.saves == terminal.restores, "seed \(seed)")
-        #expect(terminal.progress == nil && terminal.screen == "" && !terminal.isInsideSequence, "seed \(seed)")
     }
 }

@@ -102,6 +102,30 @@ struct TerminalProgressBackendTests {
         await backend.stop()
     }
 
+    @Test("Where the size of the window is unknown, plain lines are written, and nothing is erased")
+    func unknownSize() async throws {
+        terminal.setSize(columns: 0, rows: 0)
+        let backend = makeBackend()
+        try await backend.start()
+        try await backend.update(busy("Work"))
+        clock.advance(by: .seconds(2))
+        try await backend.update(busy("Work"))
+        #expect(written() == "Work: started\r\n")
+        await backend.stop()
+        // One that is unknown only later.
+        terminal.setSize(columns: 80, rows: 24)
+        let live = makeBackend()
+        try await live.start()
+        terminal.setSize(columns: 0, rows: 0)
+        try await live.update(busy("Work"))
+        #expect(written() == "")
+        terminal.setSize(columns: 40, rows: 5)
+        clock.advance(by: .seconds(1))
+        try await live.update(busy("Work"))
+        #expect(written().contains("Work"))
+        await live.stop()
+    }
+
     @Test("The lines are suspended while a prompt has the terminal, and appear again after it")
     func suspends() async throws {
         let backend = makeBackend()

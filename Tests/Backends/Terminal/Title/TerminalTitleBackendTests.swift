@@ -212,7 +212,7 @@ import Testing
 
     /// The last byte of a UTF-8 `Ü`, 0x9C, is ST in ISO 8859-1: it ends the title.
     @Test(arguments: [
-        ("de_DE.ISO-8859-1", "| \u{DC}berpr\u{FC}fe ??? - app"), ("C", "| Uberprufe ??? - app"),
+        ("de_DE.ISO-8859-1", "| Uberprufe ??? - app"), ("C", "| Uberprufe ??? - app"),
         ("", "| Uberprufe ??? - app"), ("de_DE.UTF-8", "⠋ Überprüfe 日本語 – app"),
     ])
     func aTitleHasTheCharactersOfTheLocale(locale: String, title: String) async throws {
