@@ -19,6 +19,7 @@ final class ActivityRecord: @unchecked Sendable {
     private var total: Int?
     private var unit: ActivityUnit
     private var attention: String?
+    private var detail: String?
     private(set) var failsWithMembers = false
     private var isWaiting = false
     /// Whether it begins in a group, whose sums change with it.
@@ -75,7 +76,11 @@ final class ActivityRecord: @unchecked Sendable {
     var depth: Int { membership?.depth ?? 0 }
 
     /// The current details, but not when it began.
-    var currentDetails: ActivityDetails { details(label: label, attention: attention) }
+    var currentDetails: ActivityDetails {
+        var details = details(label: label, attention: attention)
+        details.detail = detail
+        return details
+    }
 
     @inline(__always)
     private func details(label: String?, attention: String?) -> ActivityDetails {
@@ -103,6 +108,7 @@ final class ActivityRecord: @unchecked Sendable {
         if new.total != old.total { total = new.total }
         if new.unit != old.unit { unit = new.unit }
         if new.attention != old.attention { attention = new.attention }
+        if new.detail != old.detail { detail = new.detail }
         if new.failsWithMembers != old.failsWithMembers { failsWithMembers = new.failsWithMembers }
         if new.isWaiting != old.isWaiting { isWaiting = new.isWaiting }
         let difference = new.completed &- old.completed

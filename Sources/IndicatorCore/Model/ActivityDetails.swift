@@ -35,6 +35,11 @@ public struct ActivityDetails: Sendable, Hashable {
     /// What ``completed`` and ``total`` count. Default ``ActivityUnit/count``.
     public var unit: ActivityUnit = .count
 
+    /// A short text that bars show behind the numbers, such as "3 failed". Limited like ``label``.
+    public var detail: String? {
+        didSet { detail = detail.flatMap(Self.limited) }
+    }
+
     /// What the activity asks the user for while it waits for an answer, such as "Passphrase?". Limited like ``label``.
     public var attention: String? {
         didSet { attention = attention.flatMap(Self.limited) }

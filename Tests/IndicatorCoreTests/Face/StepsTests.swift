@@ -32,8 +32,9 @@ import Testing
     func finishedAmounts() async throws {
         let indicator = TestIndicator(delays: (try? IndicatorDelays(startDelay: .zero)) ?? .standard)
         let file = ManagedActivity("File", total: 10, unit: .bytes, in: indicator.manager)
-        file.isWaiting = true
+        (file.isWaiting, file.detail) = (true, "2 failed")
         #expect(indicator.manager.snapshot.activities.map(\.isWaiting) == [true])
+        #expect(indicator.manager.snapshot.activities.map(\.detail) == ["2 failed"])
         let group = ManagedActivity("Group", unit: .bytes, in: indicator.manager)
         let member = ManagedActivity("Member", unit: .bytes, in: group)
         _ = await eventually { indicator.surface.snapshots.last?.activities.count == 3 }

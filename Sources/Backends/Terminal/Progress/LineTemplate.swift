@@ -16,6 +16,7 @@ import IndicatorCore
 /// | `{rate}` | the rate, such as `3.1 MB/s` | it is unknown |
 /// | `{elapsed}` | how long the activity has lasted, such as `1:05` | never |
 /// | `{remaining}` | the remaining time at the current rate, such as `0:40` | it is unknown |
+/// | `{detail}` | a short text of the app (`activity.detail`), such as `3 failed` | there is none |
 ///
 /// Options follow a colon: an alignment (`<`, `^` or `>`), a width in columns, and after a dot each, styles: a colour
 /// (`black`, `red`, `green`, `yellow`, `blue`, `magenta`, `cyan`, `white`), `bold`, `dim`, `italic`, `underlined`,
@@ -29,7 +30,7 @@ import IndicatorCore
 public struct LineTemplate: Sendable, Hashable, CustomStringConvertible {
     /// The values that a template can contain.
     enum Field: String, Sendable, Hashable, CaseIterable {
-        case label, bar, spinner, progress, amount, done, total, rate, elapsed, remaining
+        case label, bar, spinner, progress, amount, done, total, rate, elapsed, remaining, detail
     }
 
     enum Alignment: Character {
@@ -61,7 +62,9 @@ public struct LineTemplate: Sendable, Hashable, CustomStringConvertible {
         var restStyle: LiveLine.Style?
 
         /// Texts are on the left of their column, and numbers on the right.
-        var effectiveAlignment: Alignment { alignment ?? ([.label, .bar, .spinner].contains(field) ? .left : .right) }
+        var effectiveAlignment: Alignment {
+            alignment ?? ([.label, .bar, .spinner, .detail].contains(field) ? .left : .right)
+        }
     }
 
     enum Piece: Sendable, Hashable {
@@ -105,8 +108,10 @@ public struct LineTemplate: Sendable, Hashable, CustomStringConvertible {
     /// The fields that it contains.
     let fields: Set<Field>
 
-    /// `{label}  {bar}  {amount}  {rate}  {elapsed}  {remaining} left`, in cyan where progress is made.
-    public static let standard = Self(valid: "{label}  {bar:.cyan/dim}  {amount}  {rate}  {elapsed}  {remaining} left")
+    /// `{label}  {bar}  {amount}  {rate}  {elapsed}  {remaining} left  {detail}`, in cyan where progress is made.
+    public static let standard = Self(
+        valid: "{label}  {bar:.cyan/dim}  {amount}  {rate}  {elapsed}  {remaining} left  {detail}"
+    )
 
     /// Reads a template.
     ///

@@ -55,9 +55,10 @@ struct ProgressLines: Sendable {
     /// The shortest length of the bars, and the fields that are left out, from wide windows to narrow ones. The name
     /// keeps its room longest.
     private static let steps: [(bar: Int, without: Set<Field>)] = [
-        (16, []), (16, [.elapsed]), (12, [.elapsed, .rate]), (10, [.elapsed, .rate, .amount, .done, .total]),
-        (8, [.elapsed, .rate, .amount, .done, .total, .remaining]),
-        (0, [.elapsed, .rate, .amount, .done, .total, .remaining, .bar]),
+        (16, []), (16, [.elapsed]), (12, [.elapsed, .rate]), (12, [.elapsed, .rate, .detail]),
+        (10, [.elapsed, .rate, .detail, .amount, .done, .total]),
+        (8, [.elapsed, .rate, .detail, .amount, .done, .total, .remaining]),
+        (0, [.elapsed, .rate, .detail, .amount, .done, .total, .remaining, .bar]),
         (0, Set(Field.allCases).subtracting([.label])),
     ]
     /// The longest bars: longer ones show nothing more, and take more bytes.
@@ -185,6 +186,7 @@ struct ProgressLines: Sendable {
                 .rate: activity.rateText(in: look.numbers),
                 .elapsed: SnapshotFormat.time(activity.elapsed(at: now)),
                 .remaining: remaining,
+                .detail: activity.detail.map { look.text($0, limit: 40) },
             ]
             self.texts = texts.compactMapValues { $0.map(look.shown) }
         }

@@ -58,7 +58,7 @@ extension TerminalProgressSettings: KindSettings {
             "template",
             \.template,
             summary: "the columns of a line: {label}, {bar}, {spinner}, {progress}, {amount}, {done}, {total}, {rate}, "
-                + "{elapsed} and {remaining}, with a width and styles as in {bar:40.cyan}"
+                + "{elapsed}, {remaining} and {detail}, with a width and styles as in {bar:40.cyan}"
         ),
     ]
 

@@ -216,6 +216,14 @@ struct ProgressLinesTests {
         )
     }
 
+    @Test("The short text of an activity is behind the numbers, without control characters, as far as it fits")
+    func detail() {
+        var details = activity("debian-13.iso", 16_200_000, of: 40_000_000)
+        details.detail = "3\u{1B} failed\n"
+        #expect(texts([details], width: 80)[0].hasSuffix("16.2 of 40.0 MB  0:12  3 failed"))
+        #expect(texts([details], width: 36)[0].hasSuffix("40%"))
+    }
+
     @Test("A finished bar leaves its total, time and average rate")
     func finishedTotals() {
         var finished = FinishedActivity(label: "iso", outcome: .succeeded, duration: .seconds(31))

@@ -65,6 +65,14 @@ import Testing
         #expect(isApplicable("/dev/null/missing", "xterm"))
     }
 
+    @Test("A title that is not written wakes nobody")
+    func keptTitle() throws {
+        let environment = ["TERM": "xterm-256color", "KONSOLE_VERSION": "260401"]
+        let kind = BackendKind.terminalTitle(path: "/dev/tty", environment: environment)
+        let backend = try kind.make(context, BackendSettings(definitions: kind.settings))
+        #expect(backend.delivery.animationInterval == nil)
+    }
+
     @Test func accessibleStopsTheAnimation() async throws {
         let terminal = try PseudoTerminal()
         let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm", "LANG": "C.UTF-8"])
