@@ -59,8 +59,8 @@ struct RunningProcess {
     /// The position in the largest file that the process or one of its children reads, and the size of that file, as
     /// progress(1) shows them; `nil` if there is none, or the user may not see it.
     ///
-    /// A copy within one file system, such as that of cp(1), moves no position before its end (copy_file_range(2)): then
-    /// it is the size of the largest smaller file that they write.
+    /// A copy within one file system, such as that of cp(1), moves no position before its end (copy_file_range(2)):
+    /// then it is the size of the largest smaller file that they write.
     var position: (bytes: Int, size: Int)? {
         let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(id)/task")) ?? []
         let children = threads.flatMap { thread in

@@ -67,11 +67,10 @@ public struct TerminalOutput: TextOutputStream, Sendable {
     /// process.standardError = FileHandle(fileDescriptor: TerminalOutput.sharedError.descriptor)
     /// ```
     ///
-    /// If the stream is a terminal, this is a pipe, made at the first use, which a thread reads. A program that writes to
-    /// a pipe may print without colours. What a child process has written before it ended may appear shortly after its
-    /// end, but before this process exits. For a child that asks questions or takes the whole window, let it inherit the
-    /// terminal within ``suspend(_:)``. If the stream is not a terminal, this is its own
-    /// descriptor. Do not close it.
+    /// If the stream is a terminal, this is a pipe, made at the first use, which a thread reads. A program that writes
+    /// to a pipe may print without colours. What a child process has written before it ended may appear shortly after
+    /// its end, but before this process exits. A child that asks questions or takes the whole window inherits the
+    /// terminal, within ``suspend(_:)``. If the stream is not a terminal, this is its own descriptor. Do not close it.
     public var descriptor: CInt { TerminalRegistry.childDescriptor(of: stream) ?? stream }
 
     /// Lets everything that the app prints through the C library (`print`, `printf`, `fputs`) appear above the lines.

@@ -25,8 +25,9 @@ import IndicatorThreads
 /// - An activity that fails leaves a line (``TerminalProgressSettings/finished``).
 ///
 /// If standard error is not a terminal, does not support control sequences or does not know the size of its window, and
-/// in CI (the variable `CI` is set), it writes plain lines instead: one for an activity that has lasted the start delay, one every ten seconds, and one when
-/// it ends; at most one a second, and another one when the backend is stopped.
+/// in CI (the variable `CI` is set), it writes plain lines instead: one for an activity that has lasted the start
+/// delay, one every ten seconds, and one when it ends; at most one a second, and another one when the backend is
+/// stopped.
 public final class TerminalProgressBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
