@@ -10,9 +10,9 @@
 #endif
 
 extension BackendRegistry {
-    /// The built-in kinds: `terminalTitle`, `desktopNotification`, `dbusProperty` and `logFile`, then `terminalProgress`,
-    /// `terminalNotification`, `desktopJob`, `launcherEntry`, `sleepInhibitor`, `systemdStatus`, `command`, `webhook` and
-    /// `mqtt`. Some need one of the traits `DesktopNotification`, `DBus` and `MQTT`.
+    /// The built-in kinds: `terminalTitle`, `desktopNotification`, `dbusProperty` and `logFile`, then
+    /// `terminalProgress`, `terminalNotification`, `desktopJob`, `launcherEntry`, `sleepInhibitor`, `systemdStatus`,
+    /// `command`, `webhook` and `mqtt`. Some need one of the traits `DesktopNotification`, `DBus` and `MQTT`.
     public static let standard: Self = {
         var registry = Self(kinds: builtInKinds)
         #if !DesktopNotification

@@ -113,8 +113,8 @@ struct ConfigurationFileContents {
         if status.st_mode & S_IFMT != S_IFREG { throw Failure(message: "this is \(name); expected a file") }
     }
 
-    /// Throws if anyone but the user and root can change the file or its folder, or a link on the path or its folder. The
-    /// folders above those are not checked.
+    /// Throws if anyone but the user and root can change the file or its folder, or a link on the path or its folder.
+    /// The folders above those are not checked.
     private static func requireTrusted(_ status: stat, path: String) throws(Failure) {
         if let fault = fault(of: status) { throw Failure(message: "this file \(fault); it is not used") }
         for (folder, names) in WatchPoints(path: path).namesByFolder {

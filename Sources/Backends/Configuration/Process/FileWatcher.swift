@@ -6,8 +6,8 @@ import IndicatorThreads
 /// Reports when the file at one of several paths may have changed: it was written, replaced, created or deleted, or a
 /// link on its path was changed.
 ///
-/// A thread waits for inotify(7) without a time limit, so unchanged files cause no wake-ups. Changes in quick succession,
-/// as editors make them, are reported once.
+/// A thread waits for inotify(7) without a time limit, so unchanged files cause no wake-ups. Changes in quick
+/// succession, as editors make them, are reported once.
 final class FileWatcher: PollSource, @unchecked Sendable {
     // `@unchecked`: after `init`, what is not constant is only used on the thread.
 
@@ -127,8 +127,8 @@ final class FileWatcher: PollSource, @unchecked Sendable {
         return false
     }
 
-    /// Watches exactly the relevant folders, and the files themselves: one that is mounted by itself, as in a container,
-    /// is written through another folder. Returns the error if no folder can be watched.
+    /// Watches exactly the relevant folders, and the files themselves: one that is mounted by itself, as in a
+    /// container, is written through another folder. Returns the error if no folder can be watched.
     private func updateWatches() -> Int32? {
         let events =
             IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB | IN_DELETE_SELF

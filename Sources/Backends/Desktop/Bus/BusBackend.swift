@@ -3,8 +3,8 @@ import Foundation
 public import IndicatorCore
 package import IndicatorThreads
 
-/// A backend on a message bus, as far as all of them are the same: the handle, the latest snapshot, and one session at a
-/// time, on a connection of its own. Apps make its subclasses.
+/// A backend on a message bus, as far as all of them are the same: the handle, the latest snapshot, and one session at
+/// a time, on a connection of its own. Apps make its subclasses.
 ///
 /// All backends on a bus share a thread. Without the bus, or what the backend needs on it, it is unavailable until that
 /// appears.

@@ -15,8 +15,8 @@ package final class BusMessage {
         dbus_message_unref(handle)
     }
 
-    /// A method call; `nil` if the destination or the path, which may come from a bus, is invalid: libdbus would end the
-    /// process. The other names must be valid. No service is started to answer it.
+    /// A method call; `nil` if the destination or the path, which may come from a bus, is invalid: libdbus would end
+    /// the process. The other names must be valid. No service is started to answer it.
     package static func call(
         _ destination: String,
         path: String,
