@@ -15,3 +15,7 @@ TerminalOutput.captureStandardStreams()
 let process = Process()
 // snippet.show
 process.standardOutput = FileHandle(fileDescriptor: TerminalOutput.shared.descriptor)
+
+let answer = TerminalOutput.suspend { readLine() }
+// snippet.hide
+print(answer ?? "")
