@@ -63,7 +63,15 @@ package final class MQTTClient {
     /// Whether the TCP connection is established.
     private var isOpen = false
 
-    private static let isInitialized = mosquitto_lib_init() == MOSQ_ERR_SUCCESS.code
+    private static let isInitialized: Bool = {
+        // OpenSSL releases its memory in `exit`, while the threads use it, unless its first initialisation says
+        // OPENSSL_INIT_NO_ATEXIT.
+        typealias Initialize = @convention(c) (UInt64, OpaquePointer?) -> Int32
+        if let function = dlsym(nil, "OPENSSL_init_crypto") {
+            _ = unsafeBitCast(function, to: Initialize.self)(0x0008_0000, nil)
+        }
+        return mosquitto_lib_init() == MOSQ_ERR_SUCCESS.code
+    }()
 
     /// Prepares a connection without using the network.
     ///
