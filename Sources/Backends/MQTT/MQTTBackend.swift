@@ -133,8 +133,6 @@ private final class MQTTSession: @unchecked Sendable {
 
     /// How long ``start(_:)`` waits for the broker, and for a name server.
     private static let startLimit = Duration.seconds(1)
-    /// How long a connection that was made later waits for the next start: the backend may have been removed.
-    private static let unusedLimit = Duration.seconds(5)
     /// How long the broker may delay the end, from ``willEnd()`` on.
     private static let farewellLimit = Duration.milliseconds(700)
 
@@ -153,8 +151,6 @@ private final class MQTTSession: @unchecked Sendable {
     /// The number of the latest state on the connection.
     private var seq = 0
     private var latest = IndicatorSnapshot()
-    /// A connection that the backend has not started with yet.
-    private var unused: MQTTConnection?
     /// When the end must be over; `nil` before ``willEnd()``.
     private var endLimit: SuspendingClock.Instant?
 
@@ -163,7 +159,7 @@ private final class MQTTSession: @unchecked Sendable {
     }
 
     func start(_ control: IndicatorControl) async throws {
-        (self.control, unused, endLimit) = (control, nil, nil)
+        self.control = control
         if let connection, connection.fault == nil { return }
         if attempt == nil { connect() }
         let call = thread.call(at: ServiceThread.now + Self.startLimit.wholeNanoseconds) { [weak self] in
@@ -205,22 +201,15 @@ private final class MQTTSession: @unchecked Sendable {
         case .success(let connection):
             (self.connection, failure) = (connection, nil)
             connection.onEnd = { [weak self] in self?.control.surfaceWasLost("\($0)") }
-            guard let starter = starter.take() else {
-                // The start has failed meanwhile.
-                unused = connection
+            if let starter = starter.take() {
+                starter.resume()
+            } else if endLimit == nil {
+                // The start has failed meanwhile; the next one finds the connection.
                 control.retry()
-                let end = ServiceThread.now + Self.unusedLimit.wholeNanoseconds
-                thread.call(at: end) { [weak self] in self?.endUnused(connection) }
-                return
+            } else {
+                Task.detached(executorPreference: thread) { [self] in await end() }
             }
-            starter.resume()
         }
-    }
-
-    private func endUnused(_ connection: MQTTConnection) {
-        guard unused === connection else { return }
-        unused = nil
-        Task.detached(executorPreference: thread) { [self] in await end() }
     }
 
     func publish(_ snapshot: IndicatorSnapshot) async throws(MQTTError) {
@@ -276,7 +265,7 @@ private final class MQTTSession: @unchecked Sendable {
     /// time, does not disconnect, so that it publishes the will.
     func end() async {
         attempt.take()?.cancel()
-        unused = nil
+        defer { endLimit = nil }
         guard let connection = connection.take() else { return }
         defer { connection.close() }
         guard connection.fault == nil else { return }

@@ -380,11 +380,6 @@ package final class MQTTClient {
     }
 }
 
-extension MQTTURL {
-    /// The host as certificates have it: without the dot after which no search domain is tried.
-    package var certifiedHost: String { host.hasSuffix(".") ? String(host.dropLast()) : host }
-}
-
 extension mosq_err_t {
     fileprivate var code: Int32 { Int32(rawValue) }
 }

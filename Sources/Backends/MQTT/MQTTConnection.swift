@@ -165,6 +165,9 @@ package final class MQTTConnection: PollSource, @unchecked Sendable {
 }
 
 extension MQTTURL {
+    /// The host as certificates have it: without the dot after which no search domain is tried.
+    fileprivate var certifiedHost: String { host.hasSuffix(".") ? String(host.dropLast()) : host }
+
     /// All addresses of the host as numbers, because libmosquitto tries only one of a name, unless that one is refused
     /// immediately, and would block this thread. `nil` if there is none.
     fileprivate func addresses(for thread: ServiceThread) async -> [String]? {

@@ -7,13 +7,12 @@ import IndicatorThreads
 /// The topics of one indicator: `indicator/1/<host>/<app>/<instance>`, and the same with `/events` and `/lost`.
 package struct MQTTTopic: Sendable, Hashable {
     /// What is published at a topic.
-    package enum Content: Sendable {
-        /// The state.
-        case state
+    package enum Content: String, Sendable {
+        case state = ""
         /// Finished activities.
-        case events
+        case events = "/events"
         /// The will.
-        case lost
+        case lost = "/lost"
     }
 
     /// The prefix of all topics.
@@ -61,9 +60,8 @@ package struct MQTTTopic: Sendable, Hashable {
             omittingEmptySubsequences: false
         )
         .map { String(Substring($0)) }
-        let contents: [String: Content] = ["": .state, "events": .events, "lost": .lost]
         guard (3...4).contains(levels.count), !levels.contains(""),
-            let content = contents[levels.dropFirst(3).first ?? ""]
+            let content = Content(rawValue: levels.count == 3 ? "" : "/" + levels[3])
         else { return nil }
         // A topic that is escaped differently does not come from this package.
         let names = levels.prefix(3).compactMap { $0.removingPercentEncoding }
@@ -74,20 +72,14 @@ package struct MQTTTopic: Sendable, Hashable {
     }
 
     /// The topic of the state.
-    package var state: String { "\(prefix)/\(Self.escaped(host))/\(Self.escaped(app))/\(Self.escaped(instance))" }
-
+    package var state: String { text(.state) }
     /// The topic of finished activities.
-    package var events: String { state + "/events" }
-
+    package var events: String { text(.events) }
     /// The topic of the will.
-    package var lost: String { state + "/lost" }
+    package var lost: String { text(.lost) }
 
     private func text(_ content: Content) -> String {
-        switch content {
-        case .state: state
-        case .events: events
-        case .lost: lost
-        }
+        ([prefix] + [host, app, instance].map(Self.escaped)).joined(separator: "/") + content.rawValue
     }
 
     /// Escapes a topic level: `/`, `+`, `#`, `$`, `%` and what brokers reject become `%2F` and so on: control
@@ -128,10 +120,6 @@ package struct MQTTReport: Codable, Sendable, Hashable {
         package var label: String
         package var progress: Double?
         package var since: String
-
-        package init(label: String, progress: Double?, since: String) {
-            (self.label, self.progress, self.since) = (label, progress, since)
-        }
     }
 
     /// An ``IndicatorState``; `lost` in a will.
@@ -165,10 +153,7 @@ package struct MQTTReport: Codable, Sendable, Hashable {
     /// The report of an instance that ended without disconnecting.
     package static func lost(epoch: Int) -> Self { Self(state: "lost", epoch: epoch) }
 
-    package init(state: String, epoch: Int) {
-        self.state = state
-        self.epoch = epoch
-    }
+    package init(state: String, epoch: Int) { (self.state, self.epoch) = (state, epoch) }
 
     /// The report of a snapshot. Texts are one line without control characters, of at most 256 Unicode scalars.
     package init(_ snapshot: IndicatorSnapshot, epoch: Int, seq: Int, refresh: Int = standardRefresh) {
@@ -183,11 +168,11 @@ package struct MQTTReport: Codable, Sendable, Hashable {
                 Activity(
                     label: Self.text($0),
                     progress: details.progress.map(Self.rounded),
-                    since: Self.time(details.since)
+                    since: LogTimestamp(details.since).text
                 )
             }
         }
-        since = Self.time(snapshot.since)
+        since = LogTimestamp(snapshot.since).text
         self.seq = seq
         self.refresh = refresh == Self.standardRefresh ? nil : refresh
     }
@@ -200,10 +185,6 @@ package struct MQTTReport: Codable, Sendable, Hashable {
     package static func text(_ text: String) -> String { SafeText.singleLine(text, limit: 256) }
 
     fileprivate static func rounded(_ value: Double) -> Double { (value * 1000).rounded() / 1000 }
-
-    private static func time(_ date: Date) -> String {
-        LogTimestamp(date).text
-    }
 
     static func encoded(_ value: some Encodable) -> [UInt8] {
         let encoder = JSONEncoder()
@@ -222,19 +203,11 @@ package struct MQTTEvents: Codable, Sendable, Hashable {
         package var message: String?
         package var seconds: Double
 
-        package init(label: String, outcome: String, message: String?, seconds: Double) {
-            (self.label, self.outcome, self.message, self.seconds) = (label, outcome, message, seconds)
-        }
-
         init(_ activity: FinishedActivity) {
             label = MQTTReport.text(activity.label)
-            seconds = MQTTReport.rounded(Double(activity.duration.wholeNanoseconds) / 1e9)
-            switch activity.outcome {
-            case .unspecified: outcome = "unspecified"
-            case .succeeded: outcome = "succeeded"
-            case .cancelled: outcome = "cancelled"
-            case .failed(let text): (outcome, message) = ("failed", MQTTReport.text(text))
-            }
+            outcome = activity.outcome.name
+            message = activity.outcome.message.map(MQTTReport.text)
+            seconds = MQTTReport.rounded(activity.duration / .seconds(1))
         }
     }
 
@@ -243,10 +216,8 @@ package struct MQTTEvents: Codable, Sendable, Hashable {
     /// How many more have finished.
     package var omitted: Int?
 
-    package init(epoch: Int, finished: [Finished], omitted: Int) {
-        self.epoch = epoch
-        self.finished = finished
-        self.omitted = omitted == 0 ? nil : omitted
+    init(epoch: Int, finished: [Finished], omitted: Int) {
+        (self.epoch, self.finished, self.omitted) = (epoch, finished, omitted == 0 ? nil : omitted)
     }
 
     package var payload: [UInt8] { MQTTReport.encoded(self) }
@@ -320,13 +291,9 @@ extension MQTTEvents {
         guard epoch > 0, omitted ?? 0 >= 0,
             finished.allSatisfy({ outcomes.contains($0.outcome) && $0.seconds >= 0 && $0.seconds.isFinite })
         else { throw MQTTPayloadProblem("it has an outcome or a number that is not known") }
-        finished = finished.map {
-            Finished(
-                label: MQTTReport.text($0.label),
-                outcome: $0.outcome,
-                message: $0.message.map(MQTTReport.text),
-                seconds: $0.seconds
-            )
+        for index in finished.indices {
+            finished[index].label = MQTTReport.text(finished[index].label)
+            finished[index].message = finished[index].message.map(MQTTReport.text)
         }
     }
 }

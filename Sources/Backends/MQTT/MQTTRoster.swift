@@ -59,9 +59,6 @@ package struct MQTTRoster {
     package private(set) var ignoredCount = 0
     /// How many messages came from indicators beyond ``capacity`` or ``memoryLimit``.
     package private(set) var excessCount = 0
-    /// How many indicators have appeared whose retained states the broker did not send at the beginning: brokers drop
-    /// messages beyond their queue limits.
-    package private(set) var missedCount = 0
 
     private let prefix: String
     private let memoryLimit: Int
@@ -91,19 +88,13 @@ package struct MQTTRoster {
     /// Whether the broker still has a state from before this connection. If not, it was restarted without persistence.
     private var hasBrokerMemory = false
 
-    /// Whether the broker has dropped retained messages of this connection.
-    private var hasGaps = false
-
-    /// Whether the broker marks each message that it had retained. A broker of MQTT 3.1.1 may not.
-    private var marksRetained = true
-
-    /// Takes note that the broker has dropped retained messages: what it has not sent may exist.
-    package mutating func noteGaps() { hasGaps = true }
+    /// Whether the broker has dropped retained messages of this connection: what it has not sent may exist.
+    package var hasGaps = false
 
     /// Prepares for a connection, on which the broker sends all retained messages again. No indicator was silent while
     /// there was no connection.
-    package mutating func connected(at now: ContinuousClock.Instant, isVersion5: Bool = true) {
-        (hasBrokerMemory, hasGaps, marksRetained) = (false, false, isVersion5)
+    package mutating func connected(at now: ContinuousClock.Instant) {
+        (hasBrokerMemory, hasGaps) = (false, false)
         for key in entries.keys {
             entries[key]?.isConfirmed = false
             entries[key]?.heardAt = now
@@ -178,7 +169,6 @@ package struct MQTTRoster {
             entries[topic]?.heardAt = heardAt
             return nil
         }
-        if old == nil, marksRetained, !message.isRetained, report.seq ?? 1 > 1 { missedCount += 1 }
         var entry = old ?? Entry(heardAt: heardAt)
         (entry.report, entry.version, entry.heardAt, entry.isConfirmed) = (report, version, heardAt, true)
         entry.problem = nil

@@ -113,8 +113,7 @@ public struct MQTTURL: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// A password, or the file that contains it. No description shows it.
-public struct MQTTPassword: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
-{
+public struct MQTTPassword: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
     private enum Source: Hashable {
         case text(String)
         case file(path: String)
@@ -149,9 +148,6 @@ public struct MQTTPassword: Sendable, Hashable, CustomStringConvertible, CustomD
     public var description: String {
         if case .file(let path) = source { "the first line of \(path)" } else { "(hidden)" }
     }
-
-    /// Without the password.
-    public var debugDescription: String { description }
 
     /// Without the password.
     public var customMirror: Mirror { Mirror(self, children: []) }

@@ -109,7 +109,6 @@ private final class Watch: @unchecked Sendable {
     /// Whether the broker has granted all subscriptions on some connection.
     private var hasFollowed = false
     private var isListed = false
-    private var nextMissedNotice = 1
     private var nextIgnoredNotice = 1
     private var nextExcessNotice = 1
     /// When the latest retained message for a subscription arrived.
@@ -176,7 +175,7 @@ private final class Watch: @unchecked Sendable {
 
     /// Subscribes and reports events until the watcher is stopped or, if `untilComplete`, has all retained messages.
     private func follow(_ connection: MQTTConnection, untilComplete: Bool = false) async throws {
-        roster.connected(at: .now, isVersion5: connection.client.isVersion5)
+        roster.connected(at: .now)
         connection.client.onMessage = { [unowned self] in receive($0) }
         for filters in watcher.filters where !Task.isCancelled { try await subscribe(connection, to: filters) }
         guard !Task.isCancelled else { return }
@@ -203,9 +202,6 @@ private final class Watch: @unchecked Sendable {
             \(MQTTRoster.memoryLimit >> 20) MiB: \(count); watch fewer indicators with --host and --app
             """
         }
-        try notify(of: roster.missedCount, &nextMissedNotice) {
-            "states that the broker did not send at the beginning: \($0) so far"
-        }
     }
 
     /// Reports a number at 1, 2, 4 and so on, so that the log stays short.
@@ -220,8 +216,7 @@ private final class Watch: @unchecked Sendable {
     /// When a client's queue is full, mosquitto 2.0 drops all packets for it, also the answer to the subscription
     /// (https://github.com/eclipse/mosquitto/issues/2196). So an answer that does not follow the states was dropped.
     /// The reverse does not hold: if the broker pauses before it reads the second subscription, there may be room for
-    /// that answer again. The roster counts what then appears later. With MQTT 3.1.1 a late answer tells nothing: a
-    /// cluster may first have to elect a leader.
+    /// that answer again. With MQTT 3.1.1 a late answer means nothing: a cluster may first have to elect a leader.
     private func subscribe(_ connection: MQTTConnection, to filters: (String, String)) async throws {
         let client = connection.client
         lastRetained = nil
@@ -237,7 +232,7 @@ private final class Watch: @unchecked Sendable {
                 throw MQTTError.lost("\(client.url)", reason: "it does not answer a subscription")
             } else {
                 client.unansweredSubscriptions = 0
-                roster.noteGaps()
+                roster.hasGaps = true
                 if !client.isVersion5 { return }
                 try report(
                     .notice(
