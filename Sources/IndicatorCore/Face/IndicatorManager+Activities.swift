@@ -117,8 +117,9 @@ extension IndicatorEngine {
         }
     }
 
+    /// Stops an activity, or pauses it if there is no outcome.
     @usableFromInline
-    func stop(_ key: ActivityKey, _ outcome: ActivityOutcome = .unspecified) {
+    func stop(_ key: ActivityKey, _ outcome: ActivityOutcome? = .unspecified) {
         change { machine, now in machine.change(now) { $0.stop(key, outcome, at: now) } }
     }
 }

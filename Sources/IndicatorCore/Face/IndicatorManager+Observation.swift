@@ -56,7 +56,7 @@ extension IndicatorEngine {
                 self.change { machine, now in machine.change(now) { $0.completeTask(task, outcome, at: now) } }
             }
         }
-        for name in notifications.pauses { inputs[name] = { task, _ in self.stop(task) } }
+        for name in notifications.pauses { inputs[name] = { task, _ in self.stop(task, nil) } }
         for name in notifications.starts {
             inputs[name] = { task, notification in
                 let label = label(notification)

@@ -292,7 +292,9 @@ package struct ActivityList: Sendable {
 
     /// Removes the record of an activity that ends. Its members become independent, and are counted from then on; if it
     /// is a member itself, it was not counted.
-    mutating func end(_ record: ActivityRecord, _ outcome: ActivityOutcome, at now: Now) -> Change {
+    ///
+    /// - Parameter outcome: how it ended; `nil` if it only pauses, which is no end to report.
+    mutating func end(_ record: ActivityRecord, _ outcome: ActivityOutcome?, at now: Now) -> Change {
         guard !record.hasEnded else { return Change() }
         let isMember = record.parent.map { !$0.hasEnded } ?? false
         let countChange = (record.group?.memberCount ?? 0) - (isMember ? 0 : 1)
@@ -300,15 +302,15 @@ package struct ActivityList: Sendable {
     }
 
     /// Returns whether a snapshot showed it.
-    private mutating func finish(_ record: ActivityRecord, _ outcome: ActivityOutcome, at now: Now) -> Bool {
+    private mutating func finish(_ record: ActivityRecord, _ outcome: ActivityOutcome?, at now: Now) -> Bool {
         let wasListed = record.isListed
         let end = now()
         record.hasEnded = true
-        record.outcome =
-            if case .failed(let text) = outcome { .failed(ActivityDetails.limited(text) ?? "") } else { outcome }
+        record.outcome = outcome ?? .unspecified
+        if case .failed(let text) = outcome { record.outcome = .failed(ActivityDetails.limited(text) ?? "") }
         guard wasListed || record.parent != nil || record.group != nil else { return false }
         endInGroup(record)
-        guard let label = record.label else { return true }
+        guard let label = record.label, outcome != nil else { return true }
         finished.latest.append(
             FinishedActivity(
                 label: label,
@@ -407,8 +409,8 @@ package struct ActivityList: Sendable {
         }
     }
 
-    /// Stops an activity; without effect if it is not in progress.
-    mutating func stop(_ key: ActivityKey, _ outcome: ActivityOutcome, at now: () -> Duration) -> Change {
+    /// Stops an activity, or pauses it if there is no outcome; without effect if it is not in progress.
+    mutating func stop(_ key: ActivityKey, _ outcome: ActivityOutcome?, at now: () -> Duration) -> Change {
         var change = Change()
         let entry: Entry?
         switch key {
@@ -426,7 +428,7 @@ package struct ActivityList: Sendable {
         return change
     }
 
-    private mutating func end(_ entry: Entry, _ outcome: ActivityOutcome, at now: Now, _ change: inout Change) {
+    private mutating func end(_ entry: Entry, _ outcome: ActivityOutcome?, at now: Now, _ change: inout Change) {
         let own = if let record = entry.record { end(record, outcome, at: now) } else { Change(countChange: -1) }
         change.countChange += own.countChange
         change.changesDetails = change.changesDetails || own.changesDetails

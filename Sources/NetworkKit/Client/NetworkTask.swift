@@ -389,7 +389,8 @@ public final class NetworkTask: Sendable {
     ) {
         switch name {
         case .indicatorTaskDidResume:
-            guard let container else { return }
+            // After a pause, it goes on.
+            guard let container, activity.withLock({ $0 == nil }) else { return }
             let begun = ManagedActivity(label, unit: .bytes, in: container)
             activity.withLock { $0 = begun }
         case .indicatorTaskDidProgress:

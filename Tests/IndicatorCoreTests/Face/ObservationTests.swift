@@ -46,6 +46,24 @@ import Testing
         #expect(indicator.manager.activityCount == 0)
     }
 
+    @Test("A task that pauses has one finished record: that of its end")
+    func pauses() async throws {
+        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        indicator.manager.observe(.indicator, in: center)
+        let request = Request()
+        for name in ["Resume", "Suspend", "Resume", "Complete"] {
+            center.post(
+                name: Notification.Name("indicatorTaskDid\(name)"),
+                object: request,
+                userInfo: [
+                    TaskNotifications.labelKey: "GET /", TaskNotifications.outcomeKey: ActivityOutcome.succeeded,
+                ]
+            )
+        }
+        await indicator.manager.shutdown()
+        #expect(indicator.surface.snapshots.flatMap(\.finished).map(\.outcome) == [.succeeded])
+    }
+
     @Test func progressIsShownAndEndsWithTheTask() {
         indicator.manager.observe(.indicator, in: center)
         let request = Request()
