@@ -13,6 +13,8 @@ struct PanelLine: Sendable, Hashable {
         /// Work has ended, or an app was lost, within the last seconds.
         case succeeded
         case failed
+        /// Work has ended, and nobody said how.
+        case ended
     }
 
     var kind = Kind.idle
@@ -39,7 +41,7 @@ struct Panel: Sendable {
     private struct Outcome {
         var text: String
         var tooltip: String
-        var isFailure: Bool
+        var kind: PanelLine.Kind
         var end: Duration
     }
 
@@ -79,7 +81,7 @@ struct Panel: Sendable {
             if let finished = event.finished { note(finished, of: event.source, at: now) }
         case .lost:
             // One that was lost before the first line is no news.
-            if hasBegun, shown[name] != nil { note("\(event.source.title): lost", isFailure: true, at: now) }
+            if hasBegun, shown[name] != nil { note("\(event.source.title): lost", .failed, at: now) }
             hide(name)
         case .vanished, .broken:
             hide(name)
@@ -91,17 +93,19 @@ struct Panel: Sendable {
     }
 
     private mutating func note(_ activity: WatchEvent.Finished, of source: WatchEvent.Source, at now: Duration) {
-        let isFailure = activity.outcome == "failed"
-        guard isFailure || activity.outcome != "cancelled" && activity.seconds >= Self.shortestSuccess else { return }
+        let kinds: [String: (kind: PanelLine.Kind, word: String)] = [
+            "failed": (.failed, "failed"), "succeeded": (.succeeded, "done"), "unspecified": (.ended, "ended"),
+        ]
+        guard let (kind, word) = kinds[activity.outcome], kind == .failed || activity.seconds >= Self.shortestSuccess
+        else { return }
         let message = activity.message.map { ": \(SafeText.singleLine($0, limit: 60))" } ?? ""
         let label = SafeText.singleLine(activity.label, limit: 60)
-        let text = "\(source.title): \(label) \(isFailure ? "failed" : "done")"
-        note(text + message, "\(text) after \(activity.duration)\(message)", isFailure: isFailure, at: now)
+        let text = "\(source.title): \(label) \(word)"
+        note(text + message, kind, tooltip: "\(text) after \(activity.duration)\(message)", at: now)
     }
 
-    private mutating func note(_ text: String, _ tooltip: String? = nil, isFailure: Bool, at now: Duration) {
-        let end = now + Self.outcomeTime
-        outcome = Outcome(text: text, tooltip: tooltip ?? text, isFailure: isFailure, end: end)
+    private mutating func note(_ text: String, _ kind: PanelLine.Kind, tooltip: String? = nil, at now: Duration) {
+        outcome = Outcome(text: text, tooltip: tooltip ?? text, kind: kind, end: now + Self.outcomeTime)
         isOutdated = true
     }
 
@@ -126,13 +130,13 @@ struct Panel: Sendable {
         }
         let first = all.prefix(Self.limit)
         let rest = all.count > first.count ? ["\(all.count - first.count) more"] : []
-        let outcome = outcome.flatMap { $0.isFailure || all.isEmpty ? $0 : nil }
+        let outcome = outcome.flatMap { $0.kind == .failed || all.isEmpty ? $0 : nil }
         var line = PanelLine()
         line.kind =
             if all.first?.state.attention != nil {
                 .attention
             } else if let outcome {
-                outcome.isFailure ? .failed : .succeeded
+                outcome.kind
             } else {
                 all.isEmpty ? .idle : .active
             }

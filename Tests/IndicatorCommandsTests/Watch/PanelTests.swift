@@ -125,6 +125,13 @@ import Testing
         #expect(line(at: 7100) == PanelLine())
     }
 
+    @Test("Work whose outcome nobody gave is not shown as done")
+    mutating func unspecified() {
+        _ = line(at: 0)
+        let ended = line(Self.finished("a", "unspecified"), at: 2100)
+        #expect(ended?.text == "a: Fetching ended" && ended?.kind == .ended)
+    }
+
     @Test mutating func aFailureIsShownBesideOtherWork() {
         _ = line(at: 0)
         _ = line(Self.shown("a", "Fetching"), at: 1000)

@@ -324,7 +324,12 @@ final class NotificationSession: BusSession {
     /// Shows one ordinary notification of these outcomes.
     private func announce(_ finished: [FinishedActivity], on bus: BusLink) {
         guard let notice = OutcomeNotice(finished, applicationName: applicationName) else { return }
-        let category = notice.isFailure ? "transfer.error" : "transfer.complete"
+        let category =
+            switch notice.activity.outcome {
+            case .failed: "transfer.error"
+            case .succeeded: "transfer.complete"
+            case .unspecified, .cancelled: "transfer"
+            }
         let message = message(
             notice.title,
             notice.body,
