@@ -15,11 +15,13 @@ import Logging
 /// Modes: `ignore` and `own` ignore or handle SIGHUP before the indicator is created; `two` creates two indicators;
 /// `hangup` does not watch the file; `idle` does not poll the start delay; `terminal` only waits, without reading
 /// standard input; `standard` uses the built-in backend kinds and the process's environment; `shared` configures the
-/// shared indicator after an activity has begun on it.
+/// shared indicator after an activity has begun on it; `plain` is an app that proposes backends, leaves the rest at its
+/// defaults, shows an activity, and ends.
 enum ConfigurationProbe {
     static func run(_ arguments: [String]) async throws {
         let path = arguments[0]
         let modes = Set(arguments.dropFirst())
+        if modes.contains("plain") { return await runPlain(path) }
         if modes.contains("ignore") { signal(SIGHUP, SIG_IGN) }
         if modes.contains("own") { signal(SIGHUP) { _ in } }
 
@@ -106,6 +108,23 @@ enum ConfigurationProbe {
                 withExtendedLifetime(activity) { exit(0) }
             }
         }
+    }
+
+    private static func runPlain(_ path: String) async {
+        let backends = ["terminalTitle", "dbusProperty", "desktopNotification", "desktopJob"]
+        let indicator = IndicatorManager.configured(
+            from: ConfigurationSource(
+                for: "probe",
+                path: path == "-" ? nil : path,
+                overrides: ConfigurationValues(startDelay: .zero),
+                defaults: ConfigurationValues(backends: backends)
+            )
+        )
+        await indicator.withActivity("Working") {
+            for await snapshot in indicator.snapshots where snapshot.isVisible { break }
+        }
+        await indicator.shutdown()
+        say("done")
     }
 
     private static func say(_ text: String) {

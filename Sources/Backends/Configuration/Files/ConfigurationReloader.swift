@@ -70,8 +70,9 @@ final class ConfigurationReloader: ManagerResource {
         if !problems.mistakes.isEmpty {
             let message = "The configuration has mistakes; defaults replace what is invalid:\n\(problems)"
             source.logger.error("\(message)")
-            // Without a logger of the app's own, swift-log's default handler has printed them.
-            let isPrinted = source.logger.label == "indicator" && source.logger.handler is StreamLogHandler
+            // swift-log's default handler writes to standard error; one of the app's may write to standard output.
+            let isDefault = source.logger.label == "indicator" || isatty(STDOUT_FILENO) == 1
+            let isPrinted = isDefault && source.logger.handler is StreamLogHandler
             if printsMistakes, !isPrinted, isatty(STDERR_FILENO) == 1 {
                 let text = SafeText.message("\(source.applicationName): \(message)\n")
                 try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
@@ -136,10 +137,8 @@ final class ConfigurationReloader: ManagerResource {
     private func log(_ outcome: Outcome, of trigger: Trigger, after problems: [ConfigurationMistake]) {
         let prefix = trigger == .hangup ? "SIGHUP: " : ""
         switch outcome {
-        // The choice of `auto` is not a change that somebody made.
-        case .success(let report?):
-            let level: Logger.Level = trigger == .hangup ? .notice : trigger == .bus ? .debug : .info
-            logger.log(level: level, "\(prefix)\(report)")
+        // Only who sends the signal waits for an answer.
+        case .success(let report?): logger.log(level: trigger == .hangup ? .notice : .debug, "\(prefix)\(report)")
         case .success(nil): break
         case .failure where trigger == .bus: break
         case .failure(let error):
@@ -222,7 +221,10 @@ final class ConfigurationReloader: ManagerResource {
 
     /// Adds backends, and observes exactly the notifications that the configuration names.
     private func show(_ configuration: IndicatorConfiguration, adding backends: [any IndicatorBackend]) {
-        for backend in backends { _ = engine.addBackend(backend, logger: logger) }
+        for backend in backends {
+            let isNamed = configuration.backends.contains { $0.name == backend.name && $0.isNamed }
+            _ = engine.addBackend(backend, logger: source.logger(ofNamed: isNamed))
+        }
         var observations = state.withLock { $0.observations }
         for notifications in TopLevelSetting.notifications {
             let name = notifications.name

@@ -83,10 +83,17 @@ extension ConfigurationSource {
         BackendContext(
             name: backend.name,
             applicationName: applicationName,
-            logger: logger.inBackground,
+            logger: logger(ofNamed: backend.isNamed),
             isNamed: backend.isNamed,
             isAccessible: backend.isAccessible
         )
+    }
+
+    /// The logger of a backend: an outage of one that the user did not ask for is not worth a line in the terminal.
+    func logger(ofNamed isNamed: Bool) -> Logger {
+        var logger = logger.inBackground
+        if !isNamed, logger.logLevel > .debug { logger.logLevel = max(logger.logLevel, .error) }
+        return logger
     }
 
     /// The text of a setting's environment variable. An empty one counts as not set.

@@ -157,7 +157,7 @@ final class NotificationSender {
             fault = .withoutLibNotify(reason: loss.reason)
         } else if way == .libnotify {
             way = .dbus
-            logger.warning("notifications are now sent over D-Bus, without libnotify: \(loss.reason)")
+            logger.debug("notifications are now sent over D-Bus, without libnotify: \(loss.reason)")
         }
     }
 

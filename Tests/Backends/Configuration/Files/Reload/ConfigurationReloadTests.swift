@@ -34,6 +34,8 @@ private struct Fixture {
         folder = try TemporaryFolder()
         path = try folder.write(text)
         let (log, made) = (log, made)
+        var logger = Logger(label: "test") { _ in log }
+        logger.logLevel = .debug
         indicator = IndicatorManager.configured(
             from: ConfigurationSource(
                 for: "my-app",
@@ -45,7 +47,7 @@ private struct Fixture {
                     return made.make(context.name)
                 },
                 reloadTriggers: triggers,
-                logger: Logger(label: "test") { _ in log }
+                logger: logger
             )
         )
     }
@@ -171,7 +173,7 @@ struct ConfigurationReloadTests {
         #expect(made[1].snapshots.count == 1)
         let message =
             "The configuration was reloaded from indicator.yaml: restarted audit; added dbusProperty; removed terminalTitle"
-        #expect(await eventually { fixture.messages(.info).contains(message) })
+        #expect(await eventually { fixture.messages(.debug).contains(message) })
         await indicator.shutdown()
     }
 
@@ -242,7 +244,7 @@ struct ConfigurationReloadTests {
         #expect(await eventually { fixture.indicator.delays.completionDelay == .seconds(2) })
         // The shutdown waits for the end of the reload, which is its message.
         await fixture.indicator.shutdown()
-        #expect(fixture.messages(.info).count == 1)
+        #expect(fixture.messages(.debug).count { $0.contains("was reloaded") } == 1)
     }
 
     @Test("keeps its configuration while the file is missing, and follows it when it exists again")
@@ -410,6 +412,27 @@ struct ConfigurationReloadTests {
         #expect(await helper.says { $0.contains("warning") }?.contains("'dbusProperty' is unavailable") == true)
         helper.send("backends")
         #expect(await helper.says { $0.hasPrefix("backends") } == "backends dbusProperty")
+    }
+
+    @Test("prints a mistake once, and nothing else", .needs("tmux", package: "tmux"))
+    func quiet() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write("startDelay: soon\n")
+        try folder.write("backends: auto\n", to: "auto.yaml")
+        let helper = try Command.built("test-probe")
+        try await Tmux.withServer { tmux in
+            let run =
+                "env -u INDICATOR_CONFIG -u INDICATOR_TESTS XDG_CONFIG_HOME=\(folder.path) XDG_CONFIG_DIRS=/nonexistent"
+            for (file, bus) in [("-", ""), ("-", "unix:path=/nonexistent"), ("auto.yaml", ""), ("indicator.yaml", "")] {
+                let probe = "\(run) DBUS_SESSION_BUS_ADDRESS=\(bus) \(helper) configuration \(file) plain"
+                try await tmux.type("clear; cd \(folder.path); \(probe)")
+                #expect(try await eventually { try await "\n\(tmux.screen)".contains("\ndone\n") })
+                let text = try await tmux.screen.split(separator: "\n").prefix { $0 != "done" }.joined()
+                #expect(file == "indicator.yaml" || text.isEmpty, "\(text)")
+                #expect(text.components(separatedBy: "'startDelay': expected").count <= 2, "\(text)")
+                #expect(file != "indicator.yaml" || text.contains("'startDelay': expected"), "\(text)")
+            }
+        }
     }
 
     @Test("prints the mistakes to standard error when that is a terminal", .needs("tmux", package: "tmux"))
