@@ -15,6 +15,18 @@ import Testing
         #expect(lines.last?.hasPrefix("\(path):3:9: error: ") == true)
     }
 
+    @Test("A kind that only the app has is a warning, a misspelled one a mistake", arguments: [true, false])
+    func kindOfAnApp(isOfApp: Bool) async throws {
+        let demo = try DemoProgram()
+        let kind = isOfApp ? "pager" : "logFiel"
+        let text = "backends: [console, pager]\nconsole: {kind: \(kind), size: 3}\npager: {}\n"
+        let path = try demo.home.write(text, to: "app.yaml")
+        let result = try await demo.run("check-config", path)
+        #expect(result.status == (isOfApp ? 0 : 78))
+        let warning = "warning: the backend 'pager' is unknown here; the app may have it"
+        #expect(result.error.contains(isOfApp ? warning : "did you mean 'logFile'?"), "\(result.error)")
+    }
+
     @Test func checkConfigPrintsEverySettingWithItsSource() async throws {
         let demo = try DemoProgram()
         let path = try demo.home.write("startDelay: 0.5\nbackends: [logFile]\n", to: "good.yaml")

@@ -223,7 +223,10 @@ struct ConfigurationBuilder {
             return kind
         }
         guard file?.wrong.contains(SettingKey(name: name)) != true else { return nil }
-        if let reason = registry.reasonForMissing(kindName) {
+        if source.mayBeOfApp(kindName) {
+            let message = "the backend '\(QuotedText.shortened(kindName))' is unknown here; the app may have it"
+            warnings.append(ConfigurationMistake(given?.location ?? item.location, message))
+        } else if let reason = registry.reasonForMissing(kindName) {
             report(item.location, "the backend '\(name)' cannot be used: \(reason)")
         } else if let location = given?.location {
             report(location, registry.unknownKind(kindName))

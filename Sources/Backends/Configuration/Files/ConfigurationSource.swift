@@ -25,6 +25,8 @@ public struct ConfigurationSource: Sendable {
     public var printsMistakes: Bool
     /// Where diagnostics go.
     public var logger: Logger
+    /// Whether a kind that is not in the registry is a warning, as for the file of another app, which may have it.
+    package var acceptsKindsOfApps = false
 
     /// Makes a source; by default, everything except the kinds is usual.
     public init(
@@ -87,6 +89,13 @@ extension ConfigurationSource {
             isNamed: backend.isNamed,
             isAccessible: backend.isAccessible
         )
+    }
+
+    /// Whether an unknown kind may be one of the app's own: it is a name, and no misspelled one.
+    func mayBeOfApp(_ kind: String) -> Bool {
+        let known = TopLevelSetting.names + registry.knownNames
+        return acceptsKindsOfApps && SectionName.isValid(kind) && registry.reasonForMissing(kind) == nil
+            && NearestName.find(for: kind, among: known) == nil
     }
 
     /// The logger of a backend: an outage of one that the user did not ask for is not worth a line in the terminal.

@@ -236,12 +236,12 @@ struct FileValues {
                 let message = "'kind': a section named '\(entry.name)' is of that kind; \(hint)"
                 return report(kind.value.position, message, of: key)
             }
-            guard registry.knownNames.contains(name) else {
+            guard registry.knownNames.contains(name) || source.mayBeOfApp(name) else {
                 return report(kind.value.position, registry.unknownKind(name), of: key)
             }
             section.kindLocation = location(kind.value.position)
             section.kindName = stronger ?? name
-        } else if stronger == nil {
+        } else if stronger == nil, !source.mayBeOfApp(entry.name) {
             let name = QuotedText.shortened(entry.name)
             if let nearest = NearestName.find(for: entry.name, among: TopLevelSetting.names + registry.knownNames) {
                 return report(entry.position, "unknown key '\(name)', did you mean '\(nearest)'?")
