@@ -16,28 +16,17 @@ struct Pipeline {
         }
         let pause = Duration.seconds(Double(arguments.dropFirst(3).first ?? "") ?? 0)
 
-        // The indicator does not handle a signal that the program handles. The work begins when that is set up.
-        let (interrupts, continuation) = AsyncStream.makeStream(of: Void.self)
-        let interrupt = DispatchSource.makeSignalSource(signal: SIGINT)
-        interrupt.setEventHandler { continuation.yield() }
-        await withCheckedContinuation { registered in
-            interrupt.setRegistrationHandler { registered.resume() }
-            interrupt.activate()
-        }
-
         let indicator = IndicatorManager.configured(for: "pipeline")
+        indicator.cancelOnSignals()
+        let requests = indicator.cancellationRequests
         let work = Task { try await makeIndex(of: arguments[1], in: arguments[2], pause: pause, indicator) }
-        Task {
-            for await _ in interrupts { work.cancel() }
-        }
+        Task { for await _ in requests { work.cancel() } }
         let result = await work.result
         await indicator.shutdown()
-        switch result {
-        case .success: exit(0)
-        case .failure(let error):
-            FileHandle.standardError.write(Data("pipeline: \(error)\n".utf8))
-            exit(error is CancellationError ? 130 : 1)
-        }
+        guard case .failure(let error) = result else { return }
+        FileHandle.standardError.write(Data("pipeline: \(error)\n".utf8))
+        // After Ctrl-C, the process ends by SIGINT instead.
+        exit(1)
     }
 }
 

@@ -11,6 +11,15 @@ public struct CancellationRequest: Sendable, Hashable {
     }
 }
 
+extension IndicatorEngine {
+    /// Requests that the work is cancelled. Returns `false` if that reaches nobody.
+    package func requestCancellation() -> Bool {
+        guard let cancellation = keptResource(Cancellation.self), cancellation.isPossible else { return false }
+        cancellation.request(CancellationRequest())
+        return true
+    }
+}
+
 /// The subscribers to requests to cancel what an indicator shows.
 ///
 /// Nothing foreign runs under the lock. Continuations are resumed on a thread for such work: a calling thread may hold

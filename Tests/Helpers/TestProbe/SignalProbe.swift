@@ -9,7 +9,8 @@ import Logging
 ///
 /// Modes: `ignore` ignores SIGTERM, and `own` handles it by exiting with 7, before the indicator is created;
 /// `busy-pool` keeps every thread of Swift's pool busy; `terminal` does not read standard input; `local` keeps the
-/// indicator in a local variable, which deallocates it when `main` returns.
+/// indicator in a local variable, which deallocates it when `main` returns; `cancel` returns from `main` when a signal
+/// cancels its work, and `stubborn` goes on.
 ///
 /// A line on standard input is a command: `own` handles SIGTERM from now on; `child` prints the signal masks of a child
 /// program; `fork` forks, prints `child N`, waits for the child and prints the signal that ended it; `exit` calls
@@ -48,6 +49,16 @@ enum SignalProbe {
         if mode == "busy-pool" { occupyPool() }
         say("shown")
         if mode == "terminal" { while true { pause() } }
+        if mode == "cancel" || mode == "stubborn" {
+            indicator.cancelOnSignals()
+            let requests = indicator.cancellationRequests
+            say("working")
+            for await _ in requests {
+                indicator.stop("work", .cancelled)
+                say("cancelled")
+                if mode == "cancel" { return }
+            }
+        }
         while let command = readLine() {
             switch command {
             case "own": handleTermination()

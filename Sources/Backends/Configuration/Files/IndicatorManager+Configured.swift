@@ -29,6 +29,14 @@ extension IndicatorManager {
         return manager
     }
 
+    /// Turns the first `SIGINT` or `SIGTERM` into one of the `cancellationRequests`, so that the app ends its work in
+    /// order.
+    ///
+    /// When the app then returns from `main` or calls `exit`, the process ends by that signal, whatever its status. A
+    /// second signal ends it at once, and so does the first one if nobody iterates the requests. Only for an
+    /// indicator that `configured(for:)` has made, and for signals that the app leaves at their default.
+    public func cancelOnSignals() { ProcessSignals.shared.cancel(engine) }
+
     /// Claims the shared indicator for this call. Returns the reason if that is not possible.
     private static func claimShared() -> String? {
         if shared.engine.isClosed { return "it was shut down" }

@@ -9,6 +9,7 @@ import Synchronization
 /// | signal | effect |
 /// |---|---|
 /// | `SIGINT`, `SIGQUIT`, `SIGTERM` | the indicators are shut down within a second; then the signal ends the process |
+/// | the first `SIGINT` or `SIGTERM`, after `cancelOnSignals()` | a request to cancel |
 /// | `SIGHUP` | the configurations are reloaded; if the terminal was closed, as for `SIGTERM` |
 /// | `SIGTSTP` (Ctrl-Z) | titles are restored and lines removed, the process stops, and `fg` shows them again |
 /// | `exit` | as for `SIGTERM`, then the process exits |
@@ -61,6 +62,8 @@ package final class ProcessSignals: Sendable {
         var reloads: [Int: @Sendable () -> Void] = [:]
         /// The indicators whose backends have not stopped.
         var engines: [ObjectIdentifier: IndicatorEngine] = [:]
+        /// Those whose work the next `SIGINT` or `SIGTERM` cancels.
+        var cancellable: Set<ObjectIdentifier> = []
         var installed: Set<CInt> = []
         /// Whether the process had a terminal when the handler for `SIGHUP` was installed.
         var hadTerminal = false
@@ -105,6 +108,20 @@ package final class ProcessSignals: Sendable {
             if getpid() != 1 { for signal in [SIGINT, SIGQUIT, SIGTERM, SIGTSTP] { _ = install(signal, &state) } }
         }
         manager.engine.keep(EndOfIndicator(engine: engine))
+    }
+
+    /// Lets the next `SIGINT` or `SIGTERM` cancel the work of an indicator.
+    func cancel(_ engine: IndicatorEngine) { _ = change { $0.cancellable.insert(ObjectIdentifier(engine)) } }
+
+    /// Turns a signal into a request to cancel, once. Returns `false` if that reaches nobody.
+    private func requestsCancellation(_ signal: CInt) -> Bool {
+        let engines = change { state in
+            defer { state.cancellable = [] }
+            return state.cancellable.compactMap { state.engines[$0] }
+        }
+        let isReceived = engines.count { $0.requestCancellation() } > 0
+        if isReceived { cancellingSignal.store(signal, ordering: .relaxed) }
+        return isReceived
     }
 
     /// Removes an indicator after its backends have stopped.
@@ -196,6 +213,8 @@ package final class ProcessSignals: Sendable {
                 if state.installed.remove(SIGTSTP) != nil { _ = install(SIGTSTP, &state) }
             }
             hooks?.didContinue()
+        case SIGINT, SIGTERM:
+            if !requestsCancellation(signal) { end(by: signal) }
         default:
             end(by: signal)
         }
@@ -226,6 +245,20 @@ package final class ProcessSignals: Sendable {
     package static func shutDownIndicators() {
         shared.shutDown()
         shared.hooks?.didShutDown()
+    }
+
+    /// Ends the process by the signal that has cancelled its work, if one has, as shells and scripts expect.
+    fileprivate static func endByCancellingSignal() {
+        let signal = cancellingSignal.load(ordering: .relaxed)
+        guard signal != 0 else { return }
+        // As `exit` does, but another thread that reads standard input has the lock of that stream, the last one.
+        let isFlushed = DispatchSemaphore(value: 0)
+        let starts = ThreadStarter.start(named: "flush") {
+            fflush(nil)
+            isFlushed.signal()
+        }
+        if starts { _ = isFlushed.wait(timeout: .now() + .milliseconds(200)) }
+        raiseByDefault(signal)
     }
 
     /// Prepares for being stopped, as Ctrl-Z does.
@@ -295,9 +328,14 @@ package final class ProcessSignals: Sendable {
 private let exitHook: Void = {
     exitOwner.store(getpid(), ordering: .relaxed)
     atexit {
-        if getpid() == exitOwner.load(ordering: .relaxed) { ProcessSignals.shutDownIndicators() }
+        guard getpid() == exitOwner.load(ordering: .relaxed) else { return }
+        ProcessSignals.shutDownIndicators()
+        ProcessSignals.endByCancellingSignal()
     }
 }()
+
+/// The signal that has cancelled the work; 0 if there was none.
+private let cancellingSignal = Atomic<CInt>(0)
 
 private let exitOwner = Atomic<pid_t>(0)
 

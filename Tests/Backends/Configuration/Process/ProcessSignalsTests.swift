@@ -51,6 +51,27 @@ struct ProcessSignalsTests {
         #expect(events == ["shown", "hidden"])
     }
 
+    @Test("cancel the work, if the app wants that, before they end the process", arguments: [SIGINT, SIGTERM])
+    func cancellation(signal: Int32) async throws {
+        let app = try await start("cancel")
+        #expect(await eventually { app.output.contains("working\n") })
+        app.send(signal)
+        #expect(await eventually { app.status == 128 + Int(signal) })
+        #expect(app.output.contains("cancelled\n"))
+        #expect(events == ["shown", "finished", "hidden"])
+    }
+
+    @Test("end the process the second time, also if its work goes on")
+    func secondSignal() async throws {
+        let app = try await start("stubborn")
+        #expect(await eventually { app.output.contains("working\n") })
+        app.send(SIGINT)
+        #expect(await eventually { app.output.contains("cancelled\n") })
+        #expect(app.isRunning)
+        app.send(SIGTERM)
+        #expect(await eventually { app.status == 128 + Int(SIGTERM) })
+    }
+
     @Test("end the process even while a backend hangs, and the others are stopped")
     func hanging() async throws {
         let app = try await start(backends: "logFile, hanging")
