@@ -87,7 +87,7 @@ final class ShownCommand {
         // Over SSH, the desktop belongs to another machine.
         guard !TerminalFocus.isRemote else { return }
         var settings = DesktopNotificationSettings(whenDone: whenDone, after: after)
-        settings.showsIndicator = false
+        settings.isLive = false
         settings.icon = "utilities-terminal"
         indicator.addBackend(
             DesktopNotificationBackend(

@@ -59,6 +59,11 @@ extension DesktopNotificationSettings: KindSettings {
             summary: "how long until the server closes it; by default until the indicator is hidden"
         ),
         BoundSetting("category", \.category, summary: "the category of the notification", validate: withoutNUL),
+        BoundSetting(
+            "live",
+            \.isLive,
+            summary: "whether to show what goes on; false: only how it ended, as whenDone: always"
+        ),
         .whenDone(\.whenDone),
         .after(\.after),
         BoundSetting(
@@ -68,7 +73,10 @@ extension DesktopNotificationSettings: KindSettings {
         ),
     ]
 
-    package mutating func adopt(_ context: BackendContext) { expandHome(in: ProcessInfo.processInfo.environment) }
+    package mutating func adopt(_ context: BackendContext) {
+        expandHome(in: ProcessInfo.processInfo.environment)
+        if !isLive, whenDone == .never { whenDone = .always }
+    }
 
     /// Replaces a leading `~` of the icon's path by the home folder.
     mutating func expandHome(in environment: [String: String]) {

@@ -49,6 +49,8 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
     public var timeout: Duration?
     /// The category of the notification (Desktop Notifications Specification, "Categories"). Default: `transfer`.
     public var category: String
+    /// Whether to show what goes on. If not, only outcomes are, as ``whenDone`` says. Default: `true`.
+    public var isLive = true
     /// Which activities leave an ordinary notification of their outcome, which remains when the indicator is hidden.
     /// Default: `never`.
     public var whenDone: WhenDone
@@ -59,8 +61,6 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
     /// Choose `dbus` for an app that begins to use libnotify itself, or loads a plugin that does, while the indicator
     /// runs: libnotify is not thread-safe.
     public var through: Through
-    /// Whether to show the indicator, or only outcomes.
-    package var showsIndicator = true
     /// How long until the server removes the notification of an app that has crashed. Shorter in tests.
     package var expiry = Duration.seconds(55)
     /// How often the expiry is renewed: by default every 35 s, less than two wake-ups a minute.

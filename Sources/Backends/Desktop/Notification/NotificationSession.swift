@@ -266,11 +266,11 @@ final class NotificationSession: BusSession {
         if let fault = sender.fault { throw fault }
         let snapshot = latest()
         // Before outcomes are announced: those of a call that throws are delivered again.
-        if sender.isSending, snapshot.isVisible, settings.showsIndicator, sentAt + Self.showLimit <= .now {
+        if sender.isSending, snapshot.isVisible, settings.isLive, sentAt + Self.showLimit <= .now {
             throw DesktopNotificationError.notResponding
         }
         announce(snapshot.finished.filter { settings.whenDone.covers($0, after: settings.after) }, on: bus)
-        guard snapshot.isVisible, settings.showsIndicator else {
+        guard snapshot.isVisible, settings.isLive else {
             guard shown != nil, sender.mayHide > .now else {
                 hide(on: bus)
                 return nil

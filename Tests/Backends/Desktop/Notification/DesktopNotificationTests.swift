@@ -76,6 +76,28 @@ import Testing
         try await probe.shutdown()
     }
 
+    @Test("With 'live: false', only the outcome is shown", .needs(.notifications))
+    func outcomesOnly() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        defer { withExtendedLifetime(server) {} }
+        let monitor = try await NotifyMonitor(bus)
+        let settings = "{live: false, after: 0}"
+        let folder = try TemporaryDirectory()
+        let config = try folder.write(
+            "startDelay: 0\nbackends: [desktopNotification]\ndesktopNotification: \(settings)\n",
+            to: "config.yaml"
+        )
+        let probe = try await DesktopProbe("config=\(config)", bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("begin", "work")
+        try await probe.tell("end")
+        #expect(await eventually { !monitor.shown.isEmpty })
+        try await probe.shutdown()
+        try await monitor.catchUp()
+        #expect(monitor.shown.count == 1 && monitor.shown[0].body.hasPrefix("Ended after "), "\(monitor.shown)")
+    }
+
     @Test(
         "A request for the user's attention has normal urgency and no sound",
         .needs(.notifications),
