@@ -4,7 +4,6 @@
 import Foundation
 import IndicatorBackends
 import IndicatorCore
-import HTTPTypes
 import NetworkKit
 import NetworkKitImages
 

@@ -64,3 +64,41 @@ extension ConfigurationSource {
         )
     }
 }
+
+// MARK: - Renamed
+
+extension IndicatorManager {
+    /// Renamed.
+    @available(*, unavailable, renamed: "configured(from:)", message: "pass these in a ConfigurationSource")
+    public static func configured(
+        for applicationName: String,
+        path: String? = nil,
+        section: String? = nil,
+        asShared: Bool = false,
+        environment: [String: String] = [:],
+        registry: BackendRegistry = .standard,
+        overrides: ConfigurationValues = ConfigurationValues(),
+        defaults: ConfigurationValues = ConfigurationValues(),
+        reloadTriggers: ConfigurationReloadTriggers = .all,
+        printsMistakes: Bool = true,
+        logger: Logger = Logger(label: "indicator")
+    ) -> IndicatorManager {
+        configured(from: ConfigurationSource(for: applicationName))
+    }
+}
+
+extension IndicatorConfiguration {
+    /// Renamed.
+    @available(*, unavailable, renamed: "load(from:)", message: "pass these in a ConfigurationSource")
+    public static func load(
+        applicationName: String,
+        path: String? = nil,
+        section: String? = nil,
+        environment: [String: String] = [:],
+        registry: BackendRegistry = .standard,
+        overrides: ConfigurationValues = ConfigurationValues(),
+        defaults: ConfigurationValues = ConfigurationValues()
+    ) throws(ConfigurationError) -> Self {
+        try load(from: ConfigurationSource(for: applicationName))
+    }
+}

@@ -198,3 +198,9 @@ extension NetworkResponse {
         )
     }
 }
+
+extension ResponseCache {
+    /// Renamed.
+    @available(*, unavailable, renamed: "CachePolicy")
+    public typealias Policy = CachePolicy
+}

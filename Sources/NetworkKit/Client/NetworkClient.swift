@@ -381,3 +381,14 @@ extension NetworkClient {
         public init() {}
     }
 }
+
+// MARK: - Renamed
+
+extension NetworkClient {
+    /// Renamed.
+    @available(*, unavailable, renamed: "RequestRetry")
+    public typealias Retry = RequestRetry
+    /// Renamed.
+    @available(*, unavailable, renamed: "HostTrust")
+    public typealias Trust = HostTrust
+}

@@ -1,5 +1,6 @@
 import Foundation
-public import HTTPTypes
+// So that an app names a route's headers without a second package.
+@_exported public import HTTPTypes
 
 /// The request of a route, relative to its base URL.
 public struct RouteRequest: Sendable, CustomStringConvertible {

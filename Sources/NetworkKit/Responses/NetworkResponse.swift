@@ -95,3 +95,9 @@ extension ResponseFailure {
         self.init(url: response.url, status: response.status, headers: response.headers, body: response.data)
     }
 }
+
+extension NetworkResponse {
+    /// Renamed.
+    @available(*, unavailable, renamed: "ResponseValidation")
+    public typealias Validation = ResponseValidation
+}

@@ -2,6 +2,10 @@ import FlyingFox
 import Foundation
 import NetworkKit
 
+// NetworkKit exports those of HTTPTypes.
+private typealias HTTPRequest = FlyingFox.HTTPRequest
+private typealias HTTPResponse = FlyingFox.HTTPResponse
+
 /// Routes compatible with httpbin.
 enum EchoRoutes {
     static let entries = [

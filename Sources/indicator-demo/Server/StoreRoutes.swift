@@ -3,6 +3,9 @@ import Foundation
 import NetworkKit
 import NetworkKitImages
 
+// NetworkKit exports those of HTTPTypes.
+private typealias HTTPResponse = FlyingFox.HTTPResponse
+
 /// An app store's feeds of fictional apps, in the format of the iTunes RSS JSON, and their icons.
 enum StoreRoutes {
     static let entries = [
