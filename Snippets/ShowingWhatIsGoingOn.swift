@@ -45,7 +45,7 @@ tracker.attach(to: indicator)
 
 // snippet.sequence
 var received: [Page] = []
-for try await page in pages.trackActivity(in: tracker, initialValue: "first page", value: { "page \($0.number)" }) {
+for try await page in pages.tracked(in: tracker, initialValue: "first page", value: { "page \($0.number)" }) {
     received.append(page)
 }
 // snippet.end
@@ -92,7 +92,7 @@ writing.end()
 let numbers = PassthroughSubject<Int, any Error>()
 let downloads =
     numbers
-    .trackActivity(in: tracker, initialValue: "Connecting", value: { "part \($0)" })
+    .tracked(in: tracker, initialValue: "Connecting", value: { "part \($0)" })
     .sink { _ in
     } receiveValue: { part in
         print("got part \(part)")

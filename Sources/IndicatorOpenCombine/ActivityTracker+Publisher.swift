@@ -1,3 +1,5 @@
+import IndicatorCore
+import IndicatorThreads
 public import IndicatorTracking
 public import OpenCombine
 
@@ -5,19 +7,15 @@ extension ActivityTracker {
     /// Publishes the current status, then its changes in order. It never fails.
     ///
     /// The latest status wins, as with `CurrentValueSubject`: one that is replaced before the subscriber demands it, or
-    /// while it still receives an earlier one, is skipped. Every subscriber ends with the current status. A status is
-    /// delivered on the thread that made the change, before that call returns; if another thread is delivering at that
-    /// time, it delivers this status too, and after several statuses, a thread of the indicator continues. A
-    /// subscription does not keep the tracker alive, and finishes when the tracker is deallocated, after the last
-    /// status.
+    /// before it can be delivered, is skipped. Every subscriber ends with the current status. Statuses are delivered on
+    /// a thread of the indicator's, one at a time. A subscription does not keep the tracker alive, and finishes when the
+    /// tracker is deallocated, after the last status.
     public var publisher: ActivityStatusPublisher<Value> {
-        ActivityStatusPublisher(of: self, schedule: nil)
+        ActivityStatusPublisher(tracker: self) { $0() }
     }
 
-    /// Publishes the current status, then its changes in order, on a scheduler. It never fails.
-    ///
-    /// The order is also kept on a concurrent scheduler: a subscriber receives one status at a time. The latest status
-    /// wins, as in ``publisher``: the scheduler never has more than one action of a subscription to run.
+    /// The same on a scheduler, which never has more than one action of a subscription to run: a subscriber receives
+    /// one status at a time, and the order is also kept on a concurrent scheduler.
     ///
     /// - Parameters:
     ///   - scheduler: where statuses are delivered.
@@ -26,7 +24,7 @@ extension ActivityTracker {
         on scheduler: Context,
         options: Context.SchedulerOptions? = nil
     ) -> ActivityStatusPublisher<Value> {
-        ActivityStatusPublisher(of: self, schedule: { scheduler.schedule(options: options, $0) })
+        ActivityStatusPublisher(tracker: self) { scheduler.schedule(options: options, $0) }
     }
 }
 
@@ -37,19 +35,81 @@ public struct ActivityStatusPublisher<Value: Sendable>: Publisher {
     /// The publisher never fails.
     public typealias Failure = Never
 
-    private let tracker: ActivityTracker<Value>
-    private let schedule: ((@escaping () -> Void) -> Void)?
-
-    init(of tracker: ActivityTracker<Value>, schedule: ((@escaping () -> Void) -> Void)?) {
-        self.tracker = tracker
-        self.schedule = schedule
-    }
+    fileprivate let tracker: ActivityTracker<Value>
+    fileprivate let schedule: (@escaping () -> Void) -> Void
 
     /// Subscribes to the tracker.
     public func receive<Downstream: Subscriber>(subscriber: Downstream)
     where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
-        let subscription = ActivityStatusSubscription(tracker: tracker, downstream: subscriber, schedule: schedule)
-        tracker.subscribe(subscription, subscription.receive)
+        let subscription = ActivityStatusSubscription(downstream: subscriber, schedule: schedule)
+        subscription.begin(in: tracker)
         subscriber.receive(subscription: subscription)
+    }
+}
+
+/// The subscription of one subscriber to a tracker's statuses. It takes one at a time, while there is demand.
+private final class ActivityStatusSubscription<Downstream: Subscriber, Value: Sendable>:
+    Subscription, @unchecked Sendable
+where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
+    // `@unchecked`: the tracker makes one call at a time, and none while an action is scheduled, so calls of `schedule`
+    // and `downstream` do not overlap. As with every publisher, these must support being called on different threads.
+
+    private struct State: Sendable {
+        var demand = Subscribers.Demand.none
+        var isScheduled = false
+        /// Whether a status waits for the end of an action.
+        var isAwaited = false
+        var isCancelled = false
+    }
+
+    private let downstream: Downstream
+    private let schedule: (@escaping () -> Void) -> Void
+    private let state = Locked(State())
+    private var subscription: StatusSubscription<Value>?
+
+    init(downstream: Downstream, schedule: @escaping (@escaping () -> Void) -> Void) {
+        (self.downstream, self.schedule) = (downstream, schedule)
+    }
+
+    /// Called once, before there is demand.
+    func begin(in tracker: ActivityTracker<Value>) {
+        subscription = tracker.subscribe(receive)
+    }
+
+    func request(_ demand: Subscribers.Demand) {
+        state.withLock { $0.demand += demand }
+        subscription?.wake()
+    }
+
+    func cancel() {
+        state.withLock { $0.isCancelled = true }
+        subscription?.end()
+    }
+
+    private func receive(_ status: ActivityStatus<Value>?) -> StatusSubscription<Value>.Reception {
+        let reception: StatusSubscription<Value>.Reception? = state.withLock { state in
+            if state.isCancelled { return .last }
+            if state.isScheduled || status != nil && state.demand == .none {
+                state.isAwaited = state.isScheduled
+                return .refused
+            }
+            if status != nil { state.demand -= 1 }
+            state.isScheduled = true
+            return nil
+        }
+        if let reception { return reception }
+        schedule { [self] in
+            var demand = Subscribers.Demand.none
+            if !state.withLock({ $0.isCancelled }) {
+                if let status { demand = downstream.receive(status) } else { downstream.receive(completion: .finished) }
+            }
+            let isAwaited = state.withLock { state in
+                state.demand += demand
+                state.isScheduled = false
+                return exchange(&state.isAwaited, with: false)
+            }
+            if isAwaited { subscription?.wake() }
+        }
+        return .taken
     }
 }

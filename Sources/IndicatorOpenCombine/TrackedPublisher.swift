@@ -5,7 +5,7 @@ public import OpenCombine
 
 /// A publisher whose subscriptions are activities of an `ActivityTracker`.
 ///
-/// It forwards elements and demand unchanged. Create one with `trackActivity(in:)`.
+/// It forwards elements and demand unchanged. Create one with `tracked(in:)`.
 ///
 /// The activity begins after the subscription to the upstream, and at the latest with the first element: an upstream
 /// tracked publisher begins its activity first. It ends before the completion is forwarded, on cancellation, and when
@@ -51,8 +51,7 @@ private final class TrackedSubscription<Downstream: Subscriber, Value: Sendable>
     typealias Input = Downstream.Input
     typealias Failure = Downstream.Failure
 
-    /// The activity; `nil` after its end.
-    private let activity: Locked<ManagedTrackedActivity<Value>?>
+    private let activity: ManagedTrackedActivity<Value>
     private let initialValue: Value?
     private let value: ((Input) -> Value?)?
     private let downstream: Downstream
@@ -64,13 +63,19 @@ private final class TrackedSubscription<Downstream: Subscriber, Value: Sendable>
         value: ((Input) -> Value?)?,
         downstream: Downstream
     ) {
-        self.activity = Locked(activity)
+        self.activity = activity
         self.initialValue = initialValue
         self.value = value
         self.downstream = downstream
     }
 
-    deinit { endInHandler() }
+    deinit {
+        activity.end()
+        // `Publisher.values` may release this object in a cancellation handler, which must not release a value.
+        Task.detached(executorPreference: ServiceThread.forCallersCode) { [activity] in
+            withExtendedLifetime(activity) {}
+        }
+    }
 
     func receive(subscription: any Subscription) {
         let isAccepted = upstream.withLock { $0.accept(UncheckedSubscription(subscription)) }
@@ -79,18 +84,15 @@ private final class TrackedSubscription<Downstream: Subscriber, Value: Sendable>
     }
 
     func receive(_ input: Input) -> Subscribers.Demand {
-        if let activity = activity.withLock({ $0 }) {
-            activity.begin(initialValue)
-            if let value, !activity.hasEnded { activity.update(value(input)) }
-        }
+        activity.begin(initialValue)
+        if let value { activity.update(value(input)) }
         return downstream.receive(input)
     }
 
     func receive(completion: Subscribers.Completion<Failure>) {
-        let activity = activity.withLock { $0.take() }
-        activity?.begin(initialValue)
+        activity.begin(initialValue)
         _ = upstream.withLock { $0.end() }
-        activity?.end()
+        activity.end()
         downstream.receive(completion: completion)
     }
 
@@ -101,17 +103,7 @@ private final class TrackedSubscription<Downstream: Subscriber, Value: Sendable>
     func cancel() {
         let subscription = upstream.withLock { $0.end() }
         subscription?.base.cancel()
-        endInHandler()
-    }
-
-    /// `Publisher.values` cancels in a cancellation handler, which may also release the last reference to this object:
-    /// a task gets that to the activity, and with it to the tracker.
-    private func endInHandler() {
-        guard let activity = activity.withLock({ $0.take() }) else { return }
-        activity.endInHandler()
-        Task.detached(executorPreference: ServiceThread.forCallersCode) { [activity = consume activity] in
-            withExtendedLifetime(activity) {}
-        }
+        activity.end()
     }
 }
 
@@ -198,7 +190,7 @@ extension Publisher {
     /// Makes each subscription to this publisher an activity of a tracker, with the tracker's default value.
     ///
     /// - Parameter tracker: the tracker. The publisher keeps it alive.
-    public func trackActivity<Value>(in tracker: ActivityTracker<Value>) -> TrackedPublisher<Self, Value> {
+    public func tracked<Value>(in tracker: ActivityTracker<Value>) -> TrackedPublisher<Self, Value> {
         TrackedPublisher(self, in: tracker, initialValue: tracker.defaultValue, value: nil)
     }
 
@@ -207,8 +199,7 @@ extension Publisher {
     /// - Parameters:
     ///   - tracker: the tracker. The publisher keeps it alive.
     ///   - value: the activity's value; `nil` for none.
-    public func trackActivity<Value>(in tracker: ActivityTracker<Value>, value: Value?) -> TrackedPublisher<Self, Value>
-    {
+    public func tracked<Value>(in tracker: ActivityTracker<Value>, value: Value?) -> TrackedPublisher<Self, Value> {
         TrackedPublisher(self, in: tracker, initialValue: value, value: nil)
     }
 
@@ -218,7 +209,7 @@ extension Publisher {
     /// - Parameters:
     ///   - tracker: the tracker. The publisher keeps it alive.
     ///   - value: returns the activity's value for an element; `nil` for none.
-    public func trackActivity<Value>(
+    public func tracked<Value>(
         in tracker: ActivityTracker<Value>,
         value: @escaping (Output) -> Value?
     ) -> TrackedPublisher<Self, Value> {
@@ -231,11 +222,22 @@ extension Publisher {
     ///   - tracker: the tracker. The publisher keeps it alive.
     ///   - initialValue: the activity's value before the first element; `nil` for none.
     ///   - value: returns the activity's value for an element; `nil` for none.
-    public func trackActivity<Value>(
+    public func tracked<Value>(
         in tracker: ActivityTracker<Value>,
         initialValue: Value?,
         value: @escaping (Output) -> Value?
     ) -> TrackedPublisher<Self, Value> {
         TrackedPublisher(self, in: tracker, initialValue: initialValue, value: value)
     }
+
+    @available(*, unavailable, renamed: "tracked(in:)", message: "The verb is the same as for an indicator.")
+    public func trackActivity<Value>(in tracker: ActivityTracker<Value>) -> TrackedPublisher<Self, Value> {
+        fatalError()
+    }
+
+    @available(*, unavailable, renamed: "tracked(in:value:)")
+    public func trackActivity<Value>(
+        in tracker: ActivityTracker<Value>,
+        value: @escaping (Output) -> Value?
+    ) -> TrackedPublisher<Self, Value> { fatalError() }
 }

@@ -21,12 +21,18 @@ extension ActivityTracker {
         label: @escaping @Sendable (Value) -> String? = { ActivityTracker<Value>.label(of: $0) },
         progress: @escaping @Sendable (Value) -> Double? = { _ in nil }
     ) -> ActivityTrackerAttachment {
-        let attachment = ActivityTrackerAttachment { [weak self] in self?.finish($0) }
-        guard let activity = AttachedActivity(in: container) else { return attachment }
-        subscribe(attachment) { status in
-            attachment.show(status, by: activity, label: label, progress: progress)
+        guard let activity = AttachedActivity(in: container) else { return ActivityTrackerAttachment() }
+        let subscription = subscribe { status in
+            let isOver = activity.isOver
+            if let status, status.isLoading, !isOver {
+                let value = status.associatedValue
+                activity.show(label: value.flatMap(label), progress: value.flatMap(progress))
+            } else {
+                activity.end()
+            }
+            return isOver ? .last : .taken
         }
-        return attachment
+        return ActivityTrackerAttachment(onDetach: subscription.end)
     }
 
     /// The default label of a value; `nil` if its description would list its parts.
@@ -42,29 +48,12 @@ extension ActivityTracker {
 /// The connection between an ``ActivityTracker`` and the `ActivityContainer` that shows it. It does not keep the
 /// indicator working, only, as the tracker does while it is attached, its memory.
 public final class ActivityTrackerAttachment: Sendable {
-    private let onDetach: @Sendable (ActivityTrackerAttachment) -> Void
+    private let onDetach: @Sendable () -> Void
 
-    fileprivate init(onDetach: @escaping @Sendable (ActivityTrackerAttachment) -> Void) {
+    fileprivate init(onDetach: @escaping @Sendable () -> Void = {}) {
         self.onDetach = onDetach
     }
 
-    /// Ends the attachment and the indicator's activity, before the call returns unless statuses of the tracker are
-    /// being delivered on another thread: then they end next there. Without effect if the attachment has ended.
-    public func detach() {
-        onDetach(self)
-    }
-
-    /// Shows a status, or ends the activity.
-    fileprivate func show<Value>(
-        _ status: ActivityStatus<Value>?,
-        by activity: AttachedActivity,
-        label: (Value) -> String?,
-        progress: (Value) -> Double?
-    ) {
-        let isOver = activity.isOver
-        if isOver { detach() }
-        guard let status, status.isLoading, !isOver else { return activity.end() }
-        let value = status.associatedValue
-        activity.show(label: value.flatMap(label), progress: value.flatMap(progress))
-    }
+    /// Ends the attachment and, soon after, the indicator's activity. Without effect if the attachment has ended.
+    public func detach() { onDetach() }
 }

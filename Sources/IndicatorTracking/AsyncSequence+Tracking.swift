@@ -6,25 +6,25 @@ extension AsyncSequence {
     /// The activity begins when the iterator is made: for nested tracked sequences, the inner one first.
     ///
     /// - Parameter tracker: reports the activity. The sequence retains it.
-    public func trackActivity<Value>(in tracker: ActivityTracker<Value>) -> TrackedAsyncSequence<Self> {
-        trackActivity(in: tracker, value: tracker.defaultValue)
+    public func tracked<Value>(in tracker: ActivityTracker<Value>) -> TrackedAsyncSequence<Self> {
+        tracked(in: tracker, value: tracker.defaultValue)
     }
 
     /// The same with a constant value, or with `nil` for none.
-    public func trackActivity<Value>(in tracker: ActivityTracker<Value>, value: Value?) -> TrackedAsyncSequence<Self> {
-        trackActivity(in: tracker, initialValue: value, value: nil)
+    public func tracked<Value>(in tracker: ActivityTracker<Value>, value: Value?) -> TrackedAsyncSequence<Self> {
+        tracked(in: tracker, initialValue: value, value: nil)
     }
 
     /// The same with a value for each element; before the first element it is the tracker's default value.
-    public func trackActivity<Value>(
+    public func tracked<Value>(
         in tracker: ActivityTracker<Value>,
         value: @escaping @Sendable (Element) -> Value?
     ) -> TrackedAsyncSequence<Self> {
-        trackActivity(in: tracker, initialValue: tracker.defaultValue, value: value)
+        tracked(in: tracker, initialValue: tracker.defaultValue, value: value)
     }
 
     /// The same with `initialValue` before the first element, and then a value for each element, if `value` is given.
-    public func trackActivity<Value>(
+    public func tracked<Value>(
         in tracker: ActivityTracker<Value>,
         initialValue: Value?,
         value: (@Sendable (Element) -> Value?)?
@@ -33,9 +33,18 @@ extension AsyncSequence {
             let activity = ManagedTrackedActivity(initialValue, in: tracker)
             return Iteration(
                 willAsk: {},
-                deliver: { if let value, !activity.hasEnded { activity.update(value($0)) } },
-                end: { _, isInHandler in isInHandler ? activity.endInHandler() : activity.end() }
+                deliver: { if let value { activity.update(value($0)) } },
+                end: { _ in activity.end() }
             )
         }
     }
+
+    @available(*, unavailable, renamed: "tracked(in:)", message: "The verb is the same as for an indicator.")
+    public func trackActivity<Value>(in tracker: ActivityTracker<Value>) -> TrackedAsyncSequence<Self> { fatalError() }
+
+    @available(*, unavailable, renamed: "tracked(in:value:)")
+    public func trackActivity<Value>(
+        in tracker: ActivityTracker<Value>,
+        value: @escaping @Sendable (Element) -> Value?
+    ) -> TrackedAsyncSequence<Self> { fatalError() }
 }

@@ -8,64 +8,83 @@ import TestSupport
 import Testing
 
 @Suite struct ActivityStatusPublisherTests {
-    @Test func theFirstStatusIsTheCurrentOne() {
+    @Test("The first status is the current one")
+    func first() async {
         let tracker = ActivityTracker<Int>()
         let activity = tracker.begin(1)
-        var values: [Int?] = []
-        let subscription = tracker.publisher.sink { values.append($0.associatedValue) }
-        #expect(values == [1])
+        let subscriber = Puller<ActivityStatus<Int>, Never>(demand: .unlimited)
+        tracker.publisher.subscribe(subscriber)
+        #expect(await subscriber.receives(1))
         activity.update(1)
         activity.update(2)
+        #expect(await subscriber.receives(2))
         activity.end()
-        #expect(values == [1, 2, nil])
-        withExtendedLifetime(subscription) {}
+        #expect(await subscriber.receives(3))
+        #expect(subscriber.elements.map(\.associatedValue) == [1, 2, nil])
+        subscriber.cancel()
     }
 
     /// The statuses of a slow subscriber were kept without a limit.
-    @Test func aSubscriberWithoutDemandReceivesTheLatestStatus() {
+    @Test("A subscriber without demand receives the latest status when it demands one")
+    func demand() async {
         let tracker = ActivityTracker<Int>()
-        let publisher = tracker.publisher
         let slow = Puller<ActivityStatus<Int>, Never>(demand: .none)
         let fast = Puller<ActivityStatus<Int>, Never>(demand: .unlimited)
-        publisher.subscribe(slow)
-        publisher.subscribe(fast)
-        var activity = tracker.begin(0)
-        for number in 1..<200 { activity = tracker.begin(number) }
-        #expect(fast.elements.count == 201)
+        tracker.publisher.subscribe(slow)
+        tracker.publisher.subscribe(fast)
+        #expect(await fast.receives(1))
+        let activity = tracker.begin(0)
+        for number in 1..<200 { activity.update(number) }
+        #expect(await eventually { fast.elements.last?.associatedValue == 199 })
         #expect(slow.elements.isEmpty)
         slow.subscription?.request(.max(3))
-        #expect(slow.elements.map(\.associatedValue) == [199])
+        #expect(await slow.receives(1))
         activity.update(200)
+        #expect(await slow.receives(2))
         activity.update(201)
+        #expect(await slow.receives(3))
         activity.end()
+        #expect(await eventually { fast.elements.last?.isLoading == false })
         #expect(slow.elements.map(\.associatedValue) == [199, 200, 201])
         slow.subscription?.request(.unlimited)
-        #expect(slow.elements.map(\.associatedValue) == [199, 200, 201, nil])
+        #expect(await slow.receives(4))
         #expect(fast.elements.last == slow.elements.last)
+        slow.cancel()
+        fast.cancel()
     }
 
-    @Test func aSubscriberMayDemandMoreWithEachStatus() {
+    @Test("A subscriber may demand more with each status")
+    func moreDemand() async {
         let tracker = ActivityTracker<Int>()
         let subscriber = Puller<ActivityStatus<Int>, Never>(demand: .max(1), more: [.max(1), .max(1)])
+        let fast = Puller<ActivityStatus<Int>, Never>(demand: .unlimited)
         tracker.publisher.subscribe(subscriber)
-        for number in 0..<5 { tracker.begin(number).end() }
-        #expect(subscriber.elements.map(\.associatedValue) == [nil, 0, nil])
+        tracker.publisher.subscribe(fast)
+        let activity = tracker.begin(0)
+        for number in 1...5 {
+            activity.update(number)
+            #expect(await eventually { fast.elements.last?.associatedValue == number })
+        }
+        #expect(subscriber.elements.count == 3)
+        subscriber.cancel()
+        fast.cancel()
     }
 
-    @Test func aSubscriptionFinishesWithTheTracker() {
+    @Test("A subscription finishes with the tracker, after the last status")
+    func finish() async {
         let subscriber = Puller<ActivityStatus<Int>, Never>(demand: .max(1))
-        func subscribe() {
+        func subscribe() async {
             let tracker = ActivityTracker<Int>()
+            let activity = tracker.begin(1)
             tracker.publisher.subscribe(subscriber)
-            tracker.begin(1).end()
+            #expect(await subscriber.receives(1))
+            activity.end()
         }
-        subscribe()
-        // A status that was not demanded yet comes before the completion.
-        #expect(subscriber.elements.count == 1)
+        await subscribe()
         #expect(subscriber.completion == nil)
         subscriber.subscription?.request(.max(2))
-        #expect(subscriber.elements.map(\.associatedValue) == [nil, nil])
-        #expect(subscriber.completion == .finished)
+        #expect(await eventually { subscriber.completion == .finished })
+        #expect(subscriber.elements.map(\.associatedValue) == [1, nil])
     }
 
     @Test func aCancelledSubscriptionIsReleased() async {
@@ -75,6 +94,7 @@ import Testing
             let subscriber = Puller<ActivityStatus<Int>, Never>(demand: .max(1))
             weakSubscriber = subscriber
             tracker.publisher.subscribe(subscriber)
+            #expect(await subscriber.receives(1))
             tracker.begin(1).end()
         }
         #expect(weakSubscriber?.elements.count == 1)
@@ -96,7 +116,9 @@ import Testing
         // All are equal: nothing is delivered for the second one.
         let tracker = ActivityTracker<Item> { _, _ in true }
         let activity = tracker.begin(Item { threads.withLock { $0.append(Thread.current.name) } })
-        let subscription = Locked(Unchecked(tracker.publisher.sink { _ in }))
+        let received = Gate()
+        let subscription = Locked(Unchecked(tracker.publisher.sink { _ in received.open() }))
+        await received.pass()
         activity.update(Item {})
         #expect(threads.withLock { $0.isEmpty })
         let thread = JoinableThread {
@@ -108,59 +130,41 @@ import Testing
         #expect(threads.withLock { !$0.contains("cancelling") })
     }
 
-    private struct Unchecked: @unchecked Sendable {
-        // `@unchecked`: `AnyCancellable` may be cancelled on any thread.
-        let value: AnyCancellable
-
-        init(_ value: AnyCancellable) { self.value = value }
-    }
-
-    @Test func aSubscriberMayCancelWhileItReceives() {
+    @Test("A subscriber may cancel while it receives a status")
+    func cancelling() async {
         let tracker = ActivityTracker<Int>()
-        var subscription: AnyCancellable?
-        var values: [Int?] = []
-        subscription = tracker.publisher.sink { status in
-            values.append(status.associatedValue)
-            if status.associatedValue == 2 { subscription?.cancel() }
+        let subscription = Locked<Unchecked<AnyCancellable>?>(nil)
+        let values = Locked<[Int?]>([])
+        let new = Unchecked(
+            tracker.publisher.sink { status in
+                values.withLock { $0.append(status.associatedValue) }
+                if status.associatedValue == 2 { subscription.withLock { $0 }?.value.cancel() }
+            }
+        )
+        subscription.withLock { $0 = new }
+        let probe = Puller<ActivityStatus<Int>, Never>(demand: .unlimited)
+        tracker.publisher.subscribe(probe)
+        #expect(await probe.receives(1))
+        let activity = tracker.begin(0)
+        for number in 1...3 {
+            activity.update(number)
+            #expect(await eventually { probe.elements.last?.associatedValue == number })
         }
-        for number in 1...3 { tracker.begin(number).end() }
-        #expect(values == [nil, 1, nil, 2])
+        #expect(values.withLock { $0.last } == 2)
+        probe.cancel()
     }
 
-    @Test func statusesAreDeliveredOnTheGivenScheduler() {
-        let scheduler = VirtualScheduler()
-        let tracker = ActivityTracker<Int>()
-        var values: [Int?] = []
-        let subscription = tracker.publisher(on: scheduler).sink { values.append($0.associatedValue) }
-        let activity = tracker.begin(1)
-        #expect(values.isEmpty)
-        scheduler.run()
-        #expect(values == [1])
-        activity.update(2)
-        activity.end()
-        #expect(values.count == 1)
-        scheduler.run()
-        #expect(values == [1, nil])
-        withExtendedLifetime(subscription) {}
-    }
-
-    /// Runs everything immediately, on any threads.
-    private struct UnorderedScheduler: Scheduler {
+    /// Passes its actions to a function.
+    private struct FunctionScheduler: Scheduler {
         typealias SchedulerTimeType = VirtualScheduler.Time
         typealias SchedulerOptions = Never
+
+        let add: @Sendable (Unchecked<() -> Void>) -> Void
 
         var now: SchedulerTimeType { SchedulerTimeType() }
         var minimumTolerance: SchedulerTimeType.Stride { .nanoseconds(0) }
 
-        private struct Action: @unchecked Sendable {
-            // `@unchecked`: created on one thread and run on another, never used on both.
-            let run: () -> Void
-        }
-
-        func schedule(options: Never?, _ action: @escaping () -> Void) {
-            let action = Action(run: action)
-            DispatchQueue.global().async { action.run() }
-        }
+        func schedule(options: Never?, _ action: @escaping () -> Void) { add(Unchecked(action)) }
 
         func schedule(
             after date: SchedulerTimeType,
@@ -168,7 +172,7 @@ import Testing
             options: Never?,
             _ action: @escaping () -> Void
         ) {
-            schedule(options: options, action)
+            add(Unchecked(action))
         }
 
         func schedule(
@@ -178,16 +182,45 @@ import Testing
             options: Never?,
             _ action: @escaping () -> Void
         ) -> any Cancellable {
-            schedule(options: options, action)
+            add(Unchecked(action))
             return AnyCancellable {}
         }
     }
 
-    @Test func theOrderIsKeptOnAnUnorderedScheduler() async {
+    @Test("Statuses are delivered on the scheduler, which has one action of a subscription to run")
+    func scheduler() async {
+        let actions = Locked<[Unchecked<() -> Void>]>([])
+        let scheduler = FunctionScheduler { action in actions.withLock { $0.append(action) } }
+        func run() {
+            for action in actions.withLock({ exchange(&$0, with: []) }) { action.value() }
+        }
+        let tracker = ActivityTracker<Int>()
+        let activity = tracker.begin(1)
+        let subscriber = Puller<ActivityStatus<Int>, Never>(demand: .unlimited)
+        tracker.publisher(on: scheduler).subscribe(subscriber)
+        #expect(await eventually { actions.withLock { $0.count } == 1 })
+        for number in 2...9 { activity.update(number) }
+        var statuses = tracker.statuses.makeAsyncIterator()
+        #expect(await statuses.next()?.associatedValue == 9)
+        #expect(actions.withLock { $0.count } == 1)
+        #expect(subscriber.elements.isEmpty)
+        run()
+        #expect(subscriber.elements.map(\.associatedValue) == [1])
+        #expect(await eventually { actions.withLock { $0.count } == 1 })
+        run()
+        #expect(subscriber.elements.map(\.associatedValue) == [1, 9])
+        #expect(actions.withLock { $0.count } == 0)
+        activity.end()
+        subscriber.cancel()
+    }
+
+    @Test("The order is kept on a scheduler that runs actions on any threads")
+    func unordered() async {
         let tracker = ActivityTracker<Int>()
         let received = Locked<[Int?]>([])
         let calls = Locked((underWay: 0, overlapping: 0))
-        let subscription = tracker.publisher(on: UnorderedScheduler()).sink { status in
+        let scheduler = FunctionScheduler { action in DispatchQueue.global().async { action.value() } }
+        let subscription = tracker.publisher(on: scheduler).sink { status in
             calls.withLock { calls in
                 calls.underWay += 1
                 if calls.underWay > 1 { calls.overlapping += 1 }

@@ -6,72 +6,66 @@ import Testing
 
 /// The worked examples of the documentation, verbatim, with publishers.
 @Suite struct PublisherExamplesTests {
-    @Test func theValueFollowsTheElements() {
+    @Test("The value follows the elements")
+    func elements() async {
         let tracker = ActivityTracker<String>()
-        var lines: [String] = []
-        let printing = tracker.publisher.sink { lines.append("\($0.isLoading) \($0.associatedValue ?? "Empty")") }
-        var sum = 0
-        let iterating = (0..<5).publisher
-            .trackActivity(in: tracker, initialValue: "-1", value: { "\($0)" })
-            .sink { sum += $0 }
-        #expect(lines == ["false Empty", "true -1", "true 0", "true 1", "true 2", "true 3", "true 4", "false Empty"])
-        #expect(sum == 10)
-        withExtendedLifetime((printing, iterating)) {}
-    }
-
-    @Test func theValueFollowsTheElementsOfATimer() {
-        let scheduler = VirtualScheduler()
-        let tracker = ActivityTracker<String>()
-        var lines: [String] = []
-        let printing = tracker.publisher.sink { lines.append("\($0.isLoading) \($0.associatedValue ?? "Empty")") }
+        let log = StatusLog()
+        let printing = log.subscribe(to: tracker)
+        #expect(await log.receives(1))
         let numbers = PassthroughSubject<Int, Never>()
-        for number in 0..<3 {
-            scheduler.schedule(after: scheduler.now.advanced(by: .seconds(number + 1))) { numbers.send(number) }
+        let iterating = numbers.tracked(in: tracker, initialValue: "-1", value: { "\($0)" }).sink { _ in }
+        #expect(await log.receives(2))
+        for number in 0..<5 {
+            numbers.send(number)
+            #expect(await log.receives(3 + number))
         }
-        scheduler.schedule(after: scheduler.now.advanced(by: .seconds(4))) { numbers.send(completion: .finished) }
-        let iterating = numbers.trackActivity(in: tracker, initialValue: "-1", value: { "\($0)" }).sink { _ in }
-        #expect(lines == ["false Empty", "true -1"])
-        scheduler.advance(by: .seconds(2))
-        #expect(lines == ["false Empty", "true -1", "true 0", "true 1"])
-        scheduler.run()
-        #expect(lines == ["false Empty", "true -1", "true 0", "true 1", "true 2", "false Empty"])
+        numbers.send(completion: .finished)
+        #expect(await log.receives(8))
+        #expect(
+            log.lines == ["false Empty", "true -1", "true 0", "true 1", "true 2", "true 3", "true 4", "false Empty"]
+        )
         withExtendedLifetime((printing, iterating)) {}
     }
 
-    @Test func sequentialAndConcurrentStepsAreTracked() {
+    @Test("Sequential and concurrent steps are tracked")
+    func steps() async {
         let scheduler = VirtualScheduler()
         let tracker = ActivityTracker<Int>()
-        var output: [String] = []
+        let log = StatusLog()
         func work(_ number: Int, _ seconds: Int) -> some Publisher<Int, Never> {
             Just(number).delay(for: .seconds(seconds), scheduler: scheduler)
         }
 
         let printing = tracker.publisher.sink {
-            output.append("loading: \($0.isLoading), associatedValue: \($0.associatedValue ?? -1)")
+            log.append("loading: \($0.isLoading), associatedValue: \($0.associatedValue ?? -1)")
         }
-        let row = work(1, 2).trackActivity(in: tracker, value: 1)
+        #expect(await log.receives(1))
+        let row = work(1, 2).tracked(in: tracker, value: 1)
             .flatMap { number in
-                output.append("Done: \(number)")
+                log.append("Done: \(number)")
                 return work(2, 2)
             }
-            .trackActivity(in: tracker, value: 2)
+            .tracked(in: tracker, value: 2)
             .flatMap { number in
-                output.append("Done: \(number)")
+                log.append("Done: \(number)")
                 return work(3, 2)
             }
-            .trackActivity(in: tracker, value: 3)
-            .sink { output.append("Done: \($0)") }
-        let beside = work(10, 3).trackActivity(in: tracker, value: 10)
+            .tracked(in: tracker, value: 3)
+            .sink { log.append("Done: \($0)") }
+        let beside = work(10, 3).tracked(in: tracker, value: 10)
             .flatMap { number in
-                output.append("Done: \(number)")
+                log.append("Done: \(number)")
                 return work(11, 5)
             }
-            .trackActivity(in: tracker, value: 11)
-            .sink { output.append("Done: \($0)") }
-        scheduler.run()
+            .tracked(in: tracker, value: 11)
+            .sink { log.append("Done: \($0)") }
+        for (seconds, lines) in [(0, 2), (2, 4), (1, 5), (1, 7), (2, 9), (2, 11)] {
+            scheduler.advance(by: .seconds(seconds))
+            #expect(await log.receives(lines))
+        }
 
         #expect(
-            output.joined(separator: "\n") == """
+            log.lines.joined(separator: "\n") == """
                 loading: false, associatedValue: -1
                 loading: true, associatedValue: 1
                 Done: 1

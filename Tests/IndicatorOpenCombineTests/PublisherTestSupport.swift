@@ -1,55 +1,90 @@
 import IndicatorCore
 import IndicatorOpenCombine
+import IndicatorThreads
 import IndicatorTracking
 import OpenCombine
+import TestSupport
 
 /// Records the statuses of a tracker as lines.
-final class StatusLog {
-    private(set) var lines: [String] = []
-    private var subscription: AnyCancellable?
+final class StatusLog: Sendable {
+    private let storage = Locked<[String]>([])
 
-    func subscribe(to tracker: ActivityTracker<String>) {
-        subscription = tracker.publisher.sink { [unowned self] status in
-            lines.append("\(status.isLoading) \(status.associatedValue ?? "Empty")")
-        }
+    var lines: [String] { storage.withLock { $0 } }
+
+    /// Waits until a number of statuses were published.
+    func receives(_ count: Int) async -> Bool {
+        await eventually { lines.count >= count }
+    }
+
+    func append(_ line: String) { storage.withLock { $0.append(line) } }
+
+    func subscribe(to tracker: ActivityTracker<String>) -> AnyCancellable {
+        tracker.publisher.sink { [self] in append("\($0.isLoading) \($0.associatedValue ?? "Empty")") }
     }
 }
 
 /// A subscriber with a given demand.
-final class Puller<Input, Failure: Error>: Subscriber {
-    private let demand: Subscribers.Demand
-    private var more: [Subscribers.Demand]
+final class Puller<Input: Sendable, Failure: Error>: Subscriber, Sendable {
+    private struct State {
+        var more: [Subscribers.Demand]
+        var elements: [Input] = []
+        var completion: Subscribers.Completion<Failure>?
+        var subscription: Unchecked<any Subscription>?
+    }
 
-    private(set) var elements: [Input] = []
-    private(set) var completion: Subscribers.Completion<Failure>?
-    private(set) var subscription: (any Subscription)?
-    var onSubscription: ((any Subscription) -> Void)?
+    private let demand: Subscribers.Demand
+    private let state: Locked<State>
+    private let onSubscription: (@Sendable (any Subscription) -> Void)?
+
+    var elements: [Input] { state.withLock { $0.elements } }
+    var completion: Subscribers.Completion<Failure>? { state.withLock { $0.completion } }
+    var subscription: (any Subscription)? { state.withLock { $0.subscription }?.value }
 
     /// - Parameters:
     ///   - demand: the initial demand.
     ///   - more: the additional demand after each element.
-    init(demand: Subscribers.Demand, more: [Subscribers.Demand] = []) {
+    init(
+        demand: Subscribers.Demand,
+        more: [Subscribers.Demand] = [],
+        onSubscription: (@Sendable (any Subscription) -> Void)? = nil
+    ) {
         self.demand = demand
-        self.more = more
+        self.onSubscription = onSubscription
+        state = Locked(State(more: more))
+    }
+
+    /// Waits until a number of elements were published.
+    func receives(_ count: Int) async -> Bool {
+        await eventually { elements.count >= count }
     }
 
     func cancel() {
-        subscription?.cancel()
-        subscription = nil
+        state.withLock { $0.subscription.take() }?.value.cancel()
     }
 
     func receive(subscription: any Subscription) {
-        self.subscription = subscription
+        let kept = Unchecked(subscription)
+        state.withLock { $0.subscription = kept }
         onSubscription?(subscription)
         if demand > .none { subscription.request(demand) }
     }
 
     func receive(_ input: Input) -> Subscribers.Demand {
-        elements.append(input)
-        return more.isEmpty ? .none : more.removeFirst()
+        state.withLock { state in
+            state.elements.append(input)
+            return state.more.isEmpty ? .none : state.more.removeFirst()
+        }
     }
 
     func receive(completion: Subscribers.Completion<Failure>) {
-        self.completion = completion
+        state.withLock { $0.completion = completion }
     }
+}
+
+/// A subscription, which may be used on any thread.
+struct Unchecked<Value>: @unchecked Sendable {
+    // `@unchecked`: see above. The protocols are older than `Sendable`.
+    let value: Value
+
+    init(_ value: Value) { self.value = value }
 }

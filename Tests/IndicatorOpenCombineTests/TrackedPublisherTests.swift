@@ -12,26 +12,39 @@ import Testing
     private struct SomeError: Error, Equatable {}
 
     private let tracker = ActivityTracker(defaultValue: "default")
-    private let log = StatusLog()
 
-    init() {
-        log.subscribe(to: tracker)
+    private var line: String { "\(tracker.status.isLoading) \(tracker.status.associatedValue ?? "Empty")" }
+
+    /// The status after the subscription, while the subscriber receives each element, and after the end.
+    private func statuses(
+        of track: (PassthroughSubject<Int, Never>) -> TrackedPublisher<PassthroughSubject<Int, Never>, String>
+    ) -> [String] {
+        let subject = PassthroughSubject<Int, Never>()
+        var lines: [String] = []
+        let subscription = track(subject).sink { _ in lines.append(line) }
+        lines.append(line)
+        for number in 1...2 { subject.send(number) }
+        subject.send(completion: .finished)
+        withExtendedLifetime(subscription) {}
+        return lines + [line]
     }
 
-    @Test func theFourFormsDifferInTheSourceOfTheValue() {
-        let elements = [1, 2].publisher
-        _ = elements.trackActivity(in: tracker).sink { _ in }
-        _ = elements.trackActivity(in: tracker, value: "constant").sink { _ in }
-        _ = elements.trackActivity(in: tracker, value: { "element \($0)" }).sink { _ in }
-        _ = elements.trackActivity(in: tracker, initialValue: nil, value: { $0 == 1 ? "one" : nil }).sink { _ in }
+    @Test("The four forms differ in the source of the value")
+    func forms() {
         #expect(
-            log.lines == [
-                "false Empty",
-                "true default", "false Empty",
-                "true constant", "false Empty",
-                "true default", "true element 1", "true element 2", "false Empty",
-                "true Empty", "true one", "true Empty", "false Empty",
-            ]
+            statuses { $0.tracked(in: tracker) } == ["true default", "true default", "true default", "false Empty"]
+        )
+        let constant = "true constant"
+        #expect(
+            statuses { $0.tracked(in: tracker, value: "constant") } == [constant, constant, constant, "false Empty"]
+        )
+        #expect(
+            statuses { $0.tracked(in: tracker, value: { "element \($0)" }) }
+                == ["true default", "true element 1", "true element 2", "false Empty"]
+        )
+        #expect(
+            statuses { $0.tracked(in: tracker, initialValue: nil, value: { $0 == 1 ? "one" : nil }) }
+                == ["true Empty", "true one", "true Empty", "false Empty"]
         )
     }
 
@@ -69,7 +82,7 @@ import Testing
 
     @Test func eachSubscriptionIsAnActivity() async {
         let subject = PassthroughSubject<Int, Never>()
-        let tracked = subject.trackActivity(in: tracker)
+        let tracked = subject.tracked(in: tracker)
         #expect(!tracker.status.isLoading)
         let first = tracked.sink { _ in }
         let second = tracked.sink { _ in }
@@ -77,7 +90,6 @@ import Testing
         #expect(tracker.status.isLoading)
         second.cancel()
         #expect(!tracker.status.isLoading)
-        #expect(await eventually { log.lines == ["false Empty", "true default", "false Empty"] })
     }
 
     /// `Publisher.values` cancels its subscription in a cancellation handler, with the lock of the task's status. A
@@ -93,7 +105,7 @@ import Testing
         let threads = Locked<[String?]>([])
         let tracker = ActivityTracker<Token>(equalWhen: ===)
         let task = Task {
-            let tracked = CurrentValueSubject<Int, Never>(0).trackActivity(
+            let tracked = CurrentValueSubject<Int, Never>(0).tracked(
                 in: tracker,
                 value: { _ in Token { threads.withLock { $0.append(Thread.current.name) } } }
             )
@@ -112,7 +124,7 @@ import Testing
 
     @Test func theActivityEndsBeforeTheSubscriberIsNotified() {
         var wasLoading: [Bool] = []
-        _ = Just(1).trackActivity(in: tracker).sink { _ in
+        _ = Just(1).tracked(in: tracker).sink { _ in
             wasLoading.append(tracker.status.isLoading)
         } receiveValue: { _ in
             wasLoading.append(tracker.status.isLoading)
@@ -123,7 +135,7 @@ import Testing
     @Test func aFailureEndsTheActivityAndIsPassedOn() {
         let subject = PassthroughSubject<Int, SomeError>()
         var completion: Subscribers.Completion<SomeError>?
-        let subscription = subject.trackActivity(in: tracker).sink {
+        let subscription = subject.tracked(in: tracker).sink {
             completion = $0
         } receiveValue: { _ in
         }
@@ -135,12 +147,11 @@ import Testing
     }
 
     @Test func aPublisherThatFailsImmediatelyLeavesNothingOn() {
-        _ = Fail<Int, SomeError>(error: SomeError()).trackActivity(in: tracker)
+        _ = Fail<Int, SomeError>(error: SomeError()).tracked(in: tracker)
             .sink { _ in
             } receiveValue: { _ in
             }
         #expect(!tracker.status.isLoading)
-        #expect(log.lines == ["false Empty", "true default", "false Empty"])
     }
 
     @Test func cancellingEndsTheActivityAndReachesTheUpstream() {
@@ -149,7 +160,7 @@ import Testing
         let subscription =
             subject
             .handleEvents(receiveCancel: { cancellations += 1 })
-            .trackActivity(in: tracker)
+            .tracked(in: tracker)
             .sink { _ in Issue.record("It was cancelled.") }
         subscription.cancel()
         subscription.cancel()
@@ -159,15 +170,14 @@ import Testing
     }
 
     @Test func cancellingOnSubscriptionLeavesNothingOn() {
-        let subscriber = Puller<Int, Never>(demand: .none)
-        subscriber.onSubscription = { $0.cancel() }
-        PassthroughSubject<Int, Never>().trackActivity(in: tracker).subscribe(subscriber)
+        let subscriber = Puller<Int, Never>(demand: .none, onSubscription: { $0.cancel() })
+        PassthroughSubject<Int, Never>().tracked(in: tracker).subscribe(subscriber)
         #expect(!tracker.status.isLoading)
     }
 
     @Test func cancellingOnAnElementLeavesNothingOn() {
         var elements: [Int] = []
-        _ = (0..<10).publisher.trackActivity(in: tracker).prefix(3).sink { elements.append($0) }
+        _ = (0..<10).publisher.tracked(in: tracker).prefix(3).sink { elements.append($0) }
         #expect(elements == [0, 1, 2])
         #expect(!tracker.status.isLoading)
     }
@@ -175,7 +185,7 @@ import Testing
     @Test func anActivityBeforeFlatMapEndsWithItsOwnPublisher() {
         let (outer, inner) = (PassthroughSubject<Int, Never>(), PassthroughSubject<Int, Never>())
         var elements: [Int] = []
-        let subscription = outer.trackActivity(in: tracker).flatMap { _ in inner }.sink { elements.append($0) }
+        let subscription = outer.tracked(in: tracker).flatMap { _ in inner }.sink { elements.append($0) }
         outer.send(1)
         #expect(tracker.status.isLoading)
         outer.send(completion: .finished)
@@ -191,8 +201,8 @@ import Testing
     @Test func anActivityBeforePrefixEndsWithTheFirstElementThatIsNotPassedOn() {
         let subject = PassthroughSubject<Int, Never>()
         var elements: [Int] = []
-        let first = subject.trackActivity(in: tracker, value: "first").first().sink { elements.append($0) }
-        let prefix = subject.trackActivity(in: tracker, value: "prefix").prefix(2).sink { elements.append($0) }
+        let first = subject.tracked(in: tracker, value: "first").first().sink { elements.append($0) }
+        let prefix = subject.tracked(in: tracker, value: "prefix").prefix(2).sink { elements.append($0) }
         #expect(tracker.status.associatedValue == "first")
         subject.send(1)
         #expect(tracker.status.associatedValue == "prefix")
@@ -211,7 +221,7 @@ import Testing
 
             func receive(subscriber: some Subscriber<Int, Never>) {}
         }
-        Forgetful().trackActivity(in: tracker).subscribe(Puller<Int, Never>(demand: .unlimited))
+        Forgetful().tracked(in: tracker).subscribe(Puller<Int, Never>(demand: .unlimited))
         #expect(!tracker.status.isLoading)
     }
 
@@ -220,7 +230,7 @@ import Testing
         let subscriber = Puller<Int, Never>(demand: .max(2), more: [.none, .max(3), .none, .none, .none])
         (0..<10).publisher
             .handleEvents(receiveRequest: { demands.append($0) })
-            .trackActivity(in: tracker, value: { "\($0)" })
+            .tracked(in: tracker, value: { "\($0)" })
             .subscribe(subscriber)
         #expect(subscriber.elements == [0, 1, 2, 3, 4])
         #expect(demands == [.max(2), .max(3)])
@@ -232,13 +242,13 @@ import Testing
         #expect(!tracker.status.isLoading)
     }
 
-    /// Reactant's `trackActivity` subscribed to a shared upstream twice, once for the values.
+    /// Reactant's `tracked` subscribed to a shared upstream twice, once for the values.
     @Test func theUpstreamIsSubscribedToOnceForEachSubscriber() {
         var subscriptions = 0
         var sent = 0
         let upstream = (0..<3).publisher
             .handleEvents(receiveSubscription: { _ in subscriptions += 1 }, receiveOutput: { _ in sent += 1 })
-        let tracked = upstream.trackActivity(in: tracker, value: { "\($0)" })
+        let tracked = upstream.tracked(in: tracker, value: { "\($0)" })
         var elements: [[Int]] = [[], []]
         _ = tracked.sink { elements[0].append($0) }
         _ = tracked.sink { elements[1].append($0) }
@@ -247,15 +257,20 @@ import Testing
         #expect(sent == 6)
     }
 
-    @Test func theUpstreamActivityBeginsFirst() {
+    @Test("The upstream's activity begins first")
+    func nested() {
         let subject = PassthroughSubject<Int, Never>()
-        let subscription = subject.trackActivity(in: tracker, value: "first")
-            .map { $0 + 1 }.trackActivity(in: tracker, value: "second")
-            .flatMap { Just($0) }.trackActivity(in: tracker, value: "third")
+        var lines: [String] = []
+        let subscription = subject.tracked(in: tracker, value: "first")
+            .handleEvents(receiveCompletion: { _ in lines.append(line) })
+            .map { $0 + 1 }.tracked(in: tracker, value: "second")
+            .handleEvents(receiveCompletion: { _ in lines.append(line) })
+            .flatMap { Just($0) }.tracked(in: tracker, value: "third")
             .sink { _ in }
-        #expect(log.lines == ["false Empty", "true first"])
+        #expect(line == "true first")
         subject.send(completion: .finished)
-        #expect(log.lines == ["false Empty", "true first", "true second", "true third", "false Empty"])
+        #expect(lines == ["true second", "true third"])
+        #expect(!tracker.status.isLoading)
         withExtendedLifetime(subscription) {}
     }
 
@@ -265,7 +280,7 @@ import Testing
         func subscribe() -> AnyCancellable {
             let tracker = ActivityTracker<Int>()
             weakTracker = tracker
-            return subject.trackActivity(in: tracker, value: 1).sink { _ in }
+            return subject.tracked(in: tracker, value: 1).sink { _ in }
         }
         var subscription: AnyCancellable? = subscribe()
         #expect(subscription != nil)

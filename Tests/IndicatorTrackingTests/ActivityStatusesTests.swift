@@ -32,31 +32,37 @@ import Testing
         for await _ in statuses { Issue.record("The tracker has been deallocated.") }
     }
 
-    @Test func theSubscriptionEndsWithItsIterator() async {
-        let comparisons = Locked(0)
+    @Test("A subscription ends with its iterator, or with the sequence that nobody iterates")
+    func endOfIterator() async {
+        let comparisons = Atomic(0)
         let tracker = ActivityTracker<Int> { old, new in
-            comparisons.withLock { $0 += 1 }
+            comparisons.wrappingAdd(1, ordering: .relaxed)
             return old == new
         }
-        func change() -> Int {
-            let activity = tracker.begin(1)
-            activity.update(2)
-            activity.end()
-            defer { comparisons.withLock { $0 = 0 } }
-            return comparisons.withLock { $0 }
+        let activity = tracker.begin(0)
+        var probe = tracker.statuses.makeAsyncIterator()
+        /// How many subscribers compare a value with the one before, when one more does.
+        func subscriberCount() async -> Int {
+            let before = comparisons.load(ordering: .relaxed)
+            let number = (tracker.status.associatedValue ?? 0) + 1
+            activity.update(number)
+            while let status = await probe.next(), status.associatedValue != number {}
+            return comparisons.load(ordering: .relaxed) - before
         }
+        // The first one to be called, so that the count of another one may come later.
+        func expect(_ count: Int) async -> Bool { await eventually { await subscriberCount() == count } }
         do {
             var iterator = tracker.statuses.makeAsyncIterator()
             _ = await iterator.next()
-            #expect(change() == 1)
+            #expect(await expect(2))
         }
+        #expect(await expect(1))
         do {
             let statuses = tracker.statuses
-            #expect(await eventually { change() == 1 })
+            #expect(await expect(2))
             withExtendedLifetime(statuses) {}
         }
-        // Values are compared for subscribers only, so none is left.
-        #expect(await eventually { change() == 0 })
+        #expect(await expect(1))
     }
 
     @Test func theSubscriptionEndsWithItsTask() async {

@@ -12,7 +12,7 @@ import Testing
     @Test func aCancelledTaskEndsItsActivity() async {
         let stream = AsyncStream<Int>.makeStream()
         let task = Task { [tracker] in
-            for await _ in stream.stream.trackActivity(in: tracker, value: 1) {}
+            for await _ in stream.stream.tracked(in: tracker, value: 1) {}
         }
         #expect(await eventually { tracker.status.isLoading })
         task.cancel()
@@ -33,32 +33,27 @@ import Testing
         func makeAsyncIterator() -> Self { self }
     }
 
-    @Test func anActivityEndsWithTheTaskEvenIfTheBaseContinues() async {
-        let recorder = StatusRecorder<Int>()
-        tracker.subscribe(recorder)
+    @Test("An activity lasts as long as a sequence that ignores the cancellation works")
+    func stubborn() async {
         let gate = Gate()
         let task = Task { [tracker] in
-            for await _ in Stubborn(gate: gate).trackActivity(in: tracker, value: { $0 + 1 }) {
+            for await _ in Stubborn(gate: gate).tracked(in: tracker, value: { $0 + 1 }) {
                 #expect(!tracker.status.isLoading)
                 break
             }
         }
         #expect(await eventually { gate.waiterCount > 0 })
-        #expect(tracker.status.isLoading)
         task.cancel()
-        #expect(!tracker.status.isLoading)
-        // Subscribers are notified without any further call.
-        #expect(await eventually { recorder.statuses.map(\.isLoading) == [false, true, false] })
+        #expect(tracker.status.isLoading)
         gate.open()
         await task.value
-        #expect(recorder.statuses.count == 3)
     }
 
     @Test func aTaskThatWasCancelledBeforeItBeganLeavesNothingOn() async {
         let gate = Gate()
         let task = Task { [tracker] in
             await gate.pass()
-            var iterator = Elements(elements: [1, 2, 3]).trackActivity(in: tracker, value: 1).makeAsyncIterator()
+            var iterator = Elements(elements: [1, 2, 3]).tracked(in: tracker, value: 1).makeAsyncIterator()
             #expect(tracker.status.isLoading)
             #expect(await iterator.next() == 1)
             #expect(!tracker.status.isLoading)
@@ -80,27 +75,6 @@ import Testing
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(!tracker.status.isLoading)
-    }
-
-    /// The runtime may hold a lock of the task while a cancellation handler runs. Subscribers may do anything, so they
-    /// are notified elsewhere.
-    @Test func subscribersAreNotNotifiedInTheCancellationHandler() async {
-        let gate = Gate()
-        let threads = Locked<[String?]>([])
-        tracker.subscribe(StatusRecorder<Int> { _ in threads.withLock { $0.append(Thread.current.name) } })
-        let task = Task { [tracker] in
-            for await _ in Stubborn(gate: gate).trackActivity(in: tracker, value: 1) { break }
-        }
-        #expect(await eventually { gate.waiterCount > 0 })
-        let thread = JoinableThread {
-            Thread.current.name = "cancelling"
-            task.cancel()
-        }
-        await thread.join()
-        #expect(await eventually { threads.withLock { $0.count } == 3 })
-        #expect(!threads.withLock { $0.contains("cancelling") })
-        gate.open()
-        await task.value
     }
 
     /// Calls a closure when it is released, as a value may resume a task then.
@@ -138,7 +112,7 @@ import Testing
         let names = await threadsOfReleases { onRelease in
             let task = Task {
                 let value: @Sendable (Int) -> Token? = { _ in Token(onRelease: onRelease) }
-                for await _ in stream.trackActivity(in: tracker, value: value) {}
+                for await _ in stream.tracked(in: tracker, value: value) {}
             }
             continuation.yield(1)
             #expect(await eventually { tracker.status.associatedValue != nil })
@@ -148,34 +122,6 @@ import Testing
         // It would delay the timers of all indicators.
         #expect(!names.contains("indicator"))
         #expect(!tracker.status.isLoading)
-    }
-
-    /// One thread did all such work: a `deinit` that blocked delayed the statuses of all trackers.
-    @Test func aValueThatBlocksWhenItIsReleasedDelaysNoOtherStatus() async {
-        let isReleasing = Gate()
-        let semaphore = DispatchSemaphore(value: 0)
-        let tracker = ActivityTracker<Token>(equalWhen: ===)
-        let (stream, continuation) = AsyncStream<Int>.makeStream()
-        let task = Task {
-            let value: @Sendable (Int) -> Token? = { _ in
-                Token {
-                    isReleasing.open()
-                    semaphore.wait()
-                }
-            }
-            for await _ in stream.trackActivity(in: tracker, value: value) {}
-        }
-        continuation.yield(1)
-        #expect(await eventually { tracker.status.associatedValue != nil })
-        task.cancel()
-        await isReleasing.pass()
-        let other = ActivityTracker<Int>()
-        var statuses = other.statuses.makeAsyncIterator()
-        let activity = other.begin(1)
-        while let status = await statuses.next(), status.associatedValue != 1 {}
-        activity.end()
-        semaphore.signal()
-        await task.value
     }
 
     @Test func aStatusIsNotReleasedInTheCancellationHandlerOfItsSubscriber() async {
@@ -206,7 +152,7 @@ import Testing
                 let other = streams[1 - index].continuation
                 return Task {
                     let value: @Sendable (Int) -> Token? = { _ in Token { other.yield(2) } }
-                    for await _ in streams[index].stream.trackActivity(in: tracker, value: value) {}
+                    for await _ in streams[index].stream.tracked(in: tracker, value: value) {}
                 }
             }
             for stream in streams { stream.continuation.yield(1) }

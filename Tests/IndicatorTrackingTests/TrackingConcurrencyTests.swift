@@ -19,74 +19,6 @@ import Testing
         #endif
     }
 
-    /// The thread that delivered a change also delivered all that followed meanwhile.
-    @Test(.timeLimit(.minutes(5))) func aCallReturnsWhileTheTrackerKeepsChanging() async {
-        let tracker = ActivityTracker<Int>()
-        let hasReturned = Atomic(false)
-        let activity = Locked<ManagedTrackedActivity<Int>?>(nil)
-        let recorder = StatusRecorder<Int> { [weak tracker] status in
-            guard let tracker, !hasReturned.load(ordering: .relaxed) || status.isLoading else { return }
-            if let old = activity.withLock({ $0.take() }) { return old.end() }
-            let new = ManagedTrackedActivity(1, in: tracker)
-            activity.withLock { $0 = new }
-        }
-        tracker.subscribe(recorder)
-        hasReturned.store(true, ordering: .relaxed)
-        // The call delivered four times.
-        #expect(await eventually { recorder.statuses.count >= 5 && recorder.statuses.last?.isLoading == false })
-    }
-
-    /// With 1000 sequences of statuses, each change took 19 ms of the caller's time.
-    @Test func aCallerCallsAFewOfManySubscribers() async {
-        let tracker = ActivityTracker<Int>()
-        let calls = Atomic(0)
-        let caller = Locked<pthread_t?>(nil)
-        let recorders = (0..<1000).map { _ in
-            StatusRecorder<Int> { _ in
-                if caller.withLock({ $0 }) == pthread_self() { calls.wrappingAdd(1, ordering: .relaxed) }
-            }
-        }
-        for recorder in recorders { tracker.subscribe(recorder) }
-        #expect(recorders.allSatisfy { $0.statuses.count == 1 })
-        func begin() -> ManagedTrackedActivity<Int> {
-            caller.withLock { $0 = pthread_self() }
-            defer { caller.withLock { $0 = nil } }
-            return ManagedTrackedActivity(0, in: tracker)
-        }
-        let activity = begin()
-        #expect(calls.load(ordering: .relaxed) == ActivityTracker<Int>.largestShare)
-        #expect(await eventually { recorders.allSatisfy { $0.statuses.last?.isLoading == true } })
-        // All are called while the value changes again and again.
-        let isDone = Atomic(false)
-        let thread = JoinableThread {
-            var number = 0
-            while !isDone.load(ordering: .relaxed) {
-                number += 1
-                activity.update(number)
-            }
-        }
-        #expect(await eventually { recorders.allSatisfy { $0.statuses.count > 3 } })
-        isDone.store(true, ordering: .relaxed)
-        await thread.join()
-        activity.end()
-        #expect(await eventually { recorders.allSatisfy { $0.statuses.last?.isLoading == false } })
-    }
-
-    /// Changes that subscribers make, or that others make while they are called, were kept without a limit.
-    @Test func changesDuringADeliveryAreDeliveredAsOne() {
-        let tracker = ActivityTracker<Int>()
-        let activity = tracker.begin(0)
-        let managed = ManagedTrackedActivity(-1, in: tracker)
-        let recorder = StatusRecorder<Int> { status in
-            guard status.associatedValue == -1 else { return }
-            for number in 1...1000 { managed.update(number) }
-        }
-        tracker.subscribe(recorder)
-        activity.end()
-        managed.end()
-        #expect(recorder.statuses.map(\.associatedValue) == [0, -1, 1000, nil])
-    }
-
     /// 100 000 sequences (20 000 under the thread sanitizer) from 8 threads, iterated to the end, left early, dropped,
     /// copied and cancelled at random.
     @Test func nothingStaysOnAndNothingIsLeaked() async {
@@ -132,7 +64,7 @@ import Testing
                 failsAtEnd: Bool.random(using: &generator),
                 isEndless: Bool.random(using: &generator)
             )
-            let tracked = pages.trackActivity(
+            let tracked = pages.tracked(
                 in: tracker,
                 initialValue: Step(round, census),
                 value: { $0.number % 3 == 0 ? nil : $0 }
@@ -147,7 +79,7 @@ import Testing
                 withExtendedLifetime(copies) {}
             case 2:
                 let inner = tracked.makeAsyncIterator()
-                let outer = tracked.trackActivity(in: tracker).makeAsyncIterator()
+                let outer = tracked.tracked(in: tracker).makeAsyncIterator()
                 withExtendedLifetime((inner, outer)) {}
             default:
                 iterate(tracked, pages, census, &generator)

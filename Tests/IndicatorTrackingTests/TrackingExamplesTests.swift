@@ -6,19 +6,23 @@ import Testing
 
 /// The worked examples of the documentation, verbatim.
 @Suite struct TrackingExamplesTests {
-    @Test func theValueFollowsTheElements() async {
+    @Test("The value follows the elements")
+    func elements() async {
         let tracker = ActivityTracker<String>()
         let recorder = StatusRecorder<String>()
         tracker.subscribe(recorder)
-        let numbers = AsyncStream { continuation in
-            for number in 0..<5 { continuation.yield(number) }
-            continuation.finish()
+        #expect(await recorder.receives(1))
+        let (numbers, continuation) = AsyncStream.makeStream(of: Int.self)
+        var tracked = numbers.tracked(in: tracker, initialValue: "-1", value: { "\($0)" }).makeAsyncIterator()
+        #expect(await recorder.receives(2))
+        for number in 0..<5 {
+            continuation.yield(number)
+            #expect(await tracked.next() == number)
+            #expect(await recorder.receives(3 + number))
         }
-        var sum = 0
-        for await number in numbers.trackActivity(in: tracker, initialValue: "-1", value: { "\($0)" }) {
-            sum += number
-        }
-        #expect(sum == 10)
+        continuation.finish()
+        #expect(await tracked.next() == nil)
+        #expect(await recorder.receives(8))
         let lines = recorder.statuses.map(\.line)
         #expect(
             lines == ["false Empty", "true -1", "true 0", "true 1", "true 2", "true 3", "true 4", "false Empty"]
@@ -44,7 +48,9 @@ import Testing
         let clock = VirtualClock()
         let output = Output()
         let tracker = ActivityTracker<Int>()
-        tracker.subscribe(StatusRecorder<Int> { output.print($0) })
+        let recorder = StatusRecorder<Int> { output.print($0) }
+        tracker.subscribe(recorder)
+        #expect(await recorder.receives(1))
         @Sendable func work(_ number: Int, _ seconds: Int) async {
             await Work(number: number, seconds: seconds, clock: clock).perform()
             output.print("Done: \(number)")
@@ -84,34 +90,34 @@ import Testing
         let clock = VirtualClock()
         let output = Output()
         let tracker = ActivityTracker<Int>()
-        tracker.subscribe(StatusRecorder<Int> { output.print($0) })
+        let recorder = StatusRecorder<Int> { output.print($0) }
+        tracker.subscribe(recorder)
+        #expect(await recorder.receives(1))
         @Sendable func work(_ number: Int) -> Work { Work(number: number, seconds: 2, clock: clock) }
 
-        let steps = work(1).trackActivity(in: tracker, value: 1)
+        let steps = work(1).tracked(in: tracker, value: 1)
             .flatMap { number in
                 output.print("Done: \(number)")
                 return work(2)
             }
-            .trackActivity(in: tracker, value: 2)
+            .tracked(in: tracker, value: 2)
             .flatMap { number in
                 output.print("Done: \(number)")
                 return work(3)
             }
-            .trackActivity(in: tracker, value: 3)
-        async let isDriven = clock.run(through: [([2], 2), ([4], 3), ([6], 4), ([], 8)], printing: output)
+            .tracked(in: tracker, value: 3)
+        async let isDriven = clock.run(through: [([2], 2), ([4], 3), ([6], 4)], printing: output)
         for await number in steps { output.print("Done: \(number)") }
 
         #expect(await isDriven)
+        #expect(await eventually { output.lines.last == "loading: false, associatedValue: -1" })
         #expect(
-            output.lines.joined(separator: "\n") == """
+            output.lines.prefix(5).joined(separator: "\n") == """
                 loading: false, associatedValue: -1
                 loading: true, associatedValue: 1
                 Done: 1
                 Done: 2
                 Done: 3
-                loading: true, associatedValue: 2
-                loading: true, associatedValue: 3
-                loading: false, associatedValue: -1
                 """
         )
     }

@@ -1,51 +1,52 @@
 import IndicatorCore
 import IndicatorTesting
 import IndicatorThreads
-import IndicatorTracking
+import Synchronization
 import TestSupport
 import Testing
 
+@testable import IndicatorTracking
+
 @Suite struct TrackingIndicatorTests {
-    @Test func anIndicatorShowsTheFirstStep() async {
-        let indicator = TestIndicator()
-        let tracker = ActivityTracker<String>(defaultValue: "Loading")
-        tracker.attach(to: indicator.manager)
-        #expect(indicator.manager.activityCount == 0)
-        let first = tracker.begin()
-        let second = tracker.begin("Parsing")
-        #expect(indicator.manager.activityCount == 1)
-        #expect(indicator.manager.snapshot.label == "Loading")
-        #expect(await indicator.advance(by: .seconds(1), until: .active))
-        first.end()
-        #expect(indicator.manager.snapshot.label == "Parsing")
-        second.update("Parsing 2 of 9")
-        #expect(indicator.manager.snapshot.label == "Parsing 2 of 9")
-        second.update(nil)
-        #expect(indicator.manager.snapshot.label == nil)
-        #expect(indicator.manager.activityCount == 1)
-        second.end()
-        #expect(indicator.manager.activityCount == 0)
-        #expect(await indicator.advance(by: .milliseconds(200), until: .inactive))
-        // And again.
-        tracker.withActivity("Once more") {
-            #expect(indicator.manager.snapshot.label == "Once more")
+    private let indicator = TestIndicator()
+    private var manager: IndicatorManager { indicator.manager }
+    private let tracker = ActivityTracker<String>(defaultValue: "Loading")
+
+    /// Waits until the indicator lists these labels, `nil` for an activity without one.
+    private func shows(_ labels: String?...) async -> Bool {
+        await eventually {
+            let snapshot = manager.snapshot
+            return snapshot.activities.map(\.label) == labels.filter { $0 != nil }
+                && snapshot.activityCount == labels.count
         }
-        #expect(indicator.manager.activityCount == 0)
     }
 
-    @Test func aValueWithoutAReadableDescriptionIsNotALabel() {
+    @Test("An indicator shows the first step")
+    func firstStep() async {
+        tracker.attach(to: manager)
+        let first = tracker.begin()
+        let second = tracker.begin("Parsing")
+        #expect(await shows("Loading"))
+        #expect(await indicator.advance(by: .seconds(1), until: .active))
+        first.end()
+        #expect(await shows("Parsing"))
+        second.update("Parsing 2 of 9")
+        #expect(await shows("Parsing 2 of 9"))
+        second.update(nil)
+        #expect(await shows(nil))
+        second.end()
+        #expect(await shows())
+        #expect(await indicator.advance(by: .milliseconds(200), until: .inactive))
+        await tracker.withActivity("Once more") { #expect(await shows("Once more")) }
+        #expect(await shows())
+    }
+
+    @Test("A value without a readable description is not a label")
+    func descriptions() {
         struct Step: Sendable { var name = "Parsing" }
         enum Phase: Sendable { case parsing, reading(page: Int) }
         struct Page: Sendable, CustomStringConvertible { var description: String { "page 2" } }
-        func label<Value: Sendable>(_ value: Value) -> String? {
-            let indicator = TestIndicator()
-            let tracker = ActivityTracker<Value>(equalWhen: { _, _ in false })
-            tracker.attach(to: indicator.manager)
-            let step = tracker.begin(value)
-            let label = indicator.manager.snapshot.label
-            step.end()
-            return label
-        }
+        func label<Value: Sendable>(_ value: Value) -> String? { ActivityTracker<Value>.label(of: value) }
         #expect(label(Step()) == nil)
         #expect(label((1, 2)) == nil)
         #expect(label([Step()]) == nil)
@@ -57,146 +58,134 @@ import Testing
         #expect(label("Parsing") == "Parsing")
     }
 
-    @Test func theLabelComesFromAClosure() {
-        let indicator = TestIndicator()
-        let tracker = ActivityTracker<Int>()
-        tracker.attach(to: indicator.manager, label: { $0 == 0 ? nil : "page \($0)" })
-        let activity = tracker.begin(0)
-        #expect(indicator.manager.snapshot.label == nil)
-        #expect(indicator.manager.activityCount == 1)
-        activity.update(7)
-        #expect(indicator.manager.snapshot.label == "page 7")
-        activity.end()
-        #expect(indicator.manager.activityCount == 0)
-    }
-
-    @Test func theProgressComesFromAClosure() {
-        let indicator = TestIndicator()
+    @Test("Label and progress come from closures")
+    func closures() async {
         let tracker = ActivityTracker<Double>()
-        tracker.attach(to: indicator.manager, label: { _ in "Loading" }, progress: { $0 < 1 ? $0 : nil })
+        tracker.attach(to: manager, label: { $0 < 0 ? nil : "Loading" }, progress: { $0 < 1 ? $0 : nil })
         let activity = tracker.begin(0.25)
-        #expect(indicator.manager.snapshot.progress == 0.25)
+        func showsProgress(_ progress: Double?) async -> Bool {
+            await eventually { manager.snapshot.label == "Loading" && manager.snapshot.progress == progress }
+        }
+        #expect(await showsProgress(0.25))
         activity.update(0.5)
-        #expect(indicator.manager.snapshot.progress == 0.5)
+        #expect(await showsProgress(0.5))
         activity.update(1)
-        #expect(indicator.manager.snapshot.progress == nil)
+        #expect(await showsProgress(nil))
+        activity.update(-1)
+        #expect(await shows(nil))
         activity.update(0.75)
+        #expect(await showsProgress(0.75))
         activity.update(nil)
-        #expect(indicator.manager.snapshot.progress == nil)
-        #expect(indicator.manager.activityCount == 1)
+        #expect(await shows(nil))
         activity.end()
+        #expect(await shows())
     }
 
-    @Test func anAttachmentBeginsWithTheCurrentStatus() {
-        let indicator = TestIndicator()
-        let tracker = ActivityTracker<Int>()
-        let activity = tracker.begin(1)
-        tracker.attach(to: indicator.manager)
-        #expect(indicator.manager.snapshot.label == "1")
+    @Test("An attachment begins with the current status")
+    func currentStatus() async {
+        let activity = tracker.begin("Parsing")
+        tracker.attach(to: manager)
+        #expect(await shows("Parsing"))
         activity.end()
-        #expect(indicator.manager.activityCount == 0)
+        #expect(await shows())
     }
 
-    @Test func aDetachedIndicatorIsNotUpdated() {
-        let indicator = TestIndicator()
-        let tracker = ActivityTracker<Int>()
-        let attachment = tracker.attach(to: indicator.manager)
-        let activity = tracker.begin(1)
-        #expect(indicator.manager.activityCount == 1)
+    @Test("After the end of an attachment, the indicator does not follow the tracker")
+    func detached() async {
+        let attachment = tracker.attach(to: manager)
+        let activity = tracker.begin("Parsing")
+        #expect(await shows("Parsing"))
         attachment.detach()
-        #expect(indicator.manager.activityCount == 0)
-        activity.update(2)
+        #expect(await shows())
+        activity.update("More")
         attachment.detach()
-        #expect(indicator.manager.activityCount == 0)
+        #expect(await isUnobserved(tracker))
+        #expect(manager.activityCount == 0)
         activity.end()
     }
 
-    @Test func aTrackerCanBeAMemberOfAGroup() {
-        let indicator = TestIndicator()
-        let manager = indicator.manager
-        let tracker = ActivityTracker<String>()
-        let late: ActivityTrackerAttachment? = manager.withGroup("Syncing", total: 2) { group in
+    /// Waits until a new subscriber is called. All that had subscribed before are called before it.
+    private func isUnobserved<Value>(_ tracker: ActivityTracker<Value>) async -> Bool {
+        var statuses = tracker.statuses.makeAsyncIterator()
+        return await statuses.next() != nil
+    }
+
+    @Test("A tracker can be a member of a group, until that ends")
+    func member() async {
+        let late: ActivityTrackerAttachment? = await manager.withGroup("Syncing", total: 2) { group in
             let attachment = tracker.attach(to: group)
-            #expect(manager.snapshot.activities.map(\.label) == ["Syncing"])
-            tracker.withActivity("mail") {
-                #expect(manager.snapshot.activities.map(\.label) == ["Syncing", "mail"])
+            await tracker.withActivity("mail") {
+                #expect(await eventually { manager.snapshot.activities.map(\.label) == ["Syncing", "mail"] })
                 #expect(manager.snapshot.activities.map(\.depth) == [0, 1])
                 #expect(manager.activityCount == 1)
             }
-            #expect(manager.snapshot.activities.first?.completed == 1)
+            #expect(await eventually { manager.snapshot.activities.first?.completed == 1 })
             attachment.detach()
-            tracker.withActivity("nothing") { #expect(manager.snapshot.activities.count == 1) }
+            let nothing = tracker.begin("nothing")
+            #expect(await isUnobserved(tracker))
+            #expect(manager.snapshot.activities.count == 1)
+            nothing.end()
             return tracker.attach(to: group)
         }
-        // The attachment has ended with its group.
-        tracker.withActivity("nothing") { #expect(manager.activityCount == 0) }
+        let nothing = tracker.begin("nothing")
+        #expect(await isUnobserved(tracker))
+        #expect(manager.activityCount == 0)
+        nothing.end()
         late?.detach()
     }
 
-    @Test func aTrackersActivityMayOutliveItsGroup() {
-        let indicator = TestIndicator()
-        let manager = indicator.manager
-        let tracker = ActivityTracker<String>()
+    @Test("A tracker's activity may outlive its group")
+    func outliving() async {
         let group = ManagedActivity("Syncing", in: manager)
         tracker.attach(to: group)
         let activity = tracker.begin("mail")
+        #expect(await eventually { manager.snapshot.activities.count == 2 })
         group.end()
         activity.update("calendar")
-        #expect(manager.snapshot.activities.map(\.label) == ["calendar"])
+        #expect(await shows("calendar"))
         #expect(manager.snapshot.activities.map(\.depth) == [0])
-        #expect(manager.activityCount == 1)
         activity.end()
-        #expect(manager.activityCount == 0)
-        tracker.withActivity("nothing") { #expect(manager.activityCount == 0) }
+        #expect(await shows())
         tracker.attach(to: group)
-        tracker.withActivity("nothing") { #expect(manager.activityCount == 0) }
+        let nothing = tracker.begin("nothing")
+        #expect(await isUnobserved(tracker))
+        #expect(manager.activityCount == 0)
+        nothing.end()
     }
 
-    /// An attachment does not keep its group in progress.
-    @Test func aGroupWithATrackerEndsWhenItIsReleased() {
-        let indicator = TestIndicator()
-        let tracker = ActivityTracker<String>()
+    @Test("A group with a tracker ends when it is released")
+    func releasedGroup() {
         do {
-            let group = ManagedActivity("Syncing", in: indicator.manager)
+            let group = ManagedActivity("Syncing", in: manager)
             tracker.attach(to: group)
         }
-        #expect(indicator.manager.activityCount == 0)
+        #expect(manager.activityCount == 0)
     }
 
-    /// A status whose display has begun is shown, and the activity ends after it.
-    @Test func detachingWhileAStatusIsShownLeavesNothingOn() {
-        let indicator = TestIndicator()
-        let tracker = ActivityTracker<Int>()
+    @Test("What ends the attachment while a status is shown leaves nothing on")
+    func detachingWhileShowing() async {
         let attachment = Locked<ActivityTrackerAttachment?>(nil)
-        let labelled = Locked<[Int]>([])
-        func attach() {
-            let new = tracker.attach(
-                to: indicator.manager,
-                label: { number in
-                    labelled.withLock { $0.append(number) }
-                    if number == 2 { attachment.withLock { $0 }?.detach() }
-                    return "\(number)"
-                }
-            )
-            attachment.withLock { $0 = new }
-        }
-        attach()
-        let activity = ManagedTrackedActivity(1, in: tracker)
-        #expect(indicator.manager.activityCount == 1)
-        activity.update(2)
-        #expect(indicator.manager.activityCount == 0)
-        activity.update(3)
+        let new = tracker.attach(
+            to: manager,
+            label: { label in
+                if label == "second" { attachment.withLock { $0 }?.detach() }
+                return label
+            }
+        )
+        attachment.withLock { $0 = new }
+        let activity = tracker.begin("first")
+        #expect(await shows("first"))
+        activity.update("second")
+        #expect(await shows())
+        activity.update("third")
+        #expect(await isUnobserved(tracker))
+        #expect(manager.activityCount == 0)
         activity.end()
-        attach()
-        let second = ManagedTrackedActivity(2, in: tracker)
-        #expect(indicator.manager.activityCount == 0)
-        second.update(4)
-        #expect(indicator.manager.activityCount == 0)
-        #expect(labelled.withLock { $0 } == [1, 2, 2])
         attachment.withLock { $0 = nil }
     }
 
-    @Test func detachingOnOneThreadWhileOthersChangeTheStatusLeavesNothingOn() async {
+    @Test("What ends the attachment while other threads change the status leaves nothing on")
+    func detachingWhileChanging() async {
         for _ in 0..<100 {
             let indicator = TestIndicator()
             let tracker = ActivityTracker<Int>()
@@ -212,74 +201,67 @@ import Testing
                 }
             }
             for thread in threads { await thread.join() }
-            // A task delivers what would keep one thread busy.
             #expect(await eventually { indicator.manager.activityCount == 0 })
             first.end()
         }
     }
 
-    @Test func severalTrackersAndIndicatorsAreIndependent() {
+    @Test("Several trackers and indicators are independent")
+    func several() async {
         let indicators = [TestIndicator(), TestIndicator()]
         let trackers = [ActivityTracker<Int>(), ActivityTracker<Int>()]
         for tracker in trackers {
             for indicator in indicators { tracker.attach(to: indicator.manager) }
         }
+        func show(_ labels: [String]) async -> Bool {
+            await eventually { indicators.allSatisfy { $0.manager.snapshot.activities.map(\.label) == labels } }
+        }
         let first = trackers[0].begin(1)
+        #expect(await show(["1"]))
         let second = trackers[1].begin(2)
-        #expect(indicators.map(\.manager.activityCount) == [2, 2])
-        #expect(indicators.map(\.manager.snapshot.label) == ["1", "1"])
+        #expect(await show(["1", "2"]))
         first.end()
-        #expect(indicators.map(\.manager.activityCount) == [1, 1])
-        #expect(indicators.map(\.manager.snapshot.label) == ["2", "2"])
+        #expect(await show(["2"]))
         second.end()
-        #expect(indicators.map(\.manager.activityCount) == [0, 0])
+        #expect(await show([]))
     }
 
-    @Test func theTrackerDoesNotKeepTheIndicatorAlive() {
-        let tracker = ActivityTracker<Int>()
+    @Test("A tracker keeps no indicator alive, and its activity in progress does not keep it attached")
+    func indicatorsLifetime() async {
+        let comparisons = Atomic(0)
+        let tracker = ActivityTracker<Int> { old, new in
+            comparisons.wrappingAdd(1, ordering: .relaxed)
+            return old == new
+        }
         weak var weakManager: IndicatorManager?
         let activity = ManagedTrackedActivity(1, in: tracker)
         do {
             let manager = IndicatorManager(clock: VirtualClock())
             weakManager = manager
             tracker.attach(to: manager)
-            #expect(manager.activityCount == 1)
+            #expect(await eventually { manager.activityCount == 1 })
         }
         #expect(weakManager == nil)
         activity.update(2)
-        activity.end()
-    }
-
-    /// An activity in progress keeps neither the deallocated indicator working nor the attachment subscribed.
-    @Test func anIndicatorThatIsDeallocatedIsUnsubscribed() {
-        let comparisons = Locked(0)
-        let tracker = ActivityTracker<Int> { old, new in
-            comparisons.withLock { $0 += 1 }
-            return old == new
-        }
-        let activity = ManagedTrackedActivity(1, in: tracker)
-        do {
-            let manager = IndicatorManager(clock: VirtualClock())
-            tracker.attach(to: manager)
-            #expect(manager.activityCount == 1)
-        }
-        activity.update(2)
-        activity.update(3)
         // Values are compared for subscribers only: the first update found the indicator closed.
-        #expect(comparisons.withLock { $0 } == 1)
+        #expect(await eventually { comparisons.load(ordering: .relaxed) == 1 })
+        #expect(await isUnobserved(tracker))
+        activity.update(3)
+        #expect(await isUnobserved(tracker))
+        #expect(comparisons.load(ordering: .relaxed) == 1)
         activity.end()
     }
 
-    @Test func theIndicatorDoesNotKeepTheTrackerAlive() {
-        let indicator = TestIndicator()
+    @Test("An indicator keeps no tracker alive")
+    func trackersLifetime() async {
         weak var weakTracker: ActivityTracker<Int>?
         do {
             let tracker = ActivityTracker<Int>()
             weakTracker = tracker
-            tracker.attach(to: indicator.manager)
+            tracker.attach(to: manager)
             tracker.begin(1).end()
         }
         #expect(weakTracker == nil)
-        #expect(indicator.manager.activityCount == 0)
+        #expect(await shows())
     }
 }

@@ -4,7 +4,7 @@ import IndicatorThreads
 import IndicatorTracking
 import TestSupport
 
-/// Records the statuses that a tracker reports, on the thread that makes the change.
+/// Records the statuses that a tracker reports.
 final class StatusRecorder<Value: Sendable>: Sendable {
     private let storage = Locked<[ActivityStatus<Value>]>([])
     private let onStatus: (@Sendable (ActivityStatus<Value>) -> Void)?
@@ -15,6 +15,11 @@ final class StatusRecorder<Value: Sendable>: Sendable {
 
     var statuses: [ActivityStatus<Value>] { storage.withLock { $0 } }
 
+    /// Waits until a number of statuses were reported.
+    func receives(_ count: Int) async -> Bool {
+        await eventually { statuses.count >= count }
+    }
+
     fileprivate func receive(_ status: ActivityStatus<Value>) {
         storage.withLock { $0.append(status) }
         onStatus?(status)
@@ -23,8 +28,9 @@ final class StatusRecorder<Value: Sendable>: Sendable {
 
 extension ActivityTracker {
     func subscribe(_ recorder: StatusRecorder<Value>) {
-        subscribe(recorder) { status in
+        subscribe { status in
             if let status { recorder.receive(status) }
+            return .taken
         }
     }
 }

@@ -99,7 +99,7 @@ actor Library {
     }
 
     func loop(over lines: AsyncStream<String>, in tracker: ActivityTracker<String>) async {
-        for await line in lines.trackActivity(in: tracker, value: { $0 }) { document?.pages.append(line) }
+        for await line in lines.tracked(in: tracker, value: { $0 }) { document?.pages.append(line) }
     }
 
     func load(with client: NetworkClient, from url: URL) async throws {

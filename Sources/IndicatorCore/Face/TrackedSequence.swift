@@ -1,4 +1,3 @@
-import IndicatorThreads
 import Synchronization
 
 extension Sequence {
@@ -113,7 +112,7 @@ extension AsyncSequence {
             return Iteration(
                 willAsk: { loop.finishElement() },
                 deliver: { loop.beginElement(amount?($0) ?? 1) },
-                end: { if $1 { loop.cancelLater() } else { loop.activity.end($0) } }
+                end: { loop.activity.end($0) }
             )
         }
     }
@@ -122,8 +121,9 @@ extension AsyncSequence {
 /// An asynchronous sequence whose iteration is an activity, of an indicator or of a tracker.
 ///
 /// It delivers the elements of its base, throws its errors, and is `Sendable` if its base is. The activity ends when
-/// the base finishes or throws, when the task that waits for the next element is cancelled (even if the base ignores
-/// cancellation), or when the iterator and its copies are released, such as by `break` or an error.
+/// the base finishes or throws, when it returns to a task that was cancelled meanwhile, or when the iterator and its
+/// copies are released, such as by `break` or an error. A base that ignores cancellation goes on working until it
+/// returns, and so does the activity.
 public struct TrackedAsyncSequence<Base: AsyncSequence>: AsyncSequence {
     fileprivate let base: Base
     private let begin: @Sendable () -> Iteration<Base.Element>
@@ -143,22 +143,20 @@ public struct TrackedAsyncSequence<Base: AsyncSequence>: AsyncSequence {
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(Base.Failure) -> Base.Element? {
             iteration.willAsk()
-            // A `Result`, because `withTaskCancellationHandler` does not keep the type of the error.
-            let next: Result<Base.Element?, Base.Failure> = await withTaskCancellationHandler {
-                do throws(Base.Failure) {
-                    return .success(try await base.next(isolation: actor))
-                } catch {
-                    return .failure(error)
+            do throws(Base.Failure) {
+                let element = try await base.next(isolation: actor)
+                if Task.isCancelled {
+                    iteration.end(.cancelled)
+                } else if let element {
+                    iteration.deliver(element)
+                } else {
+                    iteration.end(.succeeded)
                 }
-            } onCancel: { [iteration] in
-                iteration.end(.cancelled, true)
+                return element
+            } catch {
+                iteration.end(Task.isCancelled ? .cancelled : ActivityOutcome(error))
+                throw error
             }
-            switch next {
-            case .success(let element?): iteration.deliver(element)
-            case .success(nil): iteration.end(Task.isCancelled ? .cancelled : .succeeded, false)
-            case .failure(let error): iteration.end(Task.isCancelled ? .cancelled : ActivityOutcome(error), false)
-            }
-            return try next.get()
         }
     }
 
@@ -183,7 +181,7 @@ public struct TrackedAsyncSequence<Base: AsyncSequence>: AsyncSequence {
         do {
             while let element = try await iterator.next(isolation: #isolation) { try await body(element) }
         } catch {
-            iterator.iteration.end(Task.isCancelled ? .cancelled : ActivityOutcome(error), false)
+            iterator.iteration.end(Task.isCancelled ? .cancelled : ActivityOutcome(error))
             throw error
         }
     }
@@ -196,13 +194,12 @@ extension TrackedAsyncSequence.AsyncIterator: Sendable where Base.AsyncIterator:
 package struct Iteration<Element>: Sendable {
     let willAsk: @Sendable () -> Void
     let deliver: @Sendable (Element) -> Void
-    /// The flag: whether the caller is a cancellation handler, which may run under a runtime lock.
-    let end: @Sendable (ActivityOutcome, Bool) -> Void
+    let end: @Sendable (ActivityOutcome) -> Void
 
     package init(
         willAsk: @escaping @Sendable () -> Void,
         deliver: @escaping @Sendable (Element) -> Void,
-        end: @escaping @Sendable (ActivityOutcome, Bool) -> Void
+        end: @escaping @Sendable (ActivityOutcome) -> Void
     ) {
         (self.willAsk, self.deliver, self.end) = (willAsk, deliver, end)
     }
@@ -213,7 +210,6 @@ private final class LoopActivity: Sendable {
     let activity: ManagedActivity
     /// The amount of the element that was delivered last.
     private let pending = Atomic(0)
-    private let isCancelled = Atomic(false)
 
     init(_ activity: ManagedActivity) {
         self.activity = activity
@@ -225,12 +221,6 @@ private final class LoopActivity: Sendable {
 
     func finishElement() {
         activity.advance(by: pending.exchange(0, ordering: .relaxed))
-    }
-
-    /// Cancels the activity from a task, once: a cancelled task may ask for many more elements.
-    func cancelLater() {
-        if isCancelled.exchange(true, ordering: .relaxed) { return }
-        Task.detached(executorPreference: ServiceThread.forCallersCode) { [activity] in activity.end(.cancelled) }
     }
 
     deinit { activity.end(.cancelled) }

@@ -1,16 +1,25 @@
-import Synchronization
-
 /// One activity of an ``ActivityTracker``, reference-counted. It ends at ``end()``, or when the last reference is
 /// released.
 ///
-/// The same as ``TrackedActivity``, for places where a noncopyable value cannot be used. Any thread may use it.
-public final class ManagedTrackedActivity<Value: Sendable>: Sendable {
-    private let tracker: ActivityTracker<Value>
-    /// Its place among the tracker's activities, 0 before it begins, ``ended`` after its end. Written with the
-    /// tracker's lock held.
-    private let order = Atomic<UInt64>(0)
+/// The same as ``TrackedActivity``, for places where a noncopyable value cannot be used. Any thread may use it. Its last
+/// value is released with it.
+public final class ManagedTrackedActivity<Value: Sendable>: @unchecked Sendable {
+    // `@unchecked`: the lock of `TrackerCore` protects the variables.
 
-    private static var ended: UInt64 { .max }
+    /// Where the activity is in its life.
+    enum Phase {
+        case notBegun, inProgress, ended
+    }
+
+    private let tracker: ActivityTracker<Value>
+    /// The neighbours in the list of the activities in progress, which unlink themselves before they are deallocated.
+    unowned(unsafe) var previous: ManagedTrackedActivity?
+    unowned(unsafe) var next: ManagedTrackedActivity?
+    /// The place in the order of beginning.
+    var order: UInt64 = 0
+    var phase = Phase.notBegun
+    var hasValue = false
+    private(set) var value: Value?
 
     /// Begins an activity.
     ///
@@ -29,39 +38,35 @@ public final class ManagedTrackedActivity<Value: Sendable>: Sendable {
 
     /// Begins the activity; without effect when it has begun or ended.
     package func begin(_ value: Value?) {
-        guard order.load(ordering: .relaxed) == 0 else { return }
-        tracker.change { state in
-            if order.load(ordering: .relaxed) == 0 { order.store(state.begin(value), ordering: .relaxed) }
+        tracker.core.change { core in
+            guard phase == .notBegun else { return false }
+            phase = .inProgress
+            (self.value, hasValue) = (value, value != nil)
+            return core.append(self)
         }
     }
-
-    /// Whether the activity has ended.
-    package var hasEnded: Bool { order.load(ordering: .relaxed) == Self.ended }
 
     /// Changes the value that is associated with the activity; `nil` removes it. The activity keeps its place in the
     /// order. Without effect when it has ended.
     public func update(_ value: Value?) {
-        _ = tracker.change { state in
-            let order = order.load(ordering: .relaxed)
-            return order == 0 || order == Self.ended ? nil : state.set(order, to: value)
+        // Holds the old value until the lock is released: its `deinit` may do anything.
+        var other = value
+        tracker.core.change { core in
+            guard phase == .inProgress else { return false }
+            swap(&self.value, &other)
+            hasValue = value != nil
+            return core.valueHasChanged(of: self)
         }
+        withExtendedLifetime(other) {}
     }
 
-    /// Ends the activity; without effect when it has ended.
+    /// Ends the activity; without effect when it has ended. Releases nothing, so a cancellation handler may call it.
     public func end() {
-        if !hasEnded { _ = tracker.change(end(in:)) }
-    }
-
-    /// The same in a cancellation handler. The tracker's status changes immediately; a separate task notifies the
-    /// subscribers.
-    package func endInHandler() {
-        if !hasEnded { tracker.changeInHandler(end(in:)) }
-    }
-
-    /// Returns the value to release without the lock.
-    private func end(in state: inout ActivityTracker<Value>.State) -> Value? {
-        let order = order.exchange(Self.ended, ordering: .relaxed)
-        return order == 0 || order == Self.ended ? nil : state.end(order)
+        tracker.core.change { core in
+            let wasInProgress = phase == .inProgress
+            phase = .ended
+            return wasInProgress && core.remove(self)
+        }
     }
 
     deinit { end() }
