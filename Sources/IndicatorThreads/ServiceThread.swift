@@ -116,7 +116,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
             body()
             return self.need()
         }
-        if let need { meet(need) }
+        meet(need)
     }
 
     private enum Need {
@@ -155,7 +155,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
             count = 1
             return false
         }
-        return hasThread == true || hasThread == false && startThread()
+        return hasThread || startThread()
     }
 
     /// Starts a thread, which `count` includes already. If the process has reached a limit, the work waits, or
@@ -171,7 +171,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
                 isStarting = false
                 nextAttempt = Self.now + 1_000_000_000
                 return (count == 0, self.need())
-            } ?? (false, .nothing)
+            }
         if isWithout { ThreadStarter.reportShortage() }
         meet(need)
         return false
@@ -183,13 +183,13 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         let attempt = withMutex {
             exchange(&isRetryScheduled, with: true) ? nil : isNeeded && count == 0 ? .min : nextAttempt
         }
-        guard let attempt = attempt ?? nil else { return Self.shared.tryAgain() }
+        guard let attempt else { return Self.shared.tryAgain() }
         Self.shared.call(at: attempt) { [self] in
             let need = withMutex {
                 isRetryScheduled = false
                 return isNeeded && count == 0 && Self.now < nextAttempt ? nil : self.need()
             }
-            if let need = need ?? nil { meet(need) } else { work(isOwn: false) }
+            if let need { meet(need) } else { work(isOwn: false) }
         }
     }
 
@@ -272,10 +272,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    /// - Returns: `nil` in a child of fork(2), which does not have the thread, and where another one may have held the
-    ///   mutex: there, work is never done.
-    private func withMutex<Result>(_ body: () -> Result) -> Result? {
-        if ForkedProcess.isChild { return nil }
+    private func withMutex<Result>(_ body: () -> Result) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         return body()
@@ -284,7 +281,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     /// - Parameter isOwn: whether this is a thread of its own, which waits for more work.
     private func work(isOwn: Bool) {
         withMutex { if isOwn { isStarting = false } }
-        while let (next, need) = withMutex({ next(isOwn: isOwn).map { ($0, isOwn ? need() : .nothing) } }) ?? nil {
+        while let (next, need) = withMutex({ next(isOwn: isOwn).map { ($0, isOwn ? need() : .nothing) } }) {
             meet(need)
             switch next {
             case .job(let job): job.runSynchronously(on: asUnownedTaskExecutor())

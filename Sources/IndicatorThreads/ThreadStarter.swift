@@ -1,5 +1,5 @@
 import Foundation
-public import Synchronization
+package import Synchronization
 
 /// Starts threads for code that blocks in system calls or C libraries.
 package enum ThreadStarter {
@@ -124,30 +124,5 @@ package enum StandardErrorReport {
     package static func write(_ text: StaticString) {
         var request = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
         if poll(&request, 1, 0) > 0 { _ = Foundation.write(STDERR_FILENO, text.utf8Start, text.utf8CodeUnitCount) }
-    }
-}
-
-/// Whether this process is a child of fork(2) that has not called exec(3), in which nothing that needs a thread works.
-///
-/// Such a process has only the thread that called fork(2). A lock that another thread held is held forever, and the
-/// value that it protects may be incomplete.
-public enum ForkedProcess {
-    @usableFromInline static let flag = Atomic(false)
-    private static let isReported = Atomic(false)
-
-    private static let handler: Int32 = pthread_atfork(nil, nil) { flag.store(true, ordering: .relaxed) }
-
-    /// Whether ``watch()`` was called before the fork.
-    @inlinable public static var isChild: Bool { flag.load(ordering: .relaxed) }
-
-    /// Calls a function, the first time in the process.
-    package static func reportOnce(_ report: () -> Void) {
-        if !isReported.exchange(true, ordering: .relaxed) { report() }
-    }
-
-    /// Observes forks from now on.
-    package static func watch() {
-        // The handler must not be the first to use the flag: creating it takes a lock.
-        if !isChild { _ = handler }
     }
 }

@@ -153,10 +153,7 @@ package final class ActivityCounter: Sendable {
     /// The state that the state machine has decided; `nil` while the indicator is disabled.
     package var phase: IndicatorState? { Self.phase(of: current) }
 
-    /// ``word``, or that of a disabled indicator in a child of fork(2).
-    private var current: UInt64 {
-        ForkedProcess.isChild ? Self.word(phase: nil) : word.load(ordering: .acquiring)
-    }
+    private var current: UInt64 { word.load(ordering: .acquiring) }
 
     /// The state of the indicator, derived from the phase and the count.
     package var state: IndicatorState { stateAndCount.state }

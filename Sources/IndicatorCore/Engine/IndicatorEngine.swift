@@ -34,7 +34,7 @@ package final class IndicatorEngine: Sendable {
     @usableFromInline let counter: ActivityCounter
     let time: TimeSource
     let logger: Logger
-    private let ownStorage: Locked<Storage>
+    let storage: Locked<Storage>
     private let timer: DeadlineTimer
 
     init(delays: IndicatorDelays, isEnabled: Bool, clock: any Clock<Duration>, logger: Logger) {
@@ -51,22 +51,9 @@ package final class IndicatorEngine: Sendable {
             now: now,
             wallClock: wallClock
         )
-        ownStorage = Locked(Storage(machine: machine))
-        ForkedProcess.watch()
+        storage = Locked(Storage(machine: machine))
         timer = DeadlineTimer(time: time)
     }
-
-    var storage: Locked<Storage> {
-        @inline(__always) _read { if ForkedProcess.isChild { yield Self.off.ownStorage } else { yield ownStorage } }
-    }
-
-    /// What all engines are in a child of fork(2): shut down, because another thread may have held the lock.
-    private static let off: IndicatorEngine = {
-        let (clock, logger) = (SuspendingClock(), Logger(label: "indicator"))
-        let off = IndicatorEngine(delays: .standard, isEnabled: false, clock: clock, logger: logger)
-        off.ownStorage.withLock { _ = $0.machine.shutDown(at: .zero) }
-        return off
-    }()
 
     /// Ends everything without waiting.
     fileprivate func close() {
@@ -111,25 +98,15 @@ package final class IndicatorEngine: Sendable {
     /// - Parameter input: called with the lock held; reads the time if it needs it.
     @inline(__always)
     func change(_ input: (inout IndicatorStateMachine, IndicatorStateMachine.Now) -> IndicatorStateMachine.Actions?) {
-        if ForkedProcess.isChild { return reportFork() }
         // Unmanaged, because a closure that captures the engine retains it, several times for each input.
         let engine = Unmanaged.passUnretained(self)
-        let actions: Actions? = ownStorage.withLock { storage in
+        let actions: Actions? = storage.withLock { storage in
             let now = { engine._withUnsafeGuaranteedRef { $0.time.now } }
             guard var actions = input(&storage.machine, now) else { return nil }
             post(&actions, storage)
             return actions
         }
         if let actions { perform(actions) }
-    }
-
-    /// Without the logger: another thread may have had a lock of its handler, or of the C library, at the fork.
-    private func reportFork() {
-        ForkedProcess.reportOnce {
-            StandardErrorReport.write(
-                "indicator: The indicator is off in this process, which was forked from the one that shows it\n"
-            )
-        }
     }
 
     /// The public state now.
@@ -182,6 +159,13 @@ package final class IndicatorEngine: Sendable {
             // Released last: a `deinit` may block.
             withExtendedLifetime(checkLifetimes(at: now)) { advance(to: now) }
         }
+    }
+
+    /// Performs the work that is due, also the check of the objects.
+    func advance() {
+        let now = time.now
+        let released = read { $0.isLifetimeCheckDue(at: now) } ? checkLifetimes(at: now) : []
+        withExtendedLifetime(released) { advance(to: now) }
     }
 
     /// Checks the observed objects, part by part. Returns what to release.

@@ -64,13 +64,5 @@ struct ProcessTests {
             return now.tv_sec;
         }
         """
-
-    @Test("In a process that was forked while other threads had locks, the indicator is off, and no call hangs")
-    func fork() async throws {
-        let result = try await Command.run(try Command.built("test-probe"), ["core", "fork", "100"])
-        #expect(result.output == "[\"normally\": 100]\n")
-        let reports = result.error.split(separator: "\n").filter { $0.contains("The indicator is off in this process") }
-        #expect(reports.count == 100)
-    }
 }
 #endif
