@@ -11,7 +11,6 @@ import IndicatorThreads
 /// | `indicator_visible` | gauge | | 1 while the indicator is shown, otherwise 0 |
 /// | `indicator_activity_duration` | timer | `outcome` | the duration of labelled activities |
 /// | `indicator_activities_unmeasured` | counter | | labelled activities that ended and are not in a timer |
-/// | `indicator_backend_drops` | counter | `backend` | updates that a slow backend missed |
 /// | `indicator_backend_outages` | counter | `backend` | how often a backend became unavailable |
 ///
 /// An `outcome` is `unspecified`, `succeeded`, `failed` or `cancelled`; a `backend` is a backend's name. Labels are not
@@ -26,18 +25,15 @@ import IndicatorThreads
 public final class MetricsBackend: IndicatorBackend {
     private struct State {
         var control = IndicatorControl()
-        var counters: [String: (drops: Counter, outages: Counter, status: BackendStatus?)] = [:]
+        var counters: [String: (outages: Counter, status: BackendStatus?)] = [:]
 
-        /// Returns the increments of a backend's counters.
-        mutating func apply(_ status: BackendStatus) -> (Counter, Int, Counter, Int)? {
+        /// Returns the increment of a backend's counter.
+        mutating func apply(_ status: BackendStatus) -> (Counter, Int)? {
             guard let entry = counters[status.name] else { return nil }
             counters[status.name]?.status = status
             // A lower count belongs to a new backend with the same name.
-            func added(_ count: KeyPath<BackendStatus, Int>) -> Int {
-                let before = entry.status?[keyPath: count] ?? 0
-                return status[keyPath: count] - (status[keyPath: count] < before ? 0 : before)
-            }
-            return (entry.drops, added(\.updatesDropped), entry.outages, added(\.outages))
+            let before = entry.status?.outages ?? 0
+            return (entry.outages, status.outages - (status.outages < before ? 0 : before))
         }
     }
 
@@ -110,11 +106,10 @@ public final class MetricsBackend: IndicatorBackend {
             guard state.withLock({ $0.counters[status.name] == nil }) else { continue }
             // Created without the lock, because a factory is foreign code.
             let dimensions = [("backend", status.name)]
-            let drops = Counter(label: "indicator_backend_drops", dimensions: dimensions, factory: factory)
             let outages = Counter(label: "indicator_backend_outages", dimensions: dimensions, factory: factory)
             state.withLock { state in
                 guard state.counters[status.name] == nil else { return }
-                state.counters[status.name] = (drops, outages, nil)
+                state.counters[status.name] = (outages, nil)
             }
         }
         // Only one thread at a time reads and applies statuses, so that an older status does not follow a newer one.
@@ -127,10 +122,7 @@ public final class MetricsBackend: IndicatorBackend {
                 return statuses.compactMap { state.apply($0) }
             }
         }
-        for (drops, newDrops, outages, newOutages) in increments {
-            drops.increment(by: newDrops)
-            outages.increment(by: newOutages)
-        }
+        for (outages, newOutages) in increments { outages.increment(by: newOutages) }
     }
 }
 

@@ -1,7 +1,7 @@
 public import IndicatorCore
 import IndicatorThreads
 
-/// A backend that records its snapshots, for apps' tests.
+/// A backend that records its snapshots, for apps' tests, with each showing and hiding.
 ///
 /// ```swift
 /// let backend = InMemoryBackend()
@@ -20,13 +20,13 @@ public final class InMemoryBackend: IndicatorBackend {
 
     /// The name in diagnostics. Default `inMemory`.
     public let name: String
-    /// Which snapshots it receives. Default: every change of visibility.
+    /// Which snapshots it receives.
     public let delivery: BackendDelivery
 
     private let state = Locked(State())
 
     /// Creates a backend without snapshots.
-    public init(name: String = "inMemory", delivery: BackendDelivery = .everyTransition) {
+    public init(name: String = "inMemory", delivery: BackendDelivery = BackendDelivery()) {
         self.name = name
         self.delivery = delivery
     }
@@ -87,7 +87,7 @@ public final class InMemoryBackend: IndicatorBackend {
     /// Records the snapshot.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         let waiters = state.withLock { state in
-            state.snapshots.append(snapshot)
+            state.snapshots += snapshot.withTransitions
             defer { state.waiters = [:] }
             return state.waiters.values
         }

@@ -4,6 +4,7 @@ import IndicatorCore
 import IndicatorMetrics
 import IndicatorTesting
 import MetricsTestKit
+import Synchronization
 import TestSupport
 import Testing
 
@@ -40,7 +41,6 @@ import Testing
         backend.refresh()
         backend.refresh()
         #expect(metrics.counterTotal(label: "indicator_backend_outages", dimensions: [("backend", "broken")]) == 1)
-        #expect(metrics.counterTotal(label: "indicator_backend_drops", dimensions: [("backend", "broken")]) == 0)
         await indicator.shutdown()
 
         let dimensions = metrics.timers.flatMap(\.dimensions) + metrics.counters.flatMap(\.dimensions)
@@ -121,21 +121,30 @@ import Testing
         await indicator.shutdown()
     }
 
-    /// A slow backend.
-    private struct Slow: IndicatorBackend {
-        let name = "slow"
-        var delivery: BackendDelivery { BackendDelivery(mode: .everyTransition(capacity: 2)) }
+    /// A backend that fails with every other update, and is then tried again.
+    private final class Flaky: IndicatorBackend {
+        private struct Failure: Error {}
+
+        let name = "flaky"
+        private let count = Atomic(0)
+        private let control = Mutex(IndicatorControl())
+
+        func attach(to control: IndicatorControl) { self.control.withLock { $0 = control } }
         func start() async throws {}
-        func update(_ snapshot: IndicatorSnapshot) async throws { usleep(1000) }
-        func stop() async {}
+        func stop() async { control.withLock { $0.retry }() }
+
+        func update(_ snapshot: IndicatorSnapshot) async throws {
+            if !count.wrappingAdd(1, ordering: .relaxed).newValue.isMultiple(of: 2) { throw Failure() }
+        }
     }
 
-    @Test func concurrentRefreshesCountAnUpdateOnce() async throws {
+    @Test("Concurrent refreshes count an outage once")
+    func concurrentRefreshes() async throws {
         let metrics = TestMetrics()
         let backend = MetricsBackend(factory: metrics)
         let indicator = IndicatorManager(
             delays: try .init(startDelay: .zero, completionDelay: .zero),
-            backends: [backend, Slow()]
+            backends: [backend, Flaky()]
         )
         await withTaskGroup { group in
             for _ in 0..<4 {
@@ -149,8 +158,8 @@ import Testing
         }
         await indicator.shutdown()
         backend.refresh()
-        let dropped = indicator.backendStatuses.first { $0.name == "slow" }?.updatesDropped ?? -1
-        let counted = metrics.counterTotal(label: "indicator_backend_drops", dimensions: [("backend", "slow")])
-        #expect(dropped > 0 && Int(counted) == dropped)
+        let outages = indicator.backendStatuses.first { $0.name == "flaky" }?.outages ?? -1
+        let counted = metrics.counterTotal(label: "indicator_backend_outages", dimensions: [("backend", "flaky")])
+        #expect(outages > 1 && Int(counted) == outages)
     }
 }

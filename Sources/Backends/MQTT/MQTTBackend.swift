@@ -223,8 +223,8 @@ private final class MQTTSession: @unchecked Sendable {
 
     private func publish(_ snapshot: IndicatorSnapshot, on connection: MQTTConnection) async throws(MQTTError) {
         if let fault = connection.fault { throw fault }
-        latest = snapshot.withoutFinished
-        let finished = snapshot.finishedActivities
+        latest = snapshot.withoutReports
+        let finished = snapshot.allFinished
         if !finished.isEmpty {
             let events = MQTTEvents(
                 epoch: epoch,

@@ -14,6 +14,8 @@ final class BackendRunner: SnapshotReceiver {
         var hasBegun = false
         /// The runner's loop, while it waits for an operation.
         var idleLoop: CheckedContinuation<BackendRunnerStateMachine.Operation?, Never>?
+        /// The callers of ``settle()``.
+        var settlers: [CheckedContinuation<Void, Never>] = []
         /// The callers of ``waitUntilFinished()``.
         var waiters: [CheckedContinuation<Void, Never>] = []
         /// Orders the settings of the timer, which is set without the lock.
@@ -70,7 +72,6 @@ final class BackendRunner: SnapshotReceiver {
                 name: name,
                 state: storage.machine.backendState,
                 updatesDelivered: storage.machine.updatesDelivered,
-                updatesDropped: storage.machine.updatesDropped,
                 outages: storage.machine.outages,
                 lastError: storage.machine.lastError
             )
@@ -99,9 +100,9 @@ final class BackendRunner: SnapshotReceiver {
 
     func post(_ snapshot: IndicatorSnapshot) -> Bool {
         storage.withLock { storage in
-            storage.events += storage.machine.post(snapshot)
+            storage.machine.post(snapshot)
             // A loop that is not idle takes the snapshot after its current call.
-            return storage.idleLoop != nil || !storage.events.isEmpty || !storage.hasBegun
+            return storage.idleLoop != nil || !storage.hasBegun
         }
     }
 
@@ -113,12 +114,12 @@ final class BackendRunner: SnapshotReceiver {
 
     /// Starts an unavailable backend again immediately.
     func retry() {
-        change { machine, now in machine.retry(at: now) }
+        change { storage, now in storage.machine.retry(at: now) }
     }
 
     /// Stops the backend and starts it again, as if an update had thrown an error with this text.
     func surfaceWasLost(_ reason: String) {
-        change { machine, now in machine.surfaceWasLost(reason, at: now) }
+        change { storage, now in storage.machine.surfaceWasLost(reason, at: now) }
     }
 
     /// Lets the backend deliver the waiting snapshots and stops it, or gives it up after the time limit.
@@ -138,6 +139,19 @@ final class BackendRunner: SnapshotReceiver {
             if isFinished { continuation.resume() }
         }
     }
+
+    /// Returns when the backend has received what is due now.
+    func settle() async {
+        await withCheckedContinuation { continuation in
+            change { storage, now in
+                storage.settlers.append(continuation)
+                return storage.machine.advance(to: now)
+            }
+        }
+    }
+
+    /// When the machine has something to do next.
+    var deadline: Duration? { storage.withLock { $0.machine.deadline() } }
 
     private func nextOperation() async -> BackendRunnerStateMachine.Operation? {
         await withCheckedContinuation { continuation in
@@ -159,17 +173,18 @@ final class BackendRunner: SnapshotReceiver {
 
     private func deadlineHasCome(_ deadline: Duration) {
         let now = max(time.now, deadline)
-        change(at: now) { machine, now in machine.advance(to: now) }
+        change(at: now) { storage, now in storage.machine.advance(to: now) }
     }
 
     private func change(
         at now: Duration? = nil,
-        _ body: (inout BackendRunnerStateMachine, Duration) -> [BackendRunnerStateMachine.Event]
+        _ body: (inout Storage, Duration) -> [BackendRunnerStateMachine.Event]
     ) {
         let now = now ?? time.now
         perform(
             storage.withLock { storage in
-                storage.events += body(&storage.machine, now)
+                let events = body(&storage, now)
+                storage.events += events
                 return proceed(&storage, at: now)
             }
         )
@@ -184,10 +199,13 @@ final class BackendRunner: SnapshotReceiver {
             if operation != nil || storage.machine.isStopped { loop = storage.idleLoop.take() }
         }
         storage.timerVersion += 1
+        let isFinished = storage.machine.isFinished
+        var waiters = isFinished ? exchange(&storage.waiters, with: []) : []
+        if isFinished || storage.idleLoop != nil { waiters += exchange(&storage.settlers, with: []) }
         return Afterwards(
             loop: loop,
             operation: operation,
-            waiters: storage.machine.isFinished ? exchange(&storage.waiters, with: []) : [],
+            waiters: waiters,
             deadline: storage.machine.deadline(isIdle: storage.idleLoop != nil),
             timerVersion: storage.timerVersion,
             events: exchange(&storage.events, with: [])
@@ -218,11 +236,6 @@ final class BackendRunner: SnapshotReceiver {
             logger.warning("The backend '\(name)' has not returned for \(delivery.updateTimeLimit).")
         case .resumed:
             logger.notice("The backend '\(name)' has returned.")
-        case .drops:
-            logger.warning("The backend '\(name)' is too slow: updates do not fit in its queue and are lost.")
-        case .dropped(let count):
-            let updates = count == 1 ? "1 update" : "\(count) updates"
-            logger.notice("The backend '\(name)' has caught up; \(updates) lost: its queue was full.")
         case .givenUp:
             logger.warning("The backend '\(name)' did not stop in time and was given up.")
         }

@@ -18,10 +18,6 @@ struct BackendRunnerStateMachine: Sendable {
         case recovered
         case stalled
         case resumed
-        /// Updates begin to be dropped.
-        case drops
-        /// The queue is empty again; this many updates were dropped since ``drops``.
-        case dropped(Int)
         case givenUp
     }
 
@@ -70,8 +66,6 @@ struct BackendRunnerStateMachine: Sendable {
     private var failures = 0
     private var startedAt = Duration.zero
     private var outage: String?
-    /// How many updates were dropped since the queue was last empty.
-    private var dropsOfOutage = 0
     private var finish: Finish?
     /// Whether a retry was requested during a call: if that fails, the next start follows immediately.
     private var isRetryDue = false
@@ -80,7 +74,6 @@ struct BackendRunnerStateMachine: Sendable {
     private(set) var isStalled = false
     private(set) var isGivenUp = false
     private(set) var updatesDelivered = 0
-    private(set) var updatesDropped = 0
     private(set) var outages = 0
     private(set) var lastError: String?
 
@@ -121,20 +114,17 @@ struct BackendRunnerStateMachine: Sendable {
         } else if case .unavailable(let retryAt) = phase {
             deadlines.append(retryAt)
         } else if case .running = phase {
-            if let nextUpdate, inbox.count > 0 { deadlines.append(nextUpdate) }
+            if let nextUpdate, !inbox.isEmpty { deadlines.append(nextUpdate) }
             if let repetitionDue { deadlines.append(repetitionDue) }
         }
         return deadlines.min()
     }
 
     /// Receives a snapshot to show.
-    mutating func post(_ snapshot: IndicatorSnapshot) -> [Event] {
-        latest = snapshot.withoutFinished
-        guard !isFinished, finish == nil else { return [] }
-        let dropped = inbox.post(snapshot)
-        updatesDropped += dropped
-        defer { dropsOfOutage += dropped }
-        return dropped > 0 && dropsOfOutage == 0 ? [.drops] : []
+    mutating func post(_ snapshot: IndicatorSnapshot) {
+        guard !isFinished, finish == nil else { return }
+        latest = snapshot.withoutReports
+        inbox.post(snapshot)
     }
 
     /// Starts an unavailable backend again immediately; one that is being called, if the call fails.
@@ -181,7 +171,6 @@ struct BackendRunnerStateMachine: Sendable {
             return .start
         case .idle, .unavailable, .stopped:
             phase = .stopped
-            updatesDropped += droppedFromInbox()
             return nil
         case .failed:
             return .stop
@@ -211,23 +200,23 @@ struct BackendRunnerStateMachine: Sendable {
         case (.start, nil):
             phase = .running
             (delivered, nextUpdate, startedAt, isRetryDue) = (nil, nil, now, false)
-            if let latest, inbox.count == 0 { inbox.restart(with: latest) }
+            if let latest, inbox.isEmpty, !isGivenUp { inbox.restart(with: latest) }
         case (.start, let error?):
             events += fail(error, at: now)
             events.append(waitToRetry(from: now))
         case (.update(let snapshot, let isRepetition), nil):
-            // A repetition must not report finished activities again.
-            (delivered, isRetryDue) = (snapshot.withoutFinished, false)
+            // A repetition must not report anything again.
+            (delivered, isRetryDue) = (snapshot.withoutReports, false)
+            inbox.hasShown(snapshot)
             if !isRepetition { updatesDelivered += 1 }
             if snapshot.isVisible, let interval = delivery.animationInterval {
                 repetitionDue = max(call.begunAt + interval, now)
             }
-        case (.update(let snapshot, _), let error?):
-            inbox.keepFinished(of: snapshot)
+        case (.update(let snapshot, let isRepetition), let error?):
+            if !isRepetition, !isGivenUp { inbox.leave(snapshot) }
             // If the surface was lost during the call, that is the same failure.
             if case .running = phase { events += fail(error, at: now) } else { lastError = error }
             phase = .failed
-            if case .everyTransition = delivery.mode { updatesDropped += 1 }
         case (.stop, _):
             delivered = nil
             // After a failure, an attempt may be left.
@@ -236,11 +225,6 @@ struct BackendRunnerStateMachine: Sendable {
         if case .running = phase, outage != nil, !inbox.hasChanges(since: delivered) {
             outage = nil
             events.append(.recovered)
-        }
-        if isGivenUp { updatesDropped += droppedFromInbox() }
-        if dropsOfOutage > 0, inbox.count == 0 {
-            events.append(.dropped(dropsOfOutage))
-            dropsOfOutage = 0
         }
         return events
     }
@@ -254,7 +238,7 @@ struct BackendRunnerStateMachine: Sendable {
         }
         if let finish, !isFinished, finish.deadline <= now {
             isGivenUp = true
-            updatesDropped += droppedFromInbox()
+            inbox = SnapshotInbox(delivery: delivery)
             events.append(.givenUp)
         }
         return events
@@ -279,12 +263,5 @@ struct BackendRunnerStateMachine: Sendable {
         if outage == nil { outages += 1 }
         defer { outage = error }
         return outage == nil ? [.becameUnavailable(reason: error)] : []
-    }
-
-    /// Empties the inbox. Returns how many updates count as dropped: none with latest-wins delivery.
-    private mutating func droppedFromInbox() -> Int {
-        let count = inbox.removeAll()
-        if case .everyTransition = delivery.mode { return count }
-        return 0
     }
 }

@@ -36,11 +36,11 @@ public struct BackendStatus: Sendable, Hashable {
     public var state: BackendState
     /// How many updates it has processed.
     public var updatesDelivered = 0
-    /// How many updates were lost: those that did not fit in its queue (see
-    /// ``BackendDelivery/Mode/everyTransition(capacity:)``), or for which a backend with a queue threw.
-    public var updatesDropped = 0
     /// How often it has become unavailable.
     public var outages = 0
     /// The text of the last error, kept after the backend has recovered; `nil` if there was none.
     public var lastError: String?
+
+    @available(*, unavailable, message: "No update is dropped: see IndicatorSnapshot.transitions.")
+    public var updatesDropped: Int { 0 }
 }

@@ -79,22 +79,11 @@ extension ConnectedBackend {
 }
 
 /// Which snapshots a backend receives, and how.
+///
+/// The latest snapshot wins: a newer one replaces one that was not delivered yet, so a slow surface delays nothing else
+/// and always ends with the current state. What the replaced one reports moves to the newer one: what ended
+/// (``IndicatorSnapshot/finished``), and that the indicator was shown or hidden (``IndicatorSnapshot/transitions``).
 public struct BackendDelivery: Sendable, Hashable {
-    /// How to handle snapshots that arrive faster than the backend processes them.
-    public enum Mode: Sendable, Hashable {
-        /// A newer snapshot replaces one that was not delivered yet, so a slow surface delays nothing else and always
-        /// ends with the current state.
-        case latestWins
-
-        /// Every showing and hiding is delivered, in order, through a queue of at most `capacity` snapshots. When the
-        /// queue is full, the oldest one is dropped and counted in ``BackendStatus/updatesDropped``. Other changes are
-        /// coalesced.
-        case everyTransition(capacity: Int)
-    }
-
-    /// How to handle snapshots that arrive faster than the backend processes them.
-    public var mode: Mode
-
     /// Whether changes while the indicator is hidden (count, label, ``IndicatorState/delayingStart``) are delivered
     /// too. Default `false`: a hidden indicator then costs the backend nothing.
     public var includesHidden: Bool
@@ -113,13 +102,11 @@ public struct BackendDelivery: Sendable, Hashable {
 
     /// Makes a delivery policy.
     public init(
-        mode: Mode = .latestWins,
         includesHidden: Bool = false,
         animationInterval: Duration? = nil,
         minimumInterval: Duration = .zero,
         updateTimeLimit: Duration = .seconds(5)
     ) {
-        self.mode = mode
         self.includesHidden = includesHidden
         self.animationInterval = animationInterval
         self.minimumInterval = minimumInterval
@@ -129,8 +116,8 @@ public struct BackendDelivery: Sendable, Hashable {
     /// The latest snapshot, while visible: suits most surfaces.
     public static var latestWins: Self { Self() }
 
-    /// Every showing and hiding, in order, through a queue of 1024: for a record of events.
-    public static var everyTransition: Self { Self(mode: .everyTransition(capacity: 1024)) }
+    @available(*, unavailable, message: "Use BackendDelivery(), and IndicatorSnapshot.transitions in update(_:).")
+    public static var everyTransition: Self { Self() }
 }
 
 /// A backend's handle to its indicator.

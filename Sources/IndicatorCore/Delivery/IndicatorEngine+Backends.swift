@@ -52,6 +52,7 @@ extension IndicatorEngine {
             actions.receivers.append(runner)
             remove(runner, from: &storage)
             var hidden = storage.machine.snapshot { now }
+            if hidden.isVisible { hidden.period += 1 }
             hidden.state = .inactive
             _ = runner.post(hidden)
             runner.finish(timeLimit: timeLimit, at: now)
@@ -64,6 +65,17 @@ extension IndicatorEngine {
 
     package var backendStatuses: [BackendStatus] {
         storage.withLock { $0.runners }.compactMap { ($0 as? BackendRunner)?.status }
+    }
+
+    /// For tests: does what is due now, and returns when the backends have received it.
+    ///
+    /// - Returns: the time until more is due; `nil` if nothing is.
+    package func settle() async -> Duration? {
+        await Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in advance() }.value
+        let runners = storage.withLock { $0.runners }.compactMap { $0 as? BackendRunner }
+        for runner in runners { await runner.settle() }
+        let deadlines = runners.compactMap(\.deadline) + [read { $0.wakesAt }].compactMap(\.self)
+        return deadlines.min().map { $0 - time.now }
     }
 
     package func shutdown(timeLimit: Duration) async {

@@ -14,13 +14,11 @@ final class SnapshotSubscription: Sendable {
     /// Delivers an element after changes.
     let signal: AsyncStream<Void>
     fileprivate let continuation: AsyncStream<Void>.Continuation
-    fileprivate let number: UInt64
     private let broadcaster: SnapshotBroadcaster
     private let engine: IndicatorEngine
     private let state: Locked<State>
 
-    fileprivate init(_ number: UInt64, of broadcaster: SnapshotBroadcaster, _ engine: IndicatorEngine, _ state: State) {
-        self.number = number
+    fileprivate init(of broadcaster: SnapshotBroadcaster, _ engine: IndicatorEngine, _ state: State) {
         self.engine = engine
         (signal, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         self.broadcaster = broadcaster
@@ -54,8 +52,7 @@ final class SnapshotBroadcaster: SnapshotReceiver {
         var finishedCount: Int { finished.latest.count + finished.omittedCount }
         /// The subscriptions, and those of them that have taken the latest snapshot.
         var count = 0
-        var waiting = OrderedList<SnapshotSubscription>()
-        var lastNumber: UInt64 = 0
+        var waiting: [SnapshotSubscription] = []
         var isFinished = false
         /// Whether a task is about to wake the waiting ones.
         var isWaking = false
@@ -79,30 +76,28 @@ final class SnapshotBroadcaster: SnapshotReceiver {
     private func subscribe(_ snapshot: IndicatorSnapshot, to engine: IndicatorEngine) -> SnapshotSubscription {
         state.withLock { state in
             state.count += 1
-            state.lastNumber += 1
             let position = SnapshotSubscription.State(
                 first: snapshot,
                 version: state.version,
                 finishedCount: state.finishedCount
             )
-            return SnapshotSubscription(state.lastNumber, of: self, engine, position)
+            return SnapshotSubscription(of: self, engine, position)
         }
     }
 
     /// Removes a subscription. Returns whether it was the last.
     fileprivate func remove(_ subscription: SnapshotSubscription) -> Bool {
-        // Returned, so that it is not released with the lock held.
-        let (isLast, _) = state.withLock { state in
+        state.withLock { state in
             state.count -= 1
+            state.waiting.removeAll { $0 === subscription }
             if state.count == 0 { (state.latest, state.finished) = (nil, FinishedActivities()) }
-            return (state.count == 0, state.waiting.set(subscription.number, to: nil))
+            return state.count == 0
         }
-        return isLast
     }
 
     func post(_ snapshot: IndicatorSnapshot) -> Bool {
         state.withLock { state in
-            state.latest = snapshot.withoutFinished
+            state.latest = snapshot.withoutReports
             state.version += 1
             state.finished.append(snapshot.finishedActivities)
             return !state.isWaking
@@ -132,35 +127,23 @@ final class SnapshotBroadcaster: SnapshotReceiver {
                 return first
             }
             if state.isFinished { return .some(nil) }
-            state.waiting.set(subscription.number, to: subscription)
+            state.waiting.append(subscription)
             return nil
         }
     }
 
-    /// Wakes the waiting subscribers, from separate tasks.
+    /// Wakes the waiting subscribers, from a separate task.
     ///
     /// Resuming a task takes its status lock. A calling thread that runs a cancellation handler holds that of another
-    /// task, and two such threads could deadlock. The executor of a subscriber may block; only the ones of its part
-    /// wait for it.
+    /// task, and two such threads could deadlock.
     func startDelivery() {
         if state.withLock({ exchange(&$0.isWaking, with: true) }) { return }
         Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
             let waiting = state.withLock { state in
                 state.isWaking = false
-                return exchange(&state.waiting, with: OrderedList())
+                return exchange(&state.waiting, with: [])
             }
-            let all = Array(waiting.values)
-            let parts = min(all.count, 8)
-            for part in 1..<max(parts, 1) {
-                Task.detached(executorPreference: ServiceThread.forCallersCode) {
-                    Self.wake(all[(part * all.count / parts)..<((part + 1) * all.count / parts)])
-                }
-            }
-            if parts > 0 { Self.wake(all[..<(all.count / parts)]) }
+            for subscription in waiting { subscription.continuation.yield() }
         }
-    }
-
-    private static func wake(_ subscriptions: ArraySlice<SnapshotSubscription>) {
-        for subscription in subscriptions { subscription.continuation.yield() }
     }
 }

@@ -1,117 +1,128 @@
-/// The snapshots that a receiver has not taken yet.
+/// The snapshot that a receiver has not taken yet, with what those report that it has skipped.
 ///
-/// The finished activities of a replaced or skipped snapshot move to the next one, so that a receiver gets all of them.
+/// The latest wins. What ended, and the last snapshot of each period in which the indicator was shown or hidden, moves
+/// from a skipped one to the next, so that a receiver gets all of them.
 struct SnapshotInbox: Sendable {
-    private struct Item: Sendable {
-        var snapshot: IndicatorSnapshot
-        /// Whether the snapshot shows or hides the indicator. In the mode `everyTransition` no later one replaces it.
-        var isTransition: Bool
-    }
-
-    private let delivery: BackendDelivery
-    private var items: [Item] = []
-    private var wasVisible = false
-    /// The finished activities of undelivered snapshots that precede the waiting ones.
-    private var earlier = FinishedActivities()
-    /// The finished activities of skipped snapshots that follow the waiting ones.
-    private var later = FinishedActivities()
+    private let includesHidden: Bool
+    private var waiting: IndicatorSnapshot?
+    /// One that was taken and not shown, or that the receiver does not need: the next one takes its reports over.
+    private var left: IndicatorSnapshot?
+    /// The periods of the latest snapshot, and of the last one that was shown.
+    private var latest: IndicatorSnapshot.Period?
+    private var shown = IndicatorSnapshot.Period(number: 0, isVisible: false)
 
     init(delivery: BackendDelivery) {
-        self.delivery = delivery
+        includesHidden = delivery.includesHidden
     }
 
-    /// How many snapshots wait.
-    var count: Int { items.count }
+    /// Whether no snapshot waits.
+    var isEmpty: Bool { waiting == nil }
 
-    /// Adds a snapshot. Returns how many waiting ones were dropped for it.
-    mutating func post(_ snapshot: IndicatorSnapshot) -> Int {
-        let isTransition = snapshot.isVisible != wasVisible
-        wasVisible = snapshot.isVisible
-        var snapshot = snapshot
-        snapshot.takeOver(later)
-        later = FinishedActivities()
+    /// Adds a snapshot.
+    mutating func post(_ snapshot: IndicatorSnapshot) {
+        let isNewPeriod = latest.map { $0 != snapshot.visibilityPeriod } ?? snapshot.isVisible
+        if latest == nil {
+            // At first, a receiver shows what a hidden indicator does.
+            shown.number = snapshot.isVisible ? snapshot.period - 1 : snapshot.period
+        }
+        latest = snapshot.visibilityPeriod
         // During the completion delay, the receiver keeps what it shows: only the end of the delay, or new work, is a
         // visible change. A waiting snapshot is still delivered.
-        if !isTransition, isUnnoticed(snapshot) {
-            later = snapshot.finishedActivities
-            return 0
-        }
-        switch delivery.mode {
-        case .latestWins:
-            if let last = items.popLast() { snapshot.takeOver(last.snapshot.finishedActivities) }
-            items = [Item(snapshot: snapshot, isTransition: isTransition)]
-            return 0
-        case .everyTransition(let capacity):
-            if !isTransition, let last = items.last, !last.isTransition {
-                items.removeLast()
-                snapshot.takeOver(last.snapshot.finishedActivities)
+        if !isNewPeriod, !includesHidden, snapshot.state != .active {
+            if waiting == nil {
+                var snapshot = snapshot
+                if let left { snapshot.takeOver(left) }
+                left = snapshot
+            } else {
+                waiting?.finishedActivities.append(snapshot.finishedActivities)
             }
-            items.append(Item(snapshot: snapshot, isTransition: isTransition))
-            guard items.count > max(capacity, 1) else { return 0 }
-            let dropped = items.removeFirst()
-            items[0].snapshot.takeOver(dropped.snapshot.finishedActivities)
-            return 1
+            return
         }
+        var snapshot = snapshot
+        if let waiting { snapshot.takeOver(waiting) }
+        waiting = snapshot
     }
 
     /// Adds the current snapshot for a receiver that shows nothing yet.
-    mutating func restart(with snapshot: IndicatorSnapshot) {
-        wasVisible = false
-        _ = post(snapshot)
+    mutating func restart(with snapshot: IndicatorSnapshot) { waiting = snapshot }
+
+    /// Moves what the snapshot reports that was taken last, and not shown, to the next one.
+    mutating func leave(_ snapshot: IndicatorSnapshot) {
+        if left == nil { left = snapshot } else { left?.takeOver(snapshot) }
     }
 
-    /// Whether a snapshot that neither shows nor hides the indicator is skipped.
-    private func isUnnoticed(_ snapshot: IndicatorSnapshot) -> Bool {
-        guard !delivery.includesHidden else { return false }
-        return switch snapshot.state {
-        case .active: false
-        case .delayingCompletion: true
-        case .inactive, .delayingStart: delivery.mode != .latestWins
-        }
-    }
+    /// The receiver has shown a snapshot.
+    mutating func hasShown(_ snapshot: IndicatorSnapshot) { shown = snapshot.visibilityPeriod }
 
-    /// Moves the finished activities of an undelivered snapshot to the next one.
-    mutating func keepFinished(of snapshot: IndicatorSnapshot) {
-        earlier.append(snapshot.finishedActivities)
-    }
-
-    /// Removes and returns the next snapshot to deliver to a receiver that shows `delivered`.
+    /// Removes and returns the snapshot to deliver to a receiver that shows `delivered`.
     mutating func take(delivered: IndicatorSnapshot?) -> IndicatorSnapshot? {
-        while !items.isEmpty {
-            var item = items.removeFirst()
-            item.snapshot.takeOver(earlier)
-            earlier = FinishedActivities()
-            if case .everyTransition = delivery.mode, item.isTransition { return item.snapshot }
-            if item.snapshot.differs(from: delivered),
-                item.snapshot.isVisible || delivered?.isVisible == true || delivery.includesHidden
-            {
-                return item.snapshot
-            }
-            keepFinished(of: item.snapshot)
-        }
+        guard var snapshot = waiting.take() else { return nil }
+        if let left = left.take() { snapshot.takeOver(left) }
+        if snapshot.transitions.first.map({ $0.visibilityPeriod == shown }) ?? false { snapshot.dropFirstTransition() }
+        let first = snapshot.transitions.first ?? snapshot
+        snapshot.omittedTransitionCount = max(first.period - shown.number - 1, 0)
+        let isWanted =
+            snapshot.isVisible || delivered?.isVisible == true || includesHidden || !snapshot.transitions.isEmpty
+            || shown != snapshot.visibilityPeriod
+        if isWanted, snapshot.differs(from: delivered) { return snapshot }
+        if !isWanted { shown = snapshot.visibilityPeriod }
+        leave(snapshot)
         return nil
     }
 
-    /// Whether a snapshot, or finished activities of one that was not delivered, wait.
-    var hasUndelivered: Bool { !earlier.isEmpty || hasChanges(since: nil) }
+    /// Whether a snapshot, or reports of one that was not shown, wait.
+    var hasUndelivered: Bool {
+        left.map { $0 != $0.withoutReports || $0.visibilityPeriod != shown } ?? false || hasChanges(since: nil)
+    }
 
     /// Whether ``take(delivered:)`` would return a snapshot.
     func hasChanges(since delivered: IndicatorSnapshot?) -> Bool {
         var copy = self
         return copy.take(delivered: delivered) != nil
     }
-
-    /// Drops the waiting snapshots. Returns their number.
-    mutating func removeAll() -> Int {
-        defer { items = [] }
-        return items.count
-    }
 }
 
 extension IndicatorSnapshot {
+    /// How many skipped snapshots ``transitions`` lists.
+    static var transitionLimit: Int { 64 }
+
+    /// A period in which the indicator was shown or hidden.
+    struct Period: Sendable, Equatable {
+        var number: Int
+        var isVisible: Bool
+    }
+
+    var visibilityPeriod: Period { Period(number: period, isVisible: isVisible) }
+
     /// Whether this snapshot is new to a receiver that shows `delivered`.
     func differs(from delivered: IndicatorSnapshot?) -> Bool {
         guard let delivered else { return true }
-        return !finished.isEmpty || self != delivered.withoutFinished
+        return !finishedActivities.isEmpty || !transitions.isEmpty || self != delivered.withoutReports
+    }
+
+    /// Takes over what an earlier snapshot reports, which is skipped.
+    mutating func takeOver(_ earlier: IndicatorSnapshot) {
+        var all = earlier.transitions
+        if earlier.visibilityPeriod == (transitions.first ?? self).visibilityPeriod {
+            prepend(earlier.finishedActivities)
+        } else {
+            var last = earlier
+            last.transitions = []
+            all.append(last)
+        }
+        transitions = all + transitions
+        while transitions.count > Self.transitionLimit { dropFirstTransition() }
+    }
+
+    /// Drops the first one of ``transitions``, whose finished activities move to the next.
+    fileprivate mutating func dropFirstTransition() {
+        prepend(transitions.removeFirst().finishedActivities)
+    }
+
+    /// Adds what ended before all else that this snapshot reports.
+    package mutating func prepend(_ finished: FinishedActivities) {
+        var all = finished
+        all.append(transitions.first?.finishedActivities ?? finishedActivities)
+        if transitions.isEmpty { finishedActivities = all } else { transitions[0].finishedActivities = all }
     }
 }

@@ -37,7 +37,7 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
     private var publishedState: IndicatorState?
     private var lifetimeCheckDue: Duration?
     /// The time of the last ``Actions/wake``, until it comes.
-    private var wakesAt: Duration?
+    private(set) var wakesAt: Duration?
     private var wakeVersion: UInt64 = 0
     private var actions = Actions()
 

@@ -45,8 +45,19 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     /// What was shown last, while the indicator is visible and nothing is in progress; otherwise empty.
     var lastActivities: [ActivityDetails] = []
 
-    /// The storage of ``finished`` and ``omittedFinishedCount``.
+    /// What ended since ``transitions``.
     package var finishedActivities = FinishedActivities()
+
+    /// What the receiver has skipped: for each time that the indicator was shown or hidden since the previous snapshot
+    /// of the same receiver, the last snapshot of that time, in order; the last 64. Empty for most receivers, which are
+    /// as fast as the indicator, and in ``IndicatorManager/snapshots``.
+    ///
+    /// A backend that shows the current state ignores them. One that reports each showing and hiding handles them
+    /// before the snapshot itself. What each lists as ``finished``, the snapshot lists too.
+    public internal(set) var transitions: [IndicatorSnapshot] = []
+
+    /// How many more times the indicator was shown or hidden than ``transitions`` lists.
+    public internal(set) var omittedTransitionCount = 0
 
     /// Makes a snapshot, by default that of an idle indicator. Without `activities`, one activity with `label` and
     /// `progress` is listed, or none if `label` is `nil`.
@@ -98,23 +109,33 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     ///
     /// Each receiver gets each activity once, even if it skips snapshots. The snapshot that an app reads
     /// (``IndicatorManager/snapshot``) and the first one of a receiver have none.
-    public var finished: [FinishedActivity] { finishedActivities.latest }
+    public var finished: [FinishedActivity] { allFinished.latest }
 
     /// How many more have ended than ``finished`` lists.
-    public var omittedFinishedCount: Int { finishedActivities.omittedCount }
+    public var omittedFinishedCount: Int { allFinished.omittedCount }
 
-    /// Prepends the finished activities of a skipped snapshot.
-    package mutating func takeOver(_ skipped: FinishedActivities) {
-        guard !skipped.isEmpty else { return }
-        var all = skipped
+    /// The storage of ``finished`` and ``omittedFinishedCount``.
+    package var allFinished: FinishedActivities {
+        if transitions.isEmpty { return finishedActivities }
+        var all = FinishedActivities()
+        for snapshot in transitions { all.append(snapshot.finishedActivities) }
         all.append(finishedActivities)
-        finishedActivities = all
+        return all
     }
 
-    /// A copy without the finished activities.
-    package var withoutFinished: Self {
+    /// ``transitions``, and then this snapshot with what ended after them: what a receiver that skips nothing gets.
+    package var withTransitions: [Self] {
+        if transitions.isEmpty, omittedTransitionCount == 0 { return [self] }
+        var last = self
+        (last.transitions, last.omittedTransitionCount) = ([], 0)
+        return transitions + [last]
+    }
+
+    /// A copy without what the snapshot reports beside the state: what ended, and what was skipped.
+    package var withoutReports: Self {
         var copy = self
         copy.finishedActivities = FinishedActivities()
+        (copy.transitions, copy.omittedTransitionCount) = ([], 0)
         return copy
     }
 }

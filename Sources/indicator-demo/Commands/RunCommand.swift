@@ -194,7 +194,6 @@ extension RunReport {
                     kind: backend.kind,
                     state: "unavailable",
                     updates: 0,
-                    dropped: 0,
                     error: backend.reason
                 )
             }
@@ -203,7 +202,6 @@ extension RunReport {
                 kind: backend.kind,
                 state: status.state.name,
                 updates: status.updatesDelivered,
-                dropped: status.updatesDropped,
                 error: status.lastError ?? backend.reason
             )
         }

@@ -182,7 +182,7 @@ final class VisibilityRecorder: IndicatorBackend {
     static let recorderName = "indicator-demo.recorder"
 
     let name = recorderName
-    let delivery = BackendDelivery(mode: .everyTransition(capacity: 1024), includesHidden: true)
+    let delivery = BackendDelivery(includesHidden: true)
     private let recorder: RunRecorder
     private let latest = Locked<(isVisible: Bool, isEnabled: Bool?)>((false, nil))
 
@@ -193,7 +193,10 @@ final class VisibilityRecorder: IndicatorBackend {
     func start() async throws {}
 
     func update(_ snapshot: IndicatorSnapshot) async throws {
-        let time = recorder.now
+        for snapshot in snapshot.withTransitions { note(snapshot, at: recorder.now) }
+    }
+
+    private func note(_ snapshot: IndicatorSnapshot, at time: Duration) {
         let previous = latest.withLock { latest in
             let previous = latest
             latest = (snapshot.isVisible, snapshot.isEnabled)

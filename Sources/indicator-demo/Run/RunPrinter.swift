@@ -62,7 +62,6 @@ struct RunPrinter: Sendable {
 
     private func statusLines(_ status: BackendStatus, _ setup: ProgramSetup) -> [String] {
         var text = "\(status.name): \(status.updatesDelivered) updates"
-        if status.updatesDropped > 0 { text += ", \(status.updatesDropped) dropped" }
         if status.state != .running {
             let backend = setup.backends.first { $0.name == status.name }
             let isFailing = backend?.updated(by: status).isAvailable == false

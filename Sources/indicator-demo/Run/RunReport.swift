@@ -24,14 +24,13 @@ struct RunReport: Encodable, Sendable, Hashable {
 
     struct Backend: Encodable, Sendable, Hashable {
         enum CodingKeys: CodingKey {
-            case name, kind, state, updates, dropped, error
+            case name, kind, state, updates, error
         }
 
         var name: String
         var kind: String
         var state: String
         var updates: Int
-        var dropped: Int
         var error: String?
 
         func encode(to encoder: any Encoder) throws {
@@ -40,7 +39,6 @@ struct RunReport: Encodable, Sendable, Hashable {
             try container.encode(kind, forKey: .kind)
             try container.encode(state, forKey: .state)
             try container.encode(updates, forKey: .updates)
-            try container.encode(dropped, forKey: .dropped)
             // Encodes `null` when there is none.
             try container.encode(error, forKey: .error)
         }

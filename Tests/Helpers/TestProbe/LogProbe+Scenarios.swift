@@ -92,7 +92,7 @@ extension LogProbe {
         print(String(decoding: buffer.prefix(max(0, count)), as: UTF8.self), terminator: "")
     }
 
-    private struct Failure: Error, CustomStringConvertible {
+    struct Failure: Error, CustomStringConvertible {
         let description: String
 
         init(_ description: String) {

@@ -74,7 +74,7 @@ struct LogProbe {
     private static let snapshotCount = Locked(0)
 
     /// Writes `lines` lines with the labels `<prefix>-<number>`. `fileSizeLimit` limits the size of files in bytes
-    /// (`ulimit -f`); with it or `lenient`, an update may throw. `meetAt` names a folder in which the writer waits for
+    /// (`ulimit -f`); with it or `lenient`, a line may be lost. `meetAt` names a folder in which the writer waits for
     /// a second one.
     private func write() async throws {
         if let limit = options["fileSizeLimit"].flatMap(UInt.init) {
@@ -86,12 +86,12 @@ struct LogProbe {
         // By others, on standard error.
         if let said = options["said"] { Foundation.write(STDERR_FILENO, said, said.utf8.count) }
         if let folder = options["meetAt"] { meet(in: folder, as: options["prefix"] ?? "line") }
+        let loss = Locked<String?>(nil)
+        backend.attach(to: IndicatorControl(surfaceWasLost: { reason in loss.withLock { $0 = reason } }))
         for index in 0..<number("lines", default: 1) {
-            do {
-                try await backend.update(snapshot("\(options["prefix"] ?? "line")-\(index)"))
-            } catch  where options["fileSizeLimit"] != nil || options["lenient"] != nil {
-                continue
-            }
+            try await backend.update(snapshot("\(options["prefix"] ?? "line")-\(index)"))
+            if options["fileSizeLimit"] != nil || options["lenient"] != nil { continue }
+            if let reason = loss.withLock({ $0 }) { throw Failure(reason) }
         }
         await backend.stop()
     }

@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test mutating func aRetryDuringAnUpdateThatFailsIsRemembered() {
-        _ = machine.post(IndicatorSnapshot(state: .active))
+        machine.post(IndicatorSnapshot(state: .active))
         #expect(next(0) == "start")
         finish(0)
         #expect(next(0) == "update")
@@ -58,7 +58,7 @@ import Testing
 
     /// It counted twice: the first pause was 2 s.
     @Test mutating func aSurfaceThatIsLostDuringAnUpdateThatFailsIsOneFailure() {
-        _ = machine.post(IndicatorSnapshot(state: .active))
+        machine.post(IndicatorSnapshot(state: .active))
         #expect(next(0) == "start")
         finish(0)
         #expect(next(0) == "update")
@@ -76,7 +76,7 @@ import Testing
         var machine = BackendRunnerStateMachine(delivery: .latestWins)
         _ = machine.nextOperation(at: .zero)
         _ = machine.finished(error: "the disk is full", at: .zero)
-        _ = machine.post(IndicatorSnapshot(state: .active, label: "Saving"))
+        machine.post(IndicatorSnapshot(state: .active, label: "Saving"))
         #expect(machine.nextOperation(at: .zero) == nil)
         machine.finish(timeLimit: .seconds(2), at: .milliseconds(500))
         #expect(name(machine.nextOperation(at: .milliseconds(500))) == "start")
@@ -100,7 +100,7 @@ import Testing
         let ended = FinishedActivity(label: "Saving", outcome: .failed("no space"), duration: .seconds(1))
         var snapshot = IndicatorSnapshot(state: .active)
         snapshot.finishedActivities = FinishedActivities(latest: [ended])
-        _ = machine.post(snapshot)
+        machine.post(snapshot)
         machine.finish(timeLimit: .seconds(2), at: .zero)
         #expect(next(0) == "update")
         finish(0, error: "the broker is gone")

@@ -3,6 +3,7 @@ import InMemoryLogging
 import IndicatorTesting
 import IndicatorThreads
 import Logging
+import Synchronization
 import TestSupport
 import Testing
 
@@ -10,10 +11,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct BackendRunnerTests {
     private let clock = VirtualClock()
-    private let healthy = InMemoryBackend(
-        name: "healthy",
-        delivery: BackendDelivery(mode: .everyTransition(capacity: 10_000))
-    )
+    private let healthy = InMemoryBackend(name: "healthy")
     private let log = InMemoryLogHandler()
 
     private func manager(with backends: any IndicatorBackend...) throws -> IndicatorManager {
@@ -46,43 +44,58 @@ import Testing
         let manager = try manager(with: slow)
         manager.start("a")
         #expect(await eventually { gate.waiterCount == 1 })
-        for _ in 0..<1000 {
+        for _ in 0..<20 {
             manager.stop("a")
             manager.start("a")
         }
         manager.stop("a")
-        #expect(await eventually { healthy.snapshots.count == 2002 })
+        #expect(await eventually { healthy.snapshots.count == 42 })
         #expect(slow.updates.count == 1)
         gate.open()
         #expect(await eventually { slow.updates.count == 2 })
         #expect(slow.updates.map(\.isVisible) == [true, false])
+        #expect(slow.updates.last?.transitions.map(\.isVisible) == (0..<40).map { !$0.isMultiple(of: 2) })
         let delivered = BackendStatus(name: "scripted", state: .running, updatesDelivered: 2)
         #expect(try await eventually { try status(manager) == delivered })
         await manager.shutdown()
     }
 
-    @Test func aFullQueueDropsItsOldestUpdatesAndCountsThem() async throws {
+    @Test("What was shown and hidden while a backend was busy rides along: the last 64, and how many more")
+    func transitions() async throws {
         let gate = Gate()
-        let slow = ScriptedBackend(
-            delivery: BackendDelivery(mode: .everyTransition(capacity: 10)),
-            onUpdate: { _ in await gate.pass() }
-        )
+        let slow = ScriptedBackend(onUpdate: { _ in await gate.pass() })
         let manager = try manager(with: slow)
-        manager.start("a")
+        manager.start("a", label: "0")
         #expect(await eventually { gate.waiterCount == 1 })
-        for _ in 0..<50 {
+        for number in 1...50 {
             manager.stop("a")
-            manager.start("a")
+            manager.start("a", label: "\(number)")
         }
-        #expect(try status(manager).updatesDropped == 90)
         gate.open()
-        #expect(await eventually { slow.updates.count == 11 })
-        #expect(slow.updates.map(\.isVisible) == [true] + (0..<10).map { !$0.isMultiple(of: 2) })
-        #expect(await eventually { messages(.warning).count == 1 })
-        #expect(messages(.warning).first?.contains("updates do not fit in its queue and are lost") == true)
-        #expect(await eventually { messages(.notice).count == 1 })
-        #expect(messages(.notice).first?.contains("90 updates lost: its queue was full") == true)
+        #expect(await eventually { slow.updates.count == 2 })
+        let last = try #require(slow.updates.last)
+        #expect(last.label == "50" && last.omittedTransitionCount == 99 - 64)
+        #expect(last.transitions.map(\.isVisible) == (0..<64).map { $0.isMultiple(of: 2) })
+        #expect(last.transitions.compactMap(\.label) == (18...49).map { "\($0)" })
+        // None is reported twice, and all that ended are.
+        #expect(last.finished.map(\.label) == (0..<50).map { "\($0)" })
+        #expect(last.transitions.allSatisfy { $0.transitions.isEmpty })
         await manager.shutdown()
+        #expect(slow.updates.last?.transitions == [])
+    }
+
+    @Test("What was shown and hidden while a backend was unavailable rides along, also in the last attempt")
+    func transitionsOfOutage() async throws {
+        let flaky = ScriptedBackend(onStart: { number in
+            if number == 1 { throw ScriptedBackend.Failure(description: "no surface") }
+        })
+        let manager = try manager(with: flaky)
+        #expect(await eventually { messages(.debug).count == 1 })
+        for number in 1...2 { manager.begin("\(number)").end() }
+        await manager.shutdown()
+        #expect(flaky.updates.count == 1)
+        #expect(flaky.updates.first?.withTransitions.map(\.isVisible) == [true, false, true, false])
+        #expect(flaky.updates.first?.finished.map(\.label) == ["1", "2"])
     }
 
     @Test func aBackendThatThrowsAtStartIsRetriedWithBackOffAndRecovers() async throws {
@@ -129,7 +142,10 @@ import Testing
     }
 
     @Test func aBackendThatThrowsAtEveryUpdateIsRestartedAndLoggedOnce() async throws {
-        let broken = ScriptedBackend(onUpdate: { _ in throw ScriptedBackend.Failure(description: "lost") })
+        let isRepaired = Locked(false)
+        let broken = ScriptedBackend(onUpdate: { _ in
+            if !isRepaired.withLock({ $0 }) { throw ScriptedBackend.Failure(description: "lost") }
+        })
         let manager = try manager(with: broken)
         manager.start("a")
         // A call that is under way when the clock jumps would count as stalled.
@@ -142,12 +158,14 @@ import Testing
         }
         manager.stop("a")
         #expect(await eventually { manager.backendStatuses.last?.updatesDelivered == 2 })
+        isRepaired.withLock { $0 = true }
         clock.advance(by: .seconds(8))
-        // Nothing is shown any more, so a successful start is enough.
         #expect(try await eventually { try status(manager).state == .running })
         #expect(messages(.warning).count == 1)
         #expect(await eventually { messages(.notice).count == 1 })
-        #expect(try status(manager).updatesDelivered == 0)
+        // It was shown and hidden.
+        #expect(broken.updates.last?.withTransitions.map(\.isVisible) == [true, false])
+        #expect(try status(manager).updatesDelivered == 1)
         #expect(await eventually { healthy.snapshots.map(\.isVisible) == [true, false] })
         await manager.shutdown()
     }
@@ -188,7 +206,7 @@ import Testing
         func pause(afterRunning time: Duration) -> Duration? {
             _ = machine.nextOperation(at: now)
             _ = machine.finished(error: nil, at: now)
-            _ = machine.post(IndicatorSnapshot(state: .active))
+            machine.post(IndicatorSnapshot(state: .active))
             _ = machine.nextOperation(at: now)
             _ = machine.finished(error: nil, at: now)
             now += time
@@ -219,36 +237,6 @@ import Testing
 
     private static func block(_ semaphore: DispatchSemaphore) {
         semaphore.wait()
-    }
-
-    /// A log on a stopped terminal blocked the app, all timers, and the end of the process.
-    @Test func aBlockingLogHandlerBlocksNothingElse() async throws {
-        let semaphore = DispatchSemaphore(value: 0)
-        let gate = Gate()
-        let slow = ScriptedBackend(
-            delivery: BackendDelivery(mode: .everyTransition(capacity: 1)),
-            onUpdate: { _ in await gate.pass() }
-        )
-        let indicator = IndicatorManager(
-            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
-            backends: [slow],
-            logger: Logger(label: "test") { _ in BlockingLogHandler(semaphore: semaphore) }
-        )
-        indicator.start("a")
-        #expect(await eventually { gate.waiterCount == 1 })
-        // More than fits into the queue, which is logged.
-        for _ in 0..<10 {
-            indicator.stop("a")
-            indicator.start("a")
-        }
-        indicator.stop("a")
-        #expect(try #require(indicator.backendStatuses.first).updatesDropped > 0)
-        indicator.delays.startDelay = .milliseconds(1)
-        indicator.start("b")
-        #expect(await eventually { indicator.isVisible })
-        for _ in 0..<100 { semaphore.signal() }
-        gate.open()
-        await indicator.shutdown()
     }
 
     /// The backend's thread waited until its error was logged: a stopped terminal kept it from being tried again.
@@ -302,18 +290,17 @@ import Testing
         #expect(try await eventually { try status(manager).state == .stopped })
     }
 
-    @Test func queuedUpdatesAreDeliveredBeforeTheStop() async throws {
-        let slow = ScriptedBackend(delivery: .everyTransition, onUpdate: { _ in await Task.yield() })
+    @Test("What waits is delivered before the stop")
+    func waitingSnapshots() async throws {
+        let slow = ScriptedBackend(onUpdate: { _ in await Task.yield() })
         let manager = try manager(with: slow)
-        for _ in 0..<500 {
+        for _ in 0..<30 {
             manager.start("a")
             manager.stop("a")
         }
         await manager.shutdown()
-        #expect(slow.updates.count == 1000)
+        #expect(slow.updates.flatMap(\.withTransitions).map(\.isVisible) == (0..<60).map { $0.isMultiple(of: 2) })
         #expect(slow.stopCount == 1)
-        #expect(manager.backendStatuses.map(\.updatesDelivered) == [1000, 1000])
-        #expect(manager.backendStatuses.map(\.updatesDropped) == [0, 0])
     }
 
     @Test func anAnimatingBackendGetsTheLatestSnapshotAgainWhileVisible() async throws {
@@ -389,25 +376,6 @@ import Testing
         #expect(backend.startCount == 1)
     }
 
-    /// There were 27 warnings in 3 s.
-    @Test func droppedUpdatesAreLoggedOncePerOutage() async throws {
-        let gate = Gate()
-        let slow = ScriptedBackend(
-            delivery: BackendDelivery(mode: .everyTransition(capacity: 2)),
-            onUpdate: { _ in await gate.pass() }
-        )
-        let manager = try manager(with: slow)
-        for _ in 0..<10 {
-            for _ in 0..<10 { manager.begin().end() }
-            #expect(await eventually { gate.waiterCount > 0 })
-        }
-        #expect(await eventually { messages(.warning).count == 1 })
-        gate.open()
-        #expect(await eventually { messages(.notice).count == 1 })
-        #expect(messages(.warning).count == 1)
-        await manager.shutdown()
-    }
-
     /// There were 200 000 updates a second.
     @Test func anAnimationWithoutAnIntervalIsLimited() async throws {
         let spinner = ScriptedBackend(delivery: BackendDelivery(animationInterval: .zero))
@@ -417,6 +385,32 @@ import Testing
         clock.advance(by: .milliseconds(10))
         #expect(await eventually { spinner.updates.count == 2 && clock.deadlines.contains(.milliseconds(20)) })
         await manager.shutdown()
+    }
+
+    /// Counts its jobs.
+    private final class CountingExecutor: TaskExecutor {
+        let count = Atomic(0)
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            count.wrappingAdd(1, ordering: .relaxed)
+            let job = UnownedJob(job)
+            DispatchQueue.global().async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        }
+    }
+
+    /// It had a job for each backend there, although a comment said that it uses none.
+    @Test("A shutdown waits without jobs on the executor of its caller")
+    func shutdownOnExecutor() async throws {
+        let gate = Gate()
+        let slow = (0..<5).map { ScriptedBackend(name: "slow \($0)", onStop: { await gate.pass() }) }
+        let manager = try manager(with: slow)
+        let executor = CountingExecutor()
+        let shutdown = Task(executorPreference: executor) { await manager.shutdown() }
+        #expect(await eventually { gate.waiterCount == slow.count && healthy.stopCount == 1 })
+        // The beginning of the task.
+        #expect(executor.count.load(ordering: .relaxed) == 1)
+        gate.open()
+        await shutdown.value
     }
 
     /// Shuts down, and checks that it takes as long as `limit` on the virtual clock.

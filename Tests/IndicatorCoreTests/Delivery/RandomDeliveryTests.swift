@@ -11,7 +11,7 @@ import Testing
         ProcessInfo.processInfo.environment["INDICATOR_TEST_SEED"].flatMap(UInt64.init) ?? 20_261_125
     private static let count: UInt64 = 1000
 
-    @Test("An inbox delivers what a list of all snapshots would")
+    @Test("An inbox reports each period and each end once, in order, and ends in the current state")
     func inbox() async {
         var deliveries = 0
         for index in 0..<Self.count {
@@ -20,36 +20,37 @@ import Testing
             var source = SnapshotSource(seed: seed)
             let delivery = source.delivery()
             var inbox = SnapshotInbox(delivery: delivery)
-            var model = ListInbox(delivery: delivery)
+            var reports = Reports()
             var delivered: IndicatorSnapshot?
-            for step in 0..<60 {
-                if source.chance(3, of: 5) {
-                    let snapshot = source.next()
-                    let (dropped, expected) = (inbox.post(snapshot), model.post(snapshot))
-                    guard dropped == expected else {
-                        Issue.record("seed \(seed), step \(step): dropped \(dropped), expected \(expected)")
-                        return
-                    }
-                } else {
-                    let expected = model.take(delivered: delivered)
-                    guard inbox.hasChanges(since: delivered) == (expected != nil) else {
-                        Issue.record("seed \(seed), step \(step): wrong about changes, expected \(expected as Any)")
-                        return
-                    }
-                    let taken = inbox.take(delivered: delivered)
-                    guard taken == expected else {
-                        Issue.record("seed \(seed), step \(step): \(taken as Any), expected \(expected as Any)")
-                        return
-                    }
-                    guard let taken else { continue }
+            for step in 0..<200 {
+                let isLast = step == 199
+                if !isLast, source.chance(3, of: 5) {
+                    for _ in 0..<(source.chance(1, of: 40) ? 150 : 1) { inbox.post(source.next()) }
+                    continue
+                }
+                let hasChanges = inbox.hasChanges(since: delivered)
+                let taken = inbox.take(delivered: delivered)
+                guard hasChanges == (taken != nil) else {
+                    Issue.record("seed \(seed), step \(step): changes")
+                    return
+                }
+                if let taken, !isLast, source.chance(1, of: 6) {
+                    // The update failed.
+                    inbox.leave(taken)
+                    delivered = nil
+                    if inbox.isEmpty { inbox.restart(with: source.latest) }
+                } else if let taken {
                     deliveries += 1
-                    if source.chance(1, of: 6) {
-                        // The update failed.
-                        inbox.keepFinished(of: taken)
-                        model.keepFinished(of: taken)
-                    } else {
-                        delivered = taken.withoutFinished
+                    if let wrong = reports.add(taken) {
+                        Issue.record("seed \(seed), step \(step): \(wrong)")
+                        return
                     }
+                    inbox.hasShown(taken)
+                    delivered = taken.withoutReports
+                }
+                if isLast, reports.period != source.latest.period {
+                    Issue.record("seed \(seed): ends in period \(reports.period) of \(source.latest.period)")
+                    return
                 }
             }
         }
@@ -90,7 +91,6 @@ private struct SnapshotSource {
 
     mutating func delivery() -> BackendDelivery {
         BackendDelivery(
-            mode: chance(1, of: 2) ? .latestWins : .everyTransition(capacity: number(0...4)),
             includesHidden: chance(1, of: 2),
             animationInterval: chance(1, of: 3) ? .milliseconds(number(10...300)) : nil,
             minimumInterval: chance(1, of: 3) ? .milliseconds(number(1...2000)) : .zero
@@ -105,7 +105,9 @@ private struct SnapshotSource {
             case .active: [.active, .active, .delayingCompletion, .inactive]
             case .delayingCompletion: [.active, .delayingCompletion, .inactive]
             }
+        let wasVisible = latest.isVisible
         latest.state = states[number(0...(states.count - 1))]
+        if latest.isVisible != wasVisible { latest.period += 1 }
         latest.activityCount = number(0...2)
         var snapshot = latest
         for _ in 0..<(chance(1, of: 3) ? number(1...3) : chance(1, of: 20) ? 70 : 0) {
@@ -125,62 +127,27 @@ private struct SnapshotSource {
     }
 }
 
-/// The inbox as a list of all snapshots that were not taken: it decides what to skip when one is taken.
-private struct ListInbox {
-    let delivery: BackendDelivery
-    /// All that wait, with whether each one changed the visibility.
-    var waiting: [(snapshot: IndicatorSnapshot, isTransition: Bool)] = []
-    var wasVisible = false
-    /// The ends of those that were removed.
-    var removed = FinishedActivities()
+/// What a receiver has been told.
+private struct Reports {
+    /// The last period, and how many activities have ended.
+    private(set) var period = 0
+    private(set) var endCount = 0
 
-    private func isNoticed(_ snapshot: IndicatorSnapshot, _ isTransition: Bool) -> Bool {
-        isTransition || delivery.includesHidden || snapshot.state == .active
-            || delivery.mode == .latestWins && !snapshot.isVisible
-    }
-
-    /// The positions of those that would be delivered if no more came.
-    private var kept: [Int] {
-        let noticed = waiting.indices.filter { isNoticed(waiting[$0].snapshot, waiting[$0].isTransition) }
-        guard delivery.mode != .latestWins else { return noticed.suffix(1) }
-        return noticed.indices.filter { position in
-            let isLast = position == noticed.count - 1
-            return waiting[noticed[position]].isTransition || isLast || waiting[noticed[position + 1]].isTransition
-        }
-        .map { noticed[$0] }
-    }
-
-    private mutating func remove(through index: Int) {
-        for (snapshot, _) in waiting[...index] { removed.append(snapshot.finishedActivities) }
-        waiting.removeSubrange(...index)
-    }
-
-    mutating func post(_ snapshot: IndicatorSnapshot) -> Int {
-        waiting.append((snapshot, snapshot.isVisible != wasVisible))
-        wasVisible = snapshot.isVisible
-        guard case .everyTransition(let capacity) = delivery.mode, kept.count > max(capacity, 1) else { return 0 }
-        remove(through: kept[0])
-        return 1
-    }
-
-    mutating func keepFinished(of snapshot: IndicatorSnapshot) {
-        var all = snapshot.finishedActivities
-        all.append(removed)
-        removed = all
-    }
-
-    mutating func take(delivered: IndicatorSnapshot?) -> IndicatorSnapshot? {
-        while let index = kept.first {
-            var (snapshot, isTransition) = waiting[index]
-            remove(through: index)
-            snapshot.finishedActivities = removed
-            let isShown = snapshot.isVisible || delivered?.isVisible == true || delivery.includesHidden
-            let isNew = delivered.map { !removed.isEmpty || $0 != snapshot.withoutFinished } ?? true
-            if delivery.mode != .latestWins && isTransition || isNew && isShown {
-                removed = FinishedActivities()
-                return snapshot
+    /// Returns what is missing or wrong in a snapshot.
+    mutating func add(_ snapshot: IndicatorSnapshot) -> String? {
+        var omitted = snapshot.omittedTransitionCount
+        if snapshot.transitions.count > IndicatorSnapshot.transitionLimit { return "too many transitions" }
+        for snapshot in snapshot.withTransitions where snapshot.period != period {
+            guard snapshot.period == period + 1 + omitted else {
+                return "\(snapshot.period) after \(period), \(omitted)"
             }
+            (period, omitted) = (snapshot.period, 0)
         }
+        if omitted > 0 { return "omits \(omitted) that it lists" }
+        if let first = snapshot.finished.first, Int(first.id) != endCount + snapshot.omittedFinishedCount {
+            return "ends with \(first.id) after \(endCount)"
+        }
+        endCount += snapshot.finished.count + snapshot.omittedFinishedCount
         return nil
     }
 }
@@ -196,7 +163,7 @@ private struct RunnerTrace {
     private var isStarted = false
     private var mustStop = false
     private var shown: IndicatorSnapshot?
-    private var endsReported = 0
+    private var reports = Reports()
     private var earliestStart = Duration.zero
     private var earliestUpdate = Duration.zero
     private var isEnding = false
@@ -215,7 +182,7 @@ private struct RunnerTrace {
         for step in 0..<80 {
             var wrong: String?
             switch source.number(0...9) {
-            case 0...3: _ = machine.post(source.next())
+            case 0...3: machine.post(source.next())
             case 4...7: wrong = call(mayFail: true)
             case 8: pass(.milliseconds(source.number(0...3000)))
             default:
@@ -249,7 +216,7 @@ private struct RunnerTrace {
         let fails = mayFail && source.chance(1, of: 4)
         if source.chance(1, of: 4) {
             pass(.milliseconds(source.number(0...8000)))
-            if source.chance(1, of: 2) { _ = machine.post(source.next()) }
+            if source.chance(1, of: 2) { machine.post(source.next()) }
         }
         failures += fails ? 1 : 0
         switch operation {
@@ -260,21 +227,18 @@ private struct RunnerTrace {
         case .update(let snapshot, let isRepetition):
             if !isStarted || mustStop { return "update after a failure" }
             if isRepetition, snapshot != shown || !snapshot.isVisible { return "repeats \(snapshot)" }
-            if !isRepetition, !snapshot.differs(from: shown), delivery.mode == .latestWins { return "no news" }
+            if !isRepetition, !snapshot.differs(from: shown) { return "no news" }
             if !isRepetition {
                 if begin < earliestUpdate, !isEnding { return "update at \(begin), before \(earliestUpdate)" }
                 earliestUpdate = begin + delivery.minimumInterval
             }
             updates += 1
-            let ends = snapshot.finishedActivities
-            if let first = ends.latest.first, Int(first.id) != endsReported + ends.omittedCount {
-                return "reports \(ends) after \(endsReported)"
-            }
             if fails {
                 mustStop = true
+            } else if let wrong = isRepetition ? nil : reports.add(snapshot) {
+                return wrong
             } else {
-                endsReported += ends.latest.count + ends.omittedCount
-                shown = snapshot.withoutFinished
+                shown = snapshot.withoutReports
             }
         case .stop:
             if !isStarted { return "stop() of a stopped backend" }
@@ -289,18 +253,20 @@ private struct RunnerTrace {
     /// Without failures, the backend shows the latest state after at most a minute.
     private mutating func settle() -> String? {
         let end = now + .seconds(61)
-        if source.chance(1, of: 2) { _ = machine.post(source.next()) }
+        if source.chance(1, of: 2) { machine.post(source.next()) }
         while true {
             if let wrong = call(mayFail: false) { return wrong }
             // What a hidden or ending indicator reports may wait for the next snapshot that is noticed.
             let isCurrent =
                 switch source.latest.state {
-                case .active: shown == source.latest && endsReported == source.finishedCount
+                case .active: shown == source.latest && reports.endCount == source.finishedCount
                 case .delayingCompletion: shown == source.latest || !delivery.includesHidden
                 case .inactive, .delayingStart: shown == source.latest || shown?.isVisible != true
                 }
             if isStarted, !mustStop, isCurrent { return nil }
-            guard now < end else { return "shows \(shown as Any) and \(endsReported) ends instead of \(source.latest)" }
+            guard now < end else {
+                return "shows \(shown as Any) and \(reports.endCount) ends instead of \(source.latest)"
+            }
             pass(.milliseconds(500))
         }
     }
@@ -316,7 +282,6 @@ private struct RunnerTrace {
         }
         pass(.seconds(5))
         guard machine.isFinished else { return "has not ended" }
-        if delivery.mode == .latestWins, machine.updatesDropped != 0 { return "drops with latestWins" }
         for _ in 0..<3 where !machine.isGivenUp {
             if machine.nextOperation(at: now) != nil { return "a call after the end" }
         }

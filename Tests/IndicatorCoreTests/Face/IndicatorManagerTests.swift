@@ -336,9 +336,9 @@ import Testing
 
     @Test func zeroDelaysShowAndHideImmediately() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
-        for _ in 0..<100 { indicator.manager.begin().end() }
+        for _ in 0..<30 { indicator.manager.begin().end() }
         await indicator.manager.shutdown()
-        #expect(indicator.surface.snapshots.map(\.isVisible) == (0..<200).map { $0.isMultiple(of: 2) })
+        #expect(indicator.surface.snapshots.map(\.isVisible) == (0..<60).map { $0.isMultiple(of: 2) })
     }
 
     @Test func aManagerDeallocatedWhileVisibleHidesItsBackends() async throws {

@@ -138,9 +138,7 @@ import Testing
 
     @Test func aDownloadCanBeAMemberOfAGroup() async throws {
         let server = try breakingServer()
-        var delivery = BackendDelivery.everyTransition
-        delivery.includesHidden = true
-        let backend = InMemoryBackend(delivery: delivery)
+        let backend = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let indicator = IndicatorManager(backends: [backend])
         let retry = RequestRetry(initialDelay: .milliseconds(1))
         let seen = Locked<ActivityDetails?>(nil)
@@ -168,9 +166,7 @@ import Testing
 
     @Test func aCancelledDownloadInAGroupIsCancelledAndNotFailed() async throws {
         let server = try RawServer.closing { _, connection in connection.waitForEnd() }
-        var delivery = BackendDelivery.everyTransition
-        delivery.includesHidden = true
-        let backend = InMemoryBackend(delivery: delivery)
+        let backend = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let indicator = IndicatorManager(backends: [backend])
         let client = client()
         let route = URLRoute(server.url, label: "a")

@@ -43,7 +43,7 @@ public class BusBackend: ConnectedBackend, @unchecked Sendable {
         var snapshot = IndicatorSnapshot()
 
         func take() -> IndicatorSnapshot {
-            defer { snapshot = snapshot.withoutFinished }
+            defer { snapshot = snapshot.withoutReports }
             return snapshot
         }
     }
@@ -103,13 +103,13 @@ public class BusBackend: ConnectedBackend, @unchecked Sendable {
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         try await withTaskExecutorPreference(thread) {
             var snapshot = snapshot
-            snapshot.takeOver(latest.snapshot.finishedActivities)
+            snapshot.prepend(latest.snapshot.allFinished)
             latest.snapshot = snapshot
             do {
                 try link?.update()
             } catch {
                 // The runner delivers the finished activities again.
-                latest.snapshot = snapshot.withoutFinished
+                latest.snapshot = snapshot.withoutReports
                 throw error
             }
         }

@@ -76,7 +76,7 @@ final class IndicatorBusSession: BusSession {
 
     private func current() -> IndicatorSnapshot {
         var snapshot = latest()
-        finished.append(snapshot.finishedActivities)
+        finished.append(snapshot.allFinished)
         guard let (isEnabled, until) = switched else { return snapshot }
         if until <= .now {
             switched = nil

@@ -123,10 +123,9 @@ public final class HookBackend: ConnectedBackend {
         thread = ServiceThread(name: "ind-\(name)")
     }
 
-    /// Every showing and hiding if these are events. Includes changes while the indicator is hidden: activities may end
-    /// then.
+    /// Includes changes while the indicator is hidden if activities may end then.
     public var delivery: BackendDelivery {
-        var delivery = settings.events.isDisjoint(with: [.shown, .hidden]) ? BackendDelivery() : .everyTransition
+        var delivery = BackendDelivery()
         delivery.includesHidden = !settings.events.isDisjoint(with: [.finished, .attention])
         // One snapshot can have an event of every kind.
         delivery.updateTimeLimit = timeLimit * HookEvent.Kind.allCases.count
@@ -139,7 +138,7 @@ public final class HookBackend: ConnectedBackend {
     /// Calls the function for each event since the previous snapshot. Throws the last error.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         var failure: (any Error)?
-        for event in events(in: snapshot) {
+        for event in snapshot.withTransitions.flatMap(events) {
             do { try await run(event) { self.isEnding.load(ordering: .relaxed) } } catch { failure = error }
         }
         if let failure { throw failure }

@@ -47,10 +47,9 @@ public import Logging
 ///
 /// ### When a line cannot be written
 ///
-/// It counts as lost. ``update(_:)`` throws, so that the backend's status reports it, and the manager restarts the
-/// backend periodically, and delivers the snapshot that failed again: its line may follow after all. The first line
-/// that can be written again reports how many were lost (`time` and `since` are the times of the last and the first of
-/// them):
+/// It counts as lost. The backend's status reports it, and the manager restarts the backend periodically. What is shown
+/// and hidden meanwhile is written then; of more than 64 times, the first ones count as lost, too. The first line that
+/// can be written again reports how many were lost (`time` and `since` are the times of the last and the first of them):
 ///
 ///     {"time":"…","event":"lost","count":12,"since":"…","app":"my-app","pid":4242}
 public final class LogFileBackend: IndicatorBackend {
@@ -61,14 +60,17 @@ public final class LogFileBackend: IndicatorBackend {
         var loss: LogLoss?
         /// The time of the previous line.
         var latest: LogTimestamp?
+        var control = IndicatorControl()
+
+        mutating func lose(_ count: Int, at time: LogTimestamp) {
+            loss = LogLoss(count: (loss?.count ?? 0) + count, first: loss?.first ?? time, last: time)
+        }
     }
 
     /// The name that the config file and the diagnostics use.
     public let name: String
     /// The settings that the backend was made with.
     package let settings: Settings
-    /// Every transition, in order.
-    public let delivery = BackendDelivery.everyTransition
 
     private let applicationName: String
     private let logger: Logger
@@ -119,6 +121,9 @@ public final class LogFileBackend: IndicatorBackend {
         logger.error("'\(name)': \(loss.count == 1 ? "1 line was" : "\(loss.count) lines were") lost")
     }
 
+    /// Keeps the control, to report that a line could not be written.
+    public func attach(to control: IndicatorControl) { state.withLock { $0.control = control } }
+
     /// Opens the file, and creates it if it is missing.
     ///
     /// - Throws: an error with the path, what is wrong and what to do.
@@ -137,29 +142,44 @@ public final class LogFileBackend: IndicatorBackend {
         }
     }
 
-    /// Writes the lines for this snapshot.
-    ///
-    /// - Throws: if one of them could not be written.
+    /// Writes the lines for this snapshot, and for what was skipped before it. One that cannot be written counts as
+    /// lost.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
-        try change { state throws(LogFileError) in
-            var failure: LogFileError?
-            for (event, date, finished) in occurrences(in: snapshot, &state) where settings.events.contains(event) {
-                let time = Self.time(of: date, after: state.latest)
-                state.latest = time
-                do throws(LogFileError) {
-                    try reportLoss(&state)
-                    try state.file?.append(formatter.line(event, at: time, of: snapshot, finished: finished))
-                } catch {
-                    failure = error
-                    let (count, first) = (state.loss?.count ?? 0, state.loss?.first ?? time)
-                    state.loss = LogLoss(count: count + 1, first: first, last: time)
+        do {
+            try change { state throws(LogFileError) in
+                if let next = snapshot.transitions.first, snapshot.omittedTransitionCount > 0 {
+                    state.lose(snapshot.omittedTransitionCount, at: Self.time(of: next.since, after: state.latest))
+                    state.transitions.forget()
                 }
+                var failure: LogFileError?
+                for snapshot in snapshot.withTransitions {
+                    do throws(LogFileError) { try write(snapshot, &state) } catch { failure = error }
+                }
+                if let failure { throw failure }
             }
-            guard let failure else { return }
-            // The log then has the current state again.
-            state.transitions.forget()
-            throw failure
+        } catch {
+            // Not thrown: the manager would deliver again what counts as lost.
+            state.withLock(\.control).surfaceWasLost("\(error)")
         }
+    }
+
+    private func write(_ snapshot: IndicatorSnapshot, _ state: inout State) throws(LogFileError) {
+        var failure: LogFileError?
+        for (event, date, finished) in occurrences(in: snapshot, &state) where settings.events.contains(event) {
+            let time = Self.time(of: date, after: state.latest)
+            state.latest = time
+            do throws(LogFileError) {
+                try reportLoss(&state)
+                try state.file?.append(formatter.line(event, at: time, of: snapshot, finished: finished))
+            } catch {
+                failure = error
+                state.lose(1, at: time)
+            }
+        }
+        guard let failure else { return }
+        // The log then has the current state again.
+        state.transitions.forget()
+        throw failure
     }
 
     /// Closes the file.

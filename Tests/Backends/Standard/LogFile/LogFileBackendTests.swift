@@ -48,8 +48,38 @@ import Testing
         )
     }
 
-    @Test func everyTransitionIsDelivered() {
-        #expect(LogFileBackend.fixture(path: "/x").delivery == .everyTransition)
+    @Test("What was shown and hidden while the log was slow has its lines, and what is left out counts as lost")
+    func transitions() async throws {
+        let gate = Gate()
+        let slow = SlowStart(base: LogFileBackend.fixture(path: folder.appending("x.log")), gate: gate)
+        let indicator = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [slow]
+        )
+        for _ in 0..<40 { indicator.begin().end() }
+        gate.open()
+        await indicator.shutdown()
+        let lines = try decodeLog(folder.read("x.log"))
+        // The last one is in the snapshot itself, and 64 before it ride along.
+        #expect(lines.first?.event == "lost" && lines.first?.count == 80 - 65)
+        #expect(lines.dropFirst().map(\.event) == ["hidden"] + (0..<32).flatMap { _ in ["shown", "hidden"] })
+    }
+
+    /// Starts when a gate opens.
+    private final class SlowStart: IndicatorBackend {
+        let base: LogFileBackend
+        let gate: Gate
+        var name: String { base.name }
+
+        init(base: LogFileBackend, gate: Gate) { (self.base, self.gate) = (base, gate) }
+
+        func start() async throws {
+            await gate.pass()
+            try await base.start()
+        }
+
+        func update(_ snapshot: IndicatorSnapshot) async throws { try await base.update(snapshot) }
+        func stop() async { await base.stop() }
     }
 
     @Test func onlyTheOwnerHasAccessToTheFileAndItsFolders() async throws {

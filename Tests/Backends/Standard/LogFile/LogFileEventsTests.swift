@@ -36,7 +36,5 @@ struct LogFileEventsTests {
         try await backend.update(.hidden(at: 3))
         await backend.stop()
         #expect(lines == ["hidden state=inactive visible=false count=0"])
-        #expect(backend.delivery == .everyTransition)
     }
-
 }

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 import Logging
 import TestSupport
 
@@ -52,6 +53,14 @@ extension IndicatorSnapshot {
 }
 
 extension LogFileBackend {
+    /// Updates the backend. Returns the error that it reports; `nil` if all lines were written.
+    func loss(in snapshot: IndicatorSnapshot) async throws -> String? {
+        let reason = Locked<String?>(nil)
+        attach(to: IndicatorControl(surfaceWasLost: { text in reason.withLock { $0 = text } }))
+        try await update(snapshot)
+        return reason.withLock { $0 }
+    }
+
     /// A backend of the app "my-app".
     static func fixture(
         path: String?,

@@ -46,7 +46,6 @@ import Testing
             lines == [
                 "running",
                 "unavailable: log file 'x.log': cannot write to it: No space left on device; free space on its file system",
-                // The runner delivers what failed again.
                 "running", "shown", "hidden", "shown", "hidden",
             ]
         )
