@@ -21,13 +21,12 @@ func shown() async throws {
     let backend = InMemoryBackend()
     let indicator = IndicatorManager(backends: [backend], clock: clock)
     try await export([1, 2], in: indicator) { _ in
-        clock.advance(by: .seconds(2))
-        let shown = await backend.first { $0.isVisible }
-        precondition(shown?.label == "Exporting")
+        await clock.advance(by: .seconds(2), settling: indicator)
+        precondition(backend.snapshots.last?.label == "Exporting")
     }
-    clock.advance(by: .milliseconds(200))
-    let ended = await backend.first { !$0.finished.isEmpty }
-    precondition(ended?.finished.map(\.outcome) == [.succeeded])
+    await clock.advance(by: .milliseconds(200), settling: indicator)
+    precondition(!backend.isVisible)
+    precondition(backend.snapshots.flatMap(\.finished).map(\.outcome) == [.succeeded])
     // snippet.end
     // snippet.hide
 }
@@ -39,11 +38,10 @@ func short() async throws {
     let backend = InMemoryBackend()
     let indicator = IndicatorManager(backends: [backend], clock: clock)
     try? await export([1, 2], in: indicator) { _ in
-        clock.advance(by: .milliseconds(300))
+        await clock.advance(by: .milliseconds(300), settling: indicator)
         throw DiskFull()
     }
-    clock.advance(by: .seconds(2))
-    await indicator.shutdown()
+    await clock.advance(by: .seconds(2), settling: indicator)
     precondition(!backend.snapshots.contains { $0.isVisible })
     // snippet.end
     // snippet.hide

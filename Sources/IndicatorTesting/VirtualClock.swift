@@ -1,4 +1,4 @@
-import IndicatorCore
+public import IndicatorCore
 import IndicatorThreads
 
 /// A clock whose time only changes when a test advances it.
@@ -110,6 +110,32 @@ public final class VirtualClock: Clock {
             return due.map(\.continuation)
         }
         for continuation in due { continuation.resume() }
+    }
+
+    /// Advances the clock from deadline to deadline, and returns when what was due has run: the indicator has been shown
+    /// and hidden, and its backends have received their snapshots.
+    ///
+    /// ```swift
+    /// indicator.start("upload")
+    /// await clock.advance(by: .seconds(1), settling: indicator)
+    /// #expect(backend.isVisible)
+    /// ```
+    ///
+    /// Tasks of the app that sleep on the clock are resumed at their deadlines, but they run on: for them, wait for a
+    /// condition. A backend whose call never returns is waited for.
+    ///
+    /// - Parameters:
+    ///   - duration: how long.
+    ///   - indicator: an indicator with this clock.
+    public func advance(by duration: Duration, settling indicator: IndicatorManager) async {
+        let end = now.offset + duration
+        while true {
+            let next = await indicator.engine.settle()
+            let left = end - now.offset
+            guard left > .zero else { return }
+            let steps = [next, deadlines.first.map { $0 - now.offset }].compactMap(\.self).filter { $0 > .zero }
+            advance(by: min(steps.min() ?? left, left))
+        }
     }
 
     /// Advances the clock to an offset from its start. An offset in the past has no effect.

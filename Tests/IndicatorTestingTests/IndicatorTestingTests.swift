@@ -31,6 +31,48 @@ struct IndicatorTestingTests {
         await reader.join()
     }
 
+    @Test("advance the clock, and return when the indicator and its backends have done what was due")
+    func settledAdvance() async throws {
+        let clock = VirtualClock()
+        let (backend, curious) = (
+            InMemoryBackend(), InMemoryBackend(name: "curious", delivery: .init(includesHidden: true))
+        )
+        clock.advance(by: .seconds(7))
+        let indicator = IndicatorManager(backends: [backend], clock: clock)
+        for _ in 0..<20 {
+            let count = backend.snapshots.count
+            indicator.start("a", label: "Uploading")
+            await clock.advance(by: .milliseconds(999), settling: indicator)
+            #expect(!indicator.isVisible && backend.snapshots.count == count)
+            await clock.advance(by: .milliseconds(1), settling: indicator)
+            #expect(indicator.isVisible && backend.snapshots.last?.label == "Uploading")
+            // One that is late is decided at its own time.
+            indicator.stop("a")
+            await clock.advance(by: .seconds(60), settling: indicator)
+            #expect(!backend.isVisible && backend.snapshots.count == count + 2)
+        }
+        indicator.addBackend(curious)
+        await clock.advance(by: .zero, settling: indicator)
+        #expect(curious.startCount == 1 && curious.snapshots.count == 1)
+        await indicator.shutdown()
+    }
+
+    @Test("check the lifetimes of objects when the clock is advanced")
+    func settledLifetimes() async {
+        final class Operation: Sendable {}
+        let clock = VirtualClock()
+        let indicator = IndicatorManager(clock: clock)
+        do {
+            let operation = Operation()
+            indicator.track(operation)
+            await clock.advance(by: .seconds(3), settling: indicator)
+            #expect(indicator.isVisible)
+            withExtendedLifetime(operation) {}
+        }
+        await clock.advance(by: .seconds(1.5), settling: indicator)
+        #expect(indicator.activityCount == 0 && !indicator.isVisible)
+    }
+
     @Test("end a sleep when its task is cancelled before or during it")
     func cancelledSleep() async {
         let clock = VirtualClock()
