@@ -3,23 +3,9 @@
 ///
 /// The same as ``TrackedActivity``, for places where a noncopyable value cannot be used. Any thread may use it. Its last
 /// value is released with it.
-public final class ManagedTrackedActivity<Value: Sendable>: @unchecked Sendable {
-    // `@unchecked`: the lock of `TrackerCore` protects the variables.
-
-    /// Where the activity is in its life.
-    enum Phase {
-        case notBegun, inProgress, ended
-    }
-
+public final class ManagedTrackedActivity<Value: Sendable>: Sendable {
     private let tracker: ActivityTracker<Value>
-    /// The neighbours in the list of the activities in progress, which unlink themselves before they are deallocated.
-    unowned(unsafe) var previous: ManagedTrackedActivity?
-    unowned(unsafe) var next: ManagedTrackedActivity?
-    /// The place in the order of beginning.
-    var order: UInt64 = 0
-    var phase = Phase.notBegun
-    var hasValue = false
-    private(set) var value: Value?
+    private let link = TrackerLink<Value>()
 
     /// Begins an activity.
     ///
@@ -39,10 +25,10 @@ public final class ManagedTrackedActivity<Value: Sendable>: @unchecked Sendable 
     /// Begins the activity; without effect when it has begun or ended.
     package func begin(_ value: Value?) {
         tracker.core.change { core in
-            guard phase == .notBegun else { return false }
-            phase = .inProgress
-            (self.value, hasValue) = (value, value != nil)
-            return core.append(self)
+            guard link.phase == .notBegun else { return false }
+            link.phase = .inProgress
+            (link.value, link.hasValue) = (value, value != nil)
+            return core.append(link)
         }
     }
 
@@ -52,10 +38,10 @@ public final class ManagedTrackedActivity<Value: Sendable>: @unchecked Sendable 
         // Holds the old value until the lock is released: its `deinit` may do anything.
         var other = value
         tracker.core.change { core in
-            guard phase == .inProgress else { return false }
-            swap(&self.value, &other)
-            hasValue = value != nil
-            return core.valueHasChanged(of: self)
+            guard link.phase == .inProgress else { return false }
+            swap(&link.value, &other)
+            link.hasValue = value != nil
+            return core.valueHasChanged(of: link)
         }
         withExtendedLifetime(other) {}
     }
@@ -63,13 +49,34 @@ public final class ManagedTrackedActivity<Value: Sendable>: @unchecked Sendable 
     /// Ends the activity; without effect when it has ended. Releases nothing, so a cancellation handler may call it.
     public func end() {
         tracker.core.change { core in
-            let wasInProgress = phase == .inProgress
-            phase = .ended
-            return wasInProgress && core.remove(self)
+            let wasInProgress = link.phase == .inProgress
+            link.phase = .ended
+            return wasInProgress && core.remove(link)
         }
     }
 
     deinit { end() }
+}
+
+/// The place of an activity in the list of those in progress.
+///
+/// Not the activity itself: a reference that a change takes under the lock might be the last one to that, and its
+/// `deinit` needs the lock. The activity removes the link from the list before it releases it.
+final class TrackerLink<Value: Sendable>: @unchecked Sendable {
+    // `@unchecked`: the lock of `TrackerCore` protects the variables.
+
+    /// Where the activity is in its life.
+    enum Phase {
+        case notBegun, inProgress, ended
+    }
+
+    unowned(unsafe) var previous: TrackerLink?
+    unowned(unsafe) var next: TrackerLink?
+    /// The place in the order of beginning.
+    var order: UInt64 = 0
+    var phase = Phase.notBegun
+    var hasValue = false
+    var value: Value?
 }
 
 /// One activity of an ``ActivityTracker``. It ends when the value goes out of scope.

@@ -14,9 +14,9 @@ final class TrackerCore<Value: Sendable>: @unchecked Sendable {
     private var activityCount = 0
     private var lastOrder: UInt64 = 0
     /// The last activity in progress.
-    private unowned(unsafe) var last: ManagedTrackedActivity<Value>?
+    private unowned(unsafe) var last: TrackerLink<Value>?
     /// The first activity in progress that has a value.
-    private unowned(unsafe) var first: ManagedTrackedActivity<Value>?
+    private unowned(unsafe) var first: TrackerLink<Value>?
     private var subscriptions: [StatusSubscription<Value>] = []
     private var isObserved = false
     /// Whether the tracker was deallocated: no activity begins any more.
@@ -54,7 +54,7 @@ final class TrackerCore<Value: Sendable>: @unchecked Sendable {
     // MARK: - Activities, under the lock
 
     /// Adds an activity, the last in order. Returns whether the status has changed, as do the other functions.
-    func append(_ activity: ManagedTrackedActivity<Value>) -> Bool {
+    func append(_ activity: TrackerLink<Value>) -> Bool {
         activityCount += 1
         lastOrder += 1
         activity.order = lastOrder
@@ -66,7 +66,7 @@ final class TrackerCore<Value: Sendable>: @unchecked Sendable {
         return true
     }
 
-    func remove(_ activity: ManagedTrackedActivity<Value>) -> Bool {
+    func remove(_ activity: TrackerLink<Value>) -> Bool {
         activityCount -= 1
         activity.previous?.next = activity.next
         activity.next?.previous = activity.previous
@@ -76,7 +76,7 @@ final class TrackerCore<Value: Sendable>: @unchecked Sendable {
         return true
     }
 
-    func valueHasChanged(of activity: ManagedTrackedActivity<Value>) -> Bool {
+    func valueHasChanged(of activity: TrackerLink<Value>) -> Bool {
         if first === activity {
             if !activity.hasValue { first = firstWithValue(after: activity) }
             return true
@@ -87,7 +87,7 @@ final class TrackerCore<Value: Sendable>: @unchecked Sendable {
         return true
     }
 
-    private func firstWithValue(after activity: ManagedTrackedActivity<Value>) -> ManagedTrackedActivity<Value>? {
+    private func firstWithValue(after activity: TrackerLink<Value>) -> TrackerLink<Value>? {
         var next = activity.next
         while let activity = next, !activity.hasValue { next = activity.next }
         return next
