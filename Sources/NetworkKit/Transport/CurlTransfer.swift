@@ -183,8 +183,8 @@ final class CurlTransfer {
         if !isPaused, lastActivity != nil { lastActivity = .now }
         hasPausedBody = false
         curl_easy_pause(handle, isPaused ? CURLPAUSE_ALL : CURLPAUSE_CONT)
-        // If a transfer that continues is paused again in the callback, libcurl 8.13 and 8.14 receive more nevertheless,
-        // and fail when they have decompressed 64 MiB (curl/curl#17650).
+        // If a transfer that continues is paused again in the callback, libcurl 8.13 and 8.14 receive more
+        // nevertheless, and fail when they have decompressed 64 MiB (curl/curl#17650).
         if hasPausedBody, transfer.body == nil { curl_easy_pause(handle, CURLPAUSE_ALL) }
         // libcurl may have called the callbacks, and does not end the transfer if they fail.
         if let problem { transfer.finish(throwing: problem) }
