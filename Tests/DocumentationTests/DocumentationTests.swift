@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: documents)
-    func everyBlockOfSwiftIsCompiled(document: String) throws {
+    func `Every block of Swift is compiled`(document: String) throws {
         let compiled = try
             (Self.files(below: "Snippets") { $0.hasSuffix(".swift") }
             + Self.files(below: "Examples") { $0.hasSuffix(".swift") && !$0.contains(".build/") })
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func everyLinkOfTheReadmeLeadsToAFile() throws {
+    @Test func `Every link of the README leads to a file`() throws {
         let readme = try Self.text(of: "README.md")
         let links = readme.matches(of: /\]\(([^)]+)\)/).map { String($0.output.1) }.filter { !$0.hasPrefix("http") }
         #expect(links.count > 3)
@@ -51,14 +51,14 @@ import Testing
     }
     /// A reader who knows an article's title finds its file, and its page by its address.
     @Test(arguments: documents.dropFirst())
-    func theTitleOfAnArticleIsTheNameOfItsFile(article: String) throws {
+    func `The title of an article is the name of its file`(article: String) throws {
         let name = URL(filePath: article).deletingPathExtension().lastPathComponent
         let title = try Self.text(of: article).prefix { $0 != "\n" }.dropFirst(2)
         #expect(title.filter { $0.isLetter }.lowercased() == name.lowercased())
     }
 
     @Test(arguments: ["README.md", "SECURITY.md"])
-    func everyLinkToTheSiteLeadsToAnArticleOrALibrary(document: String) throws {
+    func `Every link to the site leads to an article or a library`(document: String) throws {
         let pages = Set(
             Self.documents.dropFirst().map { path in
                 let parts = path.lowercased().dropLast(3).split(separator: "/").suffix(2)

@@ -18,8 +18,8 @@ import Testing
         func stop() async {}
     }
 
-    @Test("Gauges follow the indicator, timers have the outcomes, and no label is a dimension")
-    func records() async throws {
+    @Test
+    func `Gauges follow the indicator, timers have the outcomes, and no label is a dimension`() async throws {
         let metrics = TestMetrics()
         let backend = MetricsBackend(factory: metrics)
         let indicator = IndicatorManager(
@@ -86,8 +86,8 @@ import Testing
         #expect(metrics.counterTotal(label: "indicator_activities_unmeasured") == 0)
     }
 
-    @Test("A new backend with the name of a removed one continues its counters")
-    func newBackend() async throws {
+    @Test
+    func `A new backend with the name of a removed one continues its counters`() async throws {
         let metrics = TestMetrics()
         let backend = MetricsBackend(factory: metrics)
         let indicator = IndicatorManager(backends: [backend])
@@ -103,7 +103,7 @@ import Testing
         await indicator.shutdown()
     }
 
-    @Test func activitiesThatDoNotFitIntoASnapshotAreCounted() async throws {
+    @Test func `Activities that do not fit into a snapshot are counted`() async throws {
         let metrics = TestMetrics()
         let backend = MetricsBackend(factory: metrics)
         try await backend.start()
@@ -138,8 +138,8 @@ import Testing
         }
     }
 
-    @Test("Concurrent refreshes count an outage once")
-    func concurrentRefreshes() async throws {
+    @Test
+    func `Concurrent refreshes count an outage once`() async throws {
         let metrics = TestMetrics()
         let backend = MetricsBackend(factory: metrics)
         let indicator = IndicatorManager(

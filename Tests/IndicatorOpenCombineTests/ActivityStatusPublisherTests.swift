@@ -53,8 +53,8 @@ import Testing
         fast.cancel()
     }
 
-    @Test("A subscriber may demand more with each status")
-    func moreDemand() async {
+    @Test
+    func `A subscriber may demand more with each status`() async {
         let tracker = ActivityTracker<Int>()
         let subscriber = Puller<ActivityStatus<Int>, Never>(demand: .max(1), more: [.max(1), .max(1)])
         let fast = Puller<ActivityStatus<Int>, Never>(demand: .unlimited)
@@ -87,7 +87,7 @@ import Testing
         #expect(subscriber.elements.map(\.associatedValue) == [1, nil])
     }
 
-    @Test func aCancelledSubscriptionIsReleased() async {
+    @Test func `A cancelled subscription is released`() async {
         let tracker = ActivityTracker<Int>()
         weak var weakSubscriber: Puller<ActivityStatus<Int>, Never>?
         do {
@@ -104,7 +104,7 @@ import Testing
 
     /// The last status that a subscriber received may have the last reference to a value. Its `deinit` may resume a
     /// task, which must not happen in a cancellation handler: see `TrackedPublisherTests`.
-    @Test func aValueIsNotReleasedByCancelling() async {
+    @Test func `A value is not released by cancelling`() async {
         final class Item: Sendable {
             let onRelease: @Sendable () -> Void
 
@@ -130,8 +130,8 @@ import Testing
         #expect(threads.withLock { !$0.contains("cancelling") })
     }
 
-    @Test("A subscriber may cancel while it receives a status")
-    func cancelling() async {
+    @Test
+    func `A subscriber may cancel while it receives a status`() async {
         let tracker = ActivityTracker<Int>()
         let subscription = Locked<Unchecked<AnyCancellable>?>(nil)
         let values = Locked<[Int?]>([])
@@ -187,8 +187,8 @@ import Testing
         }
     }
 
-    @Test("Statuses are delivered on the scheduler, which has one action of a subscription to run")
-    func scheduler() async {
+    @Test
+    func `Statuses are delivered on the scheduler, which has one action of a subscription to run`() async {
         let actions = Locked<[Unchecked<() -> Void>]>([])
         let scheduler = FunctionScheduler { action in actions.withLock { $0.append(action) } }
         func run() {
@@ -214,8 +214,8 @@ import Testing
         subscriber.cancel()
     }
 
-    @Test("The order is kept on a scheduler that runs actions on any threads")
-    func unordered() async {
+    @Test
+    func `The order is kept on a scheduler that runs actions on any threads`() async {
         let tracker = ActivityTracker<Int>()
         let received = Locked<[Int?]>([])
         let calls = Locked((underWay: 0, overlapping: 0))

@@ -27,8 +27,8 @@ import Testing
         withExtendedLifetime((printing, iterating)) {}
     }
 
-    @Test("Sequential and concurrent steps are tracked")
-    func steps() async {
+    @Test
+    func `Sequential and concurrent steps are tracked`() async {
         let scheduler = VirtualScheduler()
         let tracker = ActivityTracker<Int>()
         let log = StatusLog()

@@ -48,7 +48,7 @@ import Testing
         )
     }
 
-    @Test func aSubscriptionCanBeAMemberOfAGroup() async {
+    @Test func `A subscription can be a member of a group`() async {
         let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let manager = IndicatorManager(backends: [surface])
         let subject = PassthroughSubject<[UInt8], SomeError>()
@@ -80,7 +80,7 @@ import Testing
         #expect(outcomes == [.cancelled, .failed("SomeError()"), .succeeded])
     }
 
-    @Test func eachSubscriptionIsAnActivity() async {
+    @Test func `Each subscription is an activity`() async {
         let subject = PassthroughSubject<Int, Never>()
         let tracked = subject.tracked(in: tracker)
         #expect(!tracker.status.isLoading)
@@ -94,7 +94,9 @@ import Testing
 
     /// `Publisher.values` cancels its subscription in a cancellation handler, with the lock of the task's status. A
     /// value whose `deinit` resumes another task must not be released there: two such tasks would wait for each other.
-    @Test func aValueIsNotReleasedInTheCancellationHandler() async {
+    @Test("A value is not released in the cancellation handler") func aValueIsNotReleasedInTheCancellationHandler()
+        async
+    {
         final class Token: Sendable {
             let onRelease: @Sendable () -> Void
 
@@ -122,7 +124,7 @@ import Testing
         #expect(threads.withLock { !$0.contains("cancelling") })
     }
 
-    @Test func theActivityEndsBeforeTheSubscriberIsNotified() {
+    @Test func `The activity ends before the subscriber is notified`() {
         var wasLoading: [Bool] = []
         _ = Just(1).tracked(in: tracker).sink { _ in
             wasLoading.append(tracker.status.isLoading)
@@ -132,7 +134,7 @@ import Testing
         #expect(wasLoading == [false, true].reversed())
     }
 
-    @Test func aFailureEndsTheActivityAndIsPassedOn() {
+    @Test func `A failure ends the activity and is passed on`() {
         let subject = PassthroughSubject<Int, SomeError>()
         var completion: Subscribers.Completion<SomeError>?
         let subscription = subject.tracked(in: tracker).sink {
@@ -146,7 +148,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func aPublisherThatFailsImmediatelyLeavesNothingOn() {
+    @Test func `A publisher that fails immediately leaves nothing on`() {
         _ = Fail<Int, SomeError>(error: SomeError()).tracked(in: tracker)
             .sink { _ in
             } receiveValue: { _ in
@@ -154,7 +156,7 @@ import Testing
         #expect(!tracker.status.isLoading)
     }
 
-    @Test func cancellingEndsTheActivityAndReachesTheUpstream() {
+    @Test func `Cancelling ends the activity and reaches the upstream`() {
         var cancellations = 0
         let subject = PassthroughSubject<Int, Never>()
         let subscription =
@@ -169,20 +171,20 @@ import Testing
         subject.send(1)
     }
 
-    @Test func cancellingOnSubscriptionLeavesNothingOn() {
+    @Test func `Cancelling on subscription leaves nothing on`() {
         let subscriber = Puller<Int, Never>(demand: .none, onSubscription: { $0.cancel() })
         PassthroughSubject<Int, Never>().tracked(in: tracker).subscribe(subscriber)
         #expect(!tracker.status.isLoading)
     }
 
-    @Test func cancellingOnAnElementLeavesNothingOn() {
+    @Test func `Cancelling on an element leaves nothing on`() {
         var elements: [Int] = []
         _ = (0..<10).publisher.tracked(in: tracker).prefix(3).sink { elements.append($0) }
         #expect(elements == [0, 1, 2])
         #expect(!tracker.status.isLoading)
     }
 
-    @Test func anActivityBeforeFlatMapEndsWithItsOwnPublisher() {
+    @Test func `An activity before flat map ends with its own publisher`() {
         let (outer, inner) = (PassthroughSubject<Int, Never>(), PassthroughSubject<Int, Never>())
         var elements: [Int] = []
         let subscription = outer.tracked(in: tracker).flatMap { _ in inner }.sink { elements.append($0) }
@@ -198,7 +200,7 @@ import Testing
     }
 
     /// OpenCombine's `prefix` cancels its upstream only then, unlike its `first`.
-    @Test func anActivityBeforePrefixEndsWithTheFirstElementThatIsNotPassedOn() {
+    @Test func `An activity before prefix ends with the first element that is not passed on`() {
         let subject = PassthroughSubject<Int, Never>()
         var elements: [Int] = []
         let first = subject.tracked(in: tracker, value: "first").first().sink { elements.append($0) }
@@ -214,7 +216,7 @@ import Testing
         withExtendedLifetime((first, prefix)) {}
     }
 
-    @Test func anUpstreamThatDropsItsSubscriberEndsTheActivity() {
+    @Test func `An upstream that drops its subscriber ends the activity`() {
         struct Forgetful: Publisher {
             typealias Output = Int
             typealias Failure = Never
@@ -225,7 +227,7 @@ import Testing
         #expect(!tracker.status.isLoading)
     }
 
-    @Test func demandIsPassedOnUnchanged() {
+    @Test func `Demand is passed on unchanged`() {
         var demands: [Subscribers.Demand] = []
         let subscriber = Puller<Int, Never>(demand: .max(2), more: [.none, .max(3), .none, .none, .none])
         (0..<10).publisher
@@ -243,7 +245,7 @@ import Testing
     }
 
     /// Reactant's `tracked` subscribed to a shared upstream twice, once for the values.
-    @Test func theUpstreamIsSubscribedToOnceForEachSubscriber() {
+    @Test func `The upstream is subscribed to once for each subscriber`() {
         var subscriptions = 0
         var sent = 0
         let upstream = (0..<3).publisher
@@ -257,8 +259,8 @@ import Testing
         #expect(sent == 6)
     }
 
-    @Test("The upstream's activity begins first")
-    func nested() {
+    @Test
+    func `The upstream's activity begins first`() {
         let subject = PassthroughSubject<Int, Never>()
         var lines: [String] = []
         let subscription = subject.tracked(in: tracker, value: "first")
@@ -274,7 +276,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func theTrackerLivesAsLongAsASubscription() async {
+    @Test func `The tracker lives as long as a subscription`() async {
         weak var weakTracker: ActivityTracker<Int>?
         let subject = PassthroughSubject<Int, Never>()
         func subscribe() -> AnyCancellable {

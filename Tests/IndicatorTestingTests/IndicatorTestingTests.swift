@@ -8,8 +8,8 @@ import Testing
 
 @Suite("The tools for the tests of apps")
 struct IndicatorTestingTests {
-    @Test("do not lose a cancellation at the beginning of a wait for a snapshot")
-    func cancelledWait() async throws {
+    @Test
+    func `do not lose a cancellation at the beginning of a wait for a snapshot`() async throws {
         let backend = InMemoryBackend()
         // Keeps the backend's lock busy, on which a wait and its cancellation meet.
         let isDone = Atomic(false)
@@ -31,8 +31,8 @@ struct IndicatorTestingTests {
         await reader.join()
     }
 
-    @Test("advance the clock, and return when the indicator and its backends have done what was due")
-    func settledAdvance() async throws {
+    @Test
+    func `advance the clock, and return when the indicator and its backends have done what was due`() async throws {
         let clock = VirtualClock()
         let (backend, curious) = (
             InMemoryBackend(), InMemoryBackend(name: "curious", delivery: .init(includesHidden: true))
@@ -57,8 +57,8 @@ struct IndicatorTestingTests {
         await indicator.shutdown()
     }
 
-    @Test("check the lifetimes of objects when the clock is advanced")
-    func settledLifetimes() async {
+    @Test
+    func `check the lifetimes of objects when the clock is advanced`() async {
         final class Operation: Sendable {}
         let clock = VirtualClock()
         let indicator = IndicatorManager(clock: clock)
@@ -73,8 +73,8 @@ struct IndicatorTestingTests {
         #expect(indicator.activityCount == 0 && !indicator.isVisible)
     }
 
-    @Test("end a sleep when its task is cancelled before or during it")
-    func cancelledSleep() async {
+    @Test
+    func `end a sleep when its task is cancelled before or during it`() async {
         let clock = VirtualClock()
         let early = Task {
             withUnsafeCurrentTask { $0?.cancel() }

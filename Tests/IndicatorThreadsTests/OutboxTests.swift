@@ -2,7 +2,7 @@ import IndicatorThreads
 import Testing
 
 @Suite struct OutboxTests {
-    @Test func oneThreadAttendsAndHandlesAllInOrder() {
+    @Test func `One thread attends and handles all in order`() {
         var outbox = Outbox<Int>()
         var begins: [Bool] = []
         var batches: [[Int]?] = []

@@ -118,8 +118,8 @@ import TestSupport
         #expect(await eventually { threadState(named: "source") == nil })
     }
 
-    @Test("A sleeping thread wakes up for an earlier call")
-    func earlier() async {
+    @Test
+    func `A sleeping thread wakes up for an earlier call`() async {
         let thread = ServiceThread(name: "earlier", idleTime: .zero)
         let made = Locked(false)
         let late = thread.call(at: ServiceThread.now + 3600 * 1_000_000_000) {}
@@ -178,8 +178,8 @@ import TestSupport
         #expect(await eventually { threadStates(named: "brief").isEmpty })
     }
 
-    @Test("The captures of a call are released when it is cancelled and when it was made")
-    func releases() async {
+    @Test
+    func `The captures of a call are released when it is cancelled and when it was made`() async {
         final class Token: Sendable {}
         let thread = ServiceThread(name: "releases")
         weak var first: Token?

@@ -27,31 +27,31 @@ import TestSupport
         #expect(!wakeUp.isStopped)
     }
 
-    @Test func aStopIsSeenAndEndsTheWait() throws {
+    @Test func `A stop is seen and ends the wait`() throws {
         let wakeUp = try #require(WakeUp())
         #expect(ThreadStarter.start(named: "stopper") { wakeUp.stop() })
         while !wakeUp.isStopped { wakeUp.wait(until: .now + .seconds(3600)) }
     }
 
-    @Test func noChildProcessKeepsIt() throws {
+    @Test func `No child process keeps it`() throws {
         let wakeUp = try #require(WakeUp())
         #expect(fcntl(wakeUp.descriptor, F_GETFD) & FD_CLOEXEC != 0)
     }
 
     @Test(arguments: [(nil, -1), (-1, 0), (0.0002, 1), (86400e6, Int32.max)] as [(Double?, Int32)])
-    func aTimeLimitIsRoundedUpAndFits(seconds: Double?, limit: Int32) {
+    func `A time limit is rounded up and fits`(seconds: Double?, limit: Int32) {
         #expect(WakeUp.milliseconds(until: seconds.map { .now + .seconds($0) }) == limit)
     }
 }
 
 /// The check that the tests of idle threads rely on.
 @Suite struct WakingThreadsTests {
-    @Test func aProcessThatWaitsWithATimeLimitWakesUp() async throws {
+    @Test func `A process that waits with a time limit wakes up`() async throws {
         let daemon = try Daemon("sleep", ["1000"])
         #expect(await eventually { wakingThreads(of: daemon.processID).waking.contains { $0.hasPrefix("sleep: ") } })
     }
 
-    @Test func aProcessThatWaitsForInputDoesNotWakeUp() async throws {
+    @Test func `A process that waits for input does not wake up`() async throws {
         let daemon = try Daemon("cat")
         #expect(
             await eventually {

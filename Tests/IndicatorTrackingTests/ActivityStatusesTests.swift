@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite struct ActivityStatusesTests {
-    @Test func theFirstStatusIsTheCurrentOne() async {
+    @Test func `The first status is the current one`() async {
         let tracker = ActivityTracker<Int>()
         let activity = tracker.begin(1)
         var iterator = tracker.statuses.makeAsyncIterator()
@@ -18,7 +18,7 @@ import Testing
         #expect(await iterator.next() == ActivityStatus(isLoading: false))
     }
 
-    @Test func theSequenceEndsWithTheTracker() async {
+    @Test func `The sequence ends with the tracker`() async {
         func subscribe() -> AsyncStream<ActivityStatus<Int>> {
             let tracker = ActivityTracker<Int>()
             let statuses = tracker.statuses
@@ -32,8 +32,8 @@ import Testing
         for await _ in statuses { Issue.record("The tracker has been deallocated.") }
     }
 
-    @Test("A subscription ends with its iterator, or with the sequence that nobody iterates")
-    func endOfIterator() async {
+    @Test
+    func `A subscription ends with its iterator, or with the sequence that nobody iterates`() async {
         let comparisons = Atomic(0)
         let tracker = ActivityTracker<Int> { old, new in
             comparisons.wrappingAdd(1, ordering: .relaxed)
@@ -65,7 +65,7 @@ import Testing
         #expect(await expect(1))
     }
 
-    @Test func theSubscriptionEndsWithItsTask() async {
+    @Test func `The subscription ends with its task`() async {
         let tracker = ActivityTracker<Int>()
         let count = Locked(0)
         let task = Task { [statuses = tracker.statuses] in
@@ -79,7 +79,7 @@ import Testing
     }
 
     /// Each change put a job on the shared thread, and each status waited in a buffer without a limit.
-    @Test func aSlowSubscriberReceivesTheLatestStatus() async {
+    @Test func `A slow subscriber receives the latest status`() async {
         let tracker = ActivityTracker<CountedValue>()
         let sequences = (0..<3).map { _ in tracker.statuses }
         let barrier = DispatchSemaphore(value: 0)
@@ -98,7 +98,7 @@ import Testing
     }
 
     /// All receive the same order, whichever threads make the changes, and no status twice in a row.
-    @Test func subscribersAgreeOnTheOrder() async {
+    @Test func `Subscribers agree on the order`() async {
         let tracker = ActivityTracker<Int>()
         let recorders = (0..<3).map { _ in StatusRecorder<Int>() }
         for recorder in recorders { tracker.subscribe(recorder) }

@@ -8,7 +8,7 @@ import Testing
 @Suite struct ActivityTrackerTests {
     private struct Failure: Error, Equatable {}
 
-    @Test func theValueIsThatOfTheFirstActivityThatHasOne() {
+    @Test func `The value is that of the first activity that has one`() {
         let tracker = ActivityTracker<String>()
         #expect(tracker.status == ActivityStatus(isLoading: false))
         let first = tracker.begin(nil)
@@ -29,7 +29,7 @@ import Testing
         #expect(tracker.status == ActivityStatus(isLoading: false))
     }
 
-    @Test func anActivityWithoutAValueHasTheDefaultValue() {
+    @Test func `An activity without a value has the default value`() {
         let tracker = ActivityTracker(defaultValue: "Loading")
         #expect(tracker.status.associatedValue == nil)
         let first = tracker.begin()
@@ -47,7 +47,7 @@ import Testing
         fourth.end()
     }
 
-    @Test func anActivityEndsWithItsScope() {
+    @Test("An activity ends with its scope") func anActivityEndsWithItsScope() {
         let tracker = ActivityTracker<Int>()
         do {
             let activity = tracker.begin(1)
@@ -62,7 +62,7 @@ import Testing
         #expect(!tracker.status.isLoading)
     }
 
-    @Test func anEndedActivityChangesNothing() {
+    @Test func `An ended activity changes nothing`() {
         let tracker = ActivityTracker<Int>()
         let activity = ManagedTrackedActivity(1, in: tracker)
         activity.end()
@@ -96,7 +96,7 @@ import Testing
         #expect(recorder.statuses.map(\.associatedValue) == [nil, 2, nil])
     }
 
-    @Test func aFunctionIsTrackedForAsLongAsItRuns() async throws {
+    @Test func `A function is tracked for as long as it runs`() async throws {
         let tracker = ActivityTracker(defaultValue: 0)
         let body = try await tracker.withActivity(1) { () async throws -> String in
             await Task.yield()
@@ -126,7 +126,7 @@ import Testing
         var text = ""
     }
 
-    @MainActor @Test func aTrackedFunctionRunsOnTheActorOfItsCaller() async {
+    @MainActor @Test func `A tracked function runs on the actor of its caller`() async {
         let tracker = ActivityTracker<Int>()
         let screen = Screen()
         await tracker.withActivity(1) {
@@ -136,8 +136,8 @@ import Testing
         #expect(screen.text == "loading")
     }
 
-    @Test("The caller's equality decides what is a change")
-    func equality() async {
+    @Test
+    func `The caller's equality decides what is a change`() async {
         struct Step { var name: String, detail: Int }
         let comparisons = Atomic(0)
         let tracker = ActivityTracker<Step>(equalWhen: {
@@ -181,8 +181,8 @@ import Testing
         #expect(recorder.statuses.map(\.line) == ["false Empty", "true a", "true d", "true c", "false Empty"])
     }
 
-    @Test("An equality and a subscriber may use the tracker")
-    func reentrancy() async {
+    @Test
+    func `An equality and a subscriber may use the tracker`() async {
         let holder = Locked<ActivityTracker<Int>?>(nil)
         let tracker = ActivityTracker<Int> { old, new in
             _ = holder.withLock { $0 }?.status
@@ -210,7 +210,7 @@ import Testing
         holder.withLock { $0 = nil }
     }
 
-    @Test func aValueMayUseTheTrackerWhenItIsReleased() {
+    @Test func `A value may use the tracker when it is released`() {
         final class Value: Sendable {
             let tracker: ActivityTracker<Value>
 
@@ -225,7 +225,7 @@ import Testing
         #expect(!tracker.status.isLoading)
     }
 
-    @Test func theTrackerLivesAsLongAsWhatItTracks() {
+    @Test func `The tracker lives as long as what it tracks`() {
         weak var weakTracker: ActivityTracker<Int>?
         func begin() -> ManagedTrackedActivity<Int> {
             let tracker = ActivityTracker<Int>()
@@ -256,10 +256,9 @@ import Testing
 /// The cost of many activities in progress for those that begin and end, counted. (The benchmark measures times.)
 @Suite struct TrackingCostTests {
     @Test(
-        "A subscriber is called once when the first activity ends, and never for those behind it",
         arguments: [10, 10_000]
     )
-    func visibleChanges(count: Int) async {
+    func `A subscriber is called once when the first activity ends, and never for those behind it`(count: Int) async {
         let tracker = ActivityTracker<Int>()
         var activities = (0..<count).map { ManagedTrackedActivity($0, in: tracker) }
         let recorder = StatusRecorder<Int>()

@@ -40,18 +40,18 @@ import Testing
         )
     }
 
-    @Test func theValueOfAnElementIsSetInTheBodyOfTheLoop() async {
+    @Test func `The value of an element is set in the body of the loop`() async {
         for await element in Elements(elements: ["a", "b"]).tracked(in: tracker, value: { $0 }) {
             #expect(tracker.status.associatedValue == element)
         }
     }
 
-    @Test func breakEndsTheActivity() async {
+    @Test func `A break ends the activity`() async {
         for await _ in Elements(elements: [1, 2]).tracked(in: tracker) { break }
         #expect(!tracker.status.isLoading)
     }
 
-    @Test func theEndOfTheSequenceEndsTheActivityImmediately() async {
+    @Test func `The end of the sequence ends the activity immediately`() async {
         var iterator = Elements(elements: [1]).tracked(in: tracker).makeAsyncIterator()
         #expect(await iterator.next() == 1)
         #expect(tracker.status.isLoading)
@@ -60,7 +60,7 @@ import Testing
         #expect(await iterator.next() == nil)
     }
 
-    @Test func anErrorEndsTheActivityAndIsPassedOn() async throws {
+    @Test func `An error ends the activity and is passed on`() async throws {
         let (stream, continuation) = AsyncThrowingStream.makeStream(of: Int.self)
         continuation.yield(1)
         continuation.finish(throwing: SomeError())
@@ -71,7 +71,7 @@ import Testing
         #expect(!tracker.status.isLoading)
     }
 
-    @Test func theActivityEndsWithTheLastCopyOfTheIterator() async {
+    @Test func `The activity ends with the last copy of the iterator`() async {
         var first: TrackedAsyncSequence<Elements<Int>>.AsyncIterator? =
             Elements(elements: [1]).tracked(in: tracker).makeAsyncIterator()
         var second = first
@@ -83,7 +83,7 @@ import Testing
         #expect(!tracker.status.isLoading)
     }
 
-    @Test func theInnerActivityBeginsBeforeTheOuter() async {
+    @Test func `The inner activity begins before the outer`() async {
         let tracked = Elements(elements: [1])
             .tracked(in: tracker, value: "inner")
             .map { $0 + 1 }
@@ -102,7 +102,7 @@ import Testing
         func makeAsyncIterator() -> Self { self }
     }
 
-    @Test func theTypeOfTheErrorIsKept() async {
+    @Test func `The type of the error is kept`() async {
         do throws(SomeError) {
             for try await _ in TypedFailure().tracked(in: tracker) {}
         } catch {
@@ -111,7 +111,7 @@ import Testing
         #expect(!tracker.status.isLoading)
     }
 
-    @Test func aSendableBaseMakesASendableSequence() {
+    @Test func `A sendable base makes a sendable sequence`() {
         func accept(_ sequence: some AsyncSequence & Sendable) {}
         accept(Elements(elements: [1]).tracked(in: tracker))
         accept(AsyncStream<Int> { $0.finish() }.tracked(in: tracker, value: { "\($0)" }))
@@ -132,7 +132,7 @@ import Testing
         func makeAsyncIterator() -> Self { self }
     }
 
-    @Test func aSequenceWithoutIsolationIsTracked() async {
+    @Test func `A sequence without isolation is tracked`() async {
         await #expect(throws: SomeError()) {
             for try await _ in OldSequence().tracked(in: tracker, value: { "\($0)" }) {}
         }
@@ -158,7 +158,7 @@ import Testing
         func makeAsyncIterator() -> Self { self }
     }
 
-    @MainActor @Test func theBaseIsIteratedOnTheActorOfTheLoop() async {
+    @MainActor @Test func `The base is iterated on the actor of the loop`() async {
         var sum = 0
         for await box in ActorOnly().tracked(in: tracker, value: { "\($0.number)" }) {
             sum += box.number

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct TrackingCancellationTests {
     private let tracker = ActivityTracker<Int>()
 
-    @Test func aCancelledTaskEndsItsActivity() async {
+    @Test func `A cancelled task ends its activity`() async {
         let stream = AsyncStream<Int>.makeStream()
         let task = Task { [tracker] in
             for await _ in stream.stream.tracked(in: tracker, value: 1) {}
@@ -33,8 +33,8 @@ import Testing
         func makeAsyncIterator() -> Self { self }
     }
 
-    @Test("An activity lasts as long as a sequence that ignores the cancellation works")
-    func stubborn() async {
+    @Test
+    func `An activity lasts as long as a sequence that ignores the cancellation works`() async {
         let gate = Gate()
         let task = Task { [tracker] in
             for await _ in Stubborn(gate: gate).tracked(in: tracker, value: { $0 + 1 }) {
@@ -49,7 +49,7 @@ import Testing
         await task.value
     }
 
-    @Test func aTaskThatWasCancelledBeforeItBeganLeavesNothingOn() async {
+    @Test func `A task that was cancelled before it began leaves nothing on`() async {
         let gate = Gate()
         let task = Task { [tracker] in
             await gate.pass()
@@ -65,7 +65,7 @@ import Testing
         await task.value
     }
 
-    @Test func aCancelledFunctionEndsItsActivity() async {
+    @Test func `A cancelled function ends its activity`() async {
         let clock = VirtualClock()
         let task = Task { [tracker] in
             try await tracker.withActivity(1) { try await clock.sleep(for: .seconds(1)) }
@@ -106,7 +106,9 @@ import Testing
 
     /// Two such tasks, each resumed by the `deinit` of the other's value, waited for each other when both were
     /// cancelled.
-    @Test func aValueIsNotReleasedInTheCancellationHandler() async {
+    @Test("A value is not released in the cancellation handler") func aValueIsNotReleasedInTheCancellationHandler()
+        async
+    {
         let tracker = ActivityTracker<Token>(equalWhen: ===)
         let (stream, continuation) = AsyncStream<Int>.makeStream()
         let names = await threadsOfReleases { onRelease in
@@ -124,7 +126,7 @@ import Testing
         #expect(!tracker.status.isLoading)
     }
 
-    @Test func aStatusIsNotReleasedInTheCancellationHandlerOfItsSubscriber() async {
+    @Test func `A status is not released in the cancellation handler of its subscriber`() async {
         // Equal values: the subscription keeps the first one, the tracker the second one.
         let tracker = ActivityTracker<Token> { _, _ in true }
         let step = tracker.begin(nil)
@@ -144,7 +146,7 @@ import Testing
         step.end()
     }
 
-    @Test func tasksAreCancelledWhoseValuesResumeEachOther() async {
+    @Test func `Tasks are cancelled whose values resume each other`() async {
         for _ in 0..<50 {
             let streams = (0..<2).map { _ in AsyncStream<Int>.makeStream() }
             let tracker = ActivityTracker<Token>(equalWhen: ===)

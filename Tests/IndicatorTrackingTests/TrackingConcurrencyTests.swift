@@ -21,7 +21,7 @@ import Testing
 
     /// 100 000 sequences (20 000 under the thread sanitizer) from 8 threads, iterated to the end, left early, dropped,
     /// copied and cancelled at random.
-    @Test func nothingStaysOnAndNothingIsLeaked() async {
+    @Test func `Nothing stays on and nothing is leaked`() async {
         let census = Census()
         weak var weakTracker: ActivityTracker<Step>?
         await { () async in

@@ -44,7 +44,7 @@ import Testing
         """
 
     /// Five steps, begun in the order in which they are to be shown, each ended when its work is done.
-    @Test func sequentialAndConcurrentStepsAreTracked() async {
+    @Test func `Sequential and concurrent steps are tracked`() async {
         let clock = VirtualClock()
         let output = Output()
         let tracker = ActivityTracker<Int>()
@@ -86,7 +86,7 @@ import Testing
     /// A sequence is pulled. The upstream of a `flatMap` is asked for another element only when the sequence of its
     /// last element has ended, so here it stays the first activity until everything is done. If the user should not see
     /// that, begin the steps up front, as above.
-    @Test func theUpstreamOfAFlatMapEndsWhenItIsAskedForMore() async {
+    @Test func `The upstream of a flat map ends when it is asked for more`() async {
         let clock = VirtualClock()
         let output = Output()
         let tracker = ActivityTracker<Int>()

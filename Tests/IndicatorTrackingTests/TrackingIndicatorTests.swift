@@ -21,8 +21,8 @@ import Testing
         }
     }
 
-    @Test("An indicator shows the first step")
-    func firstStep() async {
+    @Test
+    func `An indicator shows the first step`() async {
         tracker.attach(to: manager)
         let first = tracker.begin()
         let second = tracker.begin("Parsing")
@@ -41,8 +41,8 @@ import Testing
         #expect(await shows())
     }
 
-    @Test("A value without a readable description is not a label")
-    func descriptions() {
+    @Test
+    func `A value without a readable description is not a label`() {
         struct Step: Sendable { var name = "Parsing" }
         enum Phase: Sendable { case parsing, reading(page: Int) }
         struct Page: Sendable, CustomStringConvertible { var description: String { "page 2" } }
@@ -58,8 +58,8 @@ import Testing
         #expect(label("Parsing") == "Parsing")
     }
 
-    @Test("Label and progress come from closures")
-    func closures() async {
+    @Test
+    func `Label and progress come from closures`() async {
         let tracker = ActivityTracker<Double>()
         tracker.attach(to: manager, label: { $0 < 0 ? nil : "Loading" }, progress: { $0 < 1 ? $0 : nil })
         let activity = tracker.begin(0.25)
@@ -81,8 +81,8 @@ import Testing
         #expect(await shows())
     }
 
-    @Test("An attachment begins with the current status")
-    func currentStatus() async {
+    @Test
+    func `An attachment begins with the current status`() async {
         let activity = tracker.begin("Parsing")
         tracker.attach(to: manager)
         #expect(await shows("Parsing"))
@@ -134,8 +134,8 @@ import Testing
         late?.detach()
     }
 
-    @Test("A tracker's activity may outlive its group")
-    func outliving() async {
+    @Test
+    func `A tracker's activity may outlive its group`() async {
         let group = ManagedActivity("Syncing", in: manager)
         tracker.attach(to: group)
         let activity = tracker.begin("mail")
@@ -153,8 +153,8 @@ import Testing
         nothing.end()
     }
 
-    @Test("A group with a tracker ends when it is released")
-    func releasedGroup() {
+    @Test
+    func `A group with a tracker ends when it is released`() {
         do {
             let group = ManagedActivity("Syncing", in: manager)
             tracker.attach(to: group)
@@ -162,8 +162,8 @@ import Testing
         #expect(manager.activityCount == 0)
     }
 
-    @Test("What ends the attachment while a status is shown leaves nothing on")
-    func detachingWhileShowing() async {
+    @Test
+    func `What ends the attachment while a status is shown leaves nothing on`() async {
         let attachment = Locked<ActivityTrackerAttachment?>(nil)
         let new = tracker.attach(
             to: manager,
@@ -184,8 +184,8 @@ import Testing
         attachment.withLock { $0 = nil }
     }
 
-    @Test("What ends the attachment while other threads change the status leaves nothing on")
-    func detachingWhileChanging() async {
+    @Test
+    func `What ends the attachment while other threads change the status leaves nothing on`() async {
         for _ in 0..<100 {
             let indicator = TestIndicator()
             let tracker = ActivityTracker<Int>()
@@ -206,8 +206,8 @@ import Testing
         }
     }
 
-    @Test("Several trackers and indicators are independent")
-    func several() async {
+    @Test
+    func `Several trackers and indicators are independent`() async {
         let indicators = [TestIndicator(), TestIndicator()]
         let trackers = [ActivityTracker<Int>(), ActivityTracker<Int>()]
         for tracker in trackers {
@@ -226,8 +226,8 @@ import Testing
         #expect(await show([]))
     }
 
-    @Test("A tracker keeps no indicator alive, and its activity in progress does not keep it attached")
-    func indicatorsLifetime() async {
+    @Test
+    func `A tracker keeps no indicator alive, and its activity in progress does not keep it attached`() async {
         let comparisons = Atomic(0)
         let tracker = ActivityTracker<Int> { old, new in
             comparisons.wrappingAdd(1, ordering: .relaxed)
@@ -252,8 +252,8 @@ import Testing
         activity.end()
     }
 
-    @Test("An indicator keeps no tracker alive")
-    func trackersLifetime() async {
+    @Test
+    func `An indicator keeps no tracker alive`() async {
         weak var weakTracker: ActivityTracker<Int>?
         do {
             let tracker = ActivityTracker<Int>()

@@ -15,14 +15,14 @@ import Testing
 
     // MARK: - JSON
 
-    @Test func theNumberOfElementsIsANumber() throws {
+    @Test func `The number of elements is a number`() throws {
         let json = try JSONValue(parsing: #"{"items": [1, 2, 3], "names": {"a": 1}}"#)
         #expect(json.items.count == 3)
         #expect(json.names.count == 1)
         #expect(json.missing.count == 0)
     }
 
-    @Test(arguments: [0, 754_000_000, 754_000_000.25]) func datesRoundTrip(_ seconds: Double) throws {
+    @Test(arguments: [0, 754_000_000, 754_000_000.25]) func `Dates round trip`(_ seconds: Double) throws {
         let event = Event(date: Date(timeIntervalSinceReferenceDate: seconds))
         let json = try JSONValue(encoding: event)
         #expect(json.date.string?.hasSuffix("Z") == true)
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(arguments: ["\"2001-01-01T00:00:10Z\"", "\"2001-01-01T00:00:10.000Z\"", "10", "10.0"])
-    func theDatesOfServersAreRead(_ text: String) async throws {
+    func `The dates of servers are read`(_ text: String) async throws {
         try stubs.respond(to: URLRoute(url), with: .data(Data("{\"date\": \(text)}".utf8)))
         let client = NetworkClient(options: stubs.options())
         let event = try await client.send(URLRoute(url)).decode(Event.self)
@@ -39,7 +39,7 @@ import Testing
 
     // MARK: - Redirects
 
-    @Test func aRedirectCanBeReceived() async throws {
+    @Test func `A redirect can be received`() async throws {
         let moved: HTTPFields = [.location: "/next"]
         try stubs.respond(to: URLRoute(url), with: .data(Data("moved".utf8), status: .found, headers: moved))
         let client = NetworkClient(options: stubs.options())
@@ -58,7 +58,7 @@ import Testing
 
     // MARK: - Streams
 
-    @Test(.timeLimit(.minutes(5))) func twoReadersOfAStreamDoNotHang() async throws {
+    @Test(.timeLimit(.minutes(5))) func `Two readers of a stream do not hang`() async throws {
         try stubs.respond(to: URLRoute(url), with: .data(Data("hello".utf8)))
         let stream = try await NetworkClient(options: stubs.options()).bytes(URLRoute(url))
         let counts = await withTaskGroup { group in
@@ -77,7 +77,7 @@ import Testing
     // MARK: - The cache
 
     /// Also with another token of the same user.
-    @Test func aRefreshedTokenKeepsTheCache() async throws {
+    @Test func `A refreshed token keeps the cache`() async throws {
         let cached: HTTPFields = [.cacheControl: "max-age=60"]
         try stubs.respond(to: URLRoute(url), with: .data(Data("mine".utf8), headers: cached))
         try stubs.respond(
@@ -100,7 +100,7 @@ import Testing
         #expect(try await others.send(URLRoute(url)).source == .network)
     }
 
-    @Test func aResponseToOneAccountIsNotUsedForAnother() async throws {
+    @Test func `A response to one account is not used for another`() async throws {
         let cached: HTTPFields = [.cacheControl: "max-age=60"]
         try stubs.respond(to: URLRoute(url), with: .data(Data("mine".utf8), headers: cached))
         let cache = ResponseCache(directory: nil)

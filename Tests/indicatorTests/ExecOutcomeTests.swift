@@ -45,8 +45,8 @@ import Testing
         #expect(lines.count == 2 && lines[0] == "own" && lines[1].hasPrefix("sh: failed: exit status 3 ("), "\(lines)")
     }
 
-    @Test("Errors are ASCII in the locale C, and the name is still recognizable")
-    func errorsInTheLocaleC() async throws {
+    @Test
+    func `Errors are ASCII in the locale C, and the name is still recognizable`() async throws {
         let result = try await program.run(["größe-fehlt"], environment: ["LC_ALL": "C"])
         #expect(result.error == "indicator: cannot run 'gr\\u{00F6}\\u{00DF}e-fehlt': No such file or directory\n")
         try program.home.write("startDelay: zwölf\n", to: "wrong.yaml")
@@ -83,13 +83,12 @@ import Testing
     }
 
     @Test(
-        "A command runs despite a broken config file, and without a terminal or a bus",
         arguments: [
             "backends: [terminalTitle, dbusProperty, telegraph\n", "startDelay: yes\n", "\u{0}",
             "backends: [logFile]\nlogFile: {path: /dev/null/file}\n", "backends: []\n",
         ]
     )
-    func brokenConfiguration(text: String) async throws {
+    func `A command runs despite a broken config file, and without a terminal or a bus`(text: String) async throws {
         try program.configure(text)
         let result = try await program.run(["sh", "-c", "sleep 0.5; echo done; exit 4"])
         #expect(result.status == .exited(4) && result.output == "done\n")
@@ -112,7 +111,6 @@ import Testing
     // MARK: - Notifications
 
     @Test(
-        "One notification by the terminal itself, over SSH",
         arguments: [
             ([], "exit 3", "sh", "Failed after 0 s: exit status 3"), ([], "exit 0", "sh", "Done after 0 s"),
             (["--notify", "failures"], "exit 3", "sh", "Failed after 0 s: exit status 3"),
@@ -120,7 +118,12 @@ import Testing
             ([], "kill -INT $$", "sh", nil), (["--label", "a;b\u{1B}c"], "exit 0", "a,bc", "Done after 0 s"),
         ]
     )
-    func terminalNotification(options: [String], script: String, title: String, body: String?) async throws {
+    func `One notification by the terminal itself, over SSH`(
+        options: [String],
+        script: String,
+        title: String,
+        body: String?
+    ) async throws {
         let terminal = try PseudoTerminal()
         var environment = program.variables
         environment["SSH_CONNECTION"] = "::1 2 ::1 22"
@@ -158,8 +161,8 @@ import Testing
         #expect(lines.contains { $0.hasSuffix(note) } == hasMistake, "\(lines)")
     }
 
-    @Test("No notification for a short command, or on a terminal that is not known to show any")
-    func noNotification() async throws {
+    @Test
+    func `No notification for a short command, or on a terminal that is not known to show any`() async throws {
         for (type, options) in [("foot", []), ("xterm-256color", ["--after", "0"])] {
             let terminal = try PseudoTerminal()
             let assignments = program.variables.filter { !$0.value.isEmpty }.map { "\($0.key)=\($0.value)" }
@@ -175,13 +178,16 @@ import Testing
     }
 
     @Test(
-        "One notification on the desktop, and none while the command runs",
         .needs(.notifications),
         arguments: [
             ([], "exit 3", "Failed after 0 s: exit status 3"), (["--notify", "failures"], "exit 0", nil),
         ]
     )
-    func desktopNotification(options: [String], script: String, body: String?) async throws {
+    func `One notification on the desktop, and none while the command runs`(
+        options: [String],
+        script: String,
+        body: String?
+    ) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
@@ -239,8 +245,8 @@ import Testing
             .matches(of: /\]777;notify;([^\u{1B}]*)\u{1B}/).map { String($0.1) }
     }
 
-    @Test("A shell's command leaves no notification while the window of its terminal is focused", .needs(.screen))
-    func focus() async throws {
+    @Test(.needs(.screen))
+    func `A shell's command leaves no notification while the window of its terminal is focused`() async throws {
         let display = try Daemon("Xvfb", ["-displayfd", "1", "-noreset", "-nolisten", "tcp"], package: "xvfb")
         #expect(await eventually { display.output.contains("\n") })
         let name = ":" + display.output.trimmingCharacters(in: .whitespacesAndNewlines)
@@ -261,8 +267,8 @@ import Testing
         }
     }
 
-    @Test("Where no notification arrives, the bell rings over SSH and in tmux, and nowhere else")
-    func bell() async throws {
+    @Test
+    func `Where no notification arrives, the bell rings over SSH and in tmux, and nowhere else`() async throws {
         for (variables, isExpected) in [
             (["TMUX": "/nowhere,1,0"], true), (["STY": "1.x"], true), (["SSH_TTY": "/dev/pts/0"], true), ([:], false),
         ] {
@@ -279,13 +285,13 @@ import Testing
         }
     }
 
-    @Test("By default, a command that has lasted 10 seconds leaves a notification", arguments: [(10, 1), (5, 0)])
-    func standardAfter(lasted: Int, count: Int) async throws {
+    @Test(arguments: [(10, 1), (5, 0)])
+    func `By default, a command that has lasted 10 seconds leaves a notification`(lasted: Int, count: Int) async throws
+    {
         #expect(try await notifications(["--lasted", "\(lasted)"], ["true"]).count == count)
     }
 
     @Test(
-        "With --lasted, the status is that of a shell",
         arguments: [
             (0, "Done after 20 s"), (3, "Failed after 20 s: exit status 3"),
             (255, "Failed after 20 s: exit status 255"),
@@ -293,7 +299,7 @@ import Testing
             (148, nil),
         ]
     )
-    func reportedStatus(status: Int, body: String?) async throws {
+    func `With --lasted, the status is that of a shell`(status: Int, body: String?) async throws {
         let shown = try await notifications(["--lasted", "20", "--label", "make"], ["sh", "-c", "exit \(status)"])
         #expect(shown == (body.map { ["make;\($0)"] } ?? []))
     }
@@ -413,7 +419,6 @@ import Testing
     }
 
     @Test(
-        "--pid shows how much of its file a program has read",
         .needs(.broker + ["rsync": "rsync"]),
         arguments: [
             "cp large fifo", "dd if=large of=fifo bs=64k", "tar -cf - large >fifo", "rsync --bwlimit=1 large copy",
@@ -421,7 +426,7 @@ import Testing
             "sleep 1000 3<large 4>>part",
         ]
     )
-    func runningTool(command: String) async throws {
+    func `--pid shows how much of its file a program has read`(command: String) async throws {
         let broker = try await MosquittoBroker()
         try Self.configure(program, backends: "mqtt", more: "mqtt: {url: '\(broker.url)', interval: 0}\n")
         try program.home.write(String(repeating: "x", count: 10_000_000), to: "large")

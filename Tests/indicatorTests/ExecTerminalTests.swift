@@ -75,10 +75,9 @@ import Testing
     }
 
     @Test(
-        "A pager with a redirected input reads keys, and Ctrl-Z and fg leave and restore its screen",
         .needs("less", package: "less")
     )
-    func pager() async throws {
+    func `A pager with a redirected input reads keys, and Ctrl-Z and fg leave and restore its screen`() async throws {
         try await inTerminal { tmux in
             try await tmux.type("clear; seq 100 | '\(program.path)' exec -- less")
             #expect(try await shows(tmux) { $0.first == "1" && $0.last == ":" })
@@ -130,8 +129,8 @@ import Testing
         }
     }
 
-    @Test("The output of a job in the background has whole lines")
-    func background() async throws {
+    @Test
+    func `The output of a job in the background has whole lines`() async throws {
         try await inTerminal { tmux in
             try await exec("sh -c 'seq 3; sleep 0.2; echo end' &", in: tmux)
             #expect(try await shows(tmux) { $0.count >= 4 && $0.suffix(3) == ["2", "3", "end"] })
@@ -181,8 +180,8 @@ import Testing
         }
     }
 
-    @Test("Ctrl-C also ends the script that runs the program, as without it")
-    func scriptIsInterrupted() async throws {
+    @Test
+    func `Ctrl-C also ends the script that runs the program, as without it`() async throws {
         try await inTerminal { tmux in
             let path = try program.home.write(
                 "'\(program.path)' exec -- sh -c 'echo begun; exec sleep 1000'\necho continued\n",
@@ -196,8 +195,8 @@ import Testing
         }
     }
 
-    @Test("Ctrl-C for a job of a shell behind it does not end the script that runs the program")
-    func jobIsInterrupted() async throws {
+    @Test
+    func `Ctrl-C for a job of a shell behind it does not end the script that runs the program`() async throws {
         try await inTerminal { tmux in
             let shell = "'\(program.path)' exec -- bash --norc --noprofile --noediting -i"
             let path = try program.home.write("\(shell)\necho continued\n", to: "script")

@@ -32,8 +32,8 @@ import Testing
         }
     }
 
-    @Test("127 if there is no such command, 126 if it cannot be run")
-    func notRun() async throws {
+    @Test
+    func `127 if there is no such command, 126 if it cannot be run`() async throws {
         let folder = program.home
         let unusable = try folder.write("#!/no/such/interpreter\n", to: "unusable")
         let data = try folder.write("data", to: "data")
@@ -48,8 +48,8 @@ import Testing
         #expect(try await program.run([unusable]).status == .exited(127))
     }
 
-    @Test("The command's name is enough; '--' is needed before a name that begins with '-'")
-    func terminator() async throws {
+    @Test
+    func `The command's name is enough; '--' is needed before a name that begins with '-'`() async throws {
         for options in [[], ["--"], ["--label", "x"]] {
             #expect(try await program.run(arguments: ["exec"] + options + ["sh", "-c", "exit 3"]).status == .exited(3))
         }
@@ -61,8 +61,8 @@ import Testing
         }
     }
 
-    @Test("Messages show the escape sequences in arguments and paths, and do not contain them")
-    func escapeSequences() async throws {
+    @Test
+    func `Messages show the escape sequences in arguments and paths, and do not contain them`() async throws {
         let sequence = "\u{1B}]0;title\u{07}\u{9B}31m"
         let log = #"logFile: {path: "/proc/\e]0;title\a\x9B"}"#
         let config = try program.home.write("backends: [logFile]\n\(log)\n", to: "config.yaml")
@@ -81,8 +81,8 @@ import Testing
         }
     }
 
-    @Test("A script without an interpreter runs, found by its path or on the PATH")
-    func plainScript() async throws {
+    @Test
+    func `A script without an interpreter runs, found by its path or on the PATH`() async throws {
         let path = try program.home.write("echo \"plain $0 $1\"\n", to: "plain-script")
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
         #expect(try await program.run([path, "a b"]).output == "plain \(path) a b\n")
@@ -153,10 +153,9 @@ import Testing
     }
 
     @Test(
-        "As process 1 of a container, it reaps the processes whose parents have ended",
         .needs(.root)
     )
-    func firstProcess() async throws {
+    func `As process 1 of a container, it reaps the processes whose parents have ended`() async throws {
         let script = try program.home.write(
             """
             sh -c 'sleep 0.1 & echo $! >"$1"' sh "$0.pid"
@@ -171,8 +170,8 @@ import Testing
         #expect(result.status == .exited(7), "\(result)")
     }
 
-    @Test("script(1) records the command's output and status")
-    func recorded() async throws {
+    @Test
+    func `script(1) records the command's output and status`() async throws {
         let typescript = program.home.appending("typescript")
         let command = "'\(program.path)' exec -- sh -c 'test -t 0 && test -t 1 && echo terminal; exit 7'"
         let result = try await program.run(["script", "-qec", command, typescript], directly: true)
@@ -231,13 +230,14 @@ import Testing
     }
 
     @Test(
-        "Signals to the process or the job have the same effect as without it",
         arguments: [
             "TERM", "INT", "HUP", "QUIT", "USR1", "KILL", "ABRT", "PIPE", "RTMIN+3",
         ],
         ["default", "handles"]
     )
-    func signals(signal: String, command: String) async throws {
+    func `Signals to the process or the job have the same effect as without it`(signal: String, command: String)
+        async throws
+    {
         let script = try program.home.write(Self.commands[command] ?? "", to: "script")
         var results: [[String]] = []
         for prefix in ["", "'\(program.path)' exec -- "] {
@@ -332,8 +332,8 @@ import Testing
         }
     }
 
-    @Test("A signal to the process of a job reaches the command once", .needs("python3", package: "python3"))
-    func signalToTheJob() async throws {
+    @Test(.needs("python3", package: "python3"))
+    func `A signal to the process of a job reaches the command once`() async throws {
         let counter = try program.home.write(Self.counter, to: "counter")
         for (name, prefix) in [("direct", ""), ("exec", "'\(program.path)' exec -- ")] {
             let folder = program.home.appending(name)
@@ -346,8 +346,8 @@ import Testing
         }
     }
 
-    @Test("No SIGCONT is lost that follows a stop immediately", arguments: [true, false])
-    func quickContinue(stopsCommandAlone: Bool) async throws {
+    @Test(arguments: [true, false])
+    func `No SIGCONT is lost that follows a stop immediately`(stopsCommandAlone: Bool) async throws {
         let script = try program.home.write(#"echo $$ >"$1"; exec sleep 1000"#, to: "script")
         let file = program.home.appending("pid")
         let process = try Daemon(program.path, ["exec", "--", "sh", script, file], environment: program.variables)
@@ -368,10 +368,9 @@ import Testing
     }
 
     @Test(
-        "With any limit of processes and threads, the command runs, and is shown or not",
         .needs(.root)
     )
-    func processLimits() async throws {
+    func `With any limit of processes and threads, the command runs, and is shown or not`() async throws {
         try program.configure("startDelay: 0\n")
         for limit in 2...8 {
             let user = "\(1_500_000_000 + Int(getpid()) * 16 + limit)"
@@ -388,8 +387,8 @@ import Testing
         }
     }
 
-    @Test("With any limit of memory, the command runs and the program ends", arguments: [false, true])
-    func memoryLimits(onTerminal: Bool) async throws {
+    @Test(arguments: [false, true])
+    func `With any limit of memory, the command runs and the program ends`(onTerminal: Bool) async throws {
         try program.configure("startDelay: 0\nbackends: [terminalTitle, terminalProgress]\n")
         // From the megabytes with which the program is loaded.
         let script = try program.home.write(
@@ -444,11 +443,10 @@ import Testing
     }
 
     @Test(
-        "A closed terminal ends the command, with and without a shell",
         .needs("python3", package: "python3"),
         arguments: [true, false]
     )
-    func closedTerminal(isLeader: Bool) async throws {
+    func `A closed terminal ends the command, with and without a shell`(isLeader: Bool) async throws {
         let terminal = try PseudoTerminal()
         let file = program.home.appending("pid")
         let script = try program.home.write(#"echo $$ >"$1"; exec sleep 1000"#, to: "script")
@@ -496,11 +494,10 @@ import Testing
     }
 
     @Test(
-        "In the foreground, no SIGCONT is lost that follows a stop immediately",
         .needs("python3", package: "python3"),
         arguments: ["command", "program", "group"]
     )
-    func quickContinueInForeground(stopped: String) async throws {
+    func `In the foreground, no SIGCONT is lost that follows a stop immediately`(stopped: String) async throws {
         let script = try program.home.write(#"echo $$ >"$1"; exec sleep 1000"#, to: "script")
         let terminal = try PseudoTerminal()
         let process = try foreground(["sh", script, program.home.appending("pid")], on: terminal)
@@ -536,10 +533,9 @@ import Testing
     }
 
     @Test(
-        "A command that is continued while the program prepares to stop keeps running",
         .needs("ps", package: "procps")
     )
-    func continuedMeanwhile() async throws {
+    func `A command that is continued while the program prepares to stop keeps running`() async throws {
         let terminal = try PseudoTerminal()
         let log = program.home.appending("log")
         // Restoring the title on a stopped terminal takes the 200 ms of the time limit.
@@ -571,8 +567,8 @@ import Testing
         #expect(await eventually { !process.isRunning })
     }
 
-    @Test("A command that another process has stopped is continued by SIGCONT")
-    func stoppedAlone() async throws {
+    @Test
+    func `A command that another process has stopped is continued by SIGCONT`() async throws {
         let script = try program.home.write(#"echo $$ >"$1"; exec sleep 1000"#, to: "script")
         let file = program.home.appending("pid")
         let process = try Daemon(program.path, ["exec", "--", "sh", script, file], environment: program.variables)

@@ -30,14 +30,16 @@ import Testing
     }
 
     @Test(
-        "A program with a search path for libraries, or that binds addresses late, is not installed",
         .needs("cc", package: "gcc"),
         arguments: [
             ("-Wl,-z,now", true), ("-Wl,-z,now,-rpath,$ORIGIN", false), ("-Wl,-z,lazy", false),
             ("-Wl,-z,now,--disable-new-dtags,-rpath,/tmp", false),
         ]
     )
-    func hardening(options: String, isHardened: Bool) async throws {
+    func `A program with a search path for libraries, or that binds addresses late, is not installed`(
+        options: String,
+        isHardened: Bool
+    ) async throws {
         #expect(try await run("echo 'int main() { return 0; }' >main.c; cc '\(options)' main.c -o program") == 0)
         #expect(try await run("require_hardened program") == (isHardened ? 0 : 1))
     }

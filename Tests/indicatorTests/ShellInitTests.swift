@@ -86,8 +86,10 @@ import Testing
         try await session.wait(for: "hello\r\nhello")
     }
 
-    @Test("A stopped job has not ended; it is reported when it ends after fg", arguments: shells)
-    func stopped(shell: String, command: [String]) async throws {
+    @Test(arguments: shells)
+    func `A stopped job has not ended; it is reported when it ends after fg`(shell: String, command: [String])
+        async throws
+    {
         let session = try await session(shell, command, ["INDICATOR_IGNORE": "dash printf"])
         try await session.run("\(load(shell, " --after 0")); printf 'set-%s\\n' 2", shows: "set-2")
         try await session.run("T=s3cret bash -c 'echo run-$((1 + 1)); exec cat'", shows: "run-2")
@@ -107,8 +109,11 @@ import Testing
         #expect(!session.shown.contains("notify;T") && !session.shown.contains("notify;fg"))
     }
 
-    @Test("Without the program, the shell does not notice the hook, and a stopped job stays", arguments: shells)
-    func missingProgram(shell: String, command: [String]) async throws {
+    @Test(arguments: shells)
+    func `Without the program, the shell does not notice the hook, and a stopped job stays`(
+        shell: String,
+        command: [String]
+    ) async throws {
         let session = try await session(shell, command)
         try await session.run("\(load(shell, " --after 0")); printf 'set-%s\\n' 2", shows: "set-2")
         let assignment = shell == "fish" ? "set -x PATH " : "PATH="
@@ -141,8 +146,8 @@ import Testing
         try await session.wait(for: "exit status 4")
     }
 
-    @Test("zsh with nounset, errexit in functions, and arrays of ksh")
-    func zsh() async throws {
+    @Test
+    func `zsh with nounset, errexit in functions, and arrays of ksh`() async throws {
         let session = try await session("zsh", ["zsh", "--no-rcs", "-i"])
         try await session.run("setopt nounset ksharrays warncreateglobal; printf 'set-%s\\n' 2", shows: "set-2")
         try await session.run("\(load("zsh", " --after 0")); printf 'loaded-%s\\n' 2", shows: "loaded-2")

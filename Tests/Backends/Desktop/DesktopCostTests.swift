@@ -51,8 +51,8 @@ import Testing
         withExtendedLifetime(server) {}
     }
 
-    @Test("A lock costs one message", .needs(.rootMounts), .needs(.login))
-    func lock() async throws {
+    @Test(.needs(.rootMounts), .needs(.login))
+    func `A lock costs one message`() async throws {
         let bus = try await PrivateBus()
         let login = try await LoginManager(on: bus)
         let probe = try await probe("sleepInhibitor", bus)

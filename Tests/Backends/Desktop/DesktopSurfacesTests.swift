@@ -93,8 +93,8 @@ import Testing
         #expect(try await eventually { try await property("Label", on: bus) == "s \"\"" })
     }
 
-    @Test("The app's disposition of SIGPIPE is unchanged", arguments: NotificationWay.both)
-    func brokenPipe(way: NotificationWay) async throws {
+    @Test(arguments: NotificationWay.both)
+    func `The app's disposition of SIGPIPE is unchanged`(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         // Both connect to a bus that is silent.

@@ -39,8 +39,8 @@ import Testing
         return Int(try await bus.python(script).output.trimmingCharacters(in: .newlines))
     }
 
-    @Test("1000 shown jobs leave no view and no match rule")
-    func jobs() async throws {
+    @Test
+    func `1000 shown jobs leave no view and no match rule`() async throws {
         let bus = try await PrivateBus()
         let server = try JobServer(on: bus)
         let surface = BusBackend(name: "probe", on: .address(bus.address)) { context in

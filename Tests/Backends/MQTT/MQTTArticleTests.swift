@@ -75,8 +75,8 @@ import Testing
         for manager in own + [other] { await manager.shutdown() }
     }
 
-    @Test("Behind the bridge of the article, states expire as on the site's own broker")
-    func bridge() async throws {
+    @Test
+    func `Behind the bridge of the article, states expire as on the site's own broker`() async throws {
         let central = try await MosquittoBroker()
         let bridge = try Self.block(with: "bridge_protocol_version").split(separator: "\n")
             .filter { !$0.hasPrefix("bridge_cafile") && !$0.hasPrefix("remote_") }.joined(separator: "\n")
@@ -96,8 +96,8 @@ import Testing
         #expect(try await eventually { try await central.retained().isEmpty })
     }
 
-    @Test("NATS accepts the configuration of a node", .needs(.cluster))
-    func node() async throws {
+    @Test(.needs(.cluster))
+    func `NATS accepts the configuration of a node`() async throws {
         let text = try Self.block(with: "server_name").replacing("/var/lib/nats", with: folder.path)
         let path = try folder.write(text, to: "node.conf")
         let result = try await Command.run("nats-server", ["-t", "-c", path], package: "nats-server")

@@ -80,8 +80,8 @@ import Testing
         #expect(messages.first { $0.contains("/events") }?.contains("Step 199") == true)
     }
 
-    @Test("A burst of changes becomes two messages a second, and the last one has the last change", .needs(.broker))
-    func burst() async throws {
+    @Test(.needs(.broker))
+    func `A burst of changes becomes two messages a second, and the last one has the last change`() async throws {
         let broker = try await MosquittoBroker()
         let reader = try await broker.reader()
         var settings = MQTTSettings(url: try MQTTURL(broker.url))
@@ -162,8 +162,8 @@ import Testing
         for manager in managers { await manager.shutdown() }
     }
 
-    @Test("Connections that are created concurrently do not change the app's handling of SIGPIPE")
-    func brokenPipes() async throws {
+    @Test
+    func `Connections that are created concurrently do not change the app's handling of SIGPIPE`() async throws {
         func handler() -> Int {
             var action = sigaction()
             sigaction(SIGPIPE, nil, &action)

@@ -230,8 +230,8 @@ import Testing
         await witness.end()
     }
 
-    @Test("With MQTT 3.1.1, no reply of a broker ends the process", .needs("python3", package: "python3"))
-    func randomReplies() async throws {
+    @Test(.needs("python3", package: "python3"))
+    func `With MQTT 3.1.1, no reply of a broker ends the process`() async throws {
         let address = try LoopbackAddress()
         let server = try Daemon(
             "python3",

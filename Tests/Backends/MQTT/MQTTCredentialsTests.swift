@@ -154,13 +154,12 @@ import Testing
 
     #if !THREAD_SANITIZER  // It forbids RTLD_DEEPBIND, with which nss_wrapper loads libc.
     @Test(
-        "With TLS, the certificate must have the name of the broker, not its address",
         .needs("/usr/lib/*/libnss_wrapper.so", package: "libnss-wrapper"),
         .needs("openssl", package: "openssl"),
         .needs(.broker),
         arguments: [true, false]
     )
-    func nameOfTheBroker(isRightName: Bool) async throws {
+    func `With TLS, the certificate must have the name of the broker, not its address`(isRightName: Bool) async throws {
         let name = "broker.example"
         let address = try LoopbackAddress().host
         let certificates = try await Certificates(address: address, name: isRightName ? name : "other.example")
@@ -192,11 +191,10 @@ import Testing
     #endif
 
     @Test(
-        "A file of TLS that cannot be used is named, and nothing is asked on the terminal",
         .needs("openssl", package: "openssl"),
         .needs(.broker)
     )
-    func unusableFiles() async throws {
+    func `A file of TLS that cannot be used is named, and nothing is asked on the terminal`() async throws {
         let certificates = try await Certificates()
         func made(_ name: String, _ arguments: String...) async throws -> String {
             let path = certificates.path(name)
@@ -232,7 +230,7 @@ import Testing
         #expect(refused.hasSuffix("cannot be reached: it refused the connection"), "\(refused)")
     }
 
-    @Test func aUserNameWithAControlCharacterIsAnError() async throws {
+    @Test func `A user name with a control character is an error`() async throws {
         var settings = MQTTSettings(url: try MQTTURL("mqtt://127.0.0.1:9"))
         settings.username = "me\u{1}"
         let backend = MQTTBackend(applicationName: "x", settings: settings)
@@ -262,8 +260,8 @@ import Testing
         }
     }
 
-    @Test("A password that every user of the machine can read causes a warning", .needs(.broker))
-    func readable() throws {
+    @Test(.needs(.broker))
+    func `A password that every user of the machine can read causes a warning`() throws {
         let folder = try TemporaryDirectory()
         let secret = try folder.write("hush\n", to: "secret")
         let path = try folder.write("backends: [mqtt]\nmqtt: {passwordFile: \(secret)}\n", to: "indicator.yaml")

@@ -12,7 +12,7 @@ import Testing
         ("mqtt://broker", "broker", 1883, false), ("mqtts://broker.example", "broker.example", 8883, true),
         ("mqtt://10.0.0.1:18830/", "10.0.0.1", 18830, false), ("mqtts://[fe80::1%eth0]:1", "fe80::1%eth0", 1, true),
     ])
-    func anAddressIsRead(text: String, host: String, port: Int, usesTLS: Bool) throws {
+    func `An address is read`(text: String, host: String, port: Int, usesTLS: Bool) throws {
         let url = try MQTTURL(text)
         #expect((url.host, url.port, url.usesTLS) == (host, port, usesTLS))
         #expect(try MQTTURL(url.description) == url)
@@ -25,7 +25,7 @@ import Testing
         "mqtt://:1", "mqtt://broker:99999999999999999999", "mqtts://.example",
         "mqtt://" + String(repeating: "a", count: 256),
     ])
-    func whatIsNoAddressIsRejectedWithoutQuotingIt(text: String) {
+    func `What is no address is rejected without quoting it`(text: String) {
         let error = #expect(throws: MQTTError.self) { _ = try MQTTURL(text) }
         #expect(error?.description.contains("hush") == false)
     }
@@ -35,7 +35,7 @@ import Testing
         String(repeating: "/", count: 500),
         "\u{301}accent", "\u{200D}joiner", "\u{FE0F}",
     ])
-    func namesAreEscapedAndReadAgain(name: String) throws {
+    func `Names are escaped and read again`(name: String) throws {
         let topic = MQTTTopic(prefix: "indicator/1", host: name, app: name, instance: "1-2")
         #expect(topic.state.utf8.count { $0 == UInt8(ascii: "/") } == 4)
         #expect(!topic.state.contains { "+#$.*> ".contains($0) })
@@ -51,11 +51,11 @@ import Testing
         "indicator/1/%FF/a/i", "indicator/1/%41/a/i",
         "indicator/1/a.b/a/i", "indicator/1/a/a b/i",
     ])
-    func topicsOfStrangersAreNotRead(text: String) {
+    func `Topics of strangers are not read`(text: String) {
         #expect(MQTTTopic.parse(text, prefix: "indicator/1") == nil)
     }
 
-    @Test func noDescriptionShowsAPassword() {
+    @Test func `No description shows a password`() {
         var settings = MQTTSettings(url: try! MQTTURL("mqtt://x"))
         settings.password = .text("hush")
         var dumped = ""
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func theLongestReportIsNotTooLong() throws {
+    @Test func `The longest report is not too long`() throws {
         let activities = (0..<16).map { _ in
             ActivityDetails(label: String(repeating: "\u{1F98A}", count: 1000), progress: 1 / 3)
         }

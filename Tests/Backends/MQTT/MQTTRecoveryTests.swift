@@ -65,10 +65,11 @@ import Testing
     }
 
     @Test(
-        "A broker that is killed and restarted, with or without persistence, has the current state",
         arguments: [false, true]
     )
-    func brokerIsKilled(isPersistent: Bool) async throws {
+    func `A broker that is killed and restarted, with or without persistence, has the current state`(isPersistent: Bool)
+        async throws
+    {
         let broker = try await MosquittoBroker(isPersistent: isPersistent)
         let (manager, topic) = try manager(broker)
         let first = ManagedActivity("Before", in: manager)
@@ -121,8 +122,8 @@ import Testing
         #expect(left.allSatisfy { $0.contains("Working") })
     }
 
-    @Test("A broker that hangs and continues has the latest state, on the same connection")
-    func brokerContinues() async throws {
+    @Test
+    func `A broker that hangs and continues has the latest state, on the same connection`() async throws {
         let broker = try await MosquittoBroker()
         let (manager, topic) = try manager(broker)
         let activity = ManagedActivity("Before", in: manager)
@@ -275,8 +276,8 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test("A stop while connecting is not a failure: the next start connects again immediately")
-    func stopWhileConnecting() async throws {
+    @Test
+    func `A stop while connecting is not a failure: the next start connects again immediately`() async throws {
         let broker = try await MosquittoBroker()
         // The kernel accepts connections, but the broker does not answer.
         broker.send(SIGSTOP)
@@ -291,8 +292,8 @@ import Testing
         await backend.stop()
     }
 
-    @Test("A connection that is made after the end of the indicator leaves no death")
-    func lateConnection() async throws {
+    @Test
+    func `A connection that is made after the end of the indicator leaves no death`() async throws {
         let broker = try await MosquittoBroker()
         broker.send(SIGSTOP)
         let (manager, topic) = try manager(broker)
@@ -303,8 +304,8 @@ import Testing
         #expect(try await broker.retained()[topic + "/lost"] == nil)
     }
 
-    @Test("What a broker forbids does not remove what it has allowed")
-    func forbidden() async throws {
+    @Test
+    func `What a broker forbids does not remove what it has allowed`() async throws {
         let broker = try await MosquittoBroker(
             settings: "allow_anonymous true\nacl_file FOLDER/acl",
             files: ["acl": "topic readwrite indicator/1/+/app/+\ntopic read #\n"]
@@ -320,8 +321,8 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test("A broker that ends the connection with a packet is noticed at once", .needs("python3", package: "python3"))
-    func disconnection() async throws {
+    @Test(.needs("python3", package: "python3"))
+    func `A broker that ends the connection with a packet is noticed at once`() async throws {
         let address = try LoopbackAddress()
         // Accepts the client, acknowledges nothing, and disconnects, but does not close.
         let server = try Daemon(
@@ -419,11 +420,10 @@ import Testing
     }
 
     @Test(
-        "A watcher leaves a broker that answers no subscription",
         .needs("python3", package: "python3"),
         .needs(.broker)
     )
-    func silentSubscription() async throws {
+    func `A watcher leaves a broker that answers no subscription`() async throws {
         let address = try LoopbackAddress()
         let server = try await halfDead(address, "pings")
         let broker = try await MosquittoBroker(isRunning: false)
@@ -436,8 +436,8 @@ import Testing
         await watch.end(SIGINT)
     }
 
-    @Test("An app that a signal terminates removes its state")
-    func appIsTerminated() async throws {
+    @Test
+    func `An app that a signal terminates removes its state`() async throws {
         let broker = try await MosquittoBroker()
         let app = try await app(broker, in: try TemporaryDirectory())
         #expect(try await eventually { try await broker.retained().count == 1 })
@@ -452,11 +452,10 @@ import Testing
     }
 
     @Test(
-        "A name server that does not answer does not delay the end of an app",
         .needs("python3", package: "python3"),
         .needs(.rootMounts)
     )
-    func silentNameServer() async throws {
+    func `A name server that does not answer does not delay the end of an app`() async throws {
         let broker = try await MosquittoBroker(isRunning: false)
         let folder = try TemporaryDirectory()
         let server = try Daemon(
@@ -489,10 +488,9 @@ import Testing
     }
 
     @Test(
-        "A broker that closes immediately or sends invalid data causes an error, not a crash",
         .needs("python3", package: "python3")
     )
-    func nonsense() async throws {
+    func `A broker that closes immediately or sends invalid data causes an error, not a crash`() async throws {
         let folder = try TemporaryDirectory()
         for answer in [
             // Not random bytes: libmosquitto 2.0 fails an assertion at unknown properties.
@@ -530,10 +528,9 @@ import Testing
     }
 
     @Test(
-        "A keep-alive interval that the broker demands is used, also one of a second",
         .needs("python3", package: "python3")
     )
-    func shortKeepAlive() async throws {
+    func `A keep-alive interval that the broker demands is used, also one of a second`() async throws {
         let address = try LoopbackAddress()
         // Accepts the client with a server keep-alive interval of 1 s, and ends after a silence that is longer, but
         // shorter than the 15 s that the client proposes.

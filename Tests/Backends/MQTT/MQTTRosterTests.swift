@@ -48,7 +48,7 @@ import Testing
         event.map { "\($0)".prefix { $0 != "(" } }.map(String.init) ?? "nothing"
     }
 
-    @Test func aLifeIsFollowed() {
+    @Test func `A life is followed`() {
         var roster = MQTTRoster(prefix: "p")
         #expect(name(receive(&roster, state(epoch: 1, seq: 1))) == "appeared")
         #expect(name(receive(&roster, state(epoch: 1, seq: 2))) == "nothing")
@@ -66,7 +66,7 @@ import Testing
         #expect(roster.ignoredCount == 0)
     }
 
-    @Test func aLateDeathDoesNotOverruleANewBirth() {
+    @Test func `A late death does not overrule a new birth`() {
         var roster = MQTTRoster(prefix: "p")
         _ = receive(&roster, state(epoch: 2, seq: 1))
         #expect(name(receive(&roster, will, topic: topic.lost)) == "nothing")
@@ -74,8 +74,8 @@ import Testing
         #expect(roster.lost.isEmpty)
     }
 
-    @Test("A process that reconnects within ten seconds, to another node, is not lost")
-    func shortLoss() {
+    @Test
+    func `A process that reconnects within ten seconds, to another node, is not lost`() {
         var roster = MQTTRoster(prefix: "p")
         _ = receive(&roster, state(epoch: 1, seq: 1))
         _ = receive(&roster, will, topic: topic.lost)
@@ -84,8 +84,8 @@ import Testing
         #expect(advance(&roster, from: 9, to: 30).isEmpty)
     }
 
-    @Test("A retained will is reported at once, whether it arrives before the last state or after it")
-    func retainedWill() {
+    @Test
+    func `A retained will is reported at once, whether it arrives before the last state or after it`() {
         for isFirst in [true, false] {
             var roster = MQTTRoster(prefix: "p")
             var events: [String] = []
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func aGhostIsLostUntilItIsForgotten() {
+    @Test func `A ghost is lost until it is forgotten`() {
         var roster = MQTTRoster(prefix: "p")
         #expect(name(receive(&roster, will, topic: topic.lost, isRetained: true)) == "lost")
         #expect(roster.lost == [topic])
@@ -111,7 +111,7 @@ import Testing
         #expect(roster.lost.isEmpty)
     }
 
-    @Test func anIndicatorThatIsSilentForTooLongIsLost() {
+    @Test func `An indicator that is silent for too long is lost`() {
         var roster = MQTTRoster(prefix: "p")
         _ = receive(&roster, state(epoch: 1, seq: 1))
         _ = receive(&roster, state(epoch: 1, seq: 2), after: 600)
@@ -120,8 +120,8 @@ import Testing
         #expect(name(receive(&roster, state(epoch: 1, seq: 3), after: 1600)) == "appeared")
     }
 
-    @Test("While a watcher sleeps or has no connection, no indicator is silent")
-    func noContact() {
+    @Test
+    func `While a watcher sleeps or has no connection, no indicator is silent`() {
         for sleeps in [true, false] {
             var roster = MQTTRoster(prefix: "p")
             _ = receive(&roster, state(epoch: 1, seq: 1))
@@ -162,8 +162,8 @@ import Testing
         for number in 0..<count { #expect(name(receive(&roster, report, topic: topic(number))) == "appeared") }
     }
 
-    @Test("Silent indicators are looked for once a second, not after each message")
-    func checks() {
+    @Test
+    func `Silent indicators are looked for once a second, not after each message`() {
         var roster = MQTTRoster(prefix: "p")
         let other = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "j")
         _ = receive(&roster, state(epoch: 1, seq: 1))
@@ -191,8 +191,8 @@ import Testing
         )
     }
 
-    @Test("After a reconnection, an indicator that the broker no longer has is reported as vanished")
-    func reconnection() {
+    @Test
+    func `After a reconnection, an indicator that the broker no longer has is reported as vanished`() {
         var roster = MQTTRoster(prefix: "p")
         let other = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "j")
         _ = receive(&roster, state(epoch: 1, seq: 1))
@@ -204,8 +204,8 @@ import Testing
         #expect(roster.count == 1)
     }
 
-    @Test("After a reconnection, what the broker has dropped does not count as vanished")
-    func gaps() {
+    @Test
+    func `After a reconnection, what the broker has dropped does not count as vanished`() {
         var roster = MQTTRoster(prefix: "p")
         let other = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "j")
         _ = receive(&roster, state(epoch: 1, seq: 1))
@@ -218,8 +218,8 @@ import Testing
         }
     }
 
-    @Test("After a broker restart without persistence, indicators vanish only if they stay silent")
-    func brokerWithoutMemory() {
+    @Test
+    func `After a broker restart without persistence, indicators vanish only if they stay silent`() {
         var roster = MQTTRoster(prefix: "p")
         let other = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "j")
         _ = receive(&roster, state(epoch: 1, seq: 1))
@@ -235,8 +235,8 @@ import Testing
         #expect(roster.count == 1)
     }
 
-    @Test("Long texts and lists in a report are truncated")
-    func longReports() throws {
+    @Test
+    func `Long texts and lists in a report are truncated`() throws {
         var roster = MQTTRoster(prefix: "p")
         let long = String(repeating: "x", count: 1000)
         let activity = #"{"label":"\#(long)","since":"\#(long)"}"#
@@ -289,7 +289,7 @@ import Testing
         #expect((roster.ignoredCount, roster.count) == (0, 1))
     }
 
-    @Test func whatIsNoStateIsIgnoredAndCounted() {
+    @Test func `What is no state is ignored and counted`() {
         var roster = MQTTRoster(prefix: "p")
         #expect(name(receive(&roster, state(epoch: 1, seq: 1), topic: "p/h/a/i/more/levels")) == "nothing")
         for payload in ["{}", "hello", state(epoch: 1, seq: 1)] {
@@ -332,8 +332,8 @@ import Testing
         #expect(name(receive(&roster, events(right, omitted: 1), topic: topic.events)) == "finished")
     }
 
-    @Test("Long texts in finished activities are truncated, and members that are unknown are skipped")
-    func longEvents() throws {
+    @Test
+    func `Long texts in finished activities are truncated, and members that are unknown are skipped`() throws {
         var roster = MQTTRoster(prefix: "p")
         let long = String(repeating: "x", count: 1000)
         let activity =
@@ -366,8 +366,8 @@ import Testing
         #expect(name(receive(&roster, #"{"epoch":1,"finished":[]}"#, topic: topic.events)) == "finished")
     }
 
-    @Test("The numbers at the ends of their ranges are accepted")
-    func extremes() {
+    @Test
+    func `The numbers at the ends of their ranges are accepted`() {
         var roster = MQTTRoster(prefix: "p")
         let state = #"{"state":"active","epoch":9223372036854775807,"seq":1,"count":9223372036854775807,"progress":"#
         #expect(name(receive(&roster, state + "0}")) == "appeared")
@@ -375,8 +375,8 @@ import Testing
         #expect(roster.ignoredCount == 0)
     }
 
-    @Test("No message harms the roster, whatever is in it, and few entries remain", arguments: [57, 58, 59])
-    func randomMessages(seed: UInt64) {
+    @Test(arguments: [57, 58, 59])
+    func `No message harms the roster, whatever is in it, and few entries remain`(seed: UInt64) {
         var generator = SplitMix(state: seed)
         var roster = MQTTRoster(prefix: "p")
         let pieces = [

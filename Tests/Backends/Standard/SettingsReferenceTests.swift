@@ -31,8 +31,8 @@ struct SettingsReferenceTests {
         #expect(reference.backends.map(\.settings) == defaults.backends.map(\.settings))
     }
 
-    @Test("has every setting, and is valid with all examples, too")
-    func examples() throws {
+    @Test
+    func `has every setting, and is valid with all examples, too`() throws {
         let text = BackendRegistry.standard.settingsReference
             .split(separator: "\n", omittingEmptySubsequences: false)
             .map { $0.contains(/^# *\w+:/) && !$0.contains(/^# \w/) ? $0.dropFirst() : $0 }
@@ -48,8 +48,8 @@ struct SettingsReferenceTests {
         #expect(unset.isEmpty, "not in the reference")
     }
 
-    @Test("declares each setting in one place: summary, default or example, and valid values")
-    func declarations() throws {
+    @Test
+    func `declares each setting in one place: summary, default or example, and valid values`() throws {
         let declared = BackendRegistry.standard.kinds.flatMap(\.settings) + TopLevelSetting.all(in: .standard)
         #expect(declared.count > 10)
         for setting in declared {
@@ -70,8 +70,8 @@ struct SettingsReferenceTests {
     }
 
     #if DBus && DesktopNotification && MQTT
-    @Test("is what the documentation shows")
-    func documentation() throws {
+    @Test
+    func `is what the documentation shows`() throws {
         let article = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../../../Sources/Backends/Standard/IndicatorBackends.docc/ConfigFileReference.md")
             .standardized

@@ -11,7 +11,7 @@ import Testing
         (["LC_ALL": "C", "LC_CTYPE": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"], .ascii),
         (["LC_ALL": "", "LC_CTYPE": "de_DE.ISO-8859-1", "LANG": "de_DE.UTF-8"], .ascii),
     ])
-    func theLocaleNamesTheCharacterSet(variables: [String: String], charset: Charset) {
+    func `The locale names the character set`(variables: [String: String], charset: Charset) {
         #expect(Charset(environment: variables) == charset)
     }
 
@@ -19,7 +19,7 @@ import Testing
         (Charset.ascii, "Überprüfe café… – “x” ½ ⠇", "Uberprufe cafe... - 'x' 1?2 ?"),
         (.utf8, "Ü ⠇", "Ü ⠇"),
     ])
-    func aMissingCharacterIsReplaced(charset: Charset, text: String, result: String) {
+    func `A missing character is replaced`(charset: Charset, text: String, result: String) {
         #expect(charset.text(text) == result)
     }
 }

@@ -7,18 +7,17 @@ struct NearestNameTests {
     private let names = ["enabled", "startDelay", "completionDelay", "logFile", "path"]
 
     @Test(
-        "is found for typos",
         arguments: [
             ("startdelay", "startDelay"), ("start_delay", "startDelay"), ("strtDelay", "startDelay"),
             ("satrtDelay", "startDelay"), ("enable", "enabled"), ("logfile", "logFile"), ("paht", "path"),
         ]
     )
-    func finds(name: String, meant: String) {
+    func `is found for typos`(name: String, meant: String) {
         #expect(NearestName.find(for: name, among: names) == meant)
     }
 
-    @Test("is not found for unrelated names", arguments: ["colour", "x", "", String(repeating: "a", count: 100_000)])
-    func findsNothing(name: String) {
+    @Test(arguments: ["colour", "x", "", String(repeating: "a", count: 100_000)])
+    func `is not found for unrelated names`(name: String) {
         #expect(NearestName.find(for: name, among: names) == nil)
     }
 }

@@ -3,7 +3,7 @@ import Testing
 @testable import DisplayText
 
 @Suite struct SafeTextTests {
-    @Test func ordinaryTextIsUnchanged() {
+    @Test func `Ordinary text is unchanged`() {
         let text = "Größe: 3 × 4 – „日本語“ 👩‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿"
         #expect(SafeText.singleLine(text, limit: 100) == text)
     }
@@ -16,7 +16,7 @@ import Testing
         ("pay\u{202E}gpj.exe\u{202C}", "paygpj.exe"),
         ("a\u{2066}b\u{2069}", "ab"),
     ])
-    func controlCharactersAreRemoved(text: String, expected: String) {
+    func `Control characters are removed`(text: String, expected: String) {
         #expect(SafeText.singleLine(text, limit: 100) == expected)
     }
 
@@ -25,7 +25,7 @@ import Testing
         ("one\u{85}two\u{0B}three\tfour", "one two three four"), ("  \n padded \n ", "padded"), (" \n\t ", ""),
         ("", ""),
     ])
-    func whiteSpaceBecomesOneSpace(text: String, expected: String) {
+    func `White space becomes one space`(text: String, expected: String) {
         #expect(SafeText.singleLine(text, limit: 100) == expected)
     }
 
@@ -41,7 +41,7 @@ import Testing
         #expect(text.map(SafeText.columns).reduce(0, +) == columns)
     }
 
-    @Test func longTextIsCutWithAnEllipsis() {
+    @Test func `Long text is cut with an ellipsis`() {
         #expect(SafeText.singleLine("abcde", limit: 5) == "abcde")
         #expect(SafeText.singleLine("abcdef", limit: 5) == "abcd…")
         #expect(SafeText.singleLine("abc def", limit: 5) == "abc…")
@@ -49,7 +49,7 @@ import Testing
         #expect(long == String(repeating: "ä", count: 119) + "…")
     }
 
-    @Test func theCutFallsBetweenCharacters() {
+    @Test func `The cut falls between characters`() {
         // Seven scalars that are one character for the user.
         let family = "👩‍👩‍👧‍👦"
         #expect(family.unicodeScalars.count == 7)
@@ -57,25 +57,24 @@ import Testing
     }
 
     @Test(
-        "Characters that affect only the removed part are removed, too",
         arguments: [
             ("க்\u{200D}ஷxy", 4, "க்…"), ("ab\u{644}\u{200C}\u{644}xy", 5, "ab\u{644}…"),
             ("🏴󠁧󠁢󠁥󠁮󠁧󠁿xy", 8, "🏴󠁧󠁢󠁥󠁮󠁧󠁿…"), ("🏴󠁧󠁢󠁥󠁮󠁧󠁿xy", 7, "🏴…"), ("1\u{FE0F}\u{20E3}xy", 3, "1…"),
         ]
     )
-    func theCutLeavesNoJoiner(text: String, limit: Int, expected: String) {
+    func `Characters that affect only the removed part are removed, too`(text: String, limit: Int, expected: String) {
         let shown = SafeText.singleLine(text, limit: limit)
         #expect(scalars(shown) == scalars(expected))
         #expect(scalars(SafeText.singleLine(shown, limit: limit)) == scalars(shown))
     }
 
-    @Test func aCharacterOfTenThousandScalarsIsCut() {
+    @Test func `A character of ten thousand scalars is cut`() {
         let monster = "a" + String(repeating: "\u{0301}", count: 10_000)
         #expect(monster.count == 1)
         #expect(SafeText.singleLine(monster, limit: 10).unicodeScalars.count == 10)
     }
 
-    @Test func aLongTextOfControlCharactersIsCut() {
+    @Test func `A long text of control characters is cut`() {
         let text = String(repeating: "\u{1B}", count: 10_000) + "end"
         #expect(SafeText.singleLine(text, limit: 10) == "…")
     }
@@ -94,7 +93,6 @@ import Testing
     }
 
     @Test(
-        "The same characters are removed where they have no effect",
         arguments: [
             ("pay\u{200D}pal", "paypal"), ("\u{200D}👩", "👩"), ("👩\u{200D}", "👩"), ("👩\u{200D}x", "👩x"),
             ("a\u{200C}b", "ab"), ("a\u{FE0F}b", "ab"), ("1\u{FE0F}2", "12"), ("❤\u{FE0F}\u{FE0F}", "❤\u{FE0F}"),
@@ -106,7 +104,7 @@ import Testing
             ("\u{FFFE}a\u{10FFFF}", "a"),
         ]
     )
-    func removed(text: String, expected: String) {
+    func `The same characters are removed where they have no effect`(text: String, expected: String) {
         #expect(scalars(SafeText.singleLine(text, limit: 100)) == scalars(expected))
     }
 
@@ -151,7 +149,7 @@ import Testing
     /// Scalars, because strings with different scalars can be equal (canonical equivalence).
     private func scalars(_ text: String) -> [Unicode.Scalar] { Array(text.unicodeScalars) }
 
-    @Test func errorsAreASCIIWithoutUnicode() {
+    @Test func `Errors are ASCII without Unicode`() {
         #expect(SafeText.escapingUnicode("unknown key 'bäck…' 日") == "unknown key 'b\\u{00E4}ck...' \\u{65E5}")
         for (variables, expected) in [
             (["LC_ALL": "C", "LANG": "de_DE.UTF-8"], false), (["LC_ALL": "", "LC_CTYPE": "de_DE.utf8"], true),

@@ -18,7 +18,7 @@ import Testing
         )
     }
 
-    @Test func theRequestForAttentionFollowsTheLabel() throws {
+    @Test func `The request for attention follows the label`() throws {
         var details = ActivityDetails(label: "Signing")
         details.attention = "Pass\u{1B}phrase?"
         let snapshot = IndicatorSnapshot(state: .active, activityCount: 1, activities: [details])
@@ -28,12 +28,12 @@ import Testing
         )
     }
 
-    @Test func everyPlaceholderHasItsValue() throws {
+    @Test func `Every placeholder has its value`() throws {
         let text = try text("{app}|{label}|{count}|{progress}|{spinner}", label: "Work", count: 3, progress: 0.4)
         #expect(text == "app|Work|3|40%|*")
     }
 
-    @Test func theCountIsShownWhenItIsMoreThanOne() throws {
+    @Test func `The count is shown when it is more than one`() throws {
         for (count, expected) in [(0, "app"), (1, "app"), (2, "app (2)")] {
             #expect(try text("{app} ({count})", count: count) == expected)
         }
@@ -42,15 +42,15 @@ import Testing
     @Test(arguments: [
         (0, "0%"), (0.29, "29%"), (0.999, "99%"), (1, "100%"), (1.5, "100%"), (-1, "0%"), (.infinity, "100%"),
     ])
-    func progressIsInPercent(progress: Double, expected: String) throws {
+    func `Progress is in percent`(progress: Double, expected: String) throws {
         #expect(try text("{progress}", label: "Work", progress: progress) == expected)
     }
 
-    @Test func progressThatIsNotANumberIsUnknown() throws {
+    @Test func `Progress that is not a number is unknown`() throws {
         #expect(try text("a {progress}", progress: .nan) == "a")
     }
 
-    @Test func doubledBracesAreBraces() throws {
+    @Test func `Doubled braces are braces`() throws {
         #expect(try text("{{label}} {{{label}}}", label: "Work") == "{label} {Work}")
         #expect(try SnapshotFormat("{{{label}}} a").description == "{{{label}}} a")
     }
@@ -69,12 +69,12 @@ import Testing
         ("{label}", ""),
         ("Busy {label}!", "Busy !"),
     ])
-    func anEmptyValueLeavesNoGap(format: String, expected: String) throws {
+    func `An empty value leaves no gap`(format: String, expected: String) throws {
         #expect(try text(format) == expected)
         #expect(try text(format, label: " \n ") == expected)
     }
 
-    @Test func theCountIsOmittedWhenNothingIsInProgress() throws {
+    @Test func `The count is omitted when nothing is in progress`() throws {
         #expect(try text("{spinner} {label} ({count}) - {app}", count: 0) == "* - app")
     }
 
@@ -85,7 +85,7 @@ import Testing
             (30, .seconds(3600), "0:30 1:00:00"),
         ] as [(TimeInterval, Duration?, String)]
     )
-    func timeIsInMinutesAndSeconds(elapsed: TimeInterval, remaining: Duration?, expected: String) throws {
+    func `Time is in minutes and seconds`(elapsed: TimeInterval, remaining: Duration?, expected: String) throws {
         let format = try SnapshotFormat("{elapsed} {remaining}")
         #expect(format.showsTime)
         var snapshot = IndicatorSnapshot(state: .active, label: "x", since: Date(timeIntervalSince1970: 0))
@@ -106,7 +106,8 @@ import Testing
             (.min, 10, ActivityUnit("a\u{1B}b"), nil, "\(Int.min) of 10 ab|\(Int.min) ab|10 ab|"),
         ] as [(Int, Int?, ActivityUnit, Double?, String)]
     )
-    func amountsHaveTheirUnits(done: Int, total: Int?, unit: ActivityUnit, rate: Double?, expected: String) throws {
+    func `Amounts have their units`(done: Int, total: Int?, unit: ActivityUnit, rate: Double?, expected: String) throws
+    {
         var details = ActivityDetails(label: "x")
         (details.completed, details.total, details.unit, details.rate) = (done, total, unit, rate)
         let texts = [details.amountText(), details.doneText(), details.totalText(), details.rateText()].map { $0 ?? "" }
@@ -122,17 +123,17 @@ import Testing
         #expect(format.text(for: snapshot, applicationName: "app").hasPrefix(texts[1]))
     }
 
-    @Test func aValueIsNeverTakenForASeparator() throws {
+    @Test func `A value is never taken for a separator`() throws {
         #expect(try text("{label}{progress} {app}", label: "a -") == "a -app")
         #expect(try text("{app} {label}{progress}", label: "(-") == "app (-")
     }
 
-    @Test func aLongLabelLeavesRoomForTheRest() throws {
+    @Test func `A long label leaves room for the rest`() throws {
         let text = try text("{label} ({count}) - {app}", label: String(repeating: "x", count: 10_000), count: 2)
         #expect(text == String(repeating: "x", count: 119) + "… (2) - app")
     }
 
-    @Test func controlCharactersOfALabelAreRemoved() throws {
+    @Test func `Control characters of a label are removed`() throws {
         #expect(try text("{label}", label: "a\u{1B}]0;b\u{07}\nc") == "a]0;b c")
     }
 
@@ -174,7 +175,7 @@ import Testing
             "'}' at character 3 has no '{'; write '}}' for a literal brace"
         ),
     ])
-    func aMistakeIsExplained(format: String, error: SnapshotFormatError, text: String) {
+    func `A mistake is explained`(format: String, error: SnapshotFormatError, text: String) {
         #expect(throws: error) { try SnapshotFormat(format) }
         #expect(error.description == text)
     }

@@ -4,7 +4,7 @@ import Testing
 @testable import IndicatorCommands
 
 @Suite struct BackendsCommandTests {
-    @Test func backendsPrintsAvailabilityAndHelp() async throws {
+    @Test func `Backends prints availability and help`() async throws {
         let result = try await DemoProgram().run("backends")
         #expect(result.status == 0)
         let lines = result.output.split(separator: "\n")
@@ -18,7 +18,7 @@ import Testing
         #expect(!result.output.contains("\u{1B}"))
     }
 
-    @Test func backendsUsesTheConfigFileAndItsSections() async throws {
+    @Test func `Backends uses the config file and its sections`() async throws {
         let demo = try DemoProgram()
         let folder = demo.home.appending("audit")
         let path = try demo.home.write(
@@ -42,7 +42,7 @@ import Testing
         #expect(lines.count { $0.hasPrefix("terminalTitle ") } == 1)
     }
 
-    @Test(arguments: [34, 50, 80]) func backendsWrapsAtTheWidthOfTheTerminal(columns: Int) async throws {
+    @Test(arguments: [34, 50, 80]) func `Backends wraps at the width of the terminal`(columns: Int) async throws {
         let result = try await DemoProgram().run("backends", environment: ["COLUMNS": "\(columns)"])
         for line in result.output.split(separator: "\n") {
             // In a pipe, paths are not split.
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func backendsEndsWithStatus78WhenTheConfigFileIsWrong() async throws {
+    @Test func `Backends ends with status 78 when the config file is wrong`() async throws {
         let demo = try DemoProgram()
         let path = try demo.home.write("backends: [nonsense]\n", to: "bad.yaml")
         let result = try await demo.run("backends", environment: ["INDICATOR_CONFIG": path])

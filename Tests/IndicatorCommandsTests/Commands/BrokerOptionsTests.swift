@@ -80,8 +80,8 @@ import Testing
         }
     }
 
-    @Test("--app, --host and --topic select indicators, also in combination and with several values", .needs(.broker))
-    func filters() async throws {
+    @Test(.needs(.broker))
+    func `--app, --host and --topic select indicators, also in combination and with several values`() async throws {
         let broker = try await MosquittoBroker()
         let topics = ["1/h1/backup/i", "1/h1/build/i", "1/h2/backup/i", "1/h2/test/i", "other/h1/backup/i"]
         for topic in topics {
@@ -232,8 +232,8 @@ import Testing
         )
     }
 
-    @Test("Foreign messages of any length are ignored; the watcher waits for a lost broker", .needs(.broker))
-    func foreignMessages() async throws {
+    @Test(.needs(.broker))
+    func `Foreign messages of any length are ignored; the watcher waits for a lost broker`() async throws {
         let broker = try await MosquittoBroker()
         let folder = try TemporaryDirectory()
         let watch = try watch(broker)
@@ -304,18 +304,24 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        (["--mqtt", "mqtt://me:hush@broker"], "must not contain a user name or password"),
-        (["--topic", "x"], "without --mqtt"), (["--password-file", "x"], "without --mqtt"),
-        (["--mqtt", "mqtt://x", "--format", "{host}"], "--format is '{host}'"),
-        (["--mqtt", "nonsense"], "must begin with mqtt://"), (["--mqtt", ""], "--mqtt must not be empty"),
-        (["--mqtt", "mqtt://x", "--topic", "#"], "--topic is '#'"),
-        (["--mqtt", "mqtt://x", "--topic", ""], "--topic is ''"),
-        (["--mqtt", "mqtt://x", "--protocol", "4"], "--protocol is '4'"),
-        (["--mqtt", "mqtt://x", "--json", "--forget"], "--forget cannot be combined with --json"),
-        (["--mqtt", "mqtt://x", "--forget", "--once"], "--forget cannot be combined with --json, --format and --once"),
-        (["--mqtt", "mqtt://x", "--json", "--format", "table"], "--json cannot be combined with --format"),
-    ])
+    @Test(
+        "Wrong usage is named and ends with status 64",
+        arguments: [
+            (["--mqtt", "mqtt://me:hush@broker"], "must not contain a user name or password"),
+            (["--topic", "x"], "without --mqtt"), (["--password-file", "x"], "without --mqtt"),
+            (["--mqtt", "mqtt://x", "--format", "{host}"], "--format is '{host}'"),
+            (["--mqtt", "nonsense"], "must begin with mqtt://"), (["--mqtt", ""], "--mqtt must not be empty"),
+            (["--mqtt", "mqtt://x", "--topic", "#"], "--topic is '#'"),
+            (["--mqtt", "mqtt://x", "--topic", ""], "--topic is ''"),
+            (["--mqtt", "mqtt://x", "--protocol", "4"], "--protocol is '4'"),
+            (["--mqtt", "mqtt://x", "--json", "--forget"], "--forget cannot be combined with --json"),
+            (
+                ["--mqtt", "mqtt://x", "--forget", "--once"],
+                "--forget cannot be combined with --json, --format and --once"
+            ),
+            (["--mqtt", "mqtt://x", "--json", "--format", "table"], "--json cannot be combined with --format"),
+        ]
+    )
     func wrongUsageIsNamedAndEndsWithStatus64(options: [String], message: String) async throws {
         let command = ["COLUMNS=200", try Command.built("indicator"), "watch"] + options
         let result = try await Command.run("env", command)
@@ -343,12 +349,11 @@ import Testing
     }
 
     @Test(
-        "The clock of an app's machine is an hour off: times and order are right",
         .needs("faketime", package: "faketime"),
         .needs(.broker),
         arguments: ["+1h", "-1h"]
     )
-    func clocks(offset: String) async throws {
+    func `The clock of an app's machine is an hour off: times and order are right`(offset: String) async throws {
         let broker = try await MosquittoBroker()
         let folder = try TemporaryDirectory()
         let watch = try watch(broker, "--json")
@@ -458,8 +463,8 @@ import Testing
         ["unshare", "--mount", "sh", "-c", "mount --bind '\(path)' /etc/hosts && exec \"$@\"", "sh"]
     }
 
-    @Test("Without the right to read, the command says so and ends", .needs(.broker))
-    func refusedSubscription() async throws {
+    @Test(.needs(.broker))
+    func `Without the right to read, the command says so and ends`() async throws {
         let folders = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib")
         let plugin = try #require(
             folders.map { "/usr/lib/\($0)/mosquitto_dynamic_security.so" }.first(where: FileManager.default.fileExists),
@@ -509,10 +514,9 @@ import Testing
     }
 
     @Test(
-        "A panel shows the work of all machines, what is lost, and ends with its reader",
         arguments: ["text", "waybar"]
     )
-    func panel(format: String) async throws {
+    func `A panel shows the work of all machines, what is lost, and ends with its reader`(format: String) async throws {
         let broker = try await MosquittoBroker()
         let folder = try TemporaryDirectory()
         let panel = try watch(broker, "--format", format)
@@ -528,7 +532,7 @@ import Testing
         await panel.end(SIGINT)
     }
 
-    @Test func anUnreachableBrokerIsAnError() async throws {
+    @Test func `An unreachable broker is an error`() async throws {
         let broker = try await MosquittoBroker(isRunning: false)
         let result = try await Command.run(try Command.built("indicator"), ["watch", "--mqtt", broker.url])
         #expect(result.status == 1)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite struct CheckConfigCommandTests {
-    @Test func checkConfigReportsEveryMistake() async throws {
+    @Test func `Check config reports every mistake`() async throws {
         let demo = try DemoProgram()
         let path = try demo.home.write("startdelay: 1\nlogFile:\n  keep: -3\n", to: "bad.yaml")
         let result = try await demo.run("check-config", path)
@@ -15,8 +15,8 @@ import Testing
         #expect(lines.last?.hasPrefix("\(path):3:9: error: ") == true)
     }
 
-    @Test("A kind that only the app has is a warning, a misspelled one a mistake", arguments: [true, false])
-    func kindOfAnApp(isOfApp: Bool) async throws {
+    @Test(arguments: [true, false])
+    func `A kind that only the app has is a warning, a misspelled one a mistake`(isOfApp: Bool) async throws {
         let demo = try DemoProgram()
         let kind = isOfApp ? "pager" : "logFiel"
         let text = "backends: [console, pager]\nconsole: {kind: \(kind), size: 3}\npager: {}\n"
@@ -27,7 +27,7 @@ import Testing
         #expect(result.error.contains(isOfApp ? warning : "did you mean 'logFile'?"), "\(result.error)")
     }
 
-    @Test func checkConfigPrintsEverySettingWithItsSource() async throws {
+    @Test func `Check config prints every setting with its source`() async throws {
         let demo = try DemoProgram()
         let path = try demo.home.write("startDelay: 0.5\nbackends: [logFile]\n", to: "good.yaml")
         let result = try await demo.run("check-config", path, environment: ["INDICATOR_COMPLETION_DELAY": "0.3"])
@@ -41,7 +41,7 @@ import Testing
         #expect(lines.contains(["minimumVisibleTime", "0", "default"]))
     }
 
-    @Test func checkConfigPrintsAReferenceThatIsAConfigFile() async throws {
+    @Test func `Check config prints a reference that is a config file`() async throws {
         let demo = try DemoProgram()
         let reference = try await demo.run("check-config", "--reference")
         #expect(reference.status == 0)

@@ -10,7 +10,7 @@ import Testing
     }
 
     /// `Tests/IndicatorCoreTests/Resources/traces` are the files that the article's figures name.
-    @Test func drawsTheFiguresOfTheArticleOnTheRules() async throws {
+    @Test func `Draws the figures of the article on the rules`() async throws {
         let path = "../../../Sources/IndicatorCore/IndicatorCore.docc/RulesOfVisibility.md"
         let url = URL(filePath: #filePath).deletingLastPathComponent().appending(path: path)
         let article = try String(contentsOf: url.standardized, encoding: .utf8)
@@ -28,7 +28,7 @@ import Testing
     }
 
     /// The tests of the core run all worked examples.
-    @Test func printsTheChangesOfATraceWhateverItsForm() async throws {
+    @Test func `Prints the changes of a trace whatever its form`() async throws {
         let name = "suspend-and-resume.json"
         let trace = try WorkedExamples.trace(name)
         let demo = try DemoProgram()
@@ -55,14 +55,16 @@ import Testing
         #expect(fromLines.status == 0)
     }
 
-    @Test(arguments: ["", "\n", #"{"events": []}"#]) func reportsThatATraceHasNoEvents(trace: String) async throws {
+    @Test(arguments: ["", "\n", #"{"events": []}"#]) func `Reports that a trace has no events`(trace: String)
+        async throws
+    {
         let result = try await DemoProgram().run("replay", "-", input: trace)
         #expect(result.status == 0)
         #expect(result.output == "")
         #expect(result.error == "standard input: no events\n")
     }
 
-    @Test func optionsOverrideTheDelaysOfAnObject() async throws {
+    @Test func `Options override the delays of an object`() async throws {
         let result = try await DemoProgram().run(
             "replay",
             "\(WorkedExamples.folder)/one-long-request.json",
@@ -73,7 +75,7 @@ import Testing
         #expect(result.output.hasPrefix(#"{"t_ms": 0.5, "visible": true}"#))
     }
 
-    @Test func printsTheChangesBeforeAMistakeAndEndsWithStatus64() async throws {
+    @Test func `Prints the changes before a mistake and ends with status 64`() async throws {
         let result = try await DemoProgram().run(
             "replay",
             "-",
@@ -89,13 +91,13 @@ import Testing
         #expect(result.status == 64)
     }
 
-    @Test func aNegativeDelayIsWrongUsage() async throws {
+    @Test func `A negative delay is wrong usage`() async throws {
         let result = try await DemoProgram().run("replay", "-", "--start-delay=-1")
         #expect(result.status == 64)
         #expect(result.error.hasPrefix("Error: '--start-delay' is '-1'; expected a number of seconds"))
     }
 
-    @Test func drawsATimelineThatFitsTheWidth() async throws {
+    @Test func `Draws a timeline that fits the width`() async throws {
         let demo = try DemoProgram()
         let result = try await demo.run(
             "replay",
@@ -117,7 +119,7 @@ import Testing
         )
     }
 
-    @Test func manyEventsTakeBoundedMemory() async throws {
+    @Test func `Many events take bounded memory`() async throws {
         let demo = try DemoProgram()
         var text = ""
         text.reserveCapacity(12_000_000)
@@ -139,7 +141,7 @@ import Testing
         #expect(result.output.split(separator: "\n") == ["200000", "27"])
     }
 
-    @Test func aClosedOutputIsNotAnError() async throws {
+    @Test func `A closed output is not an error`() async throws {
         let program = try Command.built("indicator-demo")
         let script = #""$0" replay "$1" >&-; echo "status $?""#
         let trace = "\(WorkedExamples.folder)/one-long-request.json"
@@ -148,7 +150,7 @@ import Testing
         #expect(result.error == "")
     }
 
-    @Test func aReaderThatClosesThePipeIsNotAnError() async throws {
+    @Test func `A reader that closes the pipe is not an error`() async throws {
         let program = try Command.built("indicator-demo")
         let events = (0..<50_000).map { "{\"t_ms\": \($0 * 3), \"event\": \"\($0 % 2 == 0 ? "start" : "stop")\"}\n" }
         let demo = try DemoProgram()

@@ -34,7 +34,7 @@ import Testing
         return collector
     }
 
-    @Test func readsLines() throws {
+    @Test func `A trace of lines is read`() throws {
         let text = """
             {"t_ms": 0, "event": "start", "id": "a"}
 
@@ -55,7 +55,7 @@ import Testing
         )
     }
 
-    @Test func theLogOfTheProductIsATrace() throws {
+    @Test func `The log of the product is a trace`() throws {
         let log = """
             {"time":"2026-11-26T14:02:00.500000Z","event":"shown","state":"active","visible":true,"count":2}
             {"time":"2026-11-26T14:02:03.000000Z","event":"finished","label":"a","outcome":"succeeded","seconds":3.5}
@@ -77,19 +77,19 @@ import Testing
         #expect(throws: TraceError.self) { try read(log + "broken\n") }
     }
 
-    @Test func decodesEscapesOfIdentities() throws {
+    @Test func `Decodes escapes of identities`() throws {
         let collected = try read(#"{"t_ms": 0, "event": "start", "id": "\u00e9\n\"\ud83d\ude00"}"#)
         #expect(collected.events.map(\.event) == [.start(id: "é\n\"😀")])
     }
 
-    @Test func decodesEscapesOfKeysAndEvents() throws {
+    @Test func `Decodes escapes of keys and events`() throws {
         let event = TraceEvent(milliseconds: 5, event: .start(id: "a"))
         let line = #"{"\u0074_ms": 5, "\u0065vent": "st\u0061rt", "i\u0064": "a"}"#
         #expect(try read(line).events == [event])
         #expect(try read(#"{"\u0065vents": [\#(line)]}"#).events == [event])
     }
 
-    @Test func skipsAByteOrderMark() throws {
+    @Test func `Skips a byte order mark`() throws {
         let lines = #"{"t_ms": 5, "event": "start"}"# + "\n" + #"{"t_ms": 9007199254740991, "event": "stop"}"#
         #expect(try read("\u{FEFF}" + lines).events == read(lines).events)
         #expect(try read("\u{FEFF}" + #"{"events": []}"#).events == [])
@@ -97,7 +97,7 @@ import Testing
         #expect(throws: TraceError.self) { try read("\u{FEFF}\u{FEFF}" + lines) }
     }
 
-    @Test func readsAnObjectWhateverTheOrderOfItsKeys() throws {
+    @Test func `Reads an object whatever the order of its keys`() throws {
         let text = """
             {"events": [{"t_ms": 1, "event": "start"}, {"t_ms": 2, "event": "stop"}],
              "expected": [{"t_ms": 1, "visible": true, "why": [null, -1.5e3, {}]}], "name": "x", "completion_delay_ms": 7,
@@ -108,13 +108,13 @@ import Testing
         #expect(collected.events.count == 2)
     }
 
-    @Test func anEmptyTraceHasNoEvents() throws {
+    @Test func `An empty trace has no events`() throws {
         #expect(try read("").events == [])
         #expect(try read("\n \n").events == [])
         #expect(try read(#"{"events": []}"#).events == [])
     }
 
-    @Test func readsLinesLongerThanTheBuffer() throws {
+    @Test func `Reads lines longer than the buffer`() throws {
         let long = String(repeating: "x", count: 300_000)
         let line = #"{"t_ms": 0, "event": "start", "id": "\#(long)"}"# + "\n"
         let collected = try read(line + line)
@@ -175,7 +175,7 @@ import Testing
         #expect(error.map { "\($0)" } == message)
     }
 
-    @Test func rejectsBytesThatAreNotUTF8() throws {
+    @Test func `Rejects bytes that are not UTF-8`() throws {
         let bytes = Array(#"{"t_ms": 5, "event": "start", "id": ""#.utf8) + [0xFF] + Array("\"}\n".utf8)
         let error = #expect(throws: TraceError.self) { _ = try read(bytes) }
         #expect(error.map { "\($0)" } == "t:1: error: not valid UTF-8")
@@ -200,18 +200,18 @@ import Testing
         ),
         ("{\"events\": [", "t:1: error: expected '{', found the end"),
         ("{\"events\": [], \"expected\": [tru]}", "t:1: error: expected a value, found 'tru'"),
-    ]) func rejectsAnObjectThatIsNotATrace(text: String, message: String) throws {
+    ]) func `Rejects an object that is not a trace`(text: String, message: String) throws {
         let error = #expect(throws: TraceError.self) { _ = try read(text) }
         #expect(error.map { "\($0)" } == message)
     }
 
-    @Test func rejectsAnEndlessLine() throws {
+    @Test func `Rejects an endless line`() throws {
         let bytes = [UInt8](repeating: UInt8(ascii: " "), count: TraceReader.longestLine + 10)
         let error = #expect(throws: TraceError.self) { _ = try read(bytes) }
         #expect(error.map { "\($0)" } == "t:1: error: the line is longer than 1048576 bytes")
     }
 
-    @Test func reportsWhyAFileCannotBeRead() {
+    @Test func `Reports why a file cannot be read`() {
         let missing = #expect(throws: TraceError.self) { _ = try TraceReader(path: "/does/not/exist") }
         #expect(missing.map { "\($0)" } == "/does/not/exist: error: cannot be opened: No such file or directory")
         let folder = #expect(throws: TraceError.self) {

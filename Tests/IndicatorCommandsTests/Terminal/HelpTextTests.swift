@@ -4,7 +4,7 @@ import Testing
 @testable import IndicatorCommands
 
 @Suite struct HelpTextTests {
-    @Test(arguments: [40, 50, 60, 80, 120]) func helpFitsTheTerminal(columns: Int) async throws {
+    @Test(arguments: [40, 50, 60, 80, 120]) func `Help fits the terminal`(columns: Int) async throws {
         let demo = try DemoProgram()
         for command in ["run", "replay", "check-config", "backends", "watch", "serve"] {
             let result = try await demo.run(command, "--help", environment: ["COLUMNS": "\(columns)"])
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func helpKeepsItsIndentation() throws {
+    @Test func `Help keeps its indentation`() throws {
         let text = """
             USAGE: tool run [--config <file>] [--backend <name> ...] [--json]
               GET /stream  sends its body little by little for so long
@@ -38,7 +38,7 @@ import Testing
         )
     }
 
-    @Test func anOptionThatFillsTheFirstColumnIsWrappedBelowTheSecond() {
+    @Test func `An option that fills the first column is wrapped below the second`() {
         let text = "  --start-delay <seconds> Seconds of work before the indicator is shown. (default: 1)"
         #expect(
             HelpText.wrapped(text, to: 60) == """
@@ -48,7 +48,7 @@ import Testing
         )
     }
 
-    @Test func completionScriptsAreNotWrapped() async throws {
+    @Test func `Completion scripts are not wrapped`() async throws {
         let demo = try DemoProgram()
         let narrow = try await demo.run("--generate-completion-script", "zsh", environment: ["COLUMNS": "40"])
         let wide = try await demo.run("--generate-completion-script", "zsh", environment: ["COLUMNS": "400"])

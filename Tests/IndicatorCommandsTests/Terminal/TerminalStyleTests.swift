@@ -7,21 +7,21 @@ import Testing
         TerminalStyle(columns: columns, isTerminal: isTerminal, environment: environment)
     }
 
-    @Test func theTerminalsOwnWidthTakesPrecedence() {
+    @Test func `The terminals own width takes precedence`() {
         #expect(style(["COLUMNS": "70"], columns: 120).width == 120)
         #expect(style(["COLUMNS": "70"]).width == 70)
         #expect(style(["COLUMNS": "nonsense"]).width == 80)
         #expect(style([:]).width == 80)
     }
 
-    @Test func theLocaleDecidesWhetherUnicodeIsUsed() {
+    @Test func `The locale decides whether Unicode is used`() {
         #expect(style(["LANG": "de_DE.UTF-8"]).usesUnicode)
         #expect(style(["LC_ALL": "", "LC_CTYPE": "C.utf8", "LANG": "C"]).usesUnicode)
         #expect(!style(["LC_ALL": "C", "LANG": "de_DE.UTF-8"]).usesUnicode)
         #expect(!style([:]).usesUnicode)
     }
 
-    @Test func coloursNeedATerminalThatSupportsThem() {
+    @Test func `Colours need a terminal that supports them`() {
         #expect(style(["TERM": "xterm"]).usesColor)
         #expect(!style(["TERM": "xterm", "NO_COLOR": "1"]).usesColor)
         #expect(style(["TERM": "xterm", "NO_COLOR": ""]).usesColor)
@@ -30,13 +30,13 @@ import Testing
         #expect(!style(["TERM": "xterm"], isTerminal: false).usesColor)
     }
 
-    @Test func textIsWrappedBetweenWords() {
+    @Test func `Text is wrapped between words`() {
         #expect(TextWidth.wrapped("", to: 30) == [""])
         #expect(TextWidth.wrapped("one two three four five", to: 20) == ["one two three four", "five"])
         #expect(TextWidth.wrapped("/a/path/that/is/longer/than/the/line it is", to: 20).count == 2)
     }
 
-    @Test func textIsFittedToColumns() {
+    @Test func `Text is fitted to columns`() {
         #expect(TextWidth.fitted("request", to: 7) == "request")
         #expect(TextWidth.fitted("requests", to: 7) == "reques…")
         #expect(TextWidth.fitted("日本語", to: 5) == "日本…")

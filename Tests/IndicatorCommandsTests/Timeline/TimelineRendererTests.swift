@@ -18,7 +18,7 @@ import Testing
         end: 10
     )
 
-    @Test func drawsBarsOnOneAxis() {
+    @Test func `Draws bars on one axis`() {
         let lines = TimelineRenderer(style: TerminalStyle(width: 53, usesUnicode: true)).render(timeline)
         func spaces(_ count: Int) -> String { String(repeating: " ", count: count) }
         #expect(lines.count == 9)
@@ -29,7 +29,7 @@ import Testing
         #expect(lines[8] == spaces(14) + "━━ in progress   ┄┄ suspended   ██ ind…")
     }
 
-    @Test(arguments: 1...130) func fitsEveryWidth(width: Int) {
+    @Test(arguments: 1...130) func `Fits every width`(width: Int) {
         for usesUnicode in [true, false] {
             let style = TerminalStyle(width: width, usesUnicode: usesUnicode)
             for line in TimelineRenderer(style: style).render(timeline) {
@@ -40,26 +40,26 @@ import Testing
         }
     }
 
-    @Test func coloursAreUsedOnlyIfSupported() {
+    @Test func `Colours are used only if supported`() {
         let style = TerminalStyle(width: 80, usesUnicode: true, usesColor: true, isTerminal: true)
         let coloured = TimelineRenderer(style: style).render(timeline).joined(separator: "\n")
         #expect(coloured.contains("\u{1B}[36m"))
         #expect(!coloured.contains("\u{7}"))
     }
 
-    @Test func drawsAnEmptyTimeline() {
+    @Test func `Draws an empty timeline`() {
         let nothing = Timeline(rows: [], indicator: .init(label: "indicator", spans: []), end: 0)
         #expect(TimelineRenderer(style: TerminalStyle(width: 80, usesUnicode: true)).render(nothing).count == 5)
     }
 
-    @Test(arguments: [0.001, 0.5, 9, 60, 4000, 90_000, 1e7, 1e10]) func marksAreNotCrowded(duration: Double) {
+    @Test(arguments: [0.001, 0.5, 9, 60, 4000, 90_000, 1e7, 1e10]) func `Marks are not crowded`(duration: Double) {
         let axis = TimelineAxis(duration: duration, columns: 60, usesUnicode: false)
         #expect(axis.rule.count == 60)
         #expect(axis.labels.count <= 60)
         #expect((1...8).contains(axis.rule.count { $0 == "+" }), "\(axis.labels)")
     }
 
-    @Test func tooManyBarsAreJoined() {
+    @Test func `Too many bars are joined`() {
         var spans = BoundedSpans(kind: .busy)
         for index in 0..<1_000_000 {
             spans.begin(at: Double(index))

@@ -27,8 +27,8 @@ import Testing
         return try BusPeer(name: name, path: IndicatorObject.path, address: bus.address, answer: answer)
     }
 
-    @Test("An app that is stopped holds up no other, is reported, and appears when it continues")
-    func stoppedApp() async throws {
+    @Test
+    func `An app that is stopped holds up no other, is reported, and appears when it continues`() async throws {
         let bus = try await PrivateBus()
         // The first one is `probe` on the bus.
         let stopped = try await DesktopProbe("property", bus: bus)
@@ -47,8 +47,8 @@ import Testing
         #expect(await eventually { panel.output.hasSuffix("probe: Indexing · probe: Fetching\n") })
     }
 
-    @Test("A change that is only announced is read (PropertiesChanged with invalidated properties)")
-    func invalidatedProperties() async throws {
+    @Test
+    func `A change that is only announced is read (PropertiesChanged with invalidated properties)`() async throws {
         let bus = try await PrivateBus()
         let count = Locked(0)
         let peer = try app("lazy", bus) { message in
@@ -114,8 +114,8 @@ import Testing
         #expect(table.output.hasSuffix("0 shown, 2 hidden, 0 lost, 4 broken; 3 in progress, 0 failed\n"))
     }
 
-    @Test("It ends when its reader has, though nothing happens on the bus", arguments: ["text", "waybar", "table"])
-    func endOfTheReader(format: String) async throws {
+    @Test(arguments: ["text", "waybar", "table"])
+    func `It ends when its reader has, though nothing happens on the bus`(format: String) async throws {
         let bus = try await PrivateBus()
         let command = "'\(try Command.built("indicator"))' watch --bus '\(bus.address)' --format \(format) | head -n 1"
         let shell = try Daemon("sh", ["-c", command])

@@ -73,13 +73,12 @@ import Testing
     func polybar() async throws { try await isDrawn(by: .polybar) }
 
     @Test(
-        "So do the panels of sway",
         .needs(.root),
         .needs(.sway, .nightly),
         .needs("waybar", package: "waybar", tier: .nightly),
         arguments: [Panel.swaybar, .waybar]
     )
-    func panelsOfSway(panel: Panel) async throws { try await isDrawn(by: panel) }
+    func `So do the panels of sway`(panel: Panel) async throws { try await isDrawn(by: panel) }
 
     private func isDrawn(by panel: Panel) async throws {
         let bus = try await PrivateBus()

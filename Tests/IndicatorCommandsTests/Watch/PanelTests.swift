@@ -43,12 +43,12 @@ import Testing
         return panel.next(at: .milliseconds(milliseconds)).line
     }
 
-    @Test mutating func theFirstLineIsEmptyAndIsWrittenOnce() {
+    @Test mutating func `The first line is empty and is written once`() {
         #expect(line(Self.hidden("a"), at: 0) == PanelLine())
         #expect(line(at: 5000) == nil)
     }
 
-    @Test mutating func aLineHasAtMostSixteenApps() {
+    @Test mutating func `A line has at most sixteen apps`() {
         for number in 1...16 { panel.receive(Self.shown("\(number)", "x"), at: .zero) }
         #expect(panel.line.text.hasSuffix("15: x · 16: x"))
         for number in 17...20_000 { panel.receive(Self.shown("\(number)", "x"), at: .zero) }
@@ -57,7 +57,7 @@ import Testing
         #expect(panel.line.text.hasPrefix("last: x: Passphrase? · 1: x"))
     }
 
-    @Test mutating func aLostAppIsShownLikeAFailureIfItWasShown() {
+    @Test mutating func `A lost app is shown like a failure if it was shown`() {
         let source = WatchEvent.Source(name: "h/a/i", host: "h", app: "a", instance: "i")
         var shown = Self.shown("a", "Fetching")
         shown.source = source
@@ -72,7 +72,7 @@ import Testing
         #expect(line(at: 7000) == PanelLine())
     }
 
-    @Test mutating func allAppsAreOnOneLine() {
+    @Test mutating func `All apps are on one line`() {
         _ = line(at: 0)
         #expect(line(Self.shown("a", "Fetching", progress: 0.4, count: 3), at: 1000)?.text == "a: Fetching 40% (3)")
         let both = line(Self.shown("b", nil, progress: 0.8), at: 2000)
@@ -84,12 +84,12 @@ import Testing
         #expect(line(Self.hidden("a"), at: 5000) == PanelLine())
     }
 
-    @Test mutating func theStartDelayIsNotShown() {
+    @Test mutating func `The start delay is not shown`() {
         _ = line(at: 0)
         #expect(line(Self.hidden("a", state: "delayingStart"), at: 1000) == nil)
     }
 
-    @Test mutating func thereAreAtMostTenLinesASecondAndTheLastStateIsShown() {
+    @Test mutating func `There are at most ten lines a second and the last state is shown`() {
         _ = line(at: 0)
         var lines: [String] = []
         for time in 1000...2000 {
@@ -103,7 +103,7 @@ import Testing
         #expect(line(at: 2100)?.text == "a: Last")
     }
 
-    @Test mutating func theEndIsShownAtOnceAndNoLineTwice() {
+    @Test mutating func `The end is shown at once and no line twice`() {
         _ = line(at: 0)
         #expect(line(Self.shown("a", "Fetching"), at: 1000) != nil)
         #expect(line(Self.shown("a", "Fetching"), at: 2000) == nil)
@@ -112,7 +112,7 @@ import Testing
         #expect(line(Self.hidden("a"), at: 4000) == nil)
     }
 
-    @Test mutating func anOutcomeIsShownForFiveSeconds() {
+    @Test mutating func `An outcome is shown for five seconds`() {
         _ = line(at: 0)
         _ = line(Self.shown("a", "Fetching"), at: 1000)
         _ = line(Self.hidden("a"), at: 2000)
@@ -125,14 +125,14 @@ import Testing
         #expect(line(at: 7100) == PanelLine())
     }
 
-    @Test("Work whose outcome nobody gave is not shown as done")
-    mutating func unspecified() {
+    @Test
+    mutating func `Work whose outcome nobody gave is not shown as done`() {
         _ = line(at: 0)
         let ended = line(Self.finished("a", "unspecified"), at: 2100)
         #expect(ended?.text == "a: Fetching ended" && ended?.kind == .ended)
     }
 
-    @Test mutating func aFailureIsShownBesideOtherWork() {
+    @Test mutating func `A failure is shown beside other work`() {
         _ = line(at: 0)
         _ = line(Self.shown("a", "Fetching"), at: 1000)
         _ = line(Self.shown("b", "Indexing"), at: 2000)
@@ -145,20 +145,23 @@ import Testing
         #expect(line(Self.finished("a", "succeeded", seconds: 0.2), at: 9000) == nil)
     }
 
-    @Test(arguments: [
-        (PanelFormat.text, "a: <b> & \"#[fg=red]\" %{F#f00} 40%\n"),
-        (.tmux, "a: <b> & \"##[fg=red]\" %{F##f00} 40%\n"), (.polybar, "a: <b> & \"#[fg=red]\" % {F#f00} 40%\n"),
-        (
-            .i3bar,
-            ##"[{"full_text":"a: <b> & \"#[fg=red]\" %{F#f00} 40%","name":"indicator","urgent":false}],"## + "\n"
-        ),
-        (
-            .waybar,
-            #"{"alt":"active","class":"active","percentage":40,"#
-                + #""text":"a: &lt;b&gt; &amp; &quot;#[fg=red]&quot; %{F#f00} 40%","#
-                + #""tooltip":"a: &lt;b&gt; &amp; &quot;#[fg=red]&quot; %{F#f00} 40%"}"# + "\n"
-        ),
-    ])
+    @Test(
+        "A panel follows the indicators of a bus",
+        arguments: [
+            (PanelFormat.text, "a: <b> & \"#[fg=red]\" %{F#f00} 40%\n"),
+            (.tmux, "a: <b> & \"##[fg=red]\" %{F##f00} 40%\n"), (.polybar, "a: <b> & \"#[fg=red]\" % {F#f00} 40%\n"),
+            (
+                .i3bar,
+                ##"[{"full_text":"a: <b> & \"#[fg=red]\" %{F#f00} 40%","name":"indicator","urgent":false}],"## + "\n"
+            ),
+            (
+                .waybar,
+                #"{"alt":"active","class":"active","percentage":40,"#
+                    + #""text":"a: &lt;b&gt; &amp; &quot;#[fg=red]&quot; %{F#f00} 40%","#
+                    + #""tooltip":"a: &lt;b&gt; &amp; &quot;#[fg=red]&quot; %{F#f00} 40%"}"# + "\n"
+            ),
+        ]
+    )
     mutating func aHostileLabelIsEscaped(format: PanelFormat, text: String) throws {
         _ = line(at: 0)
         let shown = try #require(
@@ -266,8 +269,8 @@ import Testing
         }
     }
 
-    @Test("tmux shows the line in its status, without its own syntax", .needs("tmux", package: "tmux"), .needs(.bus))
-    func tmux() async throws {
+    @Test(.needs("tmux", package: "tmux"), .needs(.bus))
+    func `tmux shows the line in its status, without its own syntax`() async throws {
         let bus = try await PrivateBus()
         let demo = try Command.built("indicator-demo")
         let probe = try await DesktopProbe("property", bus: bus)

@@ -7,8 +7,8 @@ import Testing
 @Suite(.needs(.prometheus)) struct PrometheusExampleTests {
     private let examples = URL(filePath: #filePath).appending(path: "../../../../Examples/prometheus").standardized.path
 
-    @Test("The metrics are valid to promtool, and have the processes that are alive and lost", .needs(.broker))
-    func metrics() async throws {
+    @Test(.needs(.broker))
+    func `The metrics are valid to promtool, and have the processes that are alive and lost`() async throws {
         let broker = try await MosquittoBroker()
         let state = #"{"state":"active","visible":true,"epoch":1,"seq":1,"count":2,"label":"Copying"}"#
         for topic in ["web-1/backup/i", "web-1/backup/j", "web-2/backup/k", #"db/a"b\/l"#] {

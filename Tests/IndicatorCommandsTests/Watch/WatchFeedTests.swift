@@ -22,8 +22,8 @@ import Testing
         return reports
     }
 
-    @Test("The latest state of each indicator is kept, and the number of dropped events")
-    func latest() {
+    @Test
+    func `The latest state of each indicator is kept, and the number of dropped events`() {
         var backlog = WatchBacklog()
         for number in 0..<100_000 {
             backlog.append(event(number == 0 ? .appeared : .changed, "a", number))

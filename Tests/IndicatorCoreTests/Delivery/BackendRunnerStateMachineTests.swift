@@ -24,7 +24,7 @@ import Testing
     }
 
     /// It was lost: the next start followed after 4 s, or 60 in a long outage.
-    @Test mutating func aRetryDuringACallThatFailsIsRemembered() {
+    @Test mutating func `A retry during a call that fails is remembered`() {
         #expect(next(0) == "start")
         _ = machine.retry(at: .zero)
         finish(1, error: "no server")
@@ -35,7 +35,7 @@ import Testing
         #expect(machine.deadline() == .seconds(3))
     }
 
-    @Test mutating func aRetryDuringAnUpdateThatFailsIsRemembered() {
+    @Test mutating func `A retry during an update that fails is remembered`() {
         machine.post(IndicatorSnapshot(state: .active))
         #expect(next(0) == "start")
         finish(0)
@@ -57,7 +57,7 @@ import Testing
     }
 
     /// It counted twice: the first pause was 2 s.
-    @Test mutating func aSurfaceThatIsLostDuringAnUpdateThatFailsIsOneFailure() {
+    @Test mutating func `A surface that is lost during an update that fails is one failure`() {
         machine.post(IndicatorSnapshot(state: .active))
         #expect(next(0) == "start")
         finish(0)
@@ -72,7 +72,7 @@ import Testing
 
     /// What waited was dropped without another attempt, although the disk had room again.
     @Test(arguments: [false, true])
-    func whatWaitsIsTriedOnceMoreAtTheEnd(isAvailableAgain: Bool) {
+    func `What waits is tried once more at the end`(isAvailableAgain: Bool) {
         var machine = BackendRunnerStateMachine(delivery: .latestWins)
         _ = machine.nextOperation(at: .zero)
         _ = machine.finished(error: "the disk is full", at: .zero)
@@ -94,7 +94,7 @@ import Testing
     }
 
     /// The update that was lost is tried once more, too.
-    @Test mutating func anUpdateThatFailsAtTheEndIsTriedOnceMore() {
+    @Test mutating func `An update that fails at the end is tried once more`() {
         #expect(next(0) == "start")
         finish(0)
         let ended = FinishedActivity(label: "Saving", outcome: .failed("no space"), duration: .seconds(1))
@@ -120,7 +120,7 @@ import Testing
     }
 
     /// With a virtual clock, it never returned.
-    @Test func aShutdownWithAVirtualClockDoesNotWaitForABackendThatHangs() async throws {
+    @Test func `A shutdown with a virtual clock does not wait for a backend that hangs`() async throws {
         let gate = Gate()
         let backend = ScriptedBackend(onStart: { _ in await gate.pass() })
         let manager = IndicatorManager(backends: [backend], clock: VirtualClock())

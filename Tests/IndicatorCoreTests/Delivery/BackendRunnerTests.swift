@@ -38,7 +38,7 @@ import Testing
         try #require(manager.backendStatuses.first)
     }
 
-    @Test func aSlowBackendGetsTheLatestSnapshotAndBlocksNothingElse() async throws {
+    @Test func `A slow backend gets the latest snapshot and blocks nothing else`() async throws {
         let gate = Gate()
         let slow = ScriptedBackend(onUpdate: { _ in await gate.pass() })
         let manager = try manager(with: slow)
@@ -98,7 +98,7 @@ import Testing
         #expect(flaky.updates.first?.finished.map(\.label) == ["1", "2"])
     }
 
-    @Test func aBackendThatThrowsAtStartIsRetriedWithBackOffAndRecovers() async throws {
+    @Test func `A backend that throws at start is retried with back off and recovers`() async throws {
         let flaky = ScriptedBackend(onStart: { number in
             if number < 5 { throw ScriptedBackend.Failure(description: "no surface; plug one in") }
         })
@@ -126,7 +126,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test func aBackendMayRequestAnImmediateRetry() async throws {
+    @Test func `A backend may request an immediate retry`() async throws {
         let flaky = ScriptedBackend(onStart: { number in
             if number < 2 { throw ScriptedBackend.Failure(description: "not yet") }
         })
@@ -141,7 +141,7 @@ import Testing
         #expect(flaky.startCount == 2)
     }
 
-    @Test func aBackendThatThrowsAtEveryUpdateIsRestartedAndLoggedOnce() async throws {
+    @Test func `A backend that throws at every update is restarted and logged once`() async throws {
         let isRepaired = Locked(false)
         let broken = ScriptedBackend(onUpdate: { _ in
             if !isRepaired.withLock({ $0 }) { throw ScriptedBackend.Failure(description: "lost") }
@@ -170,7 +170,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test func aBackendThatNeverReturnsFromAnUpdateIsStalledAndGivenUp() async throws {
+    @Test func `A backend that never returns from an update is stalled and given up`() async throws {
         let gate = Gate()
         let stuck = ScriptedBackend(onUpdate: { _ in await gate.pass() })
         let manager = try manager(with: stuck)
@@ -194,13 +194,13 @@ import Testing
 
     /// The timer's thread would wait for the end of the limit, after the call, too.
     @Test(arguments: [(5.0, Duration.seconds(5)), (3_155_760_000, nil)])
-    func aCallWithoutATimeLimitHasNoTimer(seconds: Double, deadline: Duration?) {
+    func `A call without a time limit has no timer`(seconds: Double, deadline: Duration?) {
         var machine = BackendRunnerStateMachine(delivery: BackendDelivery(updateTimeLimit: .seconds(seconds)))
         _ = machine.nextOperation(at: .zero)
         #expect(machine.deadline() == deadline)
     }
 
-    @Test func aBackendThatIsLostAgainAndAgainIsTriedMoreAndMoreSeldom() {
+    @Test func `A backend that is lost again and again is tried more and more seldom`() {
         var machine = BackendRunnerStateMachine(delivery: BackendDelivery())
         var now = Duration.zero
         func pause(afterRunning time: Duration) -> Duration? {
@@ -221,7 +221,7 @@ import Testing
         #expect(pause(afterRunning: .seconds(30)) == .seconds(1))
     }
 
-    @Test func aBackendThatBlocksItsThreadForeverBlocksNothingElse() async throws {
+    @Test func `A backend that blocks its thread forever blocks nothing else`() async throws {
         let semaphore = DispatchSemaphore(value: 0)
         let blocked = (0..<8).map { number in
             ScriptedBackend(name: "blocked \(number)", onUpdate: { _ in Self.block(semaphore) })
@@ -240,7 +240,7 @@ import Testing
     }
 
     /// The backend's thread waited until its error was logged: a stopped terminal kept it from being tried again.
-    @Test func aBackendIsTriedAgainWhileTheLogHandlerBlocks() async throws {
+    @Test func `A backend is tried again while the log handler blocks`() async throws {
         let semaphore = DispatchSemaphore(value: 0)
         let flaky = ScriptedBackend(onStart: { number in
             if number < 3 { throw ScriptedBackend.Failure(description: "no broker") }
@@ -276,7 +276,7 @@ import Testing
         }
     }
 
-    @Test func aBackendThatNeverReturnsFromStopIsGivenUp() async throws {
+    @Test func `A backend that never returns from stop is given up`() async throws {
         let gate = Gate()
         let stuck = ScriptedBackend(onStop: { await gate.pass() })
         let manager = try manager(with: stuck)
@@ -290,8 +290,8 @@ import Testing
         #expect(try await eventually { try status(manager).state == .stopped })
     }
 
-    @Test("What waits is delivered before the stop")
-    func waitingSnapshots() async throws {
+    @Test
+    func `What waits is delivered before the stop`() async throws {
         let slow = ScriptedBackend(onUpdate: { _ in await Task.yield() })
         let manager = try manager(with: slow)
         for _ in 0..<30 {
@@ -303,7 +303,7 @@ import Testing
         #expect(slow.stopCount == 1)
     }
 
-    @Test func anAnimatingBackendGetsTheLatestSnapshotAgainWhileVisible() async throws {
+    @Test func `An animating backend gets the latest snapshot again while visible`() async throws {
         let spinner = ScriptedBackend(delivery: BackendDelivery(animationInterval: .milliseconds(100)))
         let manager = try manager(with: spinner)
         #expect(try await eventually { try status(manager).state == .running })
@@ -324,7 +324,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test func anIdleIndicatorHasNoTimers() async throws {
+    @Test func `An idle indicator has no timers`() async throws {
         let backend = ScriptedBackend()
         let manager = try manager(with: backend)
         #expect(await eventually { manager.backendStatuses.allSatisfy { $0.state == .running } })
@@ -335,7 +335,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test func backendsCanBeAddedAndRemoved() async throws {
+    @Test func `Backends can be added and removed`() async throws {
         let first = ScriptedBackend(name: "first")
         let manager = try manager(with: first)
         #expect(!manager.addBackend(ScriptedBackend(name: "first")))
@@ -352,7 +352,7 @@ import Testing
     }
 
     /// A removed backend continued to show the indicator if its `stop()` did not hide it.
-    @Test func aBackendThatIsRemovedWhileVisibleIsHiddenFirst() async throws {
+    @Test func `A backend that is removed while visible is hidden first`() async throws {
         let backend = ScriptedBackend(name: "removed")
         let manager = try manager(with: backend)
         manager.start("a", label: "work")
@@ -364,7 +364,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test func addingABackendTwiceDoesNotChangeIt() async throws {
+    @Test func `Adding a backend twice does not change it`() async throws {
         let backend = ScriptedBackend()
         let manager = try manager(with: backend)
         #expect(await eventually { backend.startCount == 1 })
@@ -377,7 +377,7 @@ import Testing
     }
 
     /// There were 200 000 updates a second.
-    @Test func anAnimationWithoutAnIntervalIsLimited() async throws {
+    @Test func `An animation without an interval is limited`() async throws {
         let spinner = ScriptedBackend(delivery: BackendDelivery(animationInterval: .zero))
         let manager = try manager(with: spinner)
         manager.start("a")
@@ -399,8 +399,8 @@ import Testing
     }
 
     /// It had a job for each backend there, although a comment said that it uses none.
-    @Test("A shutdown waits without jobs on the executor of its caller")
-    func shutdownOnExecutor() async throws {
+    @Test
+    func `A shutdown waits without jobs on the executor of its caller`() async throws {
         let gate = Gate()
         let slow = (0..<5).map { ScriptedBackend(name: "slow \($0)", onStop: { await gate.pass() }) }
         let manager = try manager(with: slow)

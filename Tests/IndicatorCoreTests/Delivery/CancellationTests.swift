@@ -45,8 +45,8 @@ import Testing
         #expect(!button.isThere)
     }
 
-    @Test("A subscriber that has ended leaves no button")
-    func endedSubscriber() async throws {
+    @Test
+    func `A subscriber that has ended leaves no button`() async throws {
         let button = Button()
         let indicator = IndicatorManager(backends: [button])
         let task = Task { for await _ in indicator.cancellationRequests {} }
@@ -57,8 +57,8 @@ import Testing
         await indicator.shutdown()
     }
 
-    @Test("A request reaches only those that are subscribers when it is made")
-    func laterSubscriber() async throws {
+    @Test
+    func `A request reaches only those that are subscribers when it is made`() async throws {
         let cancellation = Cancellation()
         var first = cancellation.requests().makeAsyncIterator()
         for number in 0..<100 {

@@ -16,13 +16,16 @@ import Testing
     }
 
     @Test(
-        "Only the edges that a phase needs are reported to the state machine",
         arguments: [
             (IndicatorState?.some(.inactive), true, false), (nil, false, false), (.delayingStart, false, false),
             (.active, false, true), (.delayingCompletion, false, false),
         ]
     )
-    func edges(phase: IndicatorState?, reportsBeginning: Bool, needsLockToEnd: Bool) {
+    func `Only the edges that a phase needs are reported to the state machine`(
+        phase: IndicatorState?,
+        reportsBeginning: Bool,
+        needsLockToEnd: Bool
+    ) {
         let counter = counter(phase)
         #expect(counter.begin() == reportsBeginning)
         #expect(!counter.begin())
@@ -35,7 +38,7 @@ import Testing
         #expect(counter.phase == phase)
     }
 
-    @Test func everyChangeIsReportedWhileThatIsRequested() {
+    @Test func `Every change is reported while that is requested`() {
         let counter = counter(.active)
         counter.setReportsChanges(true)
         #expect(counter.begin())
@@ -48,7 +51,7 @@ import Testing
         #expect(counter.end())
     }
 
-    @Test func aBeginningBeforeTheNewPhaseIsSeenAndOneAfterItIsReported() {
+    @Test func `A beginning before the new phase is seen and one after it is reported`() {
         let before = counter(.delayingStart)
         #expect(!before.begin())
         #expect(before.setPhase(.inactive))
@@ -58,7 +61,7 @@ import Testing
         #expect(after.begin())
     }
 
-    @Test func anEndBeforeTheNewPhaseIsSeenAndOneAfterItNeedsTheLock() {
+    @Test func `An end before the new phase is seen and one after it needs the lock`() {
         let before = counter(.delayingStart)
         _ = before.begin()
         #expect(before.end())
@@ -71,7 +74,7 @@ import Testing
         #expect(after.isBusy)
     }
 
-    @Test func theTimeOfTheLastEndIsStoredOnlyInTheCompletionDelay() {
+    @Test func `The time of the last end is stored only in the completion delay`() {
         let counter = counter(.active)
         _ = counter.begin()
         _ = counter.remove()
@@ -89,7 +92,7 @@ import Testing
     }
 
     /// Another thread runs just when an ending thread reads the time, before it changes the count.
-    @Test func theTimeIsStoredBeforeTheCountChanges() {
+    @Test func `The time is stored before the count changes`() {
         let clock = ReentrantClock()
         let counter = ActivityCounter(phase: .delayingCompletion, time: .reading(clock))
         _ = counter.begin()
@@ -101,7 +104,7 @@ import Testing
 
     /// An activity that begins between the reading of the clock and the change of the count is not lost, and the time
     /// is read again.
-    @Test func aBeginningWhileTheTimeIsReadIsCounted() {
+    @Test func `A beginning while the time is read is counted`() {
         let clock = ReentrantClock()
         let counter = ActivityCounter(phase: .delayingCompletion, time: .reading(clock))
         _ = counter.begin()
@@ -111,7 +114,7 @@ import Testing
     }
 
     /// The phase changes between the reading of the clock and the change of the count: the end needs the lock.
-    @Test func anEndThatTheTimerOvertakesNeedsTheLock() {
+    @Test func `An end that the timer overtakes needs the lock`() {
         let clock = ReentrantClock()
         let counter = ActivityCounter(phase: .delayingCompletion, time: .reading(clock))
         _ = counter.begin()
@@ -120,7 +123,7 @@ import Testing
         #expect(counter.isBusy)
     }
 
-    @Test func manyThreadsCountCorrectly() async {
+    @Test func `Many threads count correctly`() async {
         let counter = counter(.active)
         let threads = (0..<8).map { _ in
             JoinableThread {

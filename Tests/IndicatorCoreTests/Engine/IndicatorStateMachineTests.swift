@@ -45,7 +45,7 @@ import Testing
         func fire() { take(machine.advance(to: time.now)) }
     }
 
-    @Test func aLateStartTimerDoesNotShowWhatHasEnded() {
+    @Test func `A late start timer does not show what has ended`() {
         let driver = Driver(clock)
         driver.begin()
         clock.advance(by: .milliseconds(1010))
@@ -56,7 +56,7 @@ import Testing
         #expect(driver.counter.state == .inactive)
     }
 
-    @Test func aLateStartTimerShowsWhatBeganBeforeItFired() {
+    @Test func `A late start timer shows what began before it fired`() {
         let driver = Driver(clock)
         driver.begin()
         driver.end()
@@ -67,7 +67,7 @@ import Testing
         #expect(driver.changes.first?.instant == .seconds(1))
     }
 
-    @Test func aLateCompletionTimerKeepsWhatHasBegunAgain() {
+    @Test func `A late completion timer keeps what has begun again`() {
         let driver = Driver(clock)
         driver.begin()
         clock.advance(by: .seconds(2))
@@ -80,7 +80,7 @@ import Testing
         #expect(driver.counter.phase == .active)
     }
 
-    @Test func aLateCompletionTimerCountsFromTheLastEnd() {
+    @Test func `A late completion timer counts from the last end`() {
         let driver = Driver(clock)
         driver.begin()
         clock.advance(by: .seconds(2))
@@ -99,7 +99,7 @@ import Testing
     }
 
     /// A deadline that is due follows the delays at its beginning.
-    @Test func changedDelaysDoNotAffectADueDeadline() throws {
+    @Test func `Changed delays do not affect a due deadline`() throws {
         let driver = Driver(clock)
         driver.begin()
         clock.advance(by: .seconds(2))
@@ -109,7 +109,7 @@ import Testing
     }
 
     /// The state stayed `delayingStart` for receivers that observe a hidden indicator.
-    @Test func changedDelaysPublishAStartDelayThatHasEndedWithoutWork() {
+    @Test func `Changed delays publish a start delay that has ended without work`() {
         let driver = Driver(clock)
         driver.machine.setAudience(.always)
         driver.begin()
@@ -121,7 +121,7 @@ import Testing
     }
 
     /// The callers of `isEnabled =` and `startDelay =` checked all objects: 46 ms with 100 000. Only the timer does.
-    @Test func settingsLeaveTheDecisionAboutObjectsToTheTimer() throws {
+    @Test func `Settings leave the decision about objects to the timer`() throws {
         final class Tracked {}
         let instant = try IndicatorDelays(startDelay: .zero)
         let settings: [(Driver, Duration) -> Void] = [
@@ -158,7 +158,7 @@ import Testing
     /// An estimate that ended while a snapshot is held back is not a deadline: the timer would fire immediately, again
     /// and again.
     /// Every begin and end took the lock, and made snapshots for nobody.
-    @Test func afterShuttingDownNothingIsObserved() async {
+    @Test func `After shutting down nothing is observed`() async {
         let manager = IndicatorManager(backends: [InMemoryBackend(delivery: BackendDelivery(includesHidden: true))])
         let subscription = manager.snapshots
         #expect(manager.engine.counter.reportsChanges)
@@ -167,7 +167,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func noTimerIsSetForAnEstimateThatHasEnded() throws {
+    @Test func `No timer is set for an estimate that has ended`() throws {
         let driver = Driver(clock)
         let now = { [time = driver.time] in time.now }
         driver.machine.setAudience(.always)
@@ -201,7 +201,7 @@ import Testing
         #expect(driver.snapshot.activities.first?.rate == nil)
     }
 
-    @Test func everyDeadlineIsFollowedByATimerForTheNext() throws {
+    @Test func `Every deadline is followed by a timer for the next`() throws {
         var machine = IndicatorStateMachine(
             delays: .standard,
             isEnabled: true,

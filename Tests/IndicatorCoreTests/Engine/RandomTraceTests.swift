@@ -20,7 +20,7 @@ import Testing
         #endif
     }
 
-    @Test func randomTracesFollowTheRules() async throws {
+    @Test func `Random traces follow the rules`() async throws {
         var totalChanges = 0
         for index in 0..<UInt64(Self.count) {
             // Lets concurrent tests run.
@@ -41,7 +41,7 @@ import Testing
 
     /// A manager, to which most edges between busy and idle are not reported. Its timer fires at each deadline, and
     /// sometimes when nothing is due.
-    @Test func managersFollowTheRules() async throws {
+    @Test func `Managers follow the rules`() async throws {
         var visibleMoments = 0
         for index in 0..<UInt64(Self.count / 4) {
             if index.isMultiple(of: 20) { await Task.yield() }
@@ -68,7 +68,7 @@ import Testing
 
     /// Rule 10: however late the timer fires, it does not show the indicator while nothing is in progress, and does not
     /// hide it while work is in progress.
-    @Test func managersWithLateTimersEndInTheCurrentState() async throws {
+    @Test func `Managers with late timers end in the current state`() async throws {
         var visibleMoments = 0
         for index in 0..<UInt64(Self.count / 4) {
             if index.isMultiple(of: 20) { await Task.yield() }

@@ -69,12 +69,12 @@ extension Trace.Change {
 }
 
 @Suite struct TraceTests {
-    @Test func everyWorkedExampleIsFound() throws {
+    @Test func `Every worked example is found`() throws {
         #expect(try Trace.all.count == 20)
     }
 
-    @Test("A worked example holds exactly", arguments: try Trace.all)
-    func holds(_ trace: Trace) throws {
+    @Test(arguments: try Trace.all)
+    func `A worked example holds exactly`(_ trace: Trace) throws {
         let replay = ActivityReplay(delays: try trace.delays)
         var changes: [Trace.Change] = []
         for event in trace.events {

@@ -2,7 +2,7 @@ import IndicatorCore
 import Testing
 
 @Suite struct VisibilityStateMachineTests {
-    @Test func goesThroughItsFourStates() {
+    @Test func `The indicator goes through its four states`() {
         var machine = VisibilityStateMachine()
         #expect(machine.state == .inactive)
         #expect(machine.deadline == nil)
@@ -21,7 +21,7 @@ import Testing
         #expect(machine.state == .inactive)
     }
 
-    @Test func aLateEventComesAfterTheDeadlineThatItMissed() {
+    @Test func `A late event comes after the deadline that it missed`() {
         var machine = VisibilityStateMachine()
         _ = machine.setBusy(true, at: .zero)
         machine.delays = (try? IndicatorDelays(completionDelay: .zero)) ?? .standard
@@ -30,7 +30,7 @@ import Testing
         #expect(changes.map(\.instant) == [.seconds(1), .seconds(7)])
     }
 
-    @Test func aChangedDelayAppliesFromItsNextBeginning() throws {
+    @Test func `A changed delay applies from its next beginning`() throws {
         var machine = VisibilityStateMachine()
         _ = machine.setBusy(true, at: .zero)
         machine.delays = try IndicatorDelays(startDelay: .seconds(5))
@@ -41,7 +41,7 @@ import Testing
         #expect(machine.deadline == .seconds(5))
     }
 
-    @Test func timeThatRunsBackwardsIsTreatedAsUnchanged() {
+    @Test func `Time that runs backwards is treated as unchanged`() {
         var machine = VisibilityStateMachine()
         _ = machine.setBusy(true, at: .seconds(10))
         _ = machine.setBusy(false, at: .seconds(2))
@@ -50,11 +50,11 @@ import Testing
 }
 
 @Suite struct IndicatorDelaysTests {
-    @Test func negativeDurationsAreRejected() {
+    @Test func `Negative durations are rejected`() {
         #expect(throws: InvalidDelayError.self) { try IndicatorDelays(minimumVisibleTime: .nanoseconds(-1)) }
     }
 
-    @Test func delaysAreRoundedToTheNearestMicrosecond() throws {
+    @Test("Delays are rounded to the nearest microsecond") func delaysAreRoundedToTheNearestMicrosecond() throws {
         #expect(try IndicatorDelays(startDelay: .nanoseconds(1_500)).startDelay == .microseconds(2))
         #expect(try IndicatorDelays(startDelay: .nanoseconds(1_499)).startDelay == .microseconds(1))
     }

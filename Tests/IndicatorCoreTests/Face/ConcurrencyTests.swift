@@ -10,7 +10,7 @@ import Testing
 
     private final class Object: Sendable {}
 
-    @Test func manyThreadsStartAndStopWhileOthersChangeTheSettings() async throws {
+    @Test func `Many threads start and stop while others change the settings`() async throws {
         let surface = InMemoryBackend(
             delivery: BackendDelivery(includesHidden: true, animationInterval: .milliseconds(5))
         )

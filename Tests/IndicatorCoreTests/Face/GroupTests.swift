@@ -17,7 +17,7 @@ import Testing
         manager.snapshot.activities.map { String(repeating: "  ", count: $0.depth) + ($0.label ?? "") }
     }
 
-    @Test func aGroupIsOneActivityToTheCountAndTheLabel() {
+    @Test func `A group is one activity to the count and the label`() {
         manager.withGroup("Downloading", total: 4) { group in
             let first = group.begin("a.iso")
             let second = group.begin("b.iso")
@@ -39,7 +39,7 @@ import Testing
         #expect(labels == [])
     }
 
-    @Test func groupsNest() async {
+    @Test func `Groups nest`() async {
         await manager.withGroup("Building") { build in
             await build.withGroup("Linking", total: 2) { linking in
                 await Task.yield()
@@ -55,7 +55,7 @@ import Testing
         #expect(manager.activityCount == 0)
     }
 
-    @Test func eachMemberIsAnEqualFraction() {
+    @Test func `Each member is an equal fraction`() {
         manager.withGroup("Working", total: 4) { group in
             let first = group.begin("a", total: 1000)
             let second = group.begin("b", progress: 0.5)
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func finishedMembersKeepTheirUnitAndTheirTotal() {
+    @Test func `Finished members keep their unit and their total`() {
         manager.withGroup("Working", total: 4) { group in
             group.withActivity("a", total: 5_000_000, unit: .bytes) { _ in }
             #expect(manager.snapshot.progress == 0.25)
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func stepsOfTheGroupItselfCount() {
+    @Test func `Steps of the group itself count`() {
         manager.withGroup("Fetching", total: 4) { group in
             // Two are already done.
             group.advance(by: 2)
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func membersMayOutliveTheirGroup() {
+    @Test func `Members may outlive their group`() {
         let group = ManagedActivity("Group", in: manager)
         let member = group.begin("member")
         let inner = ManagedActivity("inner", in: group)
@@ -127,7 +127,7 @@ import Testing
         #expect(labels == [])
     }
 
-    @Test func aGroupWithoutALabelShowsItsMembers() {
+    @Test func `A group without a label shows its members`() {
         let group = ManagedActivity(in: manager)
         #expect(manager.activityCount == 1)
         let member = group.begin("member")
@@ -144,7 +144,7 @@ import Testing
     }
 
     /// Sixteen of them hid every label.
-    @Test func groupsWithoutALabelTakeNoPlace() {
+    @Test func `Groups without a label take no place`() {
         let groups = (0..<16).map { _ in ManagedActivity(in: manager) }
         let silent = groups.map { ManagedActivity(in: $0) }
         let first = manager.begin("first")
@@ -158,7 +158,7 @@ import Testing
     }
 
     /// The list was cut before it was sorted.
-    @Test func whatBeganFirstIsListedFirstBesideAnInnerGroup() {
+    @Test func `What began first is listed first beside an inner group`() {
         let outer = ManagedActivity(in: manager)
         let inner = ManagedActivity(in: outer)
         let first = inner.begin("first")
@@ -171,7 +171,7 @@ import Testing
     }
 
     /// Only some of many members were read for each snapshot.
-    @Test func theAdvanceOfOneOfManyMembersIsInTheNextSnapshot() {
+    @Test func `The advance of one of many members is in the next snapshot`() {
         let group = ManagedActivity("Group", unit: .bytes, in: manager)
         let inner = ManagedActivity(unit: .bytes, in: group)
         let members = (0..<3000).map { ManagedActivity(total: 100, unit: .bytes, in: $0 < 1500 ? group : inner) }
@@ -183,7 +183,7 @@ import Testing
     }
 
     /// Its members were sampled ten times a second, for nothing: 99 timers in 10 s.
-    @Test func membersOfAnEndedGroupNeedNoTimer() async throws {
+    @Test func `Members of an ended group need no timer`() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
         let group = ManagedActivity("Group", unit: .bytes, in: indicator.manager)
         let members = (0..<2000).map { _ in ManagedActivity(total: 100, unit: .bytes, in: group) }
@@ -204,7 +204,7 @@ import Testing
         await indicator.manager.shutdown()
     }
 
-    @Test func whatBeganFirstIsListedFirstBesideManyMembers() {
+    @Test func `What began first is listed first beside many members`() {
         let group = ManagedActivity(in: manager)
         let first = group.begin("first member")
         let upload = manager.begin("Upload")
@@ -216,7 +216,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func aFailedMemberFailsTheGroupOnlyIfEnabled(isEnabled: Bool) async throws {
+    func `A failed member fails the group only if enabled`(isEnabled: Bool) async throws {
         let surface = InMemoryBackend()
         let manager = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
@@ -236,7 +236,7 @@ import Testing
     }
 
     /// What members contribute is added when they begin and subtracted when they end.
-    @Test func sumsLeaveNothing() throws {
+    @Test func `Sums leave nothing`() throws {
         var generator = SplitMix(state: 9)
         let group = ManagedActivity("Group", in: manager)
         var members: [ManagedActivity] = [ManagedActivity("first", in: group)]
@@ -275,7 +275,7 @@ import Testing
     }
 
     /// A thread's stack ended at 600 groups.
-    @Test func groupsAreNestedToALimit() {
+    @Test func `Groups are nested to a limit`() {
         var groups = [ManagedActivity("0", in: manager)]
         for number in 1...2000 { groups.append(ManagedActivity("\(number)", in: groups[number - 1])) }
         #expect(manager.snapshot.activities.map(\.depth) == Array(0..<16))
@@ -286,7 +286,7 @@ import Testing
         #expect(manager.activityCount == 0)
     }
 
-    @Test func membersOfAnEndedGroupKeepTheirPlace() {
+    @Test func `Members of an ended group keep their place`() {
         let group = ManagedActivity("Group", in: manager)
         let silent = ManagedActivity(in: group)
         let members = (0..<3).map { ManagedActivity("\($0)", in: group) }
@@ -304,7 +304,7 @@ import Testing
         #expect(manager.activityCount == 0)
     }
 
-    @Test func membersBeginAndEndOnManyThreads() async {
+    @Test func `Members begin and end on many threads`() async {
         let manager = manager
         await manager.withGroup("Many", total: 400) { group in
             await withTaskGroup { tasks in
@@ -324,7 +324,7 @@ import Testing
     }
 
     /// A released manager continues until the members have ended, too.
-    @Test func membersKeepTheIndicator() async throws {
+    @Test func `Members keep the indicator`() async throws {
         let surface = InMemoryBackend()
         var manager: IndicatorManager? = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
@@ -341,7 +341,7 @@ import Testing
     }
 
     /// Its end used memory that had been freed.
-    @Test func aMemberMayBeginWhenTheManagerAndItsGroupHaveEnded() async throws {
+    @Test func `A member may begin when the manager and its group have ended`() async throws {
         let surface = InMemoryBackend()
         var manager: IndicatorManager? = IndicatorManager(backends: [surface])
         weak let engine = manager?.engine
@@ -359,7 +359,7 @@ import Testing
     }
 
     /// The recursion through 600 levels ended a thread's stack.
-    @Test func membersOfDeepGroupsAreInTheGroupAbove() throws {
+    @Test func `Members of deep groups are in the group above`() throws {
         var groups = [ManagedActivity("0", in: manager)]
         for level in 1..<5000 { groups.append(ManagedActivity("\(level)", in: try #require(groups.last))) }
         #expect(manager.activityCount == 1)
@@ -371,7 +371,7 @@ import Testing
     }
 
     /// The numbers of activities and of members were read one after the other.
-    @Test func theCountIsExactWhileMembersBeginAndEnd() async {
+    @Test func `The count is exact while members begin and end`() async {
         let group = ManagedActivity("group", in: manager)
         let isDone = Atomic(false)
         let thread = JoinableThread {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite struct IndicatorManagerTests {
-    @Test func workThatLastsIsShownAndHidden() async throws {
+    @Test func `Work that lasts is shown and hidden`() async throws {
         let indicator = TestIndicator()
         let activity = indicator.manager.begin("Fetching index")
         #expect(indicator.manager.state == .delayingStart)
@@ -23,7 +23,7 @@ import Testing
         #expect(shown.activityCount == 1)
     }
 
-    @Test func fastWorkIsNotShown() async {
+    @Test func `Fast work is not shown`() async {
         let indicator = TestIndicator()
         indicator.manager.start("a")
         indicator.clock.advance(by: .milliseconds(400))
@@ -33,7 +33,7 @@ import Testing
         #expect(indicator.surface.snapshots.isEmpty)
     }
 
-    @Test func backendsAreNotifiedWhenAStartDelayEndsWithoutWork() async {
+    @Test func `Backends are notified when a start delay ends without work`() async {
         let clock = VirtualClock()
         let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let manager = IndicatorManager(backends: [surface], clock: clock)
@@ -46,7 +46,7 @@ import Testing
         #expect(await eventually { surface.snapshots.last?.state == .inactive })
     }
 
-    @Test func extremeDurationsDoNotCrash() async throws {
+    @Test func `Extreme durations do not crash`() async throws {
         let endless = [Duration.seconds(Int64.max), Duration(attoseconds: .max), Duration(attoseconds: .min)]
         for time in endless {
             let surface = InMemoryBackend(
@@ -65,7 +65,7 @@ import Testing
     }
 
     /// More threads than can be counted while they release the last activity.
-    @Test func manyThreadsEndTheirActivitiesConcurrently() async throws {
+    @Test func `Many threads end their activities concurrently`() async throws {
         let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let manager = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
@@ -86,7 +86,7 @@ import Testing
         #expect(await eventually { surface.snapshots.last?.state == .inactive })
     }
 
-    @Test func anActivityEndsWithItsScope() {
+    @Test("An activity ends with its scope") func anActivityEndsWithItsScope() {
         let manager = TestIndicator().manager
         do {
             let activity = manager.begin()
@@ -97,7 +97,7 @@ import Testing
         #expect(manager.snapshot.label == nil)
     }
 
-    @Test func withActivityEndsHoweverTheWorkEnds() async {
+    @Test func `With activity ends however the work ends`() async {
         struct Failure: Error {}
         let manager = TestIndicator().manager
         let synchronous = manager.withActivity("sync") { manager.activityCount }
@@ -126,7 +126,7 @@ import Testing
         #expect(manager.snapshot.progress == nil)
     }
 
-    @Test func aManagedActivityEndsOnce() {
+    @Test func `A managed activity ends once`() {
         let manager = TestIndicator().manager
         let other = manager.begin()
         var activity: ManagedActivity? = ManagedActivity("work", in: manager)
@@ -148,7 +148,7 @@ import Testing
 
     /// Alamofire/AlamofireNetworkActivityIndicator, and AFNetworking's `decrementActivityCount`: the count went below
     /// zero.
-    @Test func theCountNeverGoesBelowZero() {
+    @Test func `The count never goes below zero`() {
         let manager = TestIndicator().manager
         manager.decrementActivityCount()
         manager.stop("unknown")
@@ -162,7 +162,7 @@ import Testing
         #expect(manager.activityCount == 0)
     }
 
-    @Test func identitiesAreCountedAndNotCalls() {
+    @Test func `Identities are counted and not calls`() {
         let manager = TestIndicator().manager
         let uuid = UUID()
         for _ in 0..<3 {
@@ -181,7 +181,7 @@ import Testing
     }
 
     /// `stop("search"); start("search")` was ignored for the whole duration of the search.
-    @Test func aStopOfAnIdentityIsNotRemembered() {
+    @Test func `A stop of an identity is not remembered`() {
         let manager = TestIndicator().manager
         manager.stop("search")
         manager.start("search")
@@ -196,7 +196,7 @@ import Testing
         #expect(manager.activityCount == 3)
     }
 
-    @Test func theLabelIsThatOfTheEarliestActivityThatHasOne() {
+    @Test func `The label is that of the earliest activity that has one`() {
         let manager = TestIndicator().manager
         let silent = manager.begin()
         manager.start("first")
@@ -223,7 +223,7 @@ import Testing
     }
 
     /// Four downloads showed the first one's label with the mean progress of all.
-    @Test func progressBelongsToTheActivityWithTheLabel() {
+    @Test func `Progress belongs to the activity with the label`() {
         let manager = TestIndicator().manager
         let first = manager.begin("first")
         let second = manager.begin("second", progress: 0.5)
@@ -251,7 +251,7 @@ import Testing
         second.end()
     }
 
-    @Test func aSnapshotListsSixteenActivitiesAtMost() {
+    @Test func `A snapshot lists sixteen activities at most`() {
         let manager = TestIndicator().manager
         let activities = (0..<40).map { ManagedActivity("\($0)", in: manager) }
         #expect(manager.snapshot.activities.compactMap(\.label) == (0..<16).map { "\($0)" })
@@ -265,7 +265,7 @@ import Testing
 
     /// 2²⁸ activities after an earlier one, a later one preceded it.
     /// The lock is held during an update, and is not recursive.
-    @Test func theStateIsReadWithoutTheLock() {
+    @Test func `The state is read without the lock`() {
         let manager = TestIndicator().manager
         let activity = manager.begin("work")
         activity.update { _ in
@@ -276,7 +276,7 @@ import Testing
         }
     }
 
-    @Test func disablingHidesImmediatelyAndContinuesCounting() async {
+    @Test func `Disabling hides immediately and continues counting`() async {
         let indicator = TestIndicator()
         indicator.manager.start("a")
         #expect(await indicator.advance(by: .seconds(1), until: .active))
@@ -290,13 +290,13 @@ import Testing
         #expect(await eventually { indicator.surface.snapshots.map(\.isVisible) == [true, false, true] })
     }
 
-    @Test func theSharedIndicatorIsDisabled() {
+    @Test func `The shared indicator is disabled`() {
         #expect(!IndicatorManager.shared.isEnabled)
         #expect(IndicatorManager().isEnabled)
     }
 
     /// The initializer threw, and a property was limited.
-    @Test func anInvalidDelayIsRejected() {
+    @Test func `An invalid delay is rejected`() {
         let indicator = TestIndicator()
         indicator.manager.delays.startDelay = .seconds(3)
         for invalid in [Duration.seconds(-1), .seconds(Int64.max)] {
@@ -312,7 +312,7 @@ import Testing
         #expect(indicator.manager.delays.minimumVisibleTime == .seconds(5))
     }
 
-    @Test func thousandsOfFlipsScheduleNoFurtherTimers() async {
+    @Test func `Thousands of flips schedule no further timers`() async {
         let clock = VirtualClock()
         let manager = IndicatorManager(clock: clock)
         for _ in 0..<10_000 { manager.begin().end() }
@@ -334,14 +334,14 @@ import Testing
         #expect(clock.sleepsStarted == 3)
     }
 
-    @Test func zeroDelaysShowAndHideImmediately() async throws {
+    @Test func `Zero delays show and hide immediately`() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
         for _ in 0..<30 { indicator.manager.begin().end() }
         await indicator.manager.shutdown()
         #expect(indicator.surface.snapshots.map(\.isVisible) == (0..<60).map { $0.isMultiple(of: 2) })
     }
 
-    @Test func aManagerDeallocatedWhileVisibleHidesItsBackends() async throws {
+    @Test func `A manager deallocated while visible hides its backends`() async throws {
         let surface = InMemoryBackend()
         weak var weakManager: IndicatorManager?
         do {
@@ -355,7 +355,7 @@ import Testing
         #expect(weakManager == nil)
     }
 
-    @Test func afterShuttingDownNothingIsShownAndEverythingIsCounted() async throws {
+    @Test func `After shutting down nothing is shown and everything is counted`() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
         let activity = indicator.manager.begin()
         await indicator.manager.shutdown()

@@ -29,7 +29,7 @@ import Testing
         )
     }
 
-    @Test func theNamesOfThisPackageAreObserved() {
+    @Test func `The names of this package are observed`() {
         indicator.manager.observe(.indicator, in: center)
         let request = Request()
         let label = [TaskNotifications.labelKey: "GET /"]
@@ -64,7 +64,7 @@ import Testing
         #expect(indicator.surface.snapshots.flatMap(\.finished).map(\.outcome) == [.succeeded])
     }
 
-    @Test func progressIsShownAndEndsWithTheTask() {
+    @Test func `Progress is shown and ends with the task`() {
         indicator.manager.observe(.indicator, in: center)
         let request = Request()
         func progress(_ fraction: Double) {
@@ -88,7 +88,7 @@ import Testing
         #expect(indicator.manager.snapshot.progress == nil)
     }
 
-    @Test func theNamesOfAlamofireAreObserved() {
+    @Test func `The names of Alamofire are observed`() {
         indicator.manager.observe(.alamofire, in: center)
         let request = Request()
         post("didResume", request)
@@ -102,7 +102,7 @@ import Testing
     }
 
     /// It was shown, hidden, shown and hidden, and two activities had finished.
-    @Test func aRequestThatIsRetriedIsOneActivity() async throws {
+    @Test func `A request that is retried is one activity`() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
         indicator.manager.observe(.alamofire, in: center)
         final class Labelled: CustomStringConvertible, Sendable {
@@ -120,7 +120,7 @@ import Testing
         withExtendedLifetime(request) {}
     }
 
-    @Test func numbersOfAnyTypeAreProgressAndWhatIsAbsentIsUnchanged() {
+    @Test func `Numbers of any type are progress and what is absent is unchanged`() {
         indicator.manager.observe(.indicator, in: center)
         let request = Request()
         func post(_ information: [String: Any]) {
@@ -143,7 +143,7 @@ import Testing
     }
 
     /// `whenDone: failures` reported nothing for observed tasks.
-    @Test func aCompletionMayHaveAnOutcome() async throws {
+    @Test func `A completion may have an outcome`() async throws {
         struct Failure: Error, CustomStringConvertible { var description: String { "HTTP 503" } }
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
         indicator.manager.observe(.indicator, in: center)
@@ -163,7 +163,7 @@ import Testing
     }
 
     /// A cell of a list that was scrolled away and back: the task goes on, and was never counted.
-    @Test func anIgnoredBeginningCountsIfItsObjectStillLives() async {
+    @Test func `An ignored beginning counts if its object still lives`() async {
         indicator.manager.observe(.indicator, in: center)
         let request = Request()
         center.post(name: .indicatorTaskDidComplete, object: request)
@@ -190,7 +190,7 @@ import Testing
     }
 
     /// What Alamofire's session posts when it is released, while the app keeps the request.
-    @Test func aRequestWhoseSessionIsReleasedEnds() {
+    @Test func `A request whose session is released ends`() {
         indicator.manager.observe(.alamofire, in: center)
         let request = Request()
         for name in ["didResume", "didResumeTask"] { post(name, request) }
@@ -203,7 +203,6 @@ import Testing
     /// The notifications of Alamofire's requests, and of ones that use this package's names, with times in ms. All were
     /// hidden for their whole duration, because a stop was remembered that had not overtaken its start.
     @Test(
-        "A task that continues is shown",
         arguments: [
             // Suspended before its task was created.
             [(0, "didSuspend"), (0, "didSuspendTask"), (100, "didResume"), (100, "didResumeTask")],
@@ -214,7 +213,7 @@ import Testing
             [(0, "didResume"), (0, "didResumeTask"), (50, "didCompleteTask"), (51, "didResumeTask")],
         ] as [[(Int, String)]]
     )
-    func continues(events: [(time: Int, name: String)]) async throws {
+    func `A task that continues is shown`(events: [(time: Int, name: String)]) async throws {
         indicator.manager.observe(.alamofire, in: center)
         let other = TestIndicator()
         other.manager.observe(.indicator, in: center)
@@ -239,7 +238,7 @@ import Testing
     }
 
     /// Of 1 000 objects, 520 stayed alive.
-    @Test func whatIsRememberedKeepsNothingAlive() {
+    @Test func `What is remembered keeps nothing alive`() {
         indicator.manager.observe(.indicator, in: center)
         var objects: [() -> Request?] = []
         func post(_ events: [Notification.Name]) {
@@ -257,13 +256,13 @@ import Testing
         #expect(indicator.manager.activityCount == 0)
     }
 
-    @Test func aTaskThatIsCancelledBeforeItWasStartedChangesNothing() {
+    @Test func `A task that is cancelled before it was started changes nothing`() {
         indicator.manager.observe(.alamofire, in: center)
         post("didFinish", Request())
         #expect(indicator.manager.activityCount == 0)
     }
 
-    @Test func aCompletionThatOvertakesItsStartDoesNotLeaveTheIndicatorOn() {
+    @Test func `A completion that overtakes its start does not leave the indicator on`() {
         indicator.manager.observe(.alamofire, in: center)
         let request = Request()
         post("didFinish", request)
@@ -271,7 +270,7 @@ import Testing
         #expect(indicator.manager.activityCount == 0)
     }
 
-    @Test func customNamesAreObservedWithIdentitiesByValue() {
+    @Test func `Custom names are observed with identities by value`() {
         let manager = indicator.manager
         manager.observe(
             TaskNotifications(
@@ -293,7 +292,7 @@ import Testing
         #expect(manager.snapshot.label == "request 8")
     }
 
-    @Test func aTaskDeallocatedWithoutANotificationEnds() async {
+    @Test func `A task deallocated without a notification ends`() async {
         indicator.manager.observe(.indicator, in: center)
         do {
             let request = Request()
@@ -307,7 +306,7 @@ import Testing
         #expect(await eventually { indicator.clock.deadlines.isEmpty })
     }
 
-    @Test func anObjectAtTheAddressOfADeallocatedOneIsDistinct() async {
+    @Test func `An object at the address of a deallocated one is distinct`() async {
         indicator.manager.observe(.indicator, in: center)
         // Objects of one size reuse the same address.
         for _ in 0..<100 {
@@ -326,7 +325,7 @@ import Testing
         withExtendedLifetime(fresh) {}
     }
 
-    @Test func aTrackedObjectCountsForAsLongAsItLives() async {
+    @Test func `A tracked object counts for as long as it lives`() async {
         var object: Request? = Request()
         if let object {
             indicator.manager.track(object, label: "Export")
@@ -345,7 +344,7 @@ import Testing
         #expect(indicator.manager.activityCount == 0)
     }
 
-    @Test func aShorterCheckIntervalAppliesImmediately() async {
+    @Test func `A shorter check interval applies immediately`() async {
         do {
             let object = Request()
             indicator.manager.track(object)
@@ -355,7 +354,7 @@ import Testing
         #expect(await eventually { indicator.manager.activityCount == 0 })
     }
 
-    @Test func aCancelledObservationReceivesNothing() {
+    @Test func `A cancelled observation receives nothing`() {
         let observation = indicator.manager.observe(.indicator, in: center)
         observation.cancel()
         let request = Request()
@@ -365,7 +364,7 @@ import Testing
     }
 
     /// Each observation copied the list of all: 2.6 ms with 10 000, with the lock held.
-    @Test func aCancelledObservationIsForgotten() {
+    @Test func `A cancelled observation is forgotten`() {
         weak var weakObservation: NotificationObservation?
         do {
             let others = (0..<100).map { _ in indicator.manager.observe(.indicator, in: center) }
@@ -375,7 +374,7 @@ import Testing
         #expect(weakObservation == nil)
     }
 
-    @Test func anObservationDoesNotKeepTheManagerAlive() {
+    @Test func `An observation does not keep the manager alive`() {
         weak var weakManager: IndicatorManager?
         do {
             let manager = IndicatorManager()
@@ -387,7 +386,7 @@ import Testing
     }
 
     /// The caller checked all objects.
-    @Test func enablingDoesNotCheckTheObjects() async {
+    @Test func `Enabling does not check the objects`() async {
         indicator.manager.isEnabled = false
         indicator.manager.observe(.indicator, in: center)
         do { center.post(name: .indicatorTaskDidResume, object: Request()) }
@@ -400,7 +399,7 @@ import Testing
 
     /// An object deallocated during the start delay showed the indicator for 0.2 s with a count of 0.
     @Test(arguments: [false, true])
-    func aDeallocatedObjectNeverShowsTheIndicator(isTracked: Bool) async {
+    func `A deallocated object never shows the indicator`(isTracked: Bool) async {
         indicator.manager.observe(.indicator, in: center)
         // Starts the periodic check for another object.
         let other = Request()
@@ -424,7 +423,7 @@ import Testing
     }
 
     /// The check between two intervals was missing here.
-    @Test func aDeallocatedObjectDoesNotShowAnIndicatorThatIsEnabled() async throws {
+    @Test func `A deallocated object does not show an indicator that is enabled`() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero), isEnabled: false)
         do {
             let object = Request()
@@ -438,7 +437,7 @@ import Testing
     }
 
     /// It was kept for ever.
-    @Test func anObservationAfterTheShutdownIsCancelled() async {
+    @Test func `An observation after the shutdown is cancelled`() async {
         await indicator.manager.shutdown()
         let observation = indicator.manager.observe(.indicator, in: center)
         #expect(await eventually { observation.isCancelled })
@@ -466,7 +465,7 @@ import Testing
     }
 
     /// Each held the task, so neither detected that there was no other reference.
-    @Test func twoObservingIndicatorsDoNotKeepTasksAlive() async {
+    @Test func `Two observing indicators do not keep tasks alive`() async {
         let second = TestIndicator()
         indicator.manager.observe(.indicator, in: center)
         second.manager.observe(.indicator, in: center)
@@ -502,7 +501,7 @@ import Testing
     }
 
     /// The runtime ended the process: the object was retained in its `deinit`.
-    @Test(arguments: [false, true]) func anObjectPostsNotificationsWhenItIsDeallocated(isTracked: Bool) async {
+    @Test(arguments: [false, true]) func `An object posts notifications when it is deallocated`(isTracked: Bool) async {
         indicator.manager.observe(.indicator, in: center)
         let names: [Notification.Name] = [.indicatorTaskDidProgress, .indicatorTaskDidResume]
         for _ in 0..<3 {
@@ -514,7 +513,7 @@ import Testing
         #expect(await eventually { indicator.manager.activityCount == 0 })
     }
 
-    @Test func objectsAreNotCheckedAfterTheShutdown() async {
+    @Test func `Objects are not checked after the shutdown`() async {
         indicator.manager.observe(.indicator, in: center)
         let request = Request()
         weak var task: Request?

@@ -16,7 +16,7 @@ import Testing
 
     /// `Task.cancel()` held the task's status lock and waited for the manager's; the publisher held that and waited for
     /// the status lock.
-    @Test func consumersAreCancelledWhileTheIndicatorChanges() async throws {
+    @Test func `Consumers are cancelled while the indicator changes`() async throws {
         let manager = try Self.manager()
         let isDone = Atomic(false)
         let publishers = (0..<2).map { number in
@@ -45,7 +45,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test func cancellationHandlersCallTheIndicator() async throws {
+    @Test func `Cancellation handlers call the indicator`() async throws {
         let managers = [try Self.manager(), try Self.manager()]
         for round in 0..<300 {
             let tasks = (0..<2).map { index in
@@ -82,7 +82,7 @@ import Testing
         deinit { onDeinit() }
     }
 
-    @Test func anIdentityUsesTheIndicatorWhenItIsReleased() async throws {
+    @Test func `An identity uses the indicator when it is released`() async throws {
         let clock = VirtualClock()
         let manager = IndicatorManager(clock: clock)
         let released = Atomic(0)
@@ -101,7 +101,7 @@ import Testing
     }
 
     /// In the first table, and in others. A table that replaced the key would release it under the lock.
-    @Test(arguments: [0, 2000]) func anIdentityThatIsStartedAgainIsKept(others: Int) {
+    @Test(arguments: [0, 2000]) func `An identity that is started again is kept`(others: Int) {
         let manager = IndicatorManager()
         for number in 0..<others { manager.start(Reference(number + 2) {}) }
         let released = Locked<[Int]>([])
@@ -121,7 +121,7 @@ import Testing
     }
 
     /// The queue of actions waited for it: with it all deliveries, and the end.
-    @Test func aDeinitThatBlocksDelaysNeitherOtherThreadsNorTheShutdown() async throws {
+    @Test func `A deinit that blocks delays neither other threads nor the shutdown`() async throws {
         let backend = InMemoryBackend()
         let manager = try Self.manager()
         #expect(manager.addBackend(backend))
@@ -145,7 +145,7 @@ import Testing
     }
 
     /// A resource, such as the reload of a config file on a file system that hangs, was waited for without a limit.
-    @Test func aResourceThatNeverEndsDoesNotDelayTheShutdown() async throws {
+    @Test func `A resource that never ends does not delay the shutdown`() async throws {
         final class Resource: ManagerResource {
             let isAsked = Atomic(false)
             let (never, end) = AsyncStream<Void>.makeStream()
@@ -166,7 +166,7 @@ import Testing
     }
 
     /// A `deinit` that the closure of an observation releases.
-    @Test func anObservationThatBlocksWhenItIsReleasedDoesNotDelayTheShutdown() async throws {
+    @Test func `An observation that blocks when it is released does not delay the shutdown`() async throws {
         let manager = try Self.manager()
         let semaphore = DispatchSemaphore(value: 0)
         func observe() {
@@ -185,7 +185,7 @@ import Testing
     }
 
     /// It stopped all timers of the process, and later those of the indicator that had observed it.
-    @Test func anObjectThatBlocksInItsDeinitDelaysNoTimer() async throws {
+    @Test func `An object that blocks in its deinit delays no timer`() async throws {
         let delays = try IndicatorDelays(startDelay: .milliseconds(1), completionDelay: .zero)
         let manager = IndicatorManager(delays: delays)
         let other = IndicatorManager(delays: try IndicatorDelays(startDelay: .milliseconds(1)))
@@ -213,7 +213,7 @@ import Testing
     }
 
     /// An identity by value that contains an object. What is remembered of an early completion does not retain it.
-    @Test func theIdentityOfAnEarlyCompletionUsesTheIndicatorWhenItIsReleased() throws {
+    @Test func `The identity of an early completion uses the indicator when it is released`() throws {
         struct Identity: Hashable {
             let reference: Reference
         }
@@ -245,7 +245,7 @@ import Testing
     }
 
     /// They were called with the lock held: a snapshot that one read never came, or ended the process.
-    @Test func closuresThatChangeDetailsUseTheIndicator() throws {
+    @Test func `Closures that change details use the indicator`() throws {
         let manager = try Self.manager()
         let center = NotificationCenter()
         manager.observe(
@@ -278,7 +278,7 @@ import Testing
     }
 
     /// The closure changes a copy.
-    @Test func whatAClosureDoesNotChangeIsKept() throws {
+    @Test func `What a closure does not change is kept`() throws {
         let manager = try Self.manager()
         let activity = ManagedActivity("work", total: 10, in: manager)
         activity.update { details in
@@ -303,7 +303,7 @@ import Testing
         #expect(activity.failsWithMembers)
     }
 
-    @Test func aTaskUsesTheIndicatorWhenItIsReleased() async throws {
+    @Test func `A task uses the indicator when it is released`() async throws {
         let clock = VirtualClock()
         let manager = IndicatorManager(clock: clock)
         let released = Atomic(0)
@@ -344,7 +344,7 @@ import Testing
         }
     }
 
-    @Test func anExecutorUsesTheIndicatorWhenAContinuationIsResumed() async throws {
+    @Test func `An executor uses the indicator when a continuation is resumed`() async throws {
         let manager = try Self.manager()
         let consumer = Task(executorPreference: CallingExecutor(manager)) {
             var count = 0
@@ -363,7 +363,7 @@ import Testing
         await thread.join()
     }
 
-    @Test func aBackendCallsTheIndicatorFromEveryMethod() async throws {
+    @Test func `A backend calls the indicator from every method`() async throws {
         let manager = try Self.manager()
         let backend = CallingBackend(manager)
         #expect(manager.addBackend(backend))
@@ -405,7 +405,7 @@ import Testing
     }
 
     /// Objects and identities also call back when they are released.
-    @Test func backendsAreAddedAndRemovedWhileTheIndicatorChanges() async throws {
+    @Test func `Backends are added and removed while the indicator changes`() async throws {
         let manager = try Self.manager()
         let isDone = Atomic(false)
         let publishers = (0..<2).map { number in
@@ -435,7 +435,7 @@ import Testing
     }
 
     /// The indicator works until the last activity has ended, and then closes once.
-    @Test func theManagerIsReleasedWhileActivitiesEndOnManyThreads() async throws {
+    @Test func `The manager is released while activities end on many threads`() async throws {
         for _ in 0..<200 {
             let backend = InMemoryBackend(delivery: .latestWins)
             weak var weakManager: IndicatorManager?
@@ -463,7 +463,7 @@ import Testing
         }
     }
 
-    @Test func anIndicatorWithoutItsManagerWorksUntilItsActivitiesHaveEnded() async throws {
+    @Test func `An indicator without its manager works until its activities have ended`() async throws {
         let backend = InMemoryBackend()
         var activity: ManagedActivity?
         do {

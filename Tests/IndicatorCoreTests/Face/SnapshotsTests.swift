@@ -6,7 +6,7 @@ import Testing
 @testable import IndicatorCore
 
 @Suite struct SnapshotsTests {
-    @Test func theFirstSnapshotIsTheCurrentOne() async throws {
+    @Test func `The first snapshot is the current one`() async throws {
         let indicator = TestIndicator()
         indicator.manager.start("a", label: "work", progress: 0.5)
         var iterator = indicator.manager.snapshots.makeAsyncIterator()
@@ -17,7 +17,7 @@ import Testing
         #expect(snapshot.progress == 0.5)
     }
 
-    @Test func everySubscriberEndsInTheCurrentState() async throws {
+    @Test func `Every subscriber ends in the current state`() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
         var iterators = (0..<3).map { _ in indicator.manager.snapshots.makeAsyncIterator() }
         for _ in 0..<100 { indicator.manager.begin().end() }
@@ -29,7 +29,7 @@ import Testing
     }
 
     /// Each publication made a task for each subscriber: 0.4 s of CPU for the caller with a thousand of them.
-    @Test func aThousandSubscribersGetTheLatestSnapshotAndEachFinishedActivity() async throws {
+    @Test func `A thousand subscribers get the latest snapshot and each finished activity`() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
         let sequences = (0..<1000).map { _ in indicator.manager.snapshots }
         let consumers = sequences.map { sequence in
@@ -48,7 +48,7 @@ import Testing
         for consumer in consumers { #expect(await consumer.value == all) }
     }
 
-    @Test func theSequenceEndsWithTheIndicator() async {
+    @Test func `The sequence ends with the indicator`() async {
         let indicator = TestIndicator()
         let snapshots = indicator.manager.snapshots
         await indicator.manager.shutdown()
@@ -58,7 +58,7 @@ import Testing
         for await snapshot in indicator.manager.snapshots { #expect(!snapshot.isEnabled) }
     }
 
-    @Test func changesOfTheCountArePublishedTenTimesASecondAtMost() async throws {
+    @Test func `Changes of the count are published ten times a second at most`() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
         let surface = InMemoryBackend(name: "latest", delivery: .latestWins)
         indicator.manager.addBackend(surface)
@@ -83,7 +83,7 @@ import Testing
         #expect(activities.count == 50)
     }
 
-    @Test func aHiddenIndicatorNotifiesOnlyBackendsThatIncludeHidden() async throws {
+    @Test func `A hidden indicator notifies only backends that include hidden`() async throws {
         let indicator = TestIndicator()
         let curious = InMemoryBackend(name: "curious", delivery: BackendDelivery(includesHidden: true))
         indicator.manager.addBackend(curious)
@@ -97,7 +97,7 @@ import Testing
         #expect(indicator.surface.snapshots.isEmpty)
     }
 
-    @Test func aChangeHasTheTimeOfTheRules() async throws {
+    @Test func `A change has the time of the rules`() async throws {
         let indicator = TestIndicator()
         indicator.manager.start("a")
         let before = Date()
@@ -109,7 +109,7 @@ import Testing
     }
 
     /// A new receiver got a newer snapshot than the others, and the change back to theirs was never sent.
-    @Test func aNewReceiverBetweenTwoPublicationsEndsInTheCurrentState() async throws {
+    @Test func `A new receiver between two publications ends in the current state`() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
         let manager = indicator.manager
         manager.start("a", label: "before")
@@ -127,7 +127,7 @@ import Testing
     }
 
     /// A gap between two downloads, and nearly every end, showed an empty text.
-    @Test func aBackendKeepsItsLabelDuringTheCompletionDelay() async throws {
+    @Test func `A backend keeps its label during the completion delay`() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
         let latest = InMemoryBackend(name: "latest", delivery: .latestWins)
         let curious = InMemoryBackend(name: "curious", delivery: BackendDelivery(includesHidden: true))
@@ -158,7 +158,7 @@ import Testing
     }
 
     /// Only what was shown in the same period is kept, and only while nothing is in progress.
-    @Test func theLabelOfAnEarlierPeriodIsNotShownAgain() async throws {
+    @Test func `The label of an earlier period is not shown again`() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
         indicator.manager.start("a", label: "a.iso")
         indicator.manager.stop("a")
@@ -178,7 +178,7 @@ import Testing
 
     /// A panel showed an app that had ended as disabled.
     @Test(arguments: [true, false])
-    func theLastSnapshotDoesNotReportThatTheIndicatorWasDisabled(isEnabled: Bool) async throws {
+    func `The last snapshot does not report that the indicator was disabled`(isEnabled: Bool) async throws {
         let clock = VirtualClock()
         let delays = try IndicatorDelays(startDelay: .zero)
         let backend = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
@@ -191,7 +191,7 @@ import Testing
         #expect(!manager.isEnabled)
     }
 
-    @Test func eachReceiverGetsEachFinishedActivityOnce() async throws {
+    @Test func `Each receiver gets each finished activity once`() async throws {
         let clock = VirtualClock()
         let gate = Gate()
         let slow = ScriptedBackend(name: "slow", onUpdate: { _ in await gate.pass() })
@@ -229,7 +229,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test func finishedActivitiesOfAFailedUpdateAreNotLost() async throws {
+    @Test func `Finished activities of a failed update are not lost`() async throws {
         let clock = VirtualClock()
         let flaky = ScriptedBackend(onUpdate: { snapshot in
             if snapshot.finished.map(\.label) == ["a"] { throw ScriptedBackend.Failure(description: "lost") }
@@ -257,7 +257,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test func theOutcomeOfAFunctionIsThatOfItsActivity() async throws {
+    @Test func `The outcome of a function is that of its activity`() async throws {
         struct Failure: Error, CustomStringConvertible { var description: String { "no space left" } }
         let record = InMemoryBackend()
         let manager = IndicatorManager(
@@ -285,7 +285,7 @@ import Testing
         )
     }
 
-    @Test func aCancelledConsumerEndsAndUnsubscribes() async {
+    @Test func `A cancelled consumer ends and unsubscribes`() async {
         let indicator = TestIndicator()
         let consumer = Task {
             for await _ in indicator.manager.snapshots {}
@@ -296,7 +296,7 @@ import Testing
     }
 
     /// A backend that was added during the completion delay stayed blank.
-    @Test func aBackendAddedInTheCompletionDelayShowsTheIndicator() async throws {
+    @Test func `A backend added in the completion delay shows the indicator`() async throws {
         let indicator = TestIndicator(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .seconds(60))
         )
@@ -311,7 +311,8 @@ import Testing
     }
 
     /// Finished activities that were held back for a tenth of a second were lost.
-    @Test(arguments: [true, false]) func finishedActivitiesAreReportedBeforeTheEnd(isRemoved: Bool) async throws {
+    @Test(arguments: [true, false]) func `Finished activities are reported before the end`(isRemoved: Bool) async throws
+    {
         let backend = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let manager = IndicatorManager(backends: [backend], clock: VirtualClock())
         manager.begin("A").end(.failed("no"))
@@ -321,7 +322,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test func anAnimationReportsFinishedActivitiesOnce() async throws {
+    @Test func `An animation reports finished activities once`() async throws {
         let clock = VirtualClock()
         let spinner = ScriptedBackend(delivery: BackendDelivery(animationInterval: .milliseconds(200)))
         let manager = IndicatorManager(
@@ -347,8 +348,8 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test("The latest 64 finished activities are kept, and those dropped are counted")
-    func keptAndCounted() {
+    @Test
+    func `The latest 64 finished activities are kept, and those dropped are counted`() {
         func finished(_ numbers: Range<Int>, omitted: Int = 0) -> FinishedActivities {
             let activities = numbers.map { FinishedActivity(label: "\($0)", outcome: .succeeded, duration: .zero) }
             return FinishedActivities(latest: activities, omittedCount: omitted)
@@ -364,7 +365,7 @@ import Testing
     }
 
     /// Activities of a skipped snapshot preceded those of an earlier snapshot that was kept.
-    @Test func finishedActivitiesAreInOrder() throws {
+    @Test func `Finished activities are in order`() throws {
         var inbox = SnapshotInbox(delivery: .latestWins)
         func snapshot(_ state: IndicatorState, _ finished: String) -> IndicatorSnapshot {
             var snapshot = IndicatorSnapshot(state: state, activityCount: 1, label: "x")

@@ -10,7 +10,7 @@ import Testing
 /// Totals, steps, rate and time left.
 @Suite struct StepsTests {
     /// Steps of other threads were lost between reading and writing.
-    @Test func stepsThatAreAddedByAssignmentAreNotLost() async {
+    @Test func `Steps that are added by assignment are not lost`() async {
         let manager = TestIndicator().manager
         let activity = ManagedActivity("Reading", in: manager)
         let threads = (0..<4).map { _ in
@@ -28,8 +28,8 @@ import Testing
         #expect(activity.completed == 0)
     }
 
-    @Test("What has ended keeps what it counted, also a group's sum; snapshots have what waits")
-    func finishedAmounts() async throws {
+    @Test
+    func `What has ended keeps what it counted, also a group's sum; snapshots have what waits`() async throws {
         let indicator = TestIndicator(delays: (try? IndicatorDelays(startDelay: .zero)) ?? .standard)
         let file = ManagedActivity("File", total: 10, unit: .bytes, in: indicator.manager)
         (file.isWaiting, file.detail) = (true, "2 failed")
@@ -51,7 +51,7 @@ import Testing
     }
 
     /// Each reading of the snapshot moved the window of the estimate.
-    @Test func readingASnapshotHasNoEffectOnTheEstimate() async throws {
+    @Test func `Reading a snapshot has no effect on the estimate`() async throws {
         func rate(isRead: Bool) async -> Double? {
             let indicator = TestIndicator(delays: (try? IndicatorDelays(startDelay: .zero)) ?? .standard)
             let activity = ManagedActivity("Reading", total: 1000, in: indicator.manager)
@@ -70,7 +70,7 @@ import Testing
         #expect(plain != nil && plain == read)
     }
 
-    @Test func theProgressFollowsFromTheSteps() {
+    @Test func `The progress follows from the steps`() {
         let manager = TestIndicator().manager
         let activity = manager.begin("Downloading", total: 200, unit: .bytes)
         #expect(manager.snapshot.progress == 0)
@@ -94,7 +94,7 @@ import Testing
     }
 
     /// Without a watcher, only the first step notifies the list that the activity changes.
-    @Test func stepsWithoutATotalAreInTheNextSnapshot() {
+    @Test func `Steps without a total are in the next snapshot`() {
         let manager = TestIndicator().manager
         let activity = manager.begin("Counting")
         #expect(manager.snapshot.activities.first?.completed == 0)
@@ -105,7 +105,7 @@ import Testing
         #expect(manager.snapshot.activities.first?.completed == 7)
     }
 
-    @Test func anActivityIsListedFromItsFirstLabel() {
+    @Test func `An activity is listed from its first label`() {
         let manager = TestIndicator().manager
         let first = ManagedActivity(in: manager)
         let second = manager.begin("second")
@@ -115,7 +115,7 @@ import Testing
         first.end()
     }
 
-    @Test func stepsBeforeTheFirstLabelAreKept() {
+    @Test func `Steps before the first label are kept`() {
         let manager = TestIndicator().manager
         let activity = manager.begin()
         activity.advance(by: 5)
@@ -123,7 +123,7 @@ import Testing
         #expect(manager.snapshot.activities.first?.completed == 5)
     }
 
-    @Test func stepsStayWithinTheirRange() {
+    @Test func `Steps stay within their range`() {
         let manager = TestIndicator().manager
         let activity = manager.begin("much", total: 10)
         activity.advance(by: .max)
@@ -146,7 +146,7 @@ import Testing
     }
 
     /// The last step is published, although most steps do not take the lock.
-    @Test func stepsOfManyThreadsAreAllPublished() async throws {
+    @Test func `Steps of many threads are all published`() async throws {
         let surface = InMemoryBackend()
         let manager = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
@@ -168,7 +168,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test func aManagedActivityMayEndWhileOtherThreadsAdvanceIt() async {
+    @Test func `A managed activity may end while other threads advance it`() async {
         let manager = TestIndicator().manager
         for _ in 0..<200 {
             let activity = ManagedActivity("ending", in: manager)
@@ -190,7 +190,7 @@ import Testing
     }
 
     /// The outcome was stored before the end, where a label that was set in between did not find it.
-    @Test func anEndIsNotLostWhileAnotherThreadSetsTheLabel() async throws {
+    @Test func `An end is not lost while another thread sets the label`() async throws {
         let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let manager = IndicatorManager(backends: [surface])
         let count = 40_000
@@ -229,7 +229,7 @@ import Testing
 
     // MARK: - The estimate
 
-    @Test func theRateIsTheMeanAtFirstAndFollowsLater() throws {
+    @Test func `The rate is the mean at first and follows later`() throws {
         var estimate = RateEstimate(at: .zero)
         // Measuring begins at the first change.
         for tick in 0...9 { estimate.measure(Double(70 + tick * 10), at: .milliseconds(tick * 100)) }
@@ -243,7 +243,7 @@ import Testing
         #expect(last > 950 && last <= 1000)
     }
 
-    @Test func theRateDoesNotJump() throws {
+    @Test func `The rate does not jump`() throws {
         var estimate = RateEstimate(at: .zero)
         var generator = SplitMix(state: 7)
         var (done, before) = (0.0, Double?.none)
@@ -258,7 +258,7 @@ import Testing
         }
     }
 
-    @Test func aStandstillEndsTheEstimate() {
+    @Test func `A standstill ends the estimate`() {
         var estimate = RateEstimate(at: .zero)
         estimate.measure(10, at: .seconds(1))
         estimate.measure(20, at: .seconds(2))
@@ -280,7 +280,9 @@ import Testing
     }
 
     /// Both were divided by the wait: the time left was hours at first, and wrong for half a minute.
-    @Test(arguments: [3, 60]) func aWaitForTheFirstByteOrDuringAStandstillDoesNotCountForTheRate(wait: Int) throws {
+    @Test(arguments: [3, 60]) func `A wait for the first byte or during a standstill does not count for the rate`(
+        wait: Int
+    ) throws {
         var estimate = RateEstimate(at: .zero)
         var (done, now) = (0.0, Duration.zero)
         for _ in 1...3 {
@@ -296,7 +298,7 @@ import Testing
         }
     }
 
-    @Test func theTimeLeftFollowsFromTheRate() {
+    @Test func `The time left follows from the rate`() {
         let list = ListOnAClock()
         let activity = list.begin(ActivityDetails(label: "Downloading", since: .distantPast)) { $0.total = 1000 }
         for second in 1...4 {
@@ -321,7 +323,7 @@ import Testing
         #expect(list.first?.remaining.map { Int(($0 / .seconds(1)).rounded()) } == 22)
     }
 
-    @Test func stepsBeforeTheFirstMeasurementDoNotCountForTheRate() {
+    @Test func `Steps before the first measurement do not count for the rate`() {
         let list = ListOnAClock()
         let activity = list.begin(ActivityDetails(label: "Resuming", since: .distantPast)) { $0.total = 1000 }
         list.now = .milliseconds(1)
@@ -340,7 +342,7 @@ import Testing
     }
 
     /// An upload that resumed at a half was to end within two seconds.
-    @Test func aFirstProgressDoesNotCountForTheTimeLeft() throws {
+    @Test func `A first progress does not count for the time left`() throws {
         let list = ListOnAClock()
         let activity = list.begin(ActivityDetails(label: "Resuming", progress: 0.5, since: .distantPast)) { _ in }
         let later = list.begin(ActivityDetails(label: "Later", since: .distantPast)) { _ in }
@@ -360,7 +362,7 @@ import Testing
     }
 
     /// The same with the members of a group.
-    @Test func whatMembersResumeDoesNotCountForTheTimeLeftOfTheirGroup() throws {
+    @Test func `What members resume does not count for the time left of their group`() throws {
         let list = ListOnAClock()
         let group = list.begin(ActivityDetails(label: "Downloading", since: .distantPast)) { $0.total = 2 }
         let members = (1...2).map { number in
@@ -380,7 +382,7 @@ import Testing
     }
 
     /// In a stream of small members, one has its first value between any two snapshots.
-    @Test func aGroupOfManySmallMembersHasATimeLeft() throws {
+    @Test func `A group of many small members has a time left`() throws {
         let list = ListOnAClock()
         let group = list.begin(ActivityDetails(label: "Downloading", since: .distantPast)) { $0.total = 100 }
         for tick in 1...40 {
@@ -395,7 +397,7 @@ import Testing
     }
 
     /// `since` was the year 0.
-    @Test func whatIsReadFromAnActivityIsItsOwn() throws {
+    @Test func `What is read from an activity is its own`() throws {
         let manager = TestIndicator().manager
         let start = Date()
         let activity = manager.begin("Copying", total: 4)
@@ -413,7 +415,7 @@ import Testing
         member.end()
     }
 
-    @Test func aStandstillIsPublished() async throws {
+    @Test func `A standstill is published`() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
         let activity = ManagedActivity("stalling", total: 100, in: indicator.manager)
         #expect(await indicator.advance(by: .seconds(1), until: .active))

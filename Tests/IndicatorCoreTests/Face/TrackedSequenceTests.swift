@@ -24,7 +24,7 @@ import Testing
         return surface.snapshots.flatMap(\.finished).map(\.outcome)
     }
 
-    @Test func aLoopAdvancesWithEachElement() async {
+    @Test func `A loop advances with each element`() async {
         var progress: [Double?] = []
         for _ in ["a", "b", "c", "d"].tracked("Compressing", in: manager) {
             progress.append(manager.snapshot.progress)
@@ -35,7 +35,7 @@ import Testing
         #expect(await outcomes() == [.succeeded])
     }
 
-    @Test func breakAndThrowAreCancellations() async {
+    @Test func `A break and a throw are cancellations`() async {
         for number in (1...9).tracked("breaking", in: manager) where number == 3 { break }
         #expect(manager.activityCount == 0)
         do {
@@ -46,7 +46,7 @@ import Testing
     }
 
     /// A loop that throws looks like one that is left.
-    @Test func forEachKnowsTheErrorOfItsBody() async throws {
+    @Test func `forEach knows the error of its body`() async throws {
         #expect(throws: Failure.self) {
             try [1, 2].tracked("one", in: manager).forEach { if $0 == 2 { throw Failure() } }
         }
@@ -80,7 +80,7 @@ import Testing
         #expect(outcomes == [failure, failure, failure, .cancelled, .succeeded, .succeeded, .succeeded])
     }
 
-    @Test func anElementMayCountAsSeveralSteps() async {
+    @Test func `An element may count as several steps`() async {
         var progress: [Double?] = []
         for _ in ["aaa", "b"].tracked("Writing", in: manager, total: 4, unit: .bytes, by: \.utf8.count) {
             progress.append(manager.snapshot.progress)
@@ -92,12 +92,12 @@ import Testing
         }
     }
 
-    @Test func anEmptySequenceSucceeds() async {
+    @Test func `An empty sequence succeeds`() async {
         for _ in [Int]().tracked("nothing", in: manager) {}
         #expect(await outcomes() == [.succeeded])
     }
 
-    @Test func anAsynchronousSequenceHasTheOutcomeOfItsEnd() async throws {
+    @Test func `An asynchronous sequence has the outcome of its end`() async throws {
         let chunks = AsyncThrowingStream<[UInt8], any Error> { continuation in
             continuation.yield([1, 2, 3])
             continuation.yield([4])
@@ -120,7 +120,7 @@ import Testing
         #expect(await outcomes() == [.succeeded, .failed("the disk is full"), .cancelled])
     }
 
-    @Test func aCancelledTaskCancelsItsLoop() async {
+    @Test func `A cancelled task cancels its loop`() async {
         let manager = manager
         let steps = AsyncStream {
             // The only thread of tasks, with one core, is also for the test.
@@ -136,7 +136,7 @@ import Testing
         #expect(await outcomes() == [.cancelled])
     }
 
-    @Test func aLoopCanBeAMemberOfAGroup() async {
+    @Test func `A loop can be a member of a group`() async {
         manager.withGroup("Group", total: 2) { group in
             for _ in [1, 2].tracked("loop", in: group) {
                 #expect(manager.snapshot.activities.map(\.depth) == [0, 1])

@@ -15,7 +15,7 @@ import Testing
     private var amounts: String { "\(group.completed) of \(group.total.map { "\($0)" } ?? "?")" }
 
     /// It counted its members: "0 of 2 B".
-    @Test func aGroupOfBytesAddsUpItsMembers() {
+    @Test func `A group of bytes adds up its members`() {
         manager.withGroup("Downloading", unit: .bytes) { group in
             let first = group.begin("a.iso", total: 1000, unit: .bytes)
             let second = group.begin("b.iso", total: 3000, unit: .bytes)
@@ -34,7 +34,7 @@ import Testing
     }
 
     /// It stayed at 0.
-    @Test func aGroupMayHaveATotalItself() {
+    @Test func `A group may have a total itself`() {
         manager.withGroup("Downloading", total: 10_000, unit: .bytes) { group in
             #expect(amounts == "0 of 10000")
             let first = group.begin("a.iso", unit: .bytes)
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func theTotalIsUnknownIfThatOfAMemberIs() {
+    @Test func `The total is unknown if that of a member is`() {
         manager.withGroup("Reading", unit: ActivityUnit("lines")) { group in
             let first = group.begin("a", total: 10, unit: ActivityUnit("lines"))
             let second = group.begin("b", unit: ActivityUnit("lines"))
@@ -69,7 +69,7 @@ import Testing
             (.cancelled, "70 of 70"),
         ] as [(ActivityOutcome, String)]
     )
-    func anEndedMemberAddsItsTotalOrWhatItDid(outcome: ActivityOutcome, expected: String) {
+    func `An ended member adds its total or what it did`(outcome: ActivityOutcome, expected: String) {
         manager.withGroup("Downloading", unit: .bytes) { group in
             let member = group.begin("a", total: 80, unit: .bytes)
             member.advance(by: 50)
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func membersOfAnotherKindAreSteps() {
+    @Test func `Members of another kind are steps`() {
         let files = ActivityUnit("files")
         manager.withGroup("Building", total: 4, unit: files) { group in
             let download = group.begin("Downloading", total: 1000, unit: .bytes)
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func groupsAddUpInGroups() {
+    @Test func `Groups add up in groups`() {
         manager.withGroup("All", unit: .bytes) { all in
             all.withGroup("First", unit: .bytes) { group in
                 let member = group.begin("a", total: 100, unit: .bytes)
@@ -127,7 +127,7 @@ import Testing
     }
 
     /// A time left that is shorter than that of a member is wrong.
-    @Test func aGroupHasTheRateOfAllAndTheTimeOfTheSlowest() throws {
+    @Test func `A group has the rate of all and the time of the slowest`() throws {
         var list = ActivityList(wallClock: .system(at: .zero, isFollowed: false))
         func begin(_ label: String, total: Int?, in group: ActivityRecord?) -> ActivityRecord {
             let record = ActivityRecord(label: label, total: total, unit: .bytes)
@@ -167,7 +167,7 @@ import Testing
     }
 
     /// Small files are reported once: they were not done earlier.
-    @Test func whatIsReportedInOneStepCountsForTheRate() throws {
+    @Test func `What is reported in one step counts for the rate`() throws {
         var list = ActivityList(wallClock: .system(at: .zero, isFollowed: false))
         let group = ActivityRecord(label: "Group", unit: .bytes)
         list.insert(group, in: nil) { .zero }
@@ -186,7 +186,7 @@ import Testing
     }
 
     /// Random traces, checked against sums that are computed anew each time.
-    @Test func randomTracesAddUp() {
+    @Test func `Random traces add up`() {
         let first = ProcessInfo.processInfo.environment["INDICATOR_TEST_SEED"].flatMap(UInt64.init) ?? 20_261_125
         var amounts: Set<Int> = []
         for seed in first..<first + 300 {

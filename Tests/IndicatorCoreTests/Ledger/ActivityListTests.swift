@@ -3,7 +3,7 @@ import Testing
 @testable import IndicatorCore
 
 @Suite struct IdentitiesTests {
-    @Test func manyIdentitiesBeginAndEndOnce() {
+    @Test func `Many identities begin and end once`() {
         var identities = ActivityList.Identities<Int>()
         func insert(_ key: Int, _ order: UInt64) -> Bool {
             identities.insert(key, ActivityList.Entry(order: order))
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(arguments: [ActivityObject.Role.tracked, .notified])
-    func anObjectWithoutOtherReferencesHasEnded(role: ActivityObject.Role) {
+    func `An object without other references has ended`(role: ActivityObject.Role) {
         var objects = ObservedObjects()
         let kept = Object()
         let isNew = Self.insert(kept, role, into: &objects)
@@ -59,7 +59,7 @@ import Testing
     }
 
     /// Checking all objects in one go held the lock for 68 ms with 100 000 of them, and tables never shrank.
-    @Test func shardsAreSmallAndShrink() {
+    @Test func `Shards are small and shrink`() {
         var objects = ObservedObjects()
         var all = (0..<100_000).map { _ in Object() }
         for object in all { _ = Self.insert(object, .notified, into: &objects) }

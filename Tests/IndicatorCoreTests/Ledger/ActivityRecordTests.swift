@@ -6,7 +6,7 @@ import Testing
 @testable import IndicatorCore
 
 @Suite struct ActivityDetailsTests {
-    @Test func longTextsAreCutAfterACharacter() {
+    @Test func `Long texts are cut after a character`() {
         var details = ActivityDetails(label: String(repeating: "é", count: 5_000_000))
         let isCut = details.label == String(repeating: "é", count: 2047)
         #expect(isCut)
@@ -23,7 +23,7 @@ import Testing
     }
 
     /// 64 finished activities with labels of 10 MB stayed as long as the indicator.
-    @Test func finishedActivitiesHaveShortTexts() async {
+    @Test func `Finished activities have short texts`() async {
         let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let manager = IndicatorManager(backends: [surface])
         let text = String(repeating: "long", count: 1_000_000)
@@ -43,7 +43,7 @@ import Testing
 
 @Suite struct RateEstimateTests {
     /// Two updates every 6 seconds: measuring began anew with each pair.
-    @Test(arguments: [2, 5, 12]) func burstsWithPausesHaveARate(burst: Int) throws {
+    @Test(arguments: [2, 5, 12]) func `Bursts with pauses have a rate`(burst: Int) throws {
         var estimate = RateEstimate(at: .zero)
         var done = 0.0
         for second in stride(from: 6, to: 300, by: 6) {
@@ -58,7 +58,7 @@ import Testing
     }
 
     /// Each decrease began a new estimate.
-    @Test func aProgressThatFallsALittleHasATimeLeft() throws {
+    @Test func `A progress that falls a little has a time left`() throws {
         var estimate = RateEstimate(at: .zero)
         for tick in 1...600 {
             let progress = 0.001 * Double(tick) - (tick % 5 == 0 ? 0.002 : 0)
@@ -72,7 +72,7 @@ import Testing
         #expect(estimate.perSecond(at: .seconds(61)) == nil)
     }
 
-    @Test(arguments: [0, -1, Int.min]) func aTotalOfZeroOrLessHasNoTimeLeft(total: Int) {
+    @Test(arguments: [0, -1, Int.min]) func `A total of zero or less has no time left`(total: Int) {
         var estimate = RateEstimate(at: .zero)
         for second in 1...4 { estimate.measure(Double(second), at: .seconds(second)) }
         var details = ActivityDetails(total: total)
@@ -94,7 +94,7 @@ import Testing
         var remaining: [Double?]
     }
 
-    @Test func recordedHistoriesHaveTheDocumentedEstimates() throws {
+    @Test func `Recorded histories have the documented estimates`() throws {
         let folder = try #require(Bundle.module.url(forResource: "histories", withExtension: nil))
         let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
         #expect(files.count == 10)

@@ -13,7 +13,7 @@ import Testing
         completions.consume(key) { .milliseconds(milliseconds) }
     }
 
-    @Test func aCompletionThatOvertakesItsBeginningConsumesItOnce() {
+    @Test func `A completion that overtakes its beginning consumes it once`() {
         var completions = EarlyCompletions()
         completions.remember(.number(1), isEnd: false, at: .seconds(1))
         #expect(!Self.consumes(&completions, .number(2), at: 1249))
@@ -21,13 +21,13 @@ import Testing
         #expect(!Self.consumes(&completions, .number(1), at: 1249))
     }
 
-    @Test func aBeginningExactlyTheWindowLaterCounts() {
+    @Test func `A beginning exactly the window later counts`() {
         var completions = EarlyCompletions()
         completions.remember(.number(1), isEnd: false, at: .seconds(1))
         #expect(!Self.consumes(&completions, .number(1), at: 1250))
     }
 
-    @Test func theLatestOfSeveralCompletionsCounts() {
+    @Test func `The latest of several completions counts`() {
         var completions = EarlyCompletions()
         completions.remember(.text("a"), isEnd: false, at: .seconds(1))
         completions.remember(.text("a"), isEnd: false, at: .milliseconds(1200))
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: [(249, false), (250, true)])
-    func aCompletionSoonAfterTheEndHasOvertakenNothing(delay: Int, isRemembered: Bool) {
+    func `A completion soon after the end has overtaken nothing`(delay: Int, isRemembered: Bool) {
         var completions = EarlyCompletions()
         completions.remember(.number(1), isEnd: true, at: .zero)
         #expect(!Self.consumes(&completions, .number(1), at: 0))
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: [(249, false), (250, true)])
-    func aCompletionSoonAfterAnIgnoredBeginningHasOvertakenNothing(delay: Int, isRemembered: Bool) {
+    func `A completion soon after an ignored beginning has overtaken nothing`(delay: Int, isRemembered: Bool) {
         var completions = EarlyCompletions()
         completions.remember(.number(1), isEnd: false, at: .zero)
         #expect(Self.consumes(&completions, .number(1), at: 100))
@@ -53,7 +53,7 @@ import Testing
         #expect(Self.consumes(&completions, .number(1), at: 100 + delay) == isRemembered)
     }
 
-    @Test func theMemoryIsBoundedAndTheOldestIsForgotten() {
+    @Test func `The memory is bounded and the oldest is forgotten`() {
         let capacity = EarlyCompletions.capacity
         var completions = EarlyCompletions()
         for number in 0..<(3 * capacity) { completions.remember(.number(number), isEnd: false, at: .zero) }
@@ -64,7 +64,7 @@ import Testing
     }
 
     /// 1,024 dead identities stayed in memory while nothing happened.
-    @Test func whatIsOutOfDateIsForgotten() {
+    @Test func `What is out of date is forgotten`() {
         var completions = EarlyCompletions()
         for number in 0..<10 { completions.remember(.number(number), isEnd: false, at: .milliseconds(100 * number)) }
         completions.forget(at: .milliseconds(1149))
@@ -74,7 +74,7 @@ import Testing
         #expect(completions.isEmpty)
     }
 
-    @Test func aDeallocatedObjectHasNoSuccessorAtItsAddressWhileItIsRemembered() {
+    @Test func `A deallocated object has no successor at its address while it is remembered`() {
         var completions = EarlyCompletions()
         weak var last: Object?
         var wrong = 0

@@ -34,7 +34,7 @@ import Testing
     }
 
     /// With many groups that had no label, each snapshot visited all of them.
-    @Test func theListFollowsEveryChange() {
+    @Test func `The list follows every change`() {
         for seed in UInt64(1)...60 {
             var generator = SplitMix(state: seed)
             let manager = TestIndicator().manager

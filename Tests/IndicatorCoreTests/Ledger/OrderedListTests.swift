@@ -4,7 +4,7 @@ import Testing
 @testable import IndicatorCore
 
 @Suite struct OrderedListTests {
-    @Test func theFirstValuesAreThoseOfLowestOrder() {
+    @Test func `The first values are those of lowest order`() {
         var generator = SplitMix(state: 7)
         var list = OrderedList<UInt64>()
         var model: [UInt64: UInt64] = [:]
@@ -23,7 +23,7 @@ import Testing
     }
 
     /// A removal in the middle moved half of the list: 141 µs with a million values; growth copied all of it.
-    @Test func aLongListConsistsOfSmallParts() {
+    @Test func `A long list consists of small parts`() {
         var generator = SplitMix(state: 8)
         var list = OrderedList<UInt64>()
         let orders: [UInt64] = (0..<50_000).map { $0 * 3 }

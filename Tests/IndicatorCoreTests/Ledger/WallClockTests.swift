@@ -29,7 +29,7 @@ import Testing
     }
 
     /// They stayed wrong until the indicator was shown or hidden again.
-    @Test(arguments: [3600.0, -3600.0]) func allDatesFollowAStepOfTheWallClock(step: Double) {
+    @Test(arguments: [3600.0, -3600.0]) func `All dates follow a step of the wall clock`(step: Double) {
         let clocks = Clocks()
         let time = TimeSource.reading(clocks.virtual)
         let counter = ActivityCounter(phase: .inactive, time: time)
@@ -56,7 +56,7 @@ import Testing
     }
 
     /// A thread that had to wait between the two readings moved all dates, which then went back.
-    @Test func readingsThatDoNotBelongTogetherChangeNothing() {
+    @Test func `Readings that do not belong together change nothing`() {
         let clocks = Clocks()
         var wallClock = clocks.wallClock
         let reads = Atomic(0)

@@ -7,14 +7,14 @@ import Testing
     private struct Failure: Error, CustomStringConvertible { var description: String { "HTTP 503" } }
 
     /// A cancelled request of `URLSession` counted as failed.
-    @Test func cancellationIsNoFailure() {
+    @Test func `Cancellation is no failure`() {
         #expect(ActivityOutcome(CancellationError()) == .cancelled)
         #expect(ActivityOutcome(URLError(.cancelled)) == .cancelled)
         #expect(ActivityOutcome(Failure()) == .failed("HTTP 503"))
     }
 
     /// 0 was both "none" and the first activity.
-    @Test func idsBeginWithOne() {
+    @Test func `Ids begin with one`() {
         let manager = TestIndicator().manager
         let first = manager.begin("first")
         #expect(manager.snapshot.activities.map(\.id) == [1])
@@ -34,7 +34,7 @@ import Testing
     }
 
     /// `Error Domain=NSCocoaErrorDomain Code=260 "The file doesn’t exist."UserInfo={NSUnderlyingError=…`
-    @Test func isASentence() throws {
+    @Test func `The text of a failure is a sentence`() throws {
         func text(_ body: () throws -> Void) throws -> String {
             do { try body() } catch { if case .failed(let text) = ActivityOutcome(error) { return text } }
             throw CancellationError()

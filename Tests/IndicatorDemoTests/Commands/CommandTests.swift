@@ -2,14 +2,14 @@ import TestSupport
 import Testing
 
 @Suite struct CommandTests {
-    @Test func printsItsVersion() async throws {
+    @Test func `Prints its version`() async throws {
         let result = try await DemoProgram().run("--version")
         #expect(result.output == "0.1.0\n")
         #expect(result.status == 0)
     }
 
     @Test(arguments: ["run", "replay", "check-config", "backends", "serve"])
-    func helpDescribesACommand(command: String) async throws {
+    func `Help describes a command`(command: String) async throws {
         let result = try await DemoProgram().run(command, "--help")
         #expect(result.status == 0)
         #expect(result.output.contains("OVERVIEW: "))
@@ -17,26 +17,29 @@ import Testing
         #expect(result.error == "")
     }
 
-    @Test func helpNamesTheCommandsAndTheExitStatus() async throws {
+    @Test func `Help names the commands and the exit status`() async throws {
         let result = try await DemoProgram().run("--help")
         for word in ["run (default)", "replay", "check-config", "backends", "serve", "EXIT STATUS", "78  wrong"] {
             #expect(result.output.contains(word), "\(word)")
         }
     }
 
-    @Test(arguments: [
-        (["run", "--nonsense"], "Unknown option '--nonsense'"), (["replay"], "Missing expected argument"),
-        (["run", "--completion-delay=-1"], "'--completion-delay' is '-1'"),
-        (["run", "--base-url", "nonsense"], "--base-url is 'nonsense'"),
-        (["run", "--backend", "nonsense"], "'nonsense'"), (["serve", "--port", "70000"], "70000"),
-    ]) func wrongUsageIsNamedAndEndsWithStatus64(arguments: [String], message: String) async throws {
+    @Test(
+        "Wrong usage is named and ends with status 64",
+        arguments: [
+            (["run", "--nonsense"], "Unknown option '--nonsense'"), (["replay"], "Missing expected argument"),
+            (["run", "--completion-delay=-1"], "'--completion-delay' is '-1'"),
+            (["run", "--base-url", "nonsense"], "--base-url is 'nonsense'"),
+            (["run", "--backend", "nonsense"], "'nonsense'"), (["serve", "--port", "70000"], "70000"),
+        ]
+    ) func wrongUsageIsNamedAndEndsWithStatus64(arguments: [String], message: String) async throws {
         let result = try await DemoProgram().run(arguments)
         #expect(result.status == 64)
         #expect(result.output == "")
         #expect(result.error.contains(message), "\(result.error)")
     }
 
-    @Test func theErrorForAnUnknownCommandListsTheCommands() async throws {
+    @Test func `The error for an unknown command lists the commands`() async throws {
         let demo = try DemoProgram()
         let result = try await demo.run("nonsense", environment: ["COLUMNS": "50"])
         #expect(result.status == 64)
@@ -53,7 +56,7 @@ import Testing
         )
     }
 
-    @Test(arguments: ["-1", "nan", "inf", "1e300"]) func aWrongDelayNamesTheOption(value: String) async throws {
+    @Test(arguments: ["-1", "nan", "inf", "1e300"]) func `A wrong delay names the option`(value: String) async throws {
         let demo = try DemoProgram()
         for (command, option) in [("run", "--completion-delay"), ("replay", "--minimum-visible-time")] {
             let trace = command == "run" ? [] : ["-"]
@@ -64,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func aWrongConfigFileEndsARunWithStatus78() async throws {
+    @Test func `A wrong config file ends a run with status 78`() async throws {
         let demo = try DemoProgram()
         let path = try demo.home.write("backends: [nonsense]\n", to: "bad.yaml")
         let result = try await demo.run("run", "--config", path)
@@ -73,7 +76,7 @@ import Testing
         #expect(result.error.hasPrefix("\(path):1:12: error: unknown backend 'nonsense'"))
     }
 
-    @Test(.needs("curl", package: "curl")) func serveAnswersUntilItIsTerminated() async throws {
+    @Test(.needs("curl", package: "curl")) func `Serve answers until it is terminated`() async throws {
         let program = try Command.built("indicator-demo")
         let script = #"""
             exec 3< <((echo "$BASHPID"; exec "$0" serve); echo "status $?")

@@ -28,7 +28,7 @@ import Testing
     }
 
     /// The whole run in a pipe, with the log, a backend that cannot run, and one that fails at its first update.
-    @Test func showsTheIndicatorForRealRequestsAndReportsIt() async throws {
+    @Test func `Shows the indicator for real requests and reports it`() async throws {
         let demo = try DemoProgram()
         let fifo = demo.home.appending("fifo")
         try #require(mkfifo(fifo, 0o600) == 0)
@@ -69,14 +69,14 @@ import Testing
         #expect(lines.count >= report.visibility.count)
     }
 
-    @Test(arguments: [4, 7, 50]) func needsFileDescriptors(limit: Int) async throws {
+    @Test(arguments: [4, 7, 50]) func `Needs file descriptors`(limit: Int) async throws {
         let demo = try DemoProgram()
         let result = try await Command.run("sh", ["-c", "ulimit -n \(limit); exec \(demo.shellCommand)"])
         #expect(result.status == 1 && result.output == "")
         #expect(result.error == "Error: only \(limit) open files are allowed; allow 64 with 'ulimit -n 64'\n")
     }
 
-    @Test(.needs(.httpbin, .nightly)) func usesTheRealHttpbin() async throws {
+    @Test(.needs(.httpbin, .nightly)) func `Uses the real httpbin`() async throws {
         let httpbin = try await Httpbin()
         let result = try await DemoProgram().run(
             "--slack",
@@ -99,7 +99,7 @@ import Testing
         #expect(!result.output.contains("icons again"))
     }
 
-    @Test(.needs("python3", package: "python3")) func failsWhenTheEchoDiffersFromTheRequest() async throws {
+    @Test(.needs("python3", package: "python3")) func `Fails when the echo differs from the request`() async throws {
         // Answers like httpbin, but does not echo what is posted.
         let server = try Daemon("python3", ["-u", "-c", Self.lyingServer], package: "python3")
         #expect(await eventually { server.output.contains("\n") })
@@ -136,7 +136,7 @@ import Testing
         server.serve_forever()
         """
 
-    @Test func reportsThatAServerCannotBeUsed() async throws {
+    @Test func `Reports that a server cannot be used`() async throws {
         let port = try #require(ClosedPort())
         let refused = try await DemoProgram().run("run", "--base-url", "http://127.0.0.1:\(port.number)")
         #expect(refused.status == 1)
@@ -151,7 +151,7 @@ import Testing
 
     /// The whole run in a terminal.
     @Test(.needs("tmux", package: "tmux"))
-    func theTitleAndBarsBelowWholeLinesAreShownInATerminal() async throws {
+    func `The title and bars below whole lines are shown in a terminal`() async throws {
         let demo = try DemoProgram()
         try await Tmux.withServer { tmux in
             let before = try await tmux.title
@@ -185,7 +185,7 @@ import Testing
     }
 
     @Test(.needs("kill", package: "procps"), .needs("tmux", package: "tmux"), arguments: ["INT", "TERM"])
-    func theTitleIsRestoredAfterASignal(signal: String) async throws {
+    func `The title is restored after a signal`(signal: String) async throws {
         let demo = try DemoProgram()
         let pidFile = demo.home.appending("pid")
         try await Tmux.withServer { tmux in

@@ -13,7 +13,7 @@ import FoundationNetworking
 
 @Suite struct HTTPBodyTrackingTests {
     /// A server tracks the body of a real request while it arrives.
-    @Test func theBodyOfARequestIsTracked() async throws {
+    @Test func `The body of a request is tracked`() async throws {
         let tracker = ActivityTracker<Int>()
         let recorded = Locked<[ActivityStatus<Int>]>([])
         tracker.subscribe { status in

@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: [RequestRelay.Announcement.notifications, .steps])
-    func theIndicatorCountsARequestOnce(announcement: RequestRelay.Announcement) async throws {
+    func `The indicator counts a request once`(announcement: RequestRelay.Announcement) async throws {
         let server = try await DemoServer()
         let request = RequestRelay.Request(id: RequestID(row: 3), title: "GET /slow", announcement: announcement)
         let work = Task { try await client.send(slow(server), as: request) }
@@ -42,7 +42,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func aRequestIsPausedAndCancelled() async throws {
+    @Test func `A request is paused and cancelled`() async throws {
         let server = try await DemoServer()
         let work = Task {
             try await client.send(
@@ -59,7 +59,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func theIndicatorShowsTheStepsOfARequest() async throws {
+    @Test func `The indicator shows the steps of a request`() async throws {
         let server = try await DemoServer()
         let request = RequestRelay.Request(id: RequestID(row: 0), title: "POST /upload", announcement: .steps)
         // More than the sockets' buffers, so that the sender waits for the reader.

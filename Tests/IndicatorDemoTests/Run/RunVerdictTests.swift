@@ -10,18 +10,18 @@ import Testing
         milliseconds.enumerated().map { VisibilityChange(isVisible: $0 % 2 == 0, instant: .milliseconds($1)) }
     }
 
-    @Test func smallDeviationsAreAccepted() {
+    @Test func `Small deviations are accepted`() {
         let verdict = RunVerdict(observed: changes(1000, 2100), expected: changes(1100, 2000))
         #expect(verdict.isAsExpected)
         #expect(verdict.largestDeviation == .milliseconds(100))
     }
 
-    @Test func aLateChangeIsADifference() {
+    @Test func `A late change is a difference`() {
         let verdict = RunVerdict(observed: changes(1101, 2000), expected: changes(1000, 2000))
         #expect(verdict.differences == ["shown at 1.10 s, expected shown at 1.00 s"])
     }
 
-    @Test func latenessOfTheMachineIsAccepted() {
+    @Test func `Lateness of the machine is accepted`() {
         let verdict = RunVerdict(observed: changes(1150), expected: changes(1000)) { start, end in
             #expect(start == .milliseconds(1000) && end == .milliseconds(1150))
             return .milliseconds(60)
@@ -29,7 +29,7 @@ import Testing
         #expect(verdict.isAsExpected)
     }
 
-    @Test func slackAllowsLatenessAndShortGaps() {
+    @Test func `Slack allows lateness and short gaps`() {
         func isAsExpected(_ slack: Duration) -> Bool {
             let (observed, expected) = (changes(1400, 3000), changes(1000, 1500, 1800, 2600))
             return RunVerdict(observed: observed, expected: expected, slack: slack).isAsExpected
@@ -38,14 +38,14 @@ import Testing
         #expect(isAsExpected(.milliseconds(300)))
     }
 
-    @Test func missingAndSuperfluousChangesAreDifferences() {
+    @Test func `Missing and superfluous changes are differences`() {
         #expect(RunVerdict(observed: changes(1000), expected: changes(1000, 2000)).differences.count == 1)
         #expect(RunVerdict(observed: changes(1000, 1010, 1020), expected: changes(1000)).differences.count == 2)
         #expect(!RunVerdict(observed: [], expected: changes(5)).isAsExpected)
         #expect(RunVerdict(observed: [], expected: []).isAsExpected)
     }
 
-    @Test func theRulesAreAppliedToTheRequests() throws {
+    @Test func `The rules are applied to the requests`() throws {
         let recorder = RunRecorder()
         recorder.note(.request(RequestID(row: 0), .ended), at: .milliseconds(3000))
         recorder.note(.request(RequestID(row: 0), .began), at: .milliseconds(100))
@@ -67,7 +67,7 @@ import Testing
         StepResult(outcomes: outcomes, problem: problem)
     }
 
-    @Test func equalOutcomesAreReportedOnce() {
+    @Test func `Equal outcomes are reported once`() {
         let icons = result(.answered(200, .cache), .answered(200, .cache), .answered(200))
         #expect(icons.note == "from cache (2), 200")
         #expect(icons.text == "2 times from cache, 200 OK")
@@ -75,7 +75,7 @@ import Testing
         #expect(result(.answered(200, .revalidatedCache)).note == "unchanged")
     }
 
-    @Test func aProblemFollowsTheOutcome() {
+    @Test func `A problem follows the outcome`() {
         let wrong = result(.answered(200), problem: "the picture is another")
         #expect(wrong.note == "200, wrong")
         #expect(wrong.text == "200 OK: the picture is another")
@@ -83,14 +83,14 @@ import Testing
         #expect(result(problem: "there are no icons").text == "there are no icons")
     }
 
-    @Test func aPlannedFailureIsMarked() {
+    @Test func `A planned failure is marked`() {
         #expect(result(.answered(404)).text == "404 Not Found, as planned")
         #expect(result(.refused).text == "connection refused, as planned")
         #expect(result(.cancelled).text == "cancelled")
         #expect(result(.answered(500), problem: "it should have been 404").text.hasSuffix("it should have been 404"))
     }
 
-    @Test func failuresAreNotSuccesses() {
+    @Test func `Failures are not successes`() {
         #expect(!result(.answered(404)).isSuccess)
         #expect(!result(.refused).isSuccess)
         #expect(!result(.answered(200), .cancelled).isSuccess)

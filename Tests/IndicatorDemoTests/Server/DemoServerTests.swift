@@ -27,7 +27,7 @@ import Testing
         try result.get()
     }
 
-    @Test(.needs(.httpbin)) func postsAreEchoedAsByHttpbin() async throws {
+    @Test(.needs(.httpbin)) func `Posts are echoed as by httpbin`() async throws {
         try await withServer { send async throws -> Void in
             let json = try await send(.post("post", body: .json(["a": [1, "ä"]]), query: ["q": "x y"])).json()
             #expect(json.json == ["a": [1, "ä"]])
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func itDelaysRedirectsAndCachesLikeHttpbin() async throws {
+    @Test func `It delays redirects and caches like httpbin`() async throws {
         try await withServer { send async throws -> Void in
             #expect(try await send(.get("delay/0.1")).status == 200)
             #expect(try await send(.get("bytes/1000")).data.count == 1000)
@@ -66,7 +66,7 @@ import Testing
         ("status/teapot", "'code' is 'teapot'; expected a number from 200 to 599\n"),
         ("status/99", "'code' is '99'; expected a number from 200 to 599\n"),
         ("us/rss/topfreeapplications/limit=-1/json", "'limit=-1' is not 'limit=' and a number, zero or more\n"),
-    ]) func aBadParameterIsAnsweredWith400(path: String, message: String) async throws {
+    ]) func `A bad parameter is answered with 400`(path: String, message: String) async throws {
         try await withServer { send async throws -> Void in
             let parts = path.split(separator: "?").map(String.init)
             var request = RouteRequest.get(RoutePath(stringLiteral: parts[0]))
@@ -81,14 +81,14 @@ import Testing
     }
 
     @Test(arguments: ["delay/x", "delay/nan", "bytes/-1", "bytes/102401", "cache/x", "redirect/0", "redirect/101"])
-    func aBadPartOfThePathIsAnsweredWith400(path: String) async throws {
+    func `A bad part of the path is answered with 400`(path: String) async throws {
         try await withServer { send async throws -> Void in
             let request = RouteRequest.get(RoutePath(stringLiteral: path))
             #expect(try await send(request.with(\.validation, ResponseValidation.none)).status.code == 400)
         }
     }
 
-    @Test func theStoreHasFeedsAndIcons() async throws {
+    @Test func `The store has feeds and icons`() async throws {
         try await withServer { send async throws -> Void in
             let free = try await send(.get("us/rss/topfreeapplications/limit=\(10)/json")).json().feed
             let paid = try await send(.get("us/rss/toppaidapplications/limit=\(3)/json")).json().feed

@@ -48,7 +48,7 @@ import Testing
         try FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: nil)
     }
 
-    @Test func filesContainNoSecrets() async throws {
+    @Test func `Files contain no secrets`() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60", "Vary: Authorization, Cookie, X-Api-Key"])
         var base = try #require(URLComponents(url: server.url, resolvingAgainstBaseURL: true))
         (base.user, base.password) = ("alice", "hunter1")
@@ -75,7 +75,7 @@ import Testing
             "X-Session-Id", "X-Any",
         ]
     )
-    func aResponseIsServedOnlyForTheSameField(field: String) async throws {
+    func `A response is served only for the same field`(field: String) async throws {
         let server = try server()
         let client = client()
         #expect(try await text(client, server, [field: "a"]) == "1")
@@ -85,7 +85,7 @@ import Testing
         #expect(try await text(client, server, [field: ""]) == "4")
     }
 
-    @Test func fieldsThatAreNoSecretsDoNotMatter() async throws {
+    @Test func `Fields that are no secrets do not matter`() async throws {
         let server = try server()
         let cache = ResponseCache(directory: nil)
         for number in 0..<2 {
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func aResponseToARequestWithABodyIsNotStored() async throws {
+    @Test func `A response to a request with a body is not stored`() async throws {
         let server = try server()
         let client = client()
         func text(_ body: String, _ policy: CachePolicy = .useProtocolCachePolicy) async throws -> String {
@@ -111,7 +111,7 @@ import Testing
         #expect(server.requests.count == 4)
     }
 
-    @Test func aLockOfAnotherUserDoesNotStopTheCache() throws {
+    @Test func `A lock of another user does not stop the cache`() throws {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         let folder = open(directory.path, O_RDONLY)
         defer { close(folder) }
@@ -124,7 +124,7 @@ import Testing
         #expect(try Data(contentsOf: directory.appending(path: "key")).count == 16)
     }
 
-    @Test func aResponseIsServedOnlyForTheSameCredentials() async throws {
+    @Test func `A response is served only for the same credentials`() async throws {
         let server = try server()
         let client = client()
         func text(_ password: String?) async throws -> String {
@@ -137,7 +137,7 @@ import Testing
         #expect(try await text(nil) == "3")
     }
 
-    @Test func responsesToTheClientsCookiesAreNotStored() async throws {
+    @Test func `Responses to the clients cookies are not stored`() async throws {
         let count = Locked(0)
         let server = try RawServer { request, connection in
             let number = count.withLock { count in
@@ -165,7 +165,7 @@ import Testing
         #expect(try await text("mine") == "6")
     }
 
-    @Test func aResponseThatSetsACookieIsNotStored() async throws {
+    @Test func `A response that sets a cookie is not stored`() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60", "Set-Cookie: id=1"])
         let client = client()
         #expect(try await text(client, server) == "1")
@@ -173,7 +173,7 @@ import Testing
     }
 
     @Test(arguments: [0o777, 0o770, 0o702])
-    func aFolderThatOthersCanWriteIsNotUsed(mode: Int) async throws {
+    func `A folder that others can write is not used`(mode: Int) async throws {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: directory.path)
         let cache = ResponseCache(directory: directory)
@@ -184,12 +184,12 @@ import Testing
         #expect(try stored().isEmpty)
     }
 
-    @Test func aLinkToAFolderIsNotUsed() throws {
+    @Test func `A link to a folder is not used`() throws {
         try FileManager.default.createSymbolicLink(at: directory, withDestinationURL: URL(filePath: "/tmp"))
         #expect(ResponseCache(directory: directory).diskProblem != nil)
     }
 
-    @Test func processesThatCreateTheKeyAtTheSameTimeGetTheSame() throws {
+    @Test func `Processes that create the key at the same time get the same`() throws {
         for round in 0..<50 {
             let directory = folder.url.appending(path: "\(round)")
             let keys = Locked<Set<Data>>([])
@@ -201,7 +201,7 @@ import Testing
         }
     }
 
-    @Test func filesOfAKilledProcessAreRemovedAndCounted() async throws {
+    @Test func `Files of a killed process are removed and counted`() async throws {
         #expect(ResponseCache(directory: directory).removedLeftovers == 0)
         for _ in 0..<3 {
             try Data("half".utf8).write(to: directory.appending(path: ".0.cache.\(UUID()).partial"))
@@ -215,14 +215,14 @@ import Testing
 
     // MARK: - Responses without a lifetime
 
-    @Test func theDefaultFreshnessAppliesToAResponseWithoutOne() async throws {
+    @Test func `The default freshness applies to a response without one`() async throws {
         let server = try server(headers: [])
         let client = client(ResponseCache(directory: directory, defaultFreshness: .infinity))
         #expect(try await text(client, server) == "1")
         #expect(try await text(client, server) == "1")
     }
 
-    @Test func aResponseToReturnCacheDataElseLoadIsStored() async throws {
+    @Test func `A response to return cache data else load is stored`() async throws {
         let server = try server(headers: [])
         let client = client()
         let request = RouteRequest.get("").with(\.cachePolicy, .returnCacheDataElseLoad)
@@ -231,7 +231,7 @@ import Testing
         #expect(try await client.send(route(server)).source == .network)
     }
 
-    @Test func theHashIsSipHash() {
+    @Test func `The hash is SipHash`() {
         // The vectors of the authors' reference implementation: key 00…0f, input 00…(n-1).
         let hash = KeyedHash(key: Data(0..<16))!
         #expect(hash(Data()) == 0x726F_DB47_DD0E_0E31)

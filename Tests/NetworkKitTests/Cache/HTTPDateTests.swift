@@ -16,7 +16,6 @@ import Testing
 
     /// RFC 9110 §5.6.7: a date more than 50 years in the future is in the past.
     @Test(
-        "A year with two digits is at most 50 years in the future",
         arguments: [
             ("Friday, 06-Nov-76 08:49:37 GMT", "Fri, 06 Nov 2076 08:49:37 GMT"),
             ("Friday, 06-Nov-76 08:49:38 GMT", "Sat, 06 Nov 1976 08:49:38 GMT"),
@@ -25,7 +24,7 @@ import Testing
             ("Saturday, 06-Nov-99 08:49:37 GMT", "Sat, 06 Nov 1999 08:49:37 GMT"),
         ]
     )
-    func century(text: String, date: String) throws {
+    func `A year with two digits is at most 50 years in the future`(text: String, date: String) throws {
         let now = try #require(HTTPDate.parse("Fri, 06 Nov 2026 08:49:37 GMT"))
         #expect(HTTPDate.parse(text, now: now).map(HTTPDate.format) == date)
         // A century later, the same digits are a later year.
@@ -35,12 +34,12 @@ import Testing
         #expect(HTTPDate.parse(text, now: later).map(HTTPDate.format)?.dropFirst(4) == expected)
     }
 
-    @Test func aYearWithFourDigitsIsTakenLiterally() throws {
+    @Test func `A year with four digits is taken literally`() throws {
         let date = try #require(HTTPDate.parse("Sun, 06 Nov 0069 08:49:37 GMT"))
         #expect(date.timeIntervalSince1970 < -59_000_000_000)
     }
 
-    @Test func theFirstFormatIsWritten() {
+    @Test func `The first format is written`() {
         #expect(HTTPDate.format(date) == "Sun, 06 Nov 1994 08:49:37 GMT")
         #expect(HTTPDate.format(.distantFuture) == "Mon, 01 Jan 4001 00:00:00 GMT")
         #expect(HTTPDate.format(Date(timeIntervalSince1970: 1e300)) == "Thu, 01 Jan 1970 00:00:00 GMT")
@@ -61,7 +60,7 @@ import Testing
         #expect(HTTPDate.parse(text) == nil)
     }
 
-    @Test func theTextThatFuzzingFoundIsRejected() {
+    @Test func `The text that fuzzing found is rejected`() {
         let bytes: [UInt8] = Array("Sun, 06".utf8) + [0xd6, 0xb1] + Array("ov 19=14 08:49:37 GMT".utf8)
         #expect(HTTPDate.parse(String(decoding: bytes, as: UTF8.self)) == nil)
     }

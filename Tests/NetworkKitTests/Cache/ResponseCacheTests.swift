@@ -64,7 +64,7 @@ import Testing
         return (Int(try response.string().trimmingCharacters(in: .whitespaces)) ?? -1, response.source)
     }
 
-    @Test func aFreshResponseIsServed() async throws {
+    @Test func `A fresh response is served`() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60"])
         let client = NetworkClient(cache: cache())
         #expect(try await answer(client, server) == (1, .network))
@@ -75,13 +75,13 @@ import Testing
         #expect(try await answer(client, server) == (3, .network))
     }
 
-    @Test func aNewProcessReadsTheResponsesOnDisk() async throws {
+    @Test func `A new process reads the responses on disk`() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60"])
         #expect(try await answer(NetworkClient(cache: cache()), server) == (1, .network))
         #expect(try await answer(NetworkClient(cache: cache()), server) == (1, .cache))
     }
 
-    @Test func anETagIsRevalidated() async throws {
+    @Test func `An ETag is revalidated`() async throws {
         let server = try server(headers: ["ETag: \"x\"", "Cache-Control: max-age=10"]) {
             $0.headers["if-none-match"] == "\"x\""
         }
@@ -94,7 +94,7 @@ import Testing
         #expect(server.requests.map { $0.headers["if-none-match"] } == [nil, "\"x\""])
     }
 
-    @Test func aModificationDateIsRevalidated() async throws {
+    @Test func `A modification date is revalidated`() async throws {
         let date = "Wed, 21 Oct 2015 07:28:00 GMT"
         let server = try server(headers: ["Last-Modified: \(date)", "Cache-Control: no-cache"]) {
             $0.headers["if-modified-since"] == date
@@ -104,7 +104,7 @@ import Testing
         #expect(try await answer(client, server) == (1, .revalidatedCache))
     }
 
-    @Test func aChangedResponseReplacesTheOldOne() async throws {
+    @Test func `A changed response replaces the old one`() async throws {
         let server = try server(headers: ["ETag: \"x\"", "Cache-Control: no-cache"])
         let client = NetworkClient(cache: cache())
         #expect(try await answer(client, server) == (1, .network))
@@ -118,7 +118,7 @@ import Testing
             ["Cache-Control: max-age=0, max-age=60"],
         ]
     )
-    func responsesThatAreNotFreshAreNotServed(headers: [String]) async throws {
+    func `Responses that are not fresh are not served`(headers: [String]) async throws {
         let server = try server(headers: headers)
         let client = NetworkClient(cache: cache())
         #expect(try await answer(client, server) == (1, .network))
@@ -126,14 +126,14 @@ import Testing
     }
 
     @Test(arguments: ["500 Internal Server Error", "206 Partial Content", "418 I'm a teapot"])
-    func otherStatusesAreNotStored(status: String) async throws {
+    func `Other statuses are not stored`(status: String) async throws {
         let server = try server(status, headers: ["Cache-Control: max-age=60"])
         let client = NetworkClient(cache: cache())
         #expect(try await answer(client, server) == (1, .network))
         #expect(try await answer(client, server) == (2, .network))
     }
 
-    @Test func otherMethodsAreNotStoredAndInvalidateTheCache() async throws {
+    @Test func `Other methods are not stored and invalidate the cache`() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60"])
         let client = NetworkClient(cache: cache())
         #expect(try await answer(client, server) == (1, .network))
@@ -141,7 +141,7 @@ import Testing
         #expect(try await answer(client, server) == (3, .network))
     }
 
-    @Test func otherUsersAndLanguagesGetTheirOwnResponses() async throws {
+    @Test func `Other users and languages get their own responses`() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60", "Vary: Accept-Language"])
         let client = NetworkClient(cache: cache())
         #expect(try await answer(client, server, .get("", headers: [.acceptLanguage: "de"])) == (1, .network))
@@ -153,7 +153,7 @@ import Testing
         #expect(try await answer(client, server, .get("u")) == (4, .network))
     }
 
-    @Test func aRequestsPolicyDecidesAboutTheCache() async throws {
+    @Test func `A requests policy decides about the cache`() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60", "ETag: \"x\""])
         let client = NetworkClient(cache: cache())
         let only = RouteRequest.get("").with(\.cachePolicy, .returnCacheDataDontLoad)
@@ -179,7 +179,7 @@ import Testing
             "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\nhalf",
         ]
     )
-    func onlyCompleteResponsesAreStored(response: String) async throws {
+    func `Only complete responses are stored`(response: String) async throws {
         let server = try RawServer.sending(response)
         let cache = cache()
         let client = NetworkClient(cache: cache)
@@ -188,7 +188,7 @@ import Testing
         #expect(cache.diskUsage == 0)
     }
 
-    @Test func chunkedResponsesAreStored() async throws {
+    @Test func `Chunked responses are stored`() async throws {
         let server = try RawServer.sending(
             "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n7\r\n0\r\n\r\n"
         )
@@ -197,7 +197,7 @@ import Testing
         #expect(try await answer(client, server) == (7, .cache))
     }
 
-    @Test func theLeastRecentlyUsedIsRemovedFirst() async throws {
+    @Test func `The least recently used is removed first`() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60"], size: 1000)
         // Room for two, in memory and on disk.
         let cache = cache(memory: 3300, disk: 3300)
@@ -212,7 +212,7 @@ import Testing
         #expect(try await answer(client, server, .get("b")).1 == .network)
     }
 
-    @Test func aDamagedFileIsDropped() async throws {
+    @Test func `A damaged file is dropped`() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60"], size: 300)
         #expect(try await answer(NetworkClient(cache: cache()), server) == (1, .network))
         let files = try FileManager.default.contentsOfDirectory(at: folder.url, includingPropertiesForKeys: nil)
@@ -237,7 +237,7 @@ import Testing
         #expect(try await answer(NetworkClient(cache: cache()), server) == (2, .network))
     }
 
-    @Test func aResponseThatIsTooLargeIsNotStored() async throws {
+    @Test func `A response that is too large is not stored`() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60"], size: 5000)
         let cache = cache(memory: 1000, disk: 1000)
         let client = NetworkClient(cache: cache)
@@ -247,7 +247,7 @@ import Testing
         #expect(try await answer(client, server) == (2, .network))
     }
 
-    @Test func everythingCanBeRemoved() async throws {
+    @Test func `Everything can be removed`() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60"])
         let cache = cache()
         let client = NetworkClient(cache: cache)
@@ -258,7 +258,7 @@ import Testing
     }
 
     /// A 304 of a response that must no longer be stored.
-    @Test func aRevalidationWithNoStoreRemovesTheEntry() async throws {
+    @Test func `A revalidation with no store removes the entry`() async throws {
         let server = try RawServer { request, connection in
             if request.headers["if-none-match"] == nil {
                 try connection.respond(headers: ["ETag: \"x\"", "Cache-Control: max-age=10"], text: "1")
@@ -276,7 +276,7 @@ import Testing
         #expect(try await answer(client, server) == (1, .network))
     }
 
-    @Test func aResponseToAClientWithACertificateIsForThatClient() async throws {
+    @Test func `A response to a client with a certificate is for that client`() async throws {
         let cache = cache()
         let request = NetworkRequest(url: try #require(URL(string: "https://h/")), method: .get)
         func source(_ certificate: String?) async throws -> NetworkResponse.Source {
@@ -292,7 +292,7 @@ import Testing
         #expect(try await source(nil) == .network)
     }
 
-    @Test func theOldestOfManyAreEvicted() {
+    @Test func `The oldest of many are evicted`() {
         var entries = LeastRecentlyUsed<Int, Int>(capacity: 100)
         for number in 0..<100 { #expect(entries.insert(number, for: number, cost: 1).isEmpty) }
         #expect(entries.use(0) == 0)

@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)), arguments: FrameServer.Frame.allCases)
-    func aFloodDoesNotStopRequestsToOtherHosts(_ frame: FrameServer.Frame) async throws {
+    func `A flood does not stop requests to other hosts`(_ frame: FrameServer.Frame) async throws {
         let flood = try await FrameServer(repeating: frame, isAnswering: frame != .hint)
         let server = try RawServer.closing { request, connection in
             if request.target == "/never" { connection.waitForEnd() } else { try connection.respond(text: "here") }
@@ -36,7 +36,7 @@ import Testing
     /// A connection that libcurl reads from without end is shut down, also without a time limit. A later libcurl, that
     /// of Debian 13, returns in between, and what it reads is no data for the timeout.
     @Test(.timeLimit(.minutes(5)), arguments: ["send", "bytes", "download"])
-    func aFloodedRequestFails(_ function: String) async throws {
+    func `A flooded request fails`(_ function: String) async throws {
         let flood = try await FrameServer(repeating: .emptyData)
         let client = client(flood)
         let folder = try TemporaryDirectory()

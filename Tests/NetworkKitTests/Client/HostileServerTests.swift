@@ -53,7 +53,7 @@ import Testing
             + fields.map { ok + $0 + "\r\n\r\nhello" }
     }()
 
-    @Test func malformedResponsesAreResponsesOrErrors() async throws {
+    @Test func `Malformed responses are responses or errors`() async throws {
         #expect(Self.malformed.count >= 85)
         var options = NetworkClient.Options()
         options.keepsCookies = true
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func trailersAreNotHeaderFields() async throws {
+    @Test func `Trailers are not header fields`() async throws {
         let server = try RawServer.sending(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 1\r\n\r\n"
         )
@@ -93,7 +93,7 @@ import Testing
             ("HTTP/1.1 200 OK\r\n", "X-A: field\r\n"),
         ]
     )
-    func fieldsWithoutEndAreAnError(_ start: String, _ field: String) async throws {
+    func `Fields without end are an error`(_ start: String, _ field: String) async throws {
         let sent = Locked(0)
         let hasEnded = Locked(false)
         let server = try RawServer.closing { _, connection in
@@ -119,7 +119,7 @@ import Testing
             "Basic, Digest, Digest",
         ]
     )
-    func aMalformedChallengeIsAResponseOrAnError(challenge: String) async throws {
+    func `A malformed challenge is a response or an error`(challenge: String) async throws {
         let server = try RawServer { request, connection in
             try connection.respond("401 Unauthorized", headers: ["WWW-Authenticate: \(challenge)"])
             return true
@@ -138,7 +138,7 @@ import Testing
         #expect((1...3).contains(server.requests.count))
     }
 
-    @Test func aByteEveryHalfSecondEndsAtTheTimeLimit() async throws {
+    @Test func `A byte every half second ends at the time limit`() async throws {
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
             while true {
@@ -155,7 +155,7 @@ import Testing
         #expect(failure.kind == .timeLimitExceeded)
     }
 
-    @Test func messagesCarryNoControlCharactersAndNoSecrets() async throws {
+    @Test func `Messages carry no control characters and no secrets`() async throws {
         let server = try RawServer.sending(
             "HTTP/1.1 500 Bad\u{1B}[31m\u{202E}\r\nContent-Type: \u{1B}]0;x\u{7}\u{202E}\r\n\r\n\u{1B}[2J\u{202E}evil\u{2066}\u{9B}1m"
         )

@@ -27,7 +27,7 @@ extension Tag {
         try await client.send(URLRoute(httpbin.url, request))
     }
 
-    @Test func postedParametersArriveAsJSONAndAsAForm() async throws {
+    @Test func `Posted parameters arrive as JSON and as a form`() async throws {
         let parameters: RouteParameters = ["title": "ä & b", "n": [1, 2], "deep": ["x": true]]
         let json = try await send(.post("post", body: .json(parameters))).json()
         #expect(json.json == ["title": "ä & b", "n": [1, 2], "deep": ["x": true]])
@@ -43,7 +43,7 @@ extension Tag {
         )
     }
 
-    @Test func multipartFormsAreReadAsWritten() async throws {
+    @Test func `Multipart forms are read as written`() async throws {
         let file = folder.url.appending(path: "picture \"ä\".txt")
         try Data("contents of the file".utf8).write(to: file)
         var form = MultipartForm()
@@ -62,7 +62,7 @@ extension Tag {
         #expect(json.files.stream.string == "streamed")
     }
 
-    @Test func delaysStatusesAndRedirectsAreHandled() async throws {
+    @Test func `Delays statuses and redirects are handled`() async throws {
         #expect(try await send(.get("delay/\(1)")).status == 200)
         let late = await thrown { _ = try await send(.get("delay/\(5)").with(\.timeout, .seconds(1))) }
         guard case .transport(let failure)? = late as? NetworkError else {
@@ -82,7 +82,7 @@ extension Tag {
         #expect(compressed.gzipped.bool == true)
     }
 
-    @Test func responsesAreCachedByAgeAndTag() async throws {
+    @Test func `Responses are cached by age and tag`() async throws {
         #expect(try await send(.get("etag/\("abc")")).source == .network)
         #expect(try await send(.get("etag/\("abc")")).source == .revalidatedCache)
         #expect(try await send(.get("cache/\(60)")).source == .network)
@@ -91,7 +91,7 @@ extension Tag {
         #expect(try await send(.get("cache")).source == .revalidatedCache)
     }
 
-    @Test func tokensAreSentAndImagesAreDecoded() async throws {
+    @Test func `Tokens are sent and images are decoded`() async throws {
         let client = NetworkClient(interceptors: [.bearerToken("secret")])
         let json = try await client.send(URLRoute(httpbin.url, .get("bearer"))).json()
         #expect(json.token.string == "secret")

@@ -25,37 +25,37 @@ import Testing
         return failure
     }
 
-    @Test func closingImmediatelyIsAnError() async throws {
+    @Test func `Closing immediately is an error`() async throws {
         let server = try RawServer.closing { _, _ in }
         #expect(await failure(server) != nil)
     }
 
-    @Test func closingHalfWayThroughTheBodyIsAnError() async throws {
+    @Test func `Closing half way through the body is an error`() async throws {
         let server = try RawServer.sending("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
         #expect(await failure(server) != nil)
     }
 
-    @Test func closingHalfWayThroughTheHeaderIsAnError() async throws {
+    @Test func `Closing half way through the header is an error`() async throws {
         let server = try RawServer.sending("HTTP/1.1 200 OK\r\nContent-Le")
         #expect(await failure(server) != nil)
     }
 
-    @Test func closingHalfWayThroughAChunkIsAnError() async throws {
+    @Test func `Closing half way through a chunk is an error`() async throws {
         let server = try RawServer.sending("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\nhalf")
         #expect(await failure(server) != nil)
     }
 
-    @Test func closingBeforeTheLastChunkIsAnError() async throws {
+    @Test func `Closing before the last chunk is an error`() async throws {
         let server = try RawServer.sending("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n")
         #expect(await failure(server) != nil)
     }
 
-    @Test func whatWasNotAnnouncedIsCutOff() async throws {
+    @Test func `What was not announced is cut off`() async throws {
         let server = try RawServer.sending("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nright, and more")
         #expect(try await client.send(route(server)).string() == "righ")
     }
 
-    @Test func aStatusLineAmongTheFieldsDoesNoHarm() async throws {
+    @Test func `A status line among the fields does no harm`() async throws {
         for field in ["HTTP/x: y", "HTTP/1.1: 100"] {
             let server = try RawServer.sending(
                 "HTTP/1.1 200 OK\r\n\(field)\r\nContent-Length: 2000000\r\n\r\n"
@@ -67,13 +67,13 @@ import Testing
     }
 
     /// More than the transfer's buffer.
-    @Test func aBodyAfterAnInterimStatusIsAnError() async throws {
+    @Test func `A body after an interim status is an error`() async throws {
         let body = String(repeating: "x", count: 2_000_000)
         let server = try RawServer.sending("HTTP/1.1 101 Switching Protocols\r\n\r\n\(body)")
         #expect(await failure(server, .get("").with(\.timeLimit, .seconds(300)))?.kind == .invalidResponse)
     }
 
-    @Test func anInvalidLengthIsIgnoredOrAnError() async throws {
+    @Test func `An invalid length is ignored or an error`() async throws {
         for length in ["-5", "four", "99999999999999999999999"] {
             let server = try RawServer.sending("HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\nfour")
             let outcome = await thrown {
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func aResponseMayArriveByteByByte() async throws {
+    @Test func `A response may arrive byte by byte`() async throws {
         let server = try RawServer.closing { _, connection in
             for byte in "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n".utf8 {
                 try connection.send(Data([byte]))
@@ -100,7 +100,7 @@ import Testing
         #expect(try response.string() == "hello, world")
     }
 
-    @Test func tenThousandFieldsAreReadOrAnError() async throws {
+    @Test func `Ten thousand fields are read or an error`() async throws {
         let server = try RawServer.closing { _, connection in
             let fields = (0..<10_000).map { "X-Field-\($0): \($0)" }
             try connection.respond(headers: fields, text: "hello")
@@ -114,7 +114,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func aHeaderOf200MegabytesIsAnError() async throws {
+    @Test func `A header of 200 megabytes is an error`() async throws {
         let sent = Locked(0)
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nX-Long: ")
@@ -129,12 +129,12 @@ import Testing
         #expect(sent.withLock { $0 } < 100 << 20)
     }
 
-    @Test func aResponseThatIsNotHTTPIsAnError() async throws {
+    @Test func `A response that is not httpis an error`() async throws {
         let server = try RawServer.sending("SSH-2.0-OpenSSH_9.2\r\n\r\n")
         #expect(await failure(server) != nil)
     }
 
-    @Test func aBodyThatIsTooLongIsAnError() async throws {
+    @Test func `A body that is too long is an error`() async throws {
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\n\r\n")
             let piece = Data(count: 1 << 16)
@@ -151,7 +151,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func anAnswerBeforeTheBodyWasSentEndsTheRequest() async throws {
+    @Test func `An answer before the body was sent ends the request`() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond("413 Content Too Large") }
         let error = await thrown {
             _ = try await client.send(route(server, .post("", body: .data(Data(count: 1 << 20)))))
@@ -160,7 +160,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func aResponseToHEADHasNoBody() async throws {
+    @Test func `A response to HEAD has no body`() async throws {
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
         }
@@ -170,7 +170,7 @@ import Testing
         #expect(response.data.isEmpty)
     }
 
-    @Test func aRedirectToAnotherHostDoesNotDiscloseTheToken() async throws {
+    @Test func `A redirect to another host does not disclose the token`() async throws {
         let other = try RawServer.closing { _, connection in try connection.respond(text: "here") }
         let target = other.url
         let server = try RawServer.closing { _, connection in

@@ -29,7 +29,7 @@ import Testing
 
     private let log = Log()
 
-    @Test func redirectsAndRetriesAreExchangesOfTheirOwn() async throws {
+    @Test func `Redirects and retries are exchanges of their own`() async throws {
         let server = try RawServer.closing { request, connection in
             switch request.target {
             case "/": try connection.respond("302 Found", headers: ["Location: /next"], text: "moved")
@@ -47,7 +47,7 @@ import Testing
         #expect(Set(log.all.map(\.exchange)).count == 4)
     }
 
-    @Test func noEventContainsASecret() async throws {
+    @Test func `No event contains a secret`() async throws {
         let server = try RawServer.closing { _, connection in
             try connection.respond(
                 headers: [
@@ -82,7 +82,7 @@ import Testing
         #expect(answer[.location] == "http://h/next?token=%E2%80%A6&page=2")
     }
 
-    @Test func failuresAndCancelledRequestsEnd() async throws {
+    @Test func `Failures and cancelled requests end`() async throws {
         let server = try RawServer.closing { request, connection in
             if request.target == "/hangs" { return connection.waitForEnd() }
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
@@ -103,7 +103,7 @@ import Testing
         #expect(failures.last is CancellationError)
     }
 
-    @Test func anObserverThatBlocksDelaysOnlyItsRequest() async throws {
+    @Test func `An observer that blocks delays only its request`() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond(text: "hello") }
         let isOpen = Flag(false)
         var options = NetworkClient.Options()
@@ -126,7 +126,7 @@ import Testing
 
     // MARK: - Metrics
 
-    @Test func metricsDistinguishNewAndReusedConnections() async throws {
+    @Test func `Metrics distinguish new and reused connections`() async throws {
         let server = try RawServer { _, connection in
             try connection.respond(text: "hello")
             return true
@@ -147,7 +147,7 @@ import Testing
         #expect(stream.metrics != nil)
     }
 
-    @Test(.needs(.http2)) func metricsHaveTheTimeOfTLS() async throws {
+    @Test(.needs(.http2)) func `Metrics have the time of TLS`() async throws {
         let server = try await HTTP2Server()
         try Data("found".utf8).write(to: server.folder.url.appending(path: "index.html"))
         var options = NetworkClient.Options()
@@ -158,7 +158,7 @@ import Testing
 
     // MARK: - Cancelling all requests
 
-    @Test func allRequestsOfAClientAreCancelledAndLaterOnesAreNot() async throws {
+    @Test func `All requests of a client are cancelled and later ones are not`() async throws {
         let folder = try TemporaryDirectory()
         let server = try RawServer.closing { request, connection in
             if request.target == "/later" { return try connection.respond(text: "hello") }

@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)), arguments: Kind.allCases)
-    func anObserverCanCancelARequestWhenItBegins(_ kind: Kind) async throws {
+    func `An observer can cancel a request when it begins`(_ kind: Kind) async throws {
         let server = try RawServer.closing { _, connection in connection.waitForEnd() }
         let recorder = NotificationRecorder(center)
         let token = observe(.indicatorTaskDidResume, of: "/") { $0.cancel() }
@@ -71,7 +71,7 @@ import Testing
 
     /// An indicator that observes requests showed a refused one, and one with status 404, as done.
     @Test(.timeLimit(.minutes(5)), arguments: Kind.allCases)
-    func theCompletionHasTheOutcome(_ kind: Kind) async throws {
+    func `The completion has the outcome`(_ kind: Kind) async throws {
         let server = try RawServer.closing { request, connection in
             let status = request.target == "/missing" ? "404 Not Found" : "200 OK"
             try connection.send("HTTP/1.1 \(status)\r\nContent-Length: 0\r\n\r\n")
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)), arguments: Kind.allCases, [false, true])
-    func aTaskOfAnObserverCanBeCancelled(_ kind: Kind, _ hasHead: Bool) async throws {
+    func `A task of an observer can be cancelled`(_ kind: Kind, _ hasHead: Bool) async throws {
         let hasEnded = Locked(false)
         let server = try RawServer.closing { _, connection in
             if hasHead { try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbeginning") }
@@ -117,7 +117,7 @@ import Testing
         #expect(await eventually { hasEnded.withLock { $0 } })
     }
 
-    @Test func aStreamWhoseBodyHasArrivedCanBeCancelled() async throws {
+    @Test func `A stream whose body has arrived can be cancelled`() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond(text: "all of it") }
         let task = Locked<NetworkTask?>(nil)
         let token = observe(.indicatorTaskDidResume, of: "/") { resumed in task.withLock { $0 = resumed } }
@@ -131,7 +131,8 @@ import Testing
 
     @TaskLocal private static var value = 0
 
-    @Test(arguments: Kind.allCases) func observersOfTheBeginningSeeTheCallersTaskLocalValues(_ kind: Kind) async throws
+    @Test(arguments: Kind.allCases) func `Observers of the beginning see the callers task local values`(_ kind: Kind)
+        async throws
     {
         let server = try RawServer.closing { _, connection in try connection.respond(text: "hello") }
         let seen = Locked(0)
@@ -157,7 +158,7 @@ import Testing
         arguments: Kind.allCases,
         [Notification.Name.indicatorTaskDidProgress, .indicatorTaskDidComplete, nil]
     )
-    func blockedObserversDelayNoOtherRequest(_ kind: Kind, _ name: Notification.Name?) async throws {
+    func `Blocked observers delay no other request`(_ kind: Kind, _ name: Notification.Name?) async throws {
         let server = try RawServer { _, connection in
             try connection.respond(text: "hello")
             return true
@@ -180,7 +181,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)), arguments: Kind.allCases)
-    func progressThatAnObserverIsTooSlowForIsLeftOutExceptTheLatest(_ kind: Kind) async throws {
+    func `Progress that an observer is too slow for is left out except the latest`(_ kind: Kind) async throws {
         let hasSentAll = Locked(false)
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")

@@ -21,7 +21,7 @@ import Testing
         return failure.kind
     }
 
-    @Test func successIsAnnouncedOnce() async throws {
+    @Test func `Success is announced once`() async throws {
         let server = try RawServer { _, connection in
             try connection.respond(text: "hello")
             return true
@@ -34,7 +34,7 @@ import Testing
         #expect(recorder.all[0].task == recorder.all[1].task)
     }
 
-    @Test func anErrorStatusIsAnnouncedOnce() async throws {
+    @Test func `An error status is announced once`() async throws {
         let server = try RawServer.closing { _, connection in
             try connection.respond("404 Not Found", text: "no such thing")
         }
@@ -49,7 +49,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func aRefusedConnectionIsAnnouncedOnce() async throws {
+    @Test func `A refused connection is announced once`() async throws {
         let server = try RawServer { _, _ in false }
         server.stop()
         let error = await thrown { _ = try await client().send(route(server)) }
@@ -61,7 +61,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func aTimeoutIsAnnouncedOnce() async throws {
+    @Test func `A timeout is announced once`() async throws {
         let server = try RawServer.closing { _, connection in connection.waitForEnd() }
         let error = await thrown { _ = try await client().send(route(server, .get("").with(\.timeout, .seconds(1)))) }
         guard case .transport(let failure)? = error as? NetworkError else {
@@ -72,7 +72,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func aTimeoutInTheMiddleOfTheBodyIsAnnouncedOnce() async throws {
+    @Test func `A timeout in the middle of the body is announced once`() async throws {
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbeginning")
             connection.waitForEnd()
@@ -86,13 +86,13 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func aRequestThatCannotBeMadeIsAnnouncedOnce() async throws {
+    @Test func `A request that cannot be made is announced once`() async throws {
         let error = await thrown { _ = try await client().send(URLRoute(URL(string: "ftp://example.com")!)) }
         #expect("\(error as Any)".contains("is not an http or https URL"))
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func cancellationBeforeTheStartIsAnnouncedAsAnEndOnly() async throws {
+    @Test func `Cancellation before the start is announced as an end only`() async throws {
         let server = try RawServer { _, _ in false }
         let client = client()
         let work = Task {
@@ -106,7 +106,7 @@ import Testing
         #expect(server.requests.isEmpty)
     }
 
-    @Test func cancellationAfterTheStartIsAnnouncedOnce() async throws {
+    @Test func `Cancellation after the start is announced once`() async throws {
         let server = try RawServer.closing { _, connection in connection.waitForEnd() }
         let client = client()
         let work = Task { try await client.send(route(server)) }
@@ -117,7 +117,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func aCancelledRequestEndsItsConnection() async throws {
+    @Test func `A cancelled request ends its connection`() async throws {
         let ended = Locked(false)
         let server = try RawServer.closing { _, connection in
             connection.waitForEnd()
@@ -129,7 +129,7 @@ import Testing
         #expect(await eventually { ended.withLock { $0 } })
     }
 
-    @Test func redirectsAreAnnouncedAsOneRequest() async throws {
+    @Test func `Redirects are announced as one request`() async throws {
         let server = try RawServer.closing { request, connection in
             if request.target == "/3" { return try connection.respond(text: "here") }
             let next = Int(request.target.dropFirst())! + 1
@@ -142,7 +142,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func aRedirectLoopEnds() async throws {
+    @Test func `A redirect loop ends`() async throws {
         let server = try RawServer.closing { _, connection in
             try connection.respond("302 Found", headers: ["Location: /"])
         }
@@ -155,7 +155,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func suspendAndResumeAreAnnouncedOnceEach() async throws {
+    @Test func `Suspend and resume are announced once each`() async throws {
         let mayAnswer = Locked(false)
         let server = try RawServer.closing { _, connection in
             waitUntil { mayAnswer.withLock { $0 } }
@@ -175,7 +175,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Suspend", "Resume", "Complete"] })
     }
 
-    @Test func aRequestCanBeSuspendedAsSoonAsItIsStarted() async throws {
+    @Test func `A request can be suspended as soon as it is started`() async throws {
         let mayAnswer = Locked(false)
         let server = try RawServer.closing { _, connection in
             waitUntil { mayAnswer.withLock { $0 } }
@@ -190,7 +190,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Suspend", "Resume", "Complete"] })
     }
 
-    @Test func aSuspendedRequestCanBeCancelled() async throws {
+    @Test func `A suspended request can be cancelled`() async throws {
         let server = try RawServer.closing { _, connection in connection.waitForEnd() }
         let task = client().start(route(server))
         #expect(await eventually { server.requests.count == 1 })
@@ -201,7 +201,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Suspend", "Complete"] })
     }
 
-    @Test(.timeLimit(.minutes(5))) func theTimeoutBeginsWhenTheRequestIsSent() async throws {
+    @Test(.timeLimit(.minutes(5))) func `The timeout begins when the request is sent`() async throws {
         let silent = try RawServer.closing { _, connection in connection.waitForEnd() }
         let other = try RawServer.closing { _, connection in connection.waitForEnd() }
         let client = client(connections: 1)
@@ -223,7 +223,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)), arguments: [false, true])
-    func aTimeLimitEndsARequestThatWasNotSent(_ isSuspended: Bool) async throws {
+    func `A time limit ends a request that was not sent`(_ isSuspended: Bool) async throws {
         let server = try RawServer.closing { _, connection in connection.waitForEnd() }
         let client = client(connections: 1)
         let first = client.start(route(server))
@@ -235,7 +235,7 @@ import Testing
         first.cancel()
     }
 
-    @Test(.timeLimit(.minutes(5))) func aWaitingRequestCanBeCancelled() async throws {
+    @Test(.timeLimit(.minutes(5))) func `A waiting request can be cancelled`() async throws {
         let server = try RawServer.closing { _, connection in connection.waitForEnd() }
         let client = client(connections: 1)
         let first = client.start(route(server))
@@ -252,8 +252,8 @@ import Testing
         waiting[2].cancel()
     }
 
-    @Test("A request that waits for a connection, or before a retry, is announced as waiting")
-    func waitingIsAnnounced() async throws {
+    @Test
+    func `A request that waits for a connection, or before a retry, is announced as waiting`() async throws {
         let server = try RawServer.closing { request, connection in
             if request.target == "/" { return connection.waitForEnd() }
             try connection.respond(text: "hello")
@@ -275,7 +275,7 @@ import Testing
     }
 
     /// libcurl's own list of waiting transfers would keep them from beginning.
-    @Test(.timeLimit(.minutes(5))) func aHungHostDoesNotDelayOthers() async throws {
+    @Test(.timeLimit(.minutes(5))) func `A hung host does not delay others`() async throws {
         let hung = try RawServer.closing { _, connection in connection.waitForEnd() }
         let other = try RawServer(at: "127.0.0.2") { request, connection in
             try connection.respond(text: request.target)
@@ -290,7 +290,7 @@ import Testing
         for task in stuck { task.cancel() }
     }
 
-    @Test func retriesAreAnnouncedAsOneRequest() async throws {
+    @Test func `Retries are announced as one request`() async throws {
         let count = Locked(0)
         let server = try RawServer.closing { _, connection in
             let number = count.withLock { count in
@@ -306,7 +306,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func theIndicatorShowsTheFractionOfAnUpload() async throws {
+    @Test func `The indicator shows the fraction of an upload`() async throws {
         let indicator = IndicatorManager()
         indicator.observe(.indicator, in: recorder.center)
         let seen = Locked<[Double]>([])
@@ -338,7 +338,7 @@ import Testing
         #expect(indicator.activityCount == 0)
     }
 
-    @Test func theIndicatorShowsTheFractionOfADownload() async throws {
+    @Test func `The indicator shows the fraction of a download`() async throws {
         let indicator = IndicatorManager()
         indicator.observe(.indicator, in: recorder.center)
         let seen = Locked<Double?>(nil)
@@ -360,7 +360,7 @@ import Testing
         #expect(indicator.activityCount == 0)
     }
 
-    @Test func anAnswerFromTheCacheIsAnnouncedOnce() async throws {
+    @Test func `An answer from the cache is announced once`() async throws {
         let server = try RawServer { _, connection in
             try connection.respond(headers: ["Cache-Control: max-age=60"], text: "hello")
             return true
@@ -372,7 +372,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete", "Resume", "Complete"] })
     }
 
-    @Test func aThousandConcurrentRequestsAreAnswered() async throws {
+    @Test func `A thousand concurrent requests are answered`() async throws {
         let server = try RawServer { request, connection in
             try connection.respond(text: request.target)
             return true
@@ -404,7 +404,7 @@ import Testing
     /// The server answers only when each connection has a request, or the last requests have arrived. It waits for ever
     /// if a request is forgotten although there is an idle connection for it.
     @Test(.timeLimit(.minutes(5)), arguments: [4, 6, 8])
-    func requestsUseAllConnections(_ connections: Int) async throws {
+    func `Requests use all connections`(_ connections: Int) async throws {
         struct State {
             var held: [(ReceivedRequest, RawConnection)] = []
             var answered = 0

@@ -25,7 +25,7 @@ import Testing
         return (String(try #require(lines.first)), try #require(lines.last.flatMap { Int($0) }))
     }
 
-    @Test func aGigabyteIsUploadedInLittleMemory() async throws {
+    @Test func `A gigabyte is uploaded in little memory`() async throws {
         let server = try RawServer.closing { request, connection in
             try connection.respond(text: "\(request.bodyCount)")
         }
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func twoGigabytesAreDownloadedInLittleMemory() async throws {
+    @Test func `Two gigabytes are downloaded in little memory`() async throws {
         // As a stream, which uses the same code as a download to a file: that would need a disk of 2 GiB.
         let server = try server(bytes: 2 << 30)
         let (result, peak) = try await probe("stream", server.url.absoluteString, "-")
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(.needs(.mounts))
-    func aFullDiskIsAnErrorAndLeavesNothing() async throws {
+    func `A full disk is an error and leaves nothing`() async throws {
         let server = try server(bytes: 8 << 20)
         let result = try await SmallDisk.run(
             [try Command.built("network-probe"), "download", server.url.absoluteString, "\(folder.url.path)/file.bin"],
@@ -71,12 +71,12 @@ import Testing
         #expect(result.output.contains("No space left on device; left: []"), "\(result.output)\(result.error)")
     }
 
-    @Test(.timeLimit(.minutes(5))) func theThreadOfAReleasedClientEnds() async throws {
+    @Test(.timeLimit(.minutes(5))) func `The thread of a released client ends`() async throws {
         let server = try RawServer.closing { _, connection in connection.waitForEnd() }
         #expect(try await probe("abandon", server.url.absoluteString, "30").result == "ended")
     }
 
-    @Test func everyRequestWithoutMemoryForLibcurlFails() async throws {
+    @Test func `Every request without memory for libcurl fails`() async throws {
         let server = try server(bytes: 0)
         let result = try await probe("starve", server.url.absoluteString, "-").result
         // Some versions of libcurl report another kind when its resolver has no memory.
@@ -85,7 +85,7 @@ import Testing
         #expect(try await probe("crowd", server.url.absoluteString, "2000").result == "16000")
     }
 
-    @Test func theProxyOfTheEnvironmentIsUsed() async throws {
+    @Test func `The proxy of the environment is used`() async throws {
         let proxy = try RawServer.closing { _, connection in try connection.respond(text: "by the proxy") }
         let result = try await Command.run(
             "env",
@@ -99,14 +99,13 @@ import Testing
     }
 
     @Test(
-        "No message contains the password of a proxy, or a part of it",
         arguments: [
             "http://user:s3cr3t@word@127.0.0.1:9", "http://user:s3cr3t/word@127.0.0.1:9", "http://s3cr3t/@127.0.0.1:9",
             "ftp://user:s3cr3t@127.0.0.1:9", "http://user:s3cr3t@127.0.0.1:port", "http://user:s3cr3t@host.invalid:9",
             "http://user:s3cr3t@127.0.0.1:9", "s3cr3t:s3cr3t:s3cr3t",
         ]
     )
-    func proxyPasswords(_ proxy: String) async throws {
+    func `No message contains the password of a proxy, or a part of it`(_ proxy: String) async throws {
         let result = try await Command.run(
             "env",
             [
@@ -119,11 +118,10 @@ import Testing
     }
 
     @Test(
-        "With any limit of threads, downloads end, and later ones succeed",
         .needs(.root),
         arguments: 0...6
     )
-    func threadLimits(_ more: Int) async throws {
+    func `With any limit of threads, downloads end, and later ones succeed`(_ more: Int) async throws {
         let server = try server(bytes: 1 << 20)
         // As that user, with root's access to files.
         let access = "+dac_override,+dac_read_search"
@@ -138,7 +136,7 @@ import Testing
         #expect(result.output.hasPrefix("10 ended, then 1\n"), "\(more): \(result.output)\(result.error)")
     }
 
-    @Test func theFileOfAKilledDownloadThatCannotBeContinuedIsReplacedByTheNext() async throws {
+    @Test func `The file of a killed download that cannot be continued is replaced by the next`() async throws {
         let server = try RawServer.closing { request, connection in
             if request.target == "/whole" { return try connection.respond(text: "whole") }
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")

@@ -59,7 +59,7 @@ import Testing
 
     private func post(_ server: RawServer, _ body: RouteBody) -> URLRoute { route(server, .put("", body: body)) }
 
-    @Test(arguments: [1, 100_000]) func aSequenceIsSentAsItIsProduced(_ size: Int) async throws {
+    @Test(arguments: [1, 100_000]) func `A sequence is sent as it is produced`(_ size: Int) async throws {
         let pieces = Pieces(count: 50, size: size)
         let server = try echo()
         defer { server.stop() }
@@ -67,7 +67,7 @@ import Testing
         #expect(response.data == pieces.all)
     }
 
-    @Test func aSequenceIsSentAgainAfterARedirectARetryAndARefresh() async throws {
+    @Test func `A sequence is sent again after a redirect a retry and a refresh`() async throws {
         let server = try echo {
             ["503 Service Unavailable", "307 Temporary Redirect", "401 Unauthorized"][safe: $0 - 1]
         }
@@ -85,7 +85,7 @@ import Testing
         #expect(made.withLock { $0 } == 4)
     }
 
-    @Test func theNextPieceIsNotRequestedWhileTheServerDoesNotRead() async throws {
+    @Test func `The next piece is not requested while the server does not read`() async throws {
         let mayRead = Locked(false)
         let server = try RawServer.closing { _, connection in
             waitUntil { mayRead.withLock { $0 } }
@@ -102,13 +102,13 @@ import Testing
 
     struct Broken: Error {}
 
-    @Test func anErrorOfTheSequenceFailsTheRequest() async throws {
+    @Test func `An error of the sequence fails the request`() async throws {
         let pieces = Pieces(count: 3, size: 10, error: Broken())
         let server = try RawServer.closing { _, connection in connection.waitForEnd() }
         await #expect(throws: Broken.self) { try await NetworkClient().send(post(server, .stream { pieces })) }
     }
 
-    @Test func aSequenceThatWaitsIsCancelledWithItsRequest() async throws {
+    @Test func `A sequence that waits is cancelled with its request`() async throws {
         let isCancelled = Locked(false)
         let isWaiting = Locked(false)
         let pieces = Pieces(count: 3) { number in
@@ -124,7 +124,7 @@ import Testing
         #expect(await eventually { isCancelled.withLock { $0 } })
     }
 
-    @Test func aServerThatAnswersBeforeTheEndEndsTheSequence() async throws {
+    @Test func `A server that answers before the end ends the sequence`() async throws {
         let isCancelled = Locked(false)
         let isWaiting = Locked(false)
         let pieces = Pieces(count: 3) { number in

@@ -79,7 +79,7 @@ import Testing
     // MARK: - Continued
 
     @Test(arguments: ["ETag: \"x\"", "Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT"])
-    func aLaterCallContinuesThePart(validator: String) async throws {
+    func `A later call continues the part`(validator: String) async throws {
         let server = try server(validator)
         try await leavePart(server)
         #expect(try [mode(Self.names.part), mode(Self.names.record)] == [0o600, 0o600])
@@ -95,7 +95,7 @@ import Testing
         #expect(reported.withLock { $0.last?.bytesReceived } == 100_000)
     }
 
-    @Test func thePartOfAKilledProcessIsContinued() async throws {
+    @Test func `The part of a killed process is continued`() async throws {
         let server = try server(waits: true)
         let probe = try Daemon(
             try Command.built("network-probe"),
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test(.needs(.mounts))
-    func thePartOnAFullDiskIsContinuedWhenThereIsSpace() async throws {
+    func `The part on a full disk is continued when there is space`() async throws {
         let server = try RawServer.closing { request, connection in
             let start = request.headers["range"].flatMap { Int($0.dropFirst("bytes=".count).dropLast()) } ?? 0
             let fields = ["ETag: \"x\"", "Content-Range: bytes \(start)-\((4 << 20) - 1)/\(4 << 20)"]
@@ -132,7 +132,7 @@ import Testing
         #expect(ranges(server).last??.hasPrefix("bytes=") == true)
     }
 
-    @Test func aCancelledDownloadIsContinued() async throws {
+    @Test func `A cancelled download is continued`() async throws {
         let server = try server(waits: true)
         let target = target
         let work = Task { try await NetworkClient().download(route(server), to: target, resume: .acrossRuns) }
@@ -146,7 +146,7 @@ import Testing
     }
 
     /// Killed before the file was moved into place. A request for nothing would be an error.
-    @Test func ofACompletePartTheLastByteIsRequested() async throws {
+    @Test func `Of a complete part the last byte is requested`() async throws {
         let server = try server()
         try await leavePart(server)
         let handle = try FileHandle(forWritingTo: URL(filePath: path(Self.names.part)))
@@ -158,7 +158,7 @@ import Testing
     }
 
     /// The error of another server leaves the part as it is.
-    @Test func anErrorKeepsThePart() async throws {
+    @Test func `An error keeps the part`() async throws {
         let server = try server()
         try await leavePart(server)
         let broken = try RawServer.closing { _, connection in try connection.respond("503 Unavailable") }
@@ -169,7 +169,7 @@ import Testing
         #expect(ranges(server) == [nil, "bytes=60000-"])
     }
 
-    @Test func aDownloadThatCannotReplaceItsTargetIsContinued() async throws {
+    @Test func `A download that cannot replace its target is continued`() async throws {
         let server = try server()
         try await leavePart(server)
         #expect(mkdir(target.path, 0o700) == 0)
@@ -187,7 +187,7 @@ import Testing
     // MARK: - Begun again
 
     /// The first part has announced the length, the response had not.
-    @Test func aPartOfContentWithAnotherLengthIsNotAppended() async throws {
+    @Test func `A part of content with another length is not appended`() async throws {
         let answers = Locked([
             "200 OK\r\nETag: \"x\"\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n0123\r\n",
             "206 Partial Content\r\nETag: \"x\"\r\nContent-Range: bytes 4-5/10\r\n\r\n45",
@@ -208,7 +208,7 @@ import Testing
     }
 
     /// The names of their parts are the same, because they are shortened.
-    @Test func thePartOfAnotherLongNameIsNotContinued() async throws {
+    @Test func `The part of another long name is not continued`() async throws {
         let server = try server()
         let name = String(repeating: "漢", count: 84)
         await #expect(throws: NetworkError.self) {
@@ -228,7 +228,7 @@ import Testing
         #expect(try files == [name + "字"])
     }
 
-    @Test func aChangedFileBeginsAgain() async throws {
+    @Test func `A changed file begins again`() async throws {
         let server = try server(later: "ETag: \"y\"")
         try await leavePart(server)
         let response = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
@@ -249,7 +249,7 @@ import Testing
             ["ETag: \"x\""],
         ]
     )
-    func aPartOfSomethingElseIsNotAppended(fields: [String]) async throws {
+    func `A part of something else is not appended`(fields: [String]) async throws {
         let server = try server { _ in (fields, Data(count: 40_000)) }
         try await leavePart(server)
         _ = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
@@ -265,7 +265,7 @@ import Testing
             .post("", body: .none),
         ]
     )
-    func thePartOfAnotherRequestIsNotContinued(request: RouteRequest) async throws {
+    func `The part of another request is not continued`(request: RouteRequest) async throws {
         let server = try server()
         try await leavePart(server)
         let response = try? await NetworkClient().download(route(server, request), to: target, resume: .acrossRuns)
@@ -275,7 +275,7 @@ import Testing
     }
 
     /// A strong tag belongs to one resource.
-    @Test func thePartOfAnotherResourceAfterARedirectIsNotContinued() async throws {
+    @Test func `The part of another resource after a redirect is not continued`() async throws {
         let answers = Locked(["/a", "/b", "/b"])
         let server = try server()
         let front = try RawServer.closing { _, connection in
@@ -290,7 +290,7 @@ import Testing
     }
 
     @Test(arguments: [NetworkClient.Resumption.withinCall, .never])
-    func aDownloadThatDoesNotContinueRemovesThePart(resume: NetworkClient.Resumption) async throws {
+    func `A download that does not continue removes the part`(resume: NetworkClient.Resumption) async throws {
         let server = try server()
         try await leavePart(server)
         let broken = try self.server()
@@ -312,7 +312,7 @@ import Testing
     @Test(arguments: [
         "link", "second name", "fifo", "folder", "readable", "linked record", "readable record", "no record",
     ])
-    func aForeignPartIsNotContinued(kind: String) async throws {
+    func `A foreign part is not continued`(kind: String) async throws {
         let server = try server()
         try await leavePart(server)
         let (part, record, other) = (path(Self.names.part), path(Self.names.record), path("other"))
@@ -334,7 +334,7 @@ import Testing
         #expect(FileManager.default.contents(atPath: other) == old)
     }
 
-    @Test func theRecordContainsNoSecret() async throws {
+    @Test func `The record contains no secret`() async throws {
         let server = try server()
         try await leavePart(server, .get("path-s3cret", query: ["token": "s3cret"]))
         let record = try String(contentsOfFile: path(Self.names.record), encoding: .utf8)
@@ -343,7 +343,7 @@ import Testing
     }
 
     /// Each writes a file of its own. Neither waits.
-    @Test func twoProcessesThatDownloadTheSameFileDoNotDisturbEachOther() async throws {
+    @Test func `Two processes that download the same file do not disturb each other`() async throws {
         let mayEnd = Locked(false)
         let first = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\nETag: \"x\"\r\n\r\n")
@@ -366,7 +366,7 @@ import Testing
     }
 
     /// Also while the thread of the last write has a reference.
-    @Test func aPartThatHasEndedIsNotLocked() throws {
+    @Test func `A part that has ended is not locked`() throws {
         let first = try #require(PartialFile.part(of: target))
         let content = DownloadContent(validator: "x", length: 9, encoding: "", request: "", location: folder.url)
         try first.restart(content)

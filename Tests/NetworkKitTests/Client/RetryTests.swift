@@ -31,7 +31,7 @@ import Testing
         policy.delay(afterAttempt: attempt, of: method, error: error, chance: chance)
     }
 
-    @Test func eachDelayIsTwiceAsLongUpToTheMaximum() {
+    @Test func `Each delay is twice as long up to the maximum`() {
         let policy = RequestRetry(
             maximumAttempts: 9,
             initialDelay: .seconds(1),
@@ -46,13 +46,13 @@ import Testing
         #expect(delay(.never, status(503)) == nil)
     }
 
-    @Test func aPartOfEachDelayIsRandom() {
+    @Test func `A part of each delay is random`() {
         let policy = RequestRetry(initialDelay: .seconds(1), jitter: 0.5)
         #expect(delay(policy, status(503), chance: 0) == .seconds(1))
         #expect(delay(policy, status(503), chance: 1) == .milliseconds(500))
     }
 
-    @Test func onlyIdempotentMethodsAreRetried() {
+    @Test func `Only idempotent methods are retried`() {
         for method in [HTTPRequest.Method.get, .head, .put, .delete, .options] {
             #expect(delay(RequestRetry(), of: method, status(503)) != nil, "\(method)")
         }
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func onlyTransientFailuresAreRetried() {
+    @Test func `Only transient failures are retried`() {
         for code in [408, 429, 500, 502, 503, 504] {
             #expect(delay(RequestRetry(), status(code)) != nil, "\(code)")
         }
@@ -75,7 +75,7 @@ import Testing
         #expect(delay(RequestRetry(), CancellationError()) == nil)
     }
 
-    @Test func theServerMaySetTheDelay() throws {
+    @Test func `The server may set the delay`() throws {
         let policy = RequestRetry(initialDelay: .seconds(1), maximumDelay: .seconds(20), jitter: 0)
         #expect(delay(policy, status(429, retryAfter: "7")) == .seconds(7))
         #expect(delay(policy, status(429, retryAfter: "0")) == .seconds(1))
@@ -88,7 +88,7 @@ import Testing
 
     // MARK: - The client
 
-    @Test func theClientWaitsOnItsClock() async throws {
+    @Test func `The client waits on its clock`() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond("503 Service Unavailable") }
         let clock = VirtualClock()
         let policy = RequestRetry(maximumAttempts: 3, initialDelay: .seconds(10), jitter: 0)
@@ -104,7 +104,7 @@ import Testing
         #expect(server.requests.count == 3)
     }
 
-    @Test func aRequestCanBeCancelledWhileItWaits() async throws {
+    @Test func `A request can be cancelled while it waits`() async throws {
         let recorder = NotificationRecorder()
         let server = try RawServer.closing { _, connection in try connection.respond("503 Service Unavailable") }
         let clock = VirtualClock()
@@ -117,7 +117,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func aRouteOverridesTheClientsPolicy() async throws {
+    @Test func `A route overrides the clients policy`() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond("503 Service Unavailable") }
         let client = NetworkClient(retry: RequestRetry(maximumAttempts: 3, initialDelay: .milliseconds(1)))
         let never = RouteRequest.get("never").with(\.retry, .never)
@@ -127,7 +127,7 @@ import Testing
         #expect(server.requests.map(\.target) == ["/never", "/twice", "/twice"])
     }
 
-    @Test func aRequestIsNotSentAgainBeforeTheHookReturns() async throws {
+    @Test func `A request is not sent again before the hook returns`() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond("503 Service Unavailable") }
         var retry = RequestRetry(maximumAttempts: 2, initialDelay: .milliseconds(1))
         let counts = Locked<[Int]>([])

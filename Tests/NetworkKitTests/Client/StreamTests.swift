@@ -26,7 +26,7 @@ import Testing
 
     // MARK: - Pieces
 
-    @Test func aBodyIsReadInPieces() async throws {
+    @Test func `A body is read in pieces`() async throws {
         let first = Locked(false)
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX-A: b\r\n\r\nhello")
@@ -44,7 +44,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func aSlowReaderBlocksTheSender() async throws {
+    @Test func `A slow reader blocks the sender`() async throws {
         let sent = Locked(0)
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\n\r\n")
@@ -72,7 +72,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func aBadStatusIsAnErrorWithTheBeginningOfItsBody() async throws {
+    @Test func `A bad status is an error with the beginning of its body`() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond("404 Not Found", text: "no such") }
         let error = await thrown { _ = try await client().bytes(route(server)) }
         guard case .unacceptableStatus(let failure)? = error as? NetworkError else {
@@ -83,7 +83,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func aTruncatedBodyIsAnError() async throws {
+    @Test func `A truncated body is an error`() async throws {
         let server = try RawServer.sending("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
         let stream = try await client().bytes(route(server))
         var count = 0
@@ -97,7 +97,7 @@ import Testing
 
     private var target: URL { folder.url.appending(path: "file.bin") }
 
-    @Test func aDownloadReplacesTheFileWhenItIsComplete() async throws {
+    @Test func `A download replaces the file when it is complete`() async throws {
         try Data("old".utf8).write(to: target)
         let old = Locked<Data?>(nil)
         let path = target
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    @Test func aDownloadCanBeAMemberOfAGroup() async throws {
+    @Test func `A download can be a member of a group`() async throws {
         let server = try breakingServer()
         let backend = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let indicator = IndicatorManager(backends: [backend])
@@ -164,7 +164,7 @@ import Testing
         #expect(recorder.names == [])
     }
 
-    @Test func aCancelledDownloadInAGroupIsCancelledAndNotFailed() async throws {
+    @Test func `A cancelled download in a group is cancelled and not failed`() async throws {
         let server = try RawServer.closing { _, connection in connection.waitForEnd() }
         let backend = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let indicator = IndicatorManager(backends: [backend])
@@ -188,7 +188,7 @@ import Testing
     @Test(arguments: [
         ("ETag: \"x\"", false), ("ETag: \"x\"", true), ("Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT", false),
     ])
-    func aRetriedDownloadResumes(validator: String, ignoresRanges: Bool) async throws {
+    func `A retried download resumes`(validator: String, ignoresRanges: Bool) async throws {
         let server = try breakingServer(validator: validator, ignoresRanges: ignoresRanges)
         let reported = Locked<[TransferProgress]>([])
         let retry = RequestRetry(initialDelay: .milliseconds(1))
@@ -206,7 +206,7 @@ import Testing
         #expect(try files == ["file.bin"])
     }
 
-    @Test func aDifferentRangeEndsTheTransferAndTheDownloadBeginsAgain() async throws {
+    @Test func `A different range ends the transfer and the download begins again`() async throws {
         let count = Locked(0)
         let hasEnded = Locked(false)
         let server = try RawServer.closing { _, connection in
@@ -235,7 +235,7 @@ import Testing
     }
 
     /// Parts of different lengths are not of the same content, also if the first response had no length.
-    @Test func aPartOfContentWithAnotherLengthIsRequestedFromTheStart() async throws {
+    @Test func `A part of content with another length is requested from the start`() async throws {
         let answers = Locked([
             "200 OK\r\nETag: \"x\"\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n0123\r\n",
             "206 Partial Content\r\nContent-Range: bytes 4-5/10\r\n\r\n45",
@@ -252,7 +252,7 @@ import Testing
     }
 
     /// Whoever locks the file stops its writer.
-    @Test func otherUsersCannotOpenAFileBeforeItIsComplete() async throws {
+    @Test func `Other users cannot open a file before it is complete`() async throws {
         let mayEnd = Locked(false)
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
@@ -291,7 +291,9 @@ import Testing
             ("416 Range Not Satisfiable", "Content-Range: bytes */4", ""),
         ]
     )
-    func aRangeThatCannotBeUsedIsRequestedFromTheStart(status: String, field: String, body: String) async throws {
+    func `A range that cannot be used is requested from the start`(status: String, field: String, body: String)
+        async throws
+    {
         let count = Locked(0)
         let server = try RawServer.closing { request, connection in
             let isFirst = count.withLock { count in
@@ -312,7 +314,7 @@ import Testing
         #expect(try String(contentsOf: target, encoding: .utf8) == "0123456789")
     }
 
-    @Test func aRangeThatWasNotRequestedIsAnError() async throws {
+    @Test func `A range that was not requested is an error`() async throws {
         let server = try RawServer.closing { _, connection in
             let field = "Content-Range: bytes 4-9/10"
             try connection.respond("206 Partial Content", headers: [field], body: Data("456789".utf8))
@@ -324,7 +326,7 @@ import Testing
 
     /// The second one promises more than it sends.
     @Test(arguments: [("4-5", 2), ("4-9", Int64.max)])
-    func aRangeThatIsShorterThanRequestedIsContinued(range: String, length: Int64) async throws {
+    func `A range that is shorter than requested is continued`(range: String, length: Int64) async throws {
         let server = try RawServer.closing { request, connection in
             let tag = "ETag: \"x\"\r\n"
             func send(_ range: String, _ text: String) throws {
@@ -358,7 +360,7 @@ import Testing
             "Last-Modified: yesterday", "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT",
         ]
     )
-    func aDownloadWithoutAStrongValidatorIsNotResumed(validator: String) async throws {
+    func `A download without a strong validator is not resumed`(validator: String) async throws {
         let server = try breakingServer(validator: validator)
         let error = await thrown {
             let retry = RequestRetry(maximumAttempts: 2, initialDelay: .milliseconds(1))
@@ -369,7 +371,7 @@ import Testing
         #expect(try files.isEmpty)
     }
 
-    @Test func aCancelledDownloadLeavesNothing() async throws {
+    @Test func `A cancelled download leaves nothing`() async throws {
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
             connection.waitForEnd()
@@ -387,7 +389,7 @@ import Testing
         #expect(try files.isEmpty)
     }
 
-    @Test func aFileThatCannotBeWrittenIsAnError() async throws {
+    @Test func `A file that cannot be written is an error`() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond(body: Data(count: 1 << 20)) }
         let missing = await thrown {
             _ = try await client().download(route(server), to: folder.url.appending(path: "no/such/file"))
@@ -401,14 +403,14 @@ import Testing
     }
 
     @Test(arguments: [String(repeating: "漢", count: 85), "e" + String(repeating: "\u{301}", count: 127)])
-    func aLongNameIsNoProblem(name: String) async throws {
+    func `A long name is no problem`(name: String) async throws {
         let server = try RawServer.closing { _, connection in try connection.respond(text: "whole") }
         _ = try await client().download(route(server), to: folder.url.appending(path: name))
         #expect(try files == [name])
     }
 
     /// A part of it has another status, and may leave out the content type.
-    @Test func aDownloadWhoseValidationAcceptsOnlyTheWholeResumes() async throws {
+    @Test func `A download whose validation accepts only the whole resumes`() async throws {
         let server = try breakingServer()
         let retry = RequestRetry(initialDelay: .milliseconds(1))
         let whole = ResponseValidation(statuses: 200..<201)
@@ -417,7 +419,7 @@ import Testing
         #expect(try Data(contentsOf: target).count == 100_000)
     }
 
-    @Test func anErrorIsNotResumedEvenIfItIsAccepted() async throws {
+    @Test func `An error is not resumed even if it is accepted`() async throws {
         let server = try RawServer.closing { request, connection in
             if request.headers["range"] == nil {
                 try connection.send("HTTP/1.1 404 Not Found\r\nContent-Length: 10\r\nETag: \"x\"\r\n\r\nnope")
@@ -435,7 +437,7 @@ import Testing
         #expect(server.requests.map { $0.headers["range"] } == [nil, nil])
     }
 
-    @Test func twoDownloadsToTheSameFileDoNotDisturbEachOther() async throws {
+    @Test func `Two downloads to the same file do not disturb each other`() async throws {
         let mayEnd = Locked(false)
         let server = try RawServer.closing { request, connection in
             if request.target == "/fast" { return try connection.respond(text: "fast") }

@@ -34,11 +34,11 @@ import Testing
         return failure
     }
 
-    @Test func anUntrustedCertificateIsAnError() async throws {
+    @Test func `An untrusted certificate is an error`() async throws {
         #expect(await failure(of: NetworkClient())?.kind == .insecure)
     }
 
-    @Test func authoritiesThatCannotBeReadAreAnError() async throws {
+    @Test func `Authorities that cannot be read are an error`() async throws {
         var options = NetworkClient.Options()
         options.certificateAuthorities = folder.url.appending(path: "missing.pem")
         let failure = await failure(of: NetworkClient(options: options))
@@ -46,7 +46,7 @@ import Testing
         #expect(failure?.reason.contains("missing.pem") == true, "\(failure as Any)")
     }
 
-    @Test func requestsUseHTTP2() async throws {
+    @Test("Requests use HTTP/2") func requestsUseHTTP2() async throws {
         let client = trusting
         #expect(try await client.send(URLRoute(url)).string() == "found")
         // Ten concurrent ones share a connection.
@@ -68,7 +68,8 @@ import Testing
     }
 
     /// libcurl passes on all fields of a paused stream at once when it continues.
-    @Test(.timeLimit(.minutes(5))) func suspendedRequestsOverHTTP2GetTheirResponses() async throws {
+    @Test("Suspended requests over HTTP/2 get their responses", .timeLimit(.minutes(5)))
+    func suspendedRequestsOverHTTP2GetTheirResponses() async throws {
         let client = trusting
         _ = try await client.send(URLRoute(url))
         for _ in 0..<3 {
@@ -92,7 +93,9 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(5))) func requestsOverHTTP2ShareAConnection() async throws {
+    @Test("Requests over HTTP/2 share a connection", .timeLimit(.minutes(5))) func requestsOverHTTP2ShareAConnection()
+        async throws
+    {
         let client = client(connections: 1)
         let upload = client.start(URLRoute(url, .post("echo", body: .data(Data(count: 64 << 20)))))
         #expect(await eventually { server.output.contains(":method: POST") })
@@ -103,7 +106,7 @@ import Testing
         upload.cancel()
     }
 
-    @Test(.timeLimit(.minutes(5))) func moreRequestsThanStreamsNeedNoMoreConnections() async throws {
+    @Test(.timeLimit(.minutes(5))) func `More requests than streams need no more connections`() async throws {
         let client = client(connections: 1)
         // The server's limit, ten streams, is known afterwards.
         _ = try await client.send(URLRoute(url))
@@ -115,13 +118,13 @@ import Testing
         #expect(connections.count == 1)
     }
 
-    @Test func aDownloadOverHTTP2IsComplete() async throws {
+    @Test("A download over HTTP/2 is complete") func aDownloadOverHTTP2IsComplete() async throws {
         let file = folder.url.appending(path: "downloaded")
         _ = try await trusting.download(URLRoute(url, .get("large")), to: file)
         #expect(try Data(contentsOf: file) == Data(count: 3 << 20))
     }
 
-    @Test func aServerThatDiesInTheMiddleIsAnError() async throws {
+    @Test func `A server that dies in the middle is an error`() async throws {
         let client = trusting
         // More than all buffers hold.
         let file = folder.url.appending(path: "huge")

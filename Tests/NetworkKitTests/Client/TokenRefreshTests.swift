@@ -79,7 +79,7 @@ import Testing
         route(service.server, .post("post", body: .data(Data(text.utf8))))
     }
 
-    @Test func aRejectedTokenIsRefreshedOnceForAllRequestsAndTheyAreSentAgain() async throws {
+    @Test func `A rejected token is refreshed once for all requests and they are sent again`() async throws {
         service.rejectTogether(50)
         let client = service.client { rejected in
             #expect(rejected == "old")
@@ -95,7 +95,7 @@ import Testing
         #expect(service.requests("new") == 50)
     }
 
-    @Test func requestsWaitForTheFirstToken() async throws {
+    @Test func `Requests wait for the first token`() async throws {
         let client = service.client(nil) { rejected in
             #expect(rejected == nil)
             return "new"
@@ -104,7 +104,7 @@ import Testing
         #expect(service.server.requests.count == 1)
     }
 
-    @Test func streamsAndDownloadsAreSentAgain() async throws {
+    @Test func `Streams and downloads are sent again`() async throws {
         let folder = try TemporaryDirectory()
         let client = service.client { _ in "new" }
         var text = Data()
@@ -119,7 +119,7 @@ import Testing
 
     struct NoToken: Error {}
 
-    @Test func aFailedRefreshFailsAllWaitingRequestsAndTheNextOneTriesAgain() async throws {
+    @Test func `A failed refresh fails all waiting requests and the next one tries again`() async throws {
         service.rejectTogether(5)
         let mayEnd = Locked(false)
         let client = service.client { _ in
@@ -137,7 +137,7 @@ import Testing
         #expect(try await client.send(post("hello")).string() == "hello")
     }
 
-    @Test func aRequestIsSentOnlyOnceMoreWhenNewTokensAreRejectedToo() async throws {
+    @Test func `A request is sent only once more when new tokens are rejected too`() async throws {
         let service = service
         let client = service.client { _ in "wrong \(service.refreshes)" }
         for count in 1...3 {
@@ -152,7 +152,7 @@ import Testing
         }
     }
 
-    @Test func aRefreshThroughTheSameClientDoesNotWaitForItself() async throws {
+    @Test func `A refresh through the same client does not wait for itself`() async throws {
         let service = service
         let shared = Locked<NetworkClient?>(nil)
         let client = service.client { _ in
@@ -169,7 +169,7 @@ import Testing
         #expect(service.requests(nil) == 2)
     }
 
-    @Test func aSlowRefreshIsCancelledAtTheTimeLimit() async throws {
+    @Test func `A slow refresh is cancelled at the time limit`() async throws {
         let clock = VirtualClock()
         let isCancelled = Locked(false)
         let client = service.client(clock: clock) { _ in
@@ -189,7 +189,7 @@ import Testing
         #expect(await eventually { isCancelled.withLock { $0 } })
     }
 
-    @Test func aWaitingRequestCanBeCancelledWithoutTheRefresh() async throws {
+    @Test func `A waiting request can be cancelled without the refresh`() async throws {
         let mayEnd = Locked(false)
         service.rejectTogether(2)
         let client = service.client { _ in
@@ -205,7 +205,7 @@ import Testing
         #expect(service.refreshes == 1)
     }
 
-    @Test func onlyAResponseToTheTokenRefreshesIt() async throws {
+    @Test func `Only a response to the token refreshes it`() async throws {
         let client = service.client { _ in "new" }
         let own = RouteRequest.get("", headers: [.authorization: "Bearer own"])
         _ = await thrown { _ = try await client.send(route(service.server, own)) }
@@ -213,7 +213,7 @@ import Testing
         #expect(service.refreshes == 0)
     }
 
-    @Test func aTokenWithALineBreakIsAnError() async throws {
+    @Test func `A token with a line break is an error`() async throws {
         let client = service.client(nil) { _ in "a\r\nX-Injected: b" }
         let error = await thrown { _ = try await client.send(post("")) }
         guard case .invalidRequest? = error as? NetworkError else {
@@ -225,7 +225,7 @@ import Testing
 
     // MARK: - Offline
 
-    @Test func aPostThatWasNotSentIsRepeatedUntilItsHostIsFound() async throws {
+    @Test func `A post that was not sent is repeated until its host is found`() async throws {
         let clock = VirtualClock()
         let url = try #require(URL(string: "http://missing.invalid"))
         let post = URLRoute(url, .post("", body: .data(Data("once".utf8))))
@@ -244,7 +244,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await waiting.value }
     }
 
-    @Test func nothingElseIsRepeatedWhileOffline() async throws {
+    @Test func `Nothing else is repeated while offline`() async throws {
         let service = service
         let redirecting = try RawServer.closing { _, connection in
             try connection.respond("303 See Other", headers: ["Location: http://missing.invalid/"])

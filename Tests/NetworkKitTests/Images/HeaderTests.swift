@@ -4,7 +4,7 @@ import Testing
 
 /// The package's hand-written C declarations, compared with the real headers.
 @Suite(.needs("cc", package: "gcc")) struct HeaderTests {
-    @Test func theShimAgreesWithTheRealHeaders() async throws {
+    @Test func `The shim agrees with the real headers`() async throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..").standardizedFileURL
         let flags = try await Command.run(
             "pkg-config",

@@ -26,7 +26,7 @@ import Testing
         return try Data(contentsOf: target)
     }
 
-    @Test func pixelsSurviveARoundTrip() throws {
+    @Test func `Pixels survive a round trip`() throws {
         let png = try Self.picture.pngData()
         let image = try DecodedImage(decoding: png)
         #expect(image == Self.picture)
@@ -36,7 +36,7 @@ import Testing
         #expect(try DecodedImage(decoding: Data(contentsOf: file)) == image)
     }
 
-    @Test func aPNGOfAnotherProgramIsDecoded() throws {
+    @Test func `A PNG of another program is decoded`() throws {
         // One red pixel, 8-bit RGB.
         let png = try #require(
             Data(
@@ -51,7 +51,7 @@ import Testing
     }
 
     /// A loader of another format claims the beginning of every BMP, and would be the first to be asked.
-    @Test(.needs(.images)) func theLoaderIsChosenByTheFormat() async throws {
+    @Test(.needs(.images)) func `The loader is chosen by the format`() async throws {
         let folder = try TemporaryDirectory()
         let list = try await Command.run("pkg-config", ["--variable=gdk_pixbuf_cache_file", "gdk-pixbuf-2.0"])
         var loaders = try String(contentsOfFile: list.output.trimmingCharacters(in: .newlines), encoding: .utf8)
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test(.needs(.images), arguments: ["png", "jpg", "gif", "bmp", "tif"])
-    func truncatedImagesAreErrors(format: String) async throws {
+    func `Truncated images are errors`(format: String) async throws {
         let data = try await Self.convert(to: format)
         let whole = try DecodedImage(decoding: data)
         #expect((whole.width, whole.height) == (64, 48))
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test(.needs(.images)) func aProgressiveJPEGThatIsTruncatedIsAnError() async throws {
+    @Test(.needs(.images)) func `A progressive JPEG that is truncated is an error`() async throws {
         let data = try await Self.convert(to: "jpg", arguments: ["-interlace", "Plane"])
         #expect(try DecodedImage(decoding: data).width == 64)
         for count in [data.count - 2, data.count * 3 / 4, data.count / 2] {
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test(.needs(.images)) func malformedImagesAreErrors() async throws {
+    @Test(.needs(.images)) func `Malformed images are errors`() async throws {
         #expect(throws: ImageError.self) { try DecodedImage(decoding: Data()) }
         #expect(throws: ImageError.self) { try DecodedImage(decoding: Data("hello, this is no image".utf8)) }
         #expect(throws: ImageError.self) { try DecodedImage(decoding: Data(repeating: 0xFF, count: 10_000)) }
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test(.needs(.images), arguments: 1...5 as ClosedRange<UInt64>)
-    func damageNeverEndsTheProcess(seed: UInt64) async throws {
+    func `Damage never ends the process`(seed: UInt64) async throws {
         var generator = SplitMix(state: seed)
         var errorCount = 0
         for format in ["png", "jpg", "gif", "bmp"] {
@@ -120,7 +120,7 @@ import Testing
         #expect(errorCount > 0)
     }
 
-    @Test(.needs(.images)) func imagesThatAreTooLargeAreErrors() async throws {
+    @Test(.needs(.images)) func `Images that are too large are errors`() async throws {
         for format in ["png", "jpg", "gif", "bmp", "tif"] {
             let data = try await Self.convert(to: format)
             #expect(throws: ImageError.tooLarge(width: 64, height: 48, maximumPixels: 3071), "\(format)") {
@@ -130,7 +130,8 @@ import Testing
         }
     }
 
-    @Test(.needs("python3", package: "python3")) func aDecompressionBombIsRejectedBeforeMemoryIsAllocated() async throws
+    @Test(.needs("python3", package: "python3")) func `A decompression bomb is rejected before memory is allocated`()
+        async throws
     {
         // 30 000 × 30 000 pixels in a file of some kilobytes.
         let script = """
@@ -152,7 +153,7 @@ import Testing
         }
     }
 
-    @Test(.needs(.images)) func onlyTheFirstFrameOfAnAnimationIsDecoded() async throws {
+    @Test(.needs(.images)) func `Only the first frame of an animation is decoded`() async throws {
         let frames = (0..<20).flatMap { ["(", "-size", "64x48", "xc:rgb(\($0 * 10),0,0)", ")"] }
         let folder = try TemporaryDirectory()
         let file = folder.url.appending(path: "animation.gif")
@@ -173,21 +174,21 @@ import Testing
     }
 
     @Test(.disabled(if: hasWebPLoader, "the loader for WebP is installed"))
-    func theErrorOfAWebPNamesThePackageOfItsLoader() {
+    func `The error of a WebP names the package of its loader`() {
         let error = #expect(throws: ImageError.self) {
             try DecodedImage(decoding: Data("RIFF\u{10}\0\0\0WEBPVP8 ".utf8) + Data(count: 1000))
         }
         #expect("\(error as Any)".contains("apt-get install webp-pixbuf-loader"), "\(error as Any)")
     }
 
-    @Test func anSVGIsNotDecoded() {
+    @Test func `An SVG is not decoded`() {
         let svg = "<svg xmlns='http://www.w3.org/2000/svg' width='10' height='10'><rect width='9' height='9'/></svg>"
         #expect(throws: ImageError.unreadable("it is not a PNG, JPEG, GIF, BMP, ICO, TIFF or WebP")) {
             try DecodedImage(decoding: Data(svg.utf8))
         }
     }
 
-    @Test(.needs(.images)) func decodingHasATimeLimit() async throws {
+    @Test(.needs(.images)) func `Decoding has a time limit`() async throws {
         let data = try await Self.convert(to: "jpg", arguments: ["-resize", "3000x3000!"])
         for _ in 0..<20 {
             #expect(throws: ImageError.tooSlow(limit: .zero)) { try DecodedImage(decoding: data, timeLimit: .zero) }
@@ -196,14 +197,14 @@ import Testing
     }
 
     @Test(arguments: [UInt8(0), 1, 3])
-    func aBitmapThatClaimsMoreThanItHasIsAnError(compression: UInt8) {
+    func `A bitmap that claims more than it has is an error`(compression: UInt8) {
         var bmp = Data("BM".utf8) + [154, 0, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0, 40, 0, 0, 0]
         bmp += [0x40, 0x1F, 0, 0, 0x40, 0x1F, 0, 0, 1, 0, compression == 1 ? 8 : 24, 0, compression, 0, 0, 0]
         bmp += Data(count: 154 - bmp.count)
         #expect(throws: ImageError.self) { try DecodedImage(decoding: bmp) }
     }
 
-    @Test func aResponseIsDecodedAsAnImage() async throws {
+    @Test func `A response is decoded as an image`() async throws {
         let response = NetworkResponse(url: URL(string: "http://h")!, status: 200, data: try Self.picture.pngData())
         #expect(try await response.image() == Self.picture)
     }
@@ -226,7 +227,7 @@ import Testing
         return (try await server.historyIcons[0], monitor.shown.first, server.complaints)
     }
 
-    @Test(.needs(.notifications)) func aPNGFileIsUsedAsTheIcon() async throws {
+    @Test(.needs(.notifications)) func `A PNG file is used as the icon`() async throws {
         let folder = try TemporaryDirectory()
         let picture = DecodedImage(width: 32, height: 32, rgba: Data(repeating: 0x7F, count: 32 * 32 * 4))
         let file = folder.url.appending(path: "an icon, 100 % ä.png")
@@ -238,7 +239,7 @@ import Testing
         #expect(!shown.complaints.lowercased().contains("icon"), "\(shown.complaints)")
     }
 
-    @Test(.needs(.notifications)) func aFileThatIsNotAnImageCausesAWarning() async throws {
+    @Test(.needs(.notifications)) func `A file that is not an image causes a warning`() async throws {
         let folder = try TemporaryDirectory()
         let file = folder.url.appending(path: "icon.png")
         try Data("no picture".utf8).write(to: file)

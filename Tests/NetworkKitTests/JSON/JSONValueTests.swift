@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct JSONValueTests {
-    @Test func membersAreFoundByNameAndIndex() throws {
+    @Test func `Members are found by name and index`() throws {
         let json = try JSONValue(
             parsing: #"{"feed":{"entry":[{"im:name":{"label":"App"},"price":1.10,"count":3,"ok":true,"none":null}]}}"#
         )
@@ -21,7 +21,7 @@ import Testing
         #expect(json.feed.entry.count == 1)
     }
 
-    @Test func valuesAreWrittenAsLiteralsAndChangedInPlace() {
+    @Test func `Values are written as literals and changed in place`() {
         var json: JSONValue = ["a": [1, 2.5, "x", true, nil], "b": [:]]
         json.a[0] = 7
         json.a[5] = "end"
@@ -30,7 +30,7 @@ import Testing
         #expect(json.description == #"{"a":[7,2.5,"x",true,null,"end"],"b":{"c":{"d":"e"}},"new":{"deep":1}}"#)
     }
 
-    @Test func numbersKeepTheirText() throws {
+    @Test func `Numbers keep their text`() throws {
         let text =
             "[0,-0,1.0,1.10,1e3,1E+3,-1.5e-10,123456789012345678901234567890,0.1000000000000000055511151231257827]"
         let json = try JSONValue(parsing: text)
@@ -44,12 +44,12 @@ import Testing
         #expect(JSONValue(1e22).description == "1e+22")
     }
 
-    @Test func keysAreInAStableOrder() throws {
+    @Test func `Keys are in a stable order`() throws {
         let json = try JSONValue(parsing: #"{"b":1,"a":2,"é":3,"B":4,"":5,"a":6}"#)
         #expect(json.description == #"{"":5,"B":4,"a":6,"b":1,"é":3}"#)
     }
 
-    @Test(.needs("python3", package: "python3")) func pythonReadsAndWritesTheSameTexts() async throws {
+    @Test(.needs("python3", package: "python3")) func `Python reads and writes the same texts`() async throws {
         let strings = ["\"\\/\u{8}\u{C}\n\r\t", "\u{0}\u{1F}\u{7F}", "😀 ä \u{2028}", "\u{FFFF}"]
         let value = JSONValue.array(strings.map { JSONValue($0) })
         let echoed = try await Python.run(
@@ -68,28 +68,28 @@ import Testing
             "[1 2]", "'a'", "/**/1", "\u{FEFF}\u{FEFF}1", "0x1", "1.5.5", "--1", "[1}", "{1:2}",
         ]
     )
-    func invalidJSONIsAnError(text: String) {
+    func `Invalid jsonis an error`(text: String) {
         #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: text) }
     }
 
-    @Test func anErrorHasItsPosition() {
+    @Test func `An error has its position`() {
         let error = #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: "{\n  \"a\": [1, 2\n  \"b\": 3 }") }
         #expect(error?.description == "not JSON: line 3, column 3: expected ',' or ']', found '\"'")
     }
 
-    @Test func depthIsLimited() throws {
+    @Test func `Depth is limited`() throws {
         let deep = String(repeating: "[", count: 100_000)
         #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: deep) }
         let good = String(repeating: "[", count: 512) + String(repeating: "]", count: 512)
         #expect(try JSONValue(parsing: good).description == good)
     }
 
-    @Test func bytesThatAreNotUTF8AreAnError() {
+    @Test func `Bytes that are not UTF-8 are an error`() {
         #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: Data([0x22, 0xFF, 0x22])) }
         #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: Data([0x22, 0xED, 0xA0, 0x80, 0x22])) }
     }
 
-    @Test func aValueIsPartOfACodableType() throws {
+    @Test func `A value is part of a codable type`() throws {
         struct Thing: Codable, Equatable {
             var name: String
             var extra: JSONValue
@@ -101,7 +101,7 @@ import Testing
     }
 
     /// Why this package has its own parser. If this test fails, `JSONDecoder` can replace it.
-    @Test func foundationsDecoderLosesInformation() throws {
+    @Test func `Foundation's decoder loses information`() throws {
         let digits = "1234567890123456789012345678901234567890123"
         let data = Data("[\(digits), 1.10]".utf8)
         let numbers = try JSONDecoder().decode([Decimal].self, from: data)

@@ -18,7 +18,7 @@ import Testing
         return data
     }
 
-    @Test func aFormIsExactlyTheseBytes() throws {
+    @Test func `A form is exactly these bytes`() throws {
         var form = MultipartForm(boundary: "B")
         form.append("ä", name: "te\"xt")
         form.append(Data([0, 13, 10]), name: "data", fileName: "a.png")
@@ -32,7 +32,7 @@ import Testing
         )
     }
 
-    @Test(.needs("python3", package: "python3")) func pythonParsesTheBody() async throws {
+    @Test(.needs("python3", package: "python3")) func `Python parses the body`() async throws {
         let names = [
             "plain", "with space", "quo\"te", "back\\slash", "umlaut ä", "semi;colon", "日本.txt", "per%22cent", "a=b",
         ]
@@ -80,14 +80,14 @@ import Testing
         #expect(parts[names.count + 2][4].int == 1_000_000)
     }
 
-    @Test func namesCannotAddFields() {
+    @Test func `Names cannot add fields`() {
         #expect(MultipartForm.Part.quote("a\r\nX: y\0") == "a%0D%0AX: y%00")
         var form = MultipartForm()
         form.append(Data(), name: "a", contentType: "text/plain\r\nX: y")
         #expect(throws: NetworkError.self) { try form.body() }
     }
 
-    @Test func aFileThatCannotBeReadIsAnError() {
+    @Test func `A file that cannot be read is an error`() {
         var form = MultipartForm()
         form.append(file: URL(filePath: "/nowhere/file"), name: "f")
         #expect(throws: NetworkError.self) { try form.body() }
@@ -96,7 +96,7 @@ import Testing
         #expect(throws: NetworkError.self) { try folder.body() }
     }
 
-    @Test func typesFollowFromPathExtensions() {
+    @Test func `Types follow from path extensions`() {
         #expect(MIMEType.forPathExtension("PNG") == "image/png")
         #expect(MIMEType.forPathExtension("") == "application/octet-stream")
     }

@@ -18,7 +18,7 @@ import Testing
     }
 
     /// Names under which services take secrets.
-    @Test func secretsUnderAnyNameStayAtTheirOrigin() throws {
+    @Test func `Secrets under any name stay at their origin`() throws {
         let secrets = [
             "Authorization", "Cookie", "Proxy-Authorization", "Token", "ApiKey", "X-Auth", "X-Password", "X-Session-Id",
             "X-Session", "Session", "X-Signature", "X-Amz-Security-Token", "X-Vault-Token", "Private-Token", "Api_Key",
@@ -30,7 +30,7 @@ import Testing
         #expect(try redirected(from: "https://service.example/", to: "/next", secrets) == secrets)
     }
 
-    @Test func aFieldCanBeMarked() throws {
+    @Test func `A field can be marked`() throws {
         var request = NetworkRequest(url: try #require(URL(string: "https://a/")), method: .get)
         request.setHeader("Accept", "secret", isSensitive: true)
         request.setHeader("X-Version", "1", isSensitive: false)

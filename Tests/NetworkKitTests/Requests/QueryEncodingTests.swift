@@ -10,7 +10,7 @@ import Testing
         "a/../b", "中文", "\u{FEFF}x", "'\"", "~user",
     ]
 
-    @Test(.needs("python3", package: "python3")) func stringsAreEncodedAsByPython() async throws {
+    @Test(.needs("python3", package: "python3")) func `Strings are encoded as by Python`() async throws {
         let input = try JSONEncoder().encode(Self.strings)
         let expected = try await Python.run(
             """
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test(.needs("python3", package: "python3")) func pythonDecodesNestedParameters() async throws {
+    @Test(.needs("python3", package: "python3")) func `Python decodes nested parameters`() async throws {
         let parameters: RouteParameters = [
             "z": 1, "a": ["b": 1, "x": ["y": "ä ö"]], "c": [2, "drei", true], "n": nil, "f": false, "d": 1.5,
         ]
@@ -55,7 +55,7 @@ import Testing
         #expect(try JSONValue(parsing: read) == expected)
     }
 
-    @Test func eachVariantIsEncodedAsItSays() throws {
+    @Test func `Each variant is encoded as it says`() throws {
         let parameters: RouteParameters = ["a": ["b": [1, 2]], "t": true, "s": " "]
         #expect(
             try QueryEncoding(arrays: .none, booleans: .words).encode(parameters)
@@ -71,7 +71,7 @@ import Testing
         )
     }
 
-    @Test func anythingEncodableIsEncoded() throws {
+    @Test func `Anything encodable is encoded`() throws {
         struct Search: Encodable {
             var term = "x & y"
             var limit = 10
@@ -85,7 +85,7 @@ import Testing
         )
     }
 
-    @Test func valuesWithoutNamesAreErrors() {
+    @Test func `Values without names are errors`() {
         #expect(throws: NetworkError.self) { try QueryEncoding.query.encode(.encoding([1, 2])) }
         #expect(throws: EncodingError.self) { try QueryEncoding.query.encode(.encoding(["x": Double.nan])) }
     }

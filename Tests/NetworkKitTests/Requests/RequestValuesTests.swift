@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [Duration.zero, .nanoseconds(-1), .seconds(Int64.min)])
-    func anInvalidTimeoutIsAnError(duration: Duration) async {
+    func `An invalid timeout is an error`(duration: Duration) async {
         for property in [\RouteRequest.timeout, \.timeLimit] {
             let error = await thrown {
                 _ = try await NetworkClient().send(route(server, .get("").with(property, duration)))
@@ -36,13 +36,13 @@ import Testing
     }
 
     @Test(arguments: [nil, Duration.seconds(Int64.max), .seconds(1e10), .seconds(9.9e9), Duration(attoseconds: 1)])
-    func extremeTimeoutsDoNotTrap(duration: Duration?) async {
+    func `Extreme timeouts do not trap`(duration: Duration?) async {
         let request = RouteRequest.get("").with(\.timeout, duration).with(\.timeLimit, duration)
         let error = await thrown { _ = try await NetworkClient().send(route(server, request)) }
         if duration ?? .seconds(2) > .seconds(1) { #expect(error == nil) } else { #expect(error is NetworkError) }
     }
 
-    @Test func changesOfAnInterceptorAreChecked() async throws {
+    @Test func `Changes of an interceptor are checked`() async throws {
         #expect(await problem { $0.setHeader("X-A", "b\r\nX-C: d") }.contains("control character"))
         #expect(await problem { $0.setHeader("X-A", "b\nX-C: d") }.contains("control character"))
         #expect(await problem { $0.setHeader("X A", "b") }.contains("not the name of a header field"))
@@ -51,7 +51,7 @@ import Testing
         #expect(server.requests.isEmpty)
     }
 
-    @Test func theTimeLimitIncludesTheWaitForAConnection() async throws {
+    @Test func `The time limit includes the wait for a connection`() async throws {
         let server = try RawServer.closing { _, connection in connection.waitForEnd() }
         var options = NetworkClient.Options()
         options.maximumConnectionsPerHost = 1
@@ -65,7 +65,7 @@ import Testing
 
     // MARK: - Names, paths, descriptions
 
-    @Test func aPathFromAVariableIsEncoded() throws {
+    @Test func `A path from a variable is encoded`() throws {
         let path = "docs/a b/ü?#%2F"
         #expect(RoutePath(path: path).encoded == "docs/a%20b/%C3%BC%3F%23%252F")
         let route = RoutePath("files/\(path: path)/\(path)")
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func aRequestIsDescribedAsACurlCommandWithoutItsSecrets() async throws {
+    @Test func `A request is described as a curl command without its secrets`() async throws {
         let client = NetworkClient(interceptors: [
             .bearerToken("hunter1"), .header("X-Api-Key", "hunter2"),
             .header("X-App", "it's \u{202E}", isSensitive: false),
@@ -96,7 +96,7 @@ import Testing
 
     // MARK: - Credentials, cookies
 
-    @Test(.needs(.httpbin)) func credentialsAreSentAsBasicAndAsDigest() async throws {
+    @Test(.needs(.httpbin)) func `Credentials are sent as basic and as digest`() async throws {
         let httpbin = try await Httpbin()
         func status(_ path: RoutePath, _ credentials: Credentials) async throws -> Int {
             let request = RouteRequest.get(path).with(\.credentials, credentials)
@@ -121,7 +121,7 @@ import Testing
     }
 
     /// Everyone on the way can read the password, and demand Basic.
-    @Test(.needs(.certificates)) func basicIsOnlyChosenOverTLS() async throws {
+    @Test(.needs(.certificates)) func `Basic is only chosen over TLS`() async throws {
         let challenge = "WWW-Authenticate: Basic realm=\"a\""
         let plain = try RawServer { _, connection in
             try connection.respond("401 Unauthorized", headers: [challenge])
@@ -163,7 +163,7 @@ import Testing
     }
 
     @Test(arguments: ["u\0v", "u\r\nX: y", "u\u{7F}"])
-    func controlCharactersInCredentialsAreAnError(text: String) async throws {
+    func `Control characters in credentials are an error`(text: String) async throws {
         let server = try RawServer.closing { _, connection in try connection.respond(text: "here") }
         for credentials in [Credentials(user: text, password: "p"), Credentials(user: "u", password: text)] {
             let request = RouteRequest.get("").with(\.credentials, credentials)
@@ -173,7 +173,7 @@ import Testing
         #expect(server.requests.isEmpty)
     }
 
-    @Test func cookiesAreKeptIfEnabled() async throws {
+    @Test func `Cookies are kept if enabled`() async throws {
         // libcurl treats 127.0.0.1 like TLS.
         let server = try RawServer(at: "127.0.0.2") { request, connection in
             let cookies = ["Set-Cookie: a=1; Path=/only", "Set-Cookie: b=2; Secure", "Set-Cookie: c=3; Path=/"]
@@ -192,7 +192,7 @@ import Testing
 
     // MARK: - Retries
 
-    @Test func theLabelShowsTheRetryAndTheProgressRestarts() async throws {
+    @Test func `The label shows the retry and the progress restarts`() async throws {
         let recorder = NotificationRecorder()
         let indicator = IndicatorManager()
         indicator.observe(.indicator, in: recorder.center)
@@ -222,7 +222,7 @@ import Testing
         #expect(recorder.progress.last == 1000)
     }
 
-    @Test func anIncompleteBodyIsRetried() async throws {
+    @Test func `An incomplete body is retried`() async throws {
         let count = Locked(0)
         let server = try RawServer.closing { _, connection in
             let number = count.withLock { count in
@@ -240,7 +240,7 @@ import Testing
         #expect("\(post as Any)".contains("incompleteBody"))
     }
 
-    @Test func theIndicatorCountsBytes() async throws {
+    @Test func `The indicator counts bytes`() async throws {
         let recorder = NotificationRecorder()
         let indicator = IndicatorManager()
         indicator.observe(.indicator, in: recorder.center)

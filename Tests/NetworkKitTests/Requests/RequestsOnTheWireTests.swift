@@ -24,7 +24,7 @@ import Testing
         return try #require(server.requests.last)
     }
 
-    @Test func methodsQueriesAndBodiesArriveAsWritten() async throws {
+    @Test func `Methods queries and bodies arrive as written`() async throws {
         let get = try await received(.get("a/\("b/c")", query: ["x": ["y": 1]]))
         #expect(get.method == "GET")
         #expect(get.target == "/a/b%2Fc?x%5By%5D=1")
@@ -45,7 +45,7 @@ import Testing
         #expect(patch.body == Data([0, 255]))
     }
 
-    @Test func theRoutesOwnFieldsPrecedeThoseOfInterceptors() async throws {
+    @Test func `The routes own fields precede those of interceptors`() async throws {
         let interceptors: [NetworkClient.Interceptor] = [
             .bearerToken("token"), .header("X-App", "demo"), .header("X-Own", "not this"),
             .bearerToken("other", hosts: ["example.com"]),
@@ -59,7 +59,7 @@ import Testing
         #expect(elsewhere.headers["authorization"] == nil)
     }
 
-    @Test func aLineBreakInAFieldDoesNotAddAField() async throws {
+    @Test func `A line break in a field does not add a field`() async throws {
         let request = try await received(
             .get("", headers: [.acceptLanguage: "b\r\nX-C: d", .cookie: "a", .cookie: "b"])
         )
@@ -68,7 +68,7 @@ import Testing
         #expect(request.headers["cookie"] == "a; b")
     }
 
-    @Test func contentTypesAreRequestedAndChecked() async throws {
+    @Test func `Content types are requested and checked`() async throws {
         let good = RouteRequest.get("").with(\.validation, .contentTypes("application/json"))
         let error = await thrown { _ = try await received(good) }
         guard case .unacceptableContentType(let failure, _)? = error as? NetworkError else {
@@ -79,7 +79,7 @@ import Testing
         #expect(server.requests.last?.headers["accept"] == "application/json")
     }
 
-    @Test func aFileIsStreamed() async throws {
+    @Test func `A file is streamed`() async throws {
         let folder = try TemporaryDirectory()
         let file = folder.url.appending(path: "picture.png")
         try Data(repeating: 7, count: 300_000).write(to: file)
@@ -89,12 +89,12 @@ import Testing
         #expect(request.body == Data(repeating: 7, count: 300_000))
     }
 
-    @Test func aMissingFileIsAnError() async throws {
+    @Test func `A missing file is an error`() async throws {
         let error = await thrown { _ = try await received(.put("file", body: .file(URL(filePath: "/nowhere/file")))) }
         #expect("\(error as Any)".contains("/nowhere/file"))
     }
 
-    @Test func onlyIdempotentRequestsAreRetried() async throws {
+    @Test func `Only idempotent requests are retried`() async throws {
         let count = Locked(0)
         let server = try RawServer.closing { _, connection in
             count.withLock { $0 += 1 }

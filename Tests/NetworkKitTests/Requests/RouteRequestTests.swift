@@ -7,7 +7,7 @@ import Testing
         try URLRoute(URL(string: base)!, request).url().absoluteString
     }
 
-    @Test func pathsAreAppended() throws {
+    @Test func `Paths are appended`() throws {
         #expect(try url("http://h", .get("")) == "http://h")
         #expect(try url("http://h", .get("a")) == "http://h/a")
         #expect(try url("http://h/", .get("/a/b")) == "http://h/a/b")
@@ -19,7 +19,7 @@ import Testing
     @Test(arguments: [
         "a/b", "?x=1", "#f", "%2F", "a b", "é", ";p=1", "@h", "//h", "http://h/", "\\", "\r\nX: y", ":80", "..a", "&",
     ])
-    func noValueChangesTheStructure(value: String) throws {
+    func `No value changes the structure`(value: String) throws {
         let components = try #require(
             URLComponents(
                 string: try url("http://h/api", .get("users/\(value)/posts", query: ["q": JSONValue(value), "r": "1"]))
@@ -37,16 +37,16 @@ import Testing
     }
 
     @Test(arguments: [".", ".."])
-    func aDotSegmentIsRejected(value: String) {
+    func `A dot segment is rejected`(value: String) {
         #expect(throws: NetworkError.self) { try url("http://h/api", .get("users/\(value)/posts")) }
     }
 
     @Test(arguments: ["ftp://h", "file:///etc/passwd", "http:", "relative"])
-    func onlyURLsOfServersAreAccepted(base: String) {
+    func `Only urls of servers are accepted`(base: String) {
         #expect(throws: NetworkError.self) { try url(base, .get("a")) }
     }
 
-    @Test func numbersAndSegmentsAreEncoded() throws {
+    @Test func `Numbers and segments are encoded`() throws {
         #expect(try url("http://h", .get("limit=\(10)/json")) == "http://h/limit=10/json")
         #expect(try url("http://h", .get(RoutePath(segments: ["a/b", "c d"]))) == "http://h/a%2Fb/c%20d")
     }

@@ -13,7 +13,7 @@ import Testing
         )
     }
 
-    @Test func textIsReadInItsCharset() throws {
+    @Test func `Text is read in its charset`() throws {
         #expect(try response(nil, Array("ä".utf8)).string() == "ä")
         #expect(try response("text/plain", [0xEF, 0xBB, 0xBF, 0x61]).string() == "a")
         #expect(try response("text/html; charset=ISO-8859-1", [0xE4]).string() == "ä")
@@ -24,7 +24,7 @@ import Testing
         #expect(throws: NetworkError.self) { try response("text/plain; charset=klingon", [0x61]).string() }
     }
 
-    @Test func aBodyIsDecodedAsJSON() throws {
+    @Test func `A body is decoded as JSON`() throws {
         struct Feed: Decodable, Equatable {
             var title: String
         }

@@ -105,7 +105,7 @@ import Testing
         return describe(servers.arrived)
     }
 
-    @Test(.needs("curl", package: "curl")) func everyCellIsAsCurlDoesIt() async throws {
+    @Test(.needs("curl", package: "curl")) func `Every cell is as curl does it`() async throws {
         let folder = try TemporaryDirectory()
         let file = folder.url.appending(path: "body.bin")
         try Data(repeating: 7, count: 1000).write(to: file)
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func methodsChangeAsTheStandardRequires() async throws {
+    @Test func `Methods change as the standard requires`() async throws {
         let body = RouteBody.data(Data("x".utf8))
         for status in [301, 302] {
             let test = Case(method: .patch, status: status, isOtherOrigin: false)
@@ -136,7 +136,7 @@ import Testing
     }
 
     @Test(arguments: [307, 308], [false, true])
-    func streamedBodiesAreSentAgain(status: Int, isOtherOrigin: Bool) async throws {
+    func `Streamed bodies are sent again`(status: Int, isOtherOrigin: Bool) async throws {
         let folder = try TemporaryDirectory()
         let file = folder.url.appending(path: "body.bin")
         try Data(repeating: 7, count: 300_000).write(to: file)
@@ -152,14 +152,14 @@ import Testing
         }
     }
 
-    @Test func aDroppedBodyDropsItsContentType() async throws {
+    @Test func `A dropped body drops its content type`() async throws {
         let servers = try Servers(Case(method: .post, status: 303, isOtherOrigin: false))
         _ = try await NetworkClient().send(route(servers.first, .post("begin", body: .json(["a": 1]))))
         #expect(servers.arrived?.headers["content-type"] == nil)
         #expect(servers.arrived?.method == "GET")
     }
 
-    @Test func credentialsStayWithTheirOrigin() async throws {
+    @Test func `Credentials stay with their origin`() async throws {
         let servers = try Servers(Case(method: .get, status: 302, isOtherOrigin: true))
         let credentials = Credentials(user: "user", password: "secret", scheme: .basic)
         _ = try await NetworkClient().send(route(servers.first, .get("begin").with(\.credentials, credentials)))
@@ -174,7 +174,7 @@ import Testing
             "http://127.0.0.1:99999999/", "//", "http://a b/", "",
         ]
     )
-    func aLocationThatCannotBeFollowedIsAnError(location: String) async throws {
+    func `A location that cannot be followed is an error`(location: String) async throws {
         let server = try RawServer.closing { request, connection in
             try connection.respond("302 Found", headers: ["Location: \(location)"])
         }
@@ -183,7 +183,7 @@ import Testing
         #expect(!"\(error as Any)".contains("root:"))
     }
 
-    @Test func aRedirectThatCannotBeFollowedEndsTheTransfer() async throws {
+    @Test func `A redirect that cannot be followed ends the transfer`() async throws {
         let hasEnded = Locked(false)
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 302 Found\r\nLocation: gopher://x\r\nContent-Length: 1000000\r\n\r\n")
@@ -202,7 +202,7 @@ import Testing
             "app://user:s3cr3t@host/callback", "app://host/callback?code=s3cr3t", "app:/callback#token=s3cr3t",
         ]
     )
-    func theMessageAboutALocationContainsNoSecrets(_ location: String) async throws {
+    func `The message about a location contains no secrets`(_ location: String) async throws {
         let server = try RawServer.closing { _, connection in
             try connection.respond("302 Found", headers: ["Location: \(location)"])
         }
@@ -211,7 +211,7 @@ import Testing
         #expect(!"\(error as Any)".contains("s3cr3t"), "\(error as Any)")
     }
 
-    @Test func aLocationOfAMegabyteIsAnError() async throws {
+    @Test func `A location of a megabyte is an error`() async throws {
         let server = try RawServer.closing { _, connection in
             let path = String(repeating: "a", count: 1 << 20)
             try connection.respond("302 Found", headers: ["Location: /\(path)"])
@@ -221,7 +221,7 @@ import Testing
         #expect("\(error as Any)".utf8.count < 1000)
     }
 
-    @Test func tenThousandHopsEndAtTheTwentieth() async throws {
+    @Test func `Ten thousand hops end at the twentieth`() async throws {
         let server = try RawServer { request, connection in
             let next = (Int(request.target.dropFirst()) ?? 0) + 1
             try connection.respond("302 Found", headers: ["Location: /\(min(next, 10_000))"])
@@ -237,7 +237,7 @@ import Testing
         #expect(!"\(error as Any)".contains("loop"))
     }
 
-    @Test func aLoopIsReported() async throws {
+    @Test func `A loop is reported`() async throws {
         let server = try RawServer { request, connection in
             try connection.respond("302 Found", headers: ["Location: \(request.target == "/a" ? "/b" : "/a")"])
             return true
@@ -250,7 +250,7 @@ import Testing
 /// Bodies of redirects, which nobody reads.
 @Suite struct RedirectBodyTests {
     @Test(arguments: ["short", String(repeating: "long", count: 100_000)])
-    func aBodyThatIsCutOffDoesNotMatter(_ body: String) async throws {
+    func `A body that is cut off does not matter`(_ body: String) async throws {
         let server = try RawServer.closing { request, connection in
             if request.target == "/next" { return try connection.respond(text: "here") }
             try connection.send("HTTP/1.1 302 Found\r\nLocation: /next\r\nContent-Length: 1000000\r\n\r\n\(body)")

@@ -40,7 +40,7 @@ import Testing
         return event
     }
 
-    @Test(arguments: [1, 2, 3, .max]) func allEndsOfLinesAreRead(_ size: Int) async throws {
+    @Test(arguments: [1, 2, 3, .max]) func `All ends of lines are read`(_ size: Int) async throws {
         let text = "a\nb\r\nc\rd\r\r\n\n\nä\n\re"
         #expect(try await lines(text, pieces: size) == ["a", "b", "c", "d", "", "", "", "ä", "", "e"])
         #expect(try await lines("", pieces: size) == [])
@@ -48,7 +48,7 @@ import Testing
     }
 
     /// The examples of WHATWG HTML §9.2.6, and fields that must be ignored.
-    @Test(arguments: [1, 7, .max]) func eventsAreReadAsTheSpecificationSays(_ size: Int) async throws {
+    @Test(arguments: [1, 7, .max]) func `Events are read as the specification says`(_ size: Int) async throws {
         #expect(try await events("data: YHOO\ndata: +2\ndata: 10\n\n", pieces: size) == [event("YHOO\n+2\n10")])
         let text = ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n"
         #expect(
@@ -65,7 +65,7 @@ import Testing
         #expect(try await events(ignored, pieces: size) == [expected])
     }
 
-    @Test func eventsOfAStreamWithoutEndArriveAtOnce() async throws {
+    @Test func `Events of a stream without end arrive at once`() async throws {
         let seen = Locked(0)
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test(arguments: ["x", "data: x\n", ":"], [false, true])
-    func aLineOrEventOf1GBIsAnErrorBeforeItIsRead(_ text: String, _ readsLines: Bool) async throws {
+    func `A line or event of 1 GB is an error before it is read`(_ text: String, _ readsLines: Bool) async throws {
         if readsLines, text.contains("\n") { return }
         let isClosed = Locked(false)
         let server = try flood(text) { isClosed.withLock { $0 = true } }

@@ -32,7 +32,7 @@ import Testing
         folder = try TemporaryDirectory()
     }
 
-    @Test func aRouteIsAnsweredWithoutAServer() async throws {
+    @Test func `A route is answered without a server`() async throws {
         try stubs.respond(to: Store.feed(limit: 1), with: .json(["names": ["a"]]))
         try stubs.respond(to: Store.create(""), with: .status(.created))
         let client = NetworkClient(interceptors: [.bearerToken("secret")], options: stubs.options())
@@ -45,7 +45,7 @@ import Testing
         #expect("\(unknown as Any)".contains("no stub for GET http://127.0.0.1:1/api/feed?limit=2"))
     }
 
-    @Test func streamsDownloadsAndHEADAreAnsweredToo() async throws {
+    @Test func `Streams, downloads and HEAD are answered, too`() async throws {
         let url = URL(string: "http://example.com/file")!
         let data = Data(count: 1 << 20)
         try stubs.respond(to: URLRoute(url), with: .data(data))
@@ -61,7 +61,7 @@ import Testing
         #expect(try await client.send(URLRoute(url, .head(""))).data.isEmpty)
     }
 
-    @Test func responsesComeInOrderAfterTheirDelayAndFailuresAreRetried() async throws {
+    @Test func `Responses come in order after their delay and failures are retried`() async throws {
         let clock = VirtualClock()
         let stubs = NetworkStubs(clock: clock)
         let answers: [NetworkStubs.Response] = [
@@ -83,7 +83,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await again.value }
     }
 
-    @Test func redirectsAndTheCacheWork() async throws {
+    @Test func `Redirects and the cache work`() async throws {
         let (start, end) = (URL(string: "http://example.com/a")!, URL(string: "http://example.com/b")!)
         try stubs.respond(to: URLRoute(start), with: .data(Data(), status: .found, headers: [.location: "/b"]))
         let fresh: HTTPFields = [.cacheControl: "max-age=1000"]
@@ -95,7 +95,7 @@ import Testing
         #expect(stubs.requests.count == 3)
     }
 
-    @Test func aSuspendedRequestIsAnsweredWhenItContinues() async throws {
+    @Test func `A suspended request is answered when it continues`() async throws {
         let clock = VirtualClock()
         let stubs = NetworkStubs(clock: clock)
         try stubs.respond(to: Store.feed(limit: 1), with: .json(1, after: .seconds(1)))

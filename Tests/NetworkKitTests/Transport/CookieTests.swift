@@ -10,7 +10,7 @@ import Testing
         return NetworkClient(options: options)
     }
 
-    @Test func cookiesAreReadSavedAndRemoved() async throws {
+    @Test func `Cookies are read saved and removed`() async throws {
         let server = try RawServer { request, connection in
             let cookies = ["Set-Cookie: id=hunter2; Path=/; HttpOnly; Max-Age=1000", "Set-Cookie: theme=dark"]
             try connection.respond(headers: request.target == "/login" ? cookies : [], text: "hello")
@@ -41,13 +41,13 @@ import Testing
         #expect(await later.cookies() == [])
     }
 
-    @Test func aCookieWithAControlCharacterIsAnError() async {
+    @Test func `A cookie with a control character is an error`() async {
         for cookie in [Cookie(name: "a", value: "b\tc", domain: "h"), Cookie(name: "", value: "", domain: "h")] {
             await #expect(throws: NetworkError.self) { try await client().addCookies([cookie]) }
         }
     }
 
-    @Test func aClientThatKeepsNoCookiesHasNone() async throws {
+    @Test func `A client that keeps no cookies has none`() async throws {
         let client = NetworkClient()
         try await client.addCookies([Cookie(name: "a", value: "b", domain: "h")])
         #expect(await client.cookies() == [])

@@ -74,13 +74,13 @@ import Testing
     }
 
     @Test(.timeLimit(limit), arguments: Way.allCases)
-    func aProcessEndsWhileItsRequestsUseDigest(_ way: Way) async throws {
+    func `A process ends while its requests use digest`(_ way: Way) async throws {
         let server = try server()
         try await processesEnd(server.url, way, forget: server.forgetRequests)
     }
 
     @Test(.timeLimit(limit), arguments: Way.allCases)
-    func aProcessEndsWhileItsRequestsUseAProxy(_ way: Way) async throws {
+    func `A process ends while its requests use a proxy`(_ way: Way) async throws {
         let server = try server()
         let url = try #require(URL(string: "http://host.invalid"))
         try await processesEnd(
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test(.needs(.certificates), .timeLimit(limit), arguments: Way.allCases)
-    func aProcessEndsWhileItsRequestsUseTLS(_ way: Way) async throws {
+    func `A process ends while its requests use TLS`(_ way: Way) async throws {
         let certificates = try await Certificates()
         let script = """
             import http.server, ssl, sys
@@ -124,7 +124,7 @@ import Testing
         try await processesEnd(url, way, ["AUTHORITIES=\(certificates.path("ca.pem"))"]) {}
     }
 
-    @Test(.needs(.http2), .timeLimit(limit), arguments: Way.allCases)
+    @Test("A process ends while its requests use HTTP/2", .needs(.http2), .timeLimit(limit), arguments: Way.allCases)
     func aProcessEndsWhileItsRequestsUseHTTP2(_ way: Way) async throws {
         let server = try await HTTP2Server()
         for name in ["index.html", "0", "1", "2", "3", "large"] {
@@ -133,7 +133,7 @@ import Testing
         try await processesEnd(server.url, way, ["AUTHORITIES=\(server.certificate.path)"], forget: server.forgetLog)
     }
 
-    @Test(.timeLimit(.minutes(5))) func aProcessEndsAlthoughABodyBlocksTheNetworkThread() async throws {
+    @Test(.timeLimit(.minutes(5))) func `A process ends although a body blocks the network thread`() async throws {
         let server = try server()
         let folder = try TemporaryDirectory()
         #expect(mkfifo(folder.url.path + "/pipe", 0o600) == 0)

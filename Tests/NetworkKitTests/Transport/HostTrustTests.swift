@@ -59,7 +59,7 @@ import Testing
         return failure
     }
 
-    @Test func anAuthorityIsTrustedForItsHostOnly() async throws {
+    @Test func `An authority is trusted for its host only`() async throws {
         let server = try await serve()
         #expect(await send(client(.init(certificateAuthorities: file("ca.pem")))) == nil)
         let other = await send(client(.init(certificateAuthorities: file("ca.pem")), for: "other.example"))
@@ -70,7 +70,7 @@ import Testing
         await server.end()
     }
 
-    @Test func aCertificateOfAnotherHostIsNotBlamedOnItsAuthority() async throws {
+    @Test func `A certificate of another host is not blamed on its authority`() async throws {
         let other = try LoopbackAddress()
         let server = try await serve(at: other)
         let url = try #require(URL(string: "https://\(other.host):\(other.port)/"))
@@ -81,14 +81,14 @@ import Testing
         await server.end()
     }
 
-    @Test(arguments: ["", "sha256/", "sha256//"]) func aPinnedKeyIsAccepted(_ prefix: String) async throws {
+    @Test(arguments: ["", "sha256/", "sha256//"]) func `A pinned key is accepted`(_ prefix: String) async throws {
         let server = try await serve()
         let pins = [try await hash("other"), prefix + (try await hash("server"))]
         #expect(await send(client(.init(certificateAuthorities: file("ca.pem"), pinnedKeys: pins))) == nil)
         await server.end()
     }
 
-    @Test func anAddressIsTheSameHostInEveryForm() async throws {
+    @Test func `An address is the same host in every form`() async throws {
         let server = try await serve()
         let trust = HostTrust(certificateAuthorities: file("ca.pem"), pinnedKeys: [try await hash("server")])
         let parts = address.host.split(separator: ".").compactMap { Int($0) }
@@ -101,7 +101,7 @@ import Testing
         #expect("[0:0:0:0:0:0:0:1]".canonicalHost == "::1" && "Example.COM.".canonicalHost == "example.com")
     }
 
-    @Test(arguments: ["", "sha256/", "sha256//"]) func aHashMayBeginWithSlashes(_ prefix: String) async throws {
+    @Test(arguments: ["", "sha256/", "sha256//"]) func `A hash may begin with slashes`(_ prefix: String) async throws {
         let server = try await serve()
         let hash = "//" + String(repeating: "A", count: 41) + "="
         let trust = HostTrust(certificateAuthorities: file("ca.pem"), pinnedKeys: [prefix + hash])
@@ -109,7 +109,7 @@ import Testing
         await server.end()
     }
 
-    @Test func anotherKeyIsAnErrorAlsoWhenItReplacesThePinnedOne() async throws {
+    @Test func `Another key is an error also when it replaces the pinned one`() async throws {
         let pin = try await hash("server")
         let client = client(.init(certificateAuthorities: file("ca.pem"), pinnedKeys: [pin]))
         let server = try await serve()
@@ -149,7 +149,7 @@ import Testing
             except Exception as error: print("ERROR", error)
         """
 
-    @Test func aKeyThatChangesAfterAKeptConnectionIsAnErrorBeforeTheRequestIsSent() async throws {
+    @Test func `A key that changes after a kept connection is an error before the request is sent`() async throws {
         let files = ["server.pem", "server.key", "client.pem", "client.key"].map { certificates.path($0) }
         let arguments = ["-u", "-c", Self.changingServer, address.host, "\(address.port)"] + files
         let server = try Daemon("python3", arguments, package: "python3")
@@ -202,7 +202,7 @@ import Testing
         return (server, client(.init(certificateAuthorities: file("ca.pem"), pinnedKeys: [try await hash("server")])))
     }
 
-    @Test func aStreamGoesOnWhenOtherConnectionsHaveAnotherKey() async throws {
+    @Test func `A stream goes on when other connections have another key`() async throws {
         let (server, client) = try await rotatingServer()
         var body = Data()
         for try await piece in try await client.bytes(URLRoute(url)) {
@@ -214,7 +214,7 @@ import Testing
         await server.end()
     }
 
-    @Test func aDownloadIsNotContinuedOverAConnectionWithAnotherKey() async throws {
+    @Test func `A download is not continued over a connection with another key`() async throws {
         let (server, client) = try await rotatingServer()
         let target = certificates.folder.url.appending(path: "target")
         let request = RouteRequest.get("broken").with(\.retry, .init(initialDelay: .milliseconds(1)))
@@ -263,7 +263,7 @@ import Testing
 
     /// Only a server that has the pinned key can renegotiate a connection (RFC 5746).
     @Test(arguments: ["client", "other"])
-    func aRenegotiatedCertificateIsVerifiedButItsKeyNeedNotBePinned(_ name: String) async throws {
+    func `A renegotiated certificate is verified but its key need not be pinned`(_ name: String) async throws {
         let files = ["server.pem", "server.key", "\(name).pem", "\(name).key"].map { certificates.path($0) }
         let arguments = ["-u", "-c", Self.renegotiatingServer, address.host, "\(address.port)"] + files
         let server = try Daemon("python3", arguments, package: "python3")
@@ -280,13 +280,13 @@ import Testing
         await server.end()
     }
 
-    @Test func aPinDoesNotReplaceTheAuthority() async throws {
+    @Test func `A pin does not replace the authority`() async throws {
         let server = try await serve()
         #expect(await send(client(.init(pinnedKeys: [try await hash("server")])))?.kind == .insecure)
         await server.end()
     }
 
-    @Test func anInvalidPinIsAnError() async throws {
+    @Test func `An invalid pin is an error`() async throws {
         for pin in ["", "sha1/abcd", "server.pem", "AAAA"] {
             let failure = await send(client(.init(pinnedKeys: [pin])))
             #expect(failure?.kind == .insecure)
@@ -294,7 +294,7 @@ import Testing
         }
     }
 
-    @Test func aPinnedHostIsNotReachedWithoutTLSAlsoAfterARedirect() async throws {
+    @Test func `A pinned host is not reached without TLS also after a redirect`() async throws {
         let server = try RawServer.closing { request, connection in
             let location = "Location: http://localhost:\(request.headers["host"]?.split(separator: ":").last ?? "")/"
             try connection.respond("302 Found", headers: [location])
@@ -314,7 +314,7 @@ import Testing
         ("host.invalid.", "http://Host.invalid"), ("host.invalid", "http://h%6Fst.invalid"),
         ("::1", "http://[::1]:1"), ("[::1]", "http://[::1]:1"),
     ])
-    func aHostIsPinnedByEachFormOfItsName(_ name: String, _ url: String) async throws {
+    func `A host is pinned by each form of its name`(_ name: String, _ url: String) async throws {
         let url = try #require(URL(string: url))
         // It is not reached without TLS.
         let pins = HostTrust(pinnedKeys: [try await hash("server")])
@@ -332,7 +332,7 @@ import Testing
         )
     }
 
-    @Test func aServerMayRequireAClientCertificate() async throws {
+    @Test func `A server may require a client certificate`() async throws {
         let server = try await serve(
             "server",
             ["-CAfile", certificates.path("ca.pem"), "-Verify", "1", "-verify_return_error"]
@@ -348,7 +348,7 @@ import Testing
         await server.end()
     }
 
-    @Test func filesThatDoNotFitAreNamed() async throws {
+    @Test func `Files that do not fit are named`() async throws {
         let server = try await serve()
         let missing = await send(mutual("missing.pem"))
         #expect(missing?.kind == .insecure)
@@ -359,7 +359,7 @@ import Testing
         await server.end()
     }
 
-    @Test func thePassphraseIsUsedAndInNoMessage() async throws {
+    @Test func `The passphrase is used and in no message`() async throws {
         let server = try await serve(
             "server",
             ["-CAfile", certificates.path("ca.pem"), "-Verify", "1", "-verify_return_error"]

@@ -26,7 +26,7 @@ import Testing
     }
 
     /// Its look-up never ends.
-    @Test(.timeLimit(.minutes(5))) func aLookUpThatHangsDelaysNoOtherRequestAndNotTheEnd() async throws {
+    @Test(.timeLimit(.minutes(5))) func `A look up that hangs delays no other request and not the end`() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond(text: "hello") }
         let source = """
             #define _GNU_SOURCE
@@ -48,7 +48,7 @@ import Testing
 
     /// libcurl looks for authorities in a file and in a folder.
     @Test(.timeLimit(.minutes(5)), arguments: ["system", "other", "proxy"])
-    func otherAuthoritiesReplaceTheSystems(_ trusted: String) async throws {
+    func `Other authorities replace the systems`(_ trusted: String) async throws {
         let address = try LoopbackAddress()
         let certificates = try await Certificates(address: address.host)
         let system = folder.url.appending(path: "system")
@@ -120,7 +120,7 @@ import Testing
 
     /// The server has read a part of the request on a connection that is used again, and closes it.
     @Test(arguments: [HTTPRequest.Method.post, .patch], [0, 5_000])
-    func aRequestThatIsNotIdempotentIsSentOnce(_ method: HTTPRequest.Method, _ size: Int) async throws {
+    func `A request that is not idempotent is sent once`(_ method: HTTPRequest.Method, _ size: Int) async throws {
         for point in 0..<20 {
             let heads = Locked(0)
             let server = try RawServer { request, connection in
@@ -160,7 +160,7 @@ import Testing
         return try #require(Data(base64Encoded: await Python.run(script).trimmingCharacters(in: .newlines)))
     }
 
-    @Test(.timeLimit(.minutes(5))) func aBodyThatGrowsAThousandTimesIsReadInPieces() async throws {
+    @Test(.timeLimit(.minutes(5))) func `A body that grows a thousand times is read in pieces`() async throws {
         let bomb = try await bomb()
         let server = try RawServer.closing { _, connection in
             try connection.respond(headers: ["Content-Encoding: gzip"], body: bomb)
@@ -176,7 +176,7 @@ import Testing
         #expect(count == 256 << 20)
     }
 
-    @Test(.timeLimit(.minutes(5))) func theMaximumSizeIsEnforcedWhereBytesArrive() async throws {
+    @Test(.timeLimit(.minutes(5))) func `The maximum size is enforced where bytes arrive`() async throws {
         let bomb = try await bomb()
         let server = try RawServer.closing { _, connection in
             try connection.respond(headers: ["Content-Encoding: gzip"], body: bomb)
@@ -197,7 +197,7 @@ import Testing
 
     // MARK: - Streams that are not read
 
-    @Test(.timeLimit(.minutes(5))) func streamsThatAreNotReadKeepNoRequestFromBeginning() async throws {
+    @Test(.timeLimit(.minutes(5))) func `Streams that are not read keep no request from beginning`() async throws {
         let server = try RawServer { request, connection in
             try connection.respond(body: Data(count: request.target == "/large" ? 16 << 20 : 5))
             return true

@@ -57,7 +57,7 @@ import Testing
 
     // MARK: - The network
 
-    @Test func aTransferIsQueuedOnceAndBeginsWhenItIsNotSuspended() {
+    @Test func `A transfer is queued once and begins when it is not suspended`() {
         let machine = Machine(.whole(limit: 9))
         #expect(machine.command() == .queue)
         #expect(machine.command() == .none)
@@ -67,7 +67,7 @@ import Testing
         #expect(!machine.begin())
     }
 
-    @Test func aCancelledTransferIsNotQueuedAndLeavesTheQueue() {
+    @Test func `A cancelled transfer is not queued and leaves the queue`() {
         let machine = Machine(.whole(limit: 9))
         #expect(machine.end(throwing: Lost()).isFirst)
         #expect(machine.command() == .none)
@@ -78,7 +78,7 @@ import Testing
         #expect(queued.command() == .none)
     }
 
-    @Test func aSuspensionPausesAndItsEndContinues() {
+    @Test func `A suspension pauses and its end continues`() {
         let machine = Self.running()
         machine.setSuspended(true)
         #expect(machine.command() == .pause)
@@ -89,7 +89,7 @@ import Testing
         #expect(machine.command() == .none)
     }
 
-    @Test func aTransferThatHasEndedIsReleasedOnce() {
+    @Test func `A transfer that has ended is released once`() {
         for isPaused in [false, true] {
             let machine = Self.running()
             if isPaused {
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func aBodyWithoutBytesPausesTheNetwork() {
+    @Test func `A body without bytes pauses the network`() {
         let machine = Self.running()
         #expect(machine.maySend(true))
         #expect(!machine.maySend(false))
@@ -115,7 +115,7 @@ import Testing
 
     // MARK: - Pieces
 
-    @Test func theHeadAndEachPieceResumeTheReader() throws {
+    @Test func `The head and each piece resume the reader`() throws {
         let machine = Self.running()
         #expect(machine.waitForHead(1) == nil)
         #expect(machine.receive(Self.head) == 1)
@@ -128,7 +128,7 @@ import Testing
         #expect(try machine.takePiece().0 == nil)
     }
 
-    @Test func theNetworkPausesWhileNobodyReads() throws {
+    @Test func `The network pauses while nobody reads`() throws {
         let machine = Self.running()
         _ = machine.receive(Self.head)
         #expect(machine.receive(4).0 == .accepted)
@@ -143,7 +143,7 @@ import Testing
         #expect(machine.bytesReceived == 8)
     }
 
-    @Test func theBytesBeforeAnErrorAreRead() throws {
+    @Test func `The bytes before an error are read`() throws {
         let machine = Self.running()
         _ = machine.receive(Self.head)
         _ = machine.receive(2)
@@ -154,7 +154,7 @@ import Testing
         #expect(machine.receive(1).0 == .stop)
     }
 
-    @Test func theSecondOfTwoReadersGetsAnError() throws {
+    @Test func `The second of two readers gets an error`() throws {
         let machine = Self.running()
         _ = machine.receive(Self.head)
         #expect(machine.waitForPiece(1) == nil)
@@ -167,7 +167,7 @@ import Testing
 
     // MARK: - Whole
 
-    @Test func aWholeResponseResumesTheReaderOnce() throws {
+    @Test func `A whole response resumes the reader once`() throws {
         let machine = Self.running(.whole(limit: 8))
         #expect(machine.waitForEnd(1) == nil)
         #expect(machine.receive(Self.head) == nil)
@@ -177,7 +177,7 @@ import Testing
         #expect(try machine.takeWhole().1.count == 8)
     }
 
-    @Test func theLimitOfAWholeBodyIsEnforcedWhereBytesArrive() {
+    @Test func `The limit of a whole body is enforced where bytes arrive`() {
         let machine = Self.running(.whole(limit: 8))
         _ = machine.receive(Self.head)
         #expect(machine.receive(8).0 == .accepted)
@@ -185,7 +185,7 @@ import Testing
         #expect(machine.bytesReceived == 8)
     }
 
-    @Test func anEndWithoutAHeadIsAnError() {
+    @Test func `An end without a head is an error`() {
         let machine = Self.running(.whole(limit: 8))
         _ = machine.end(throwing: nil)
         #expect(throws: State.NoResponse.self) { try machine.takeWhole() }
@@ -194,7 +194,7 @@ import Testing
 
     // MARK: - Redirects
 
-    @Test func theBodyOfARedirectIsNotKeptAndItsErrorDoesNotMatter() throws {
+    @Test func `The body of a redirect is not kept and its error does not matter`() throws {
         let machine = Self.running()
         #expect(machine.waitForHead(1) == nil)
         #expect(machine.receive(Self.redirect, isFollowed: true) == nil)
@@ -204,14 +204,14 @@ import Testing
         #expect(try machine.takePiece().0 == nil)
     }
 
-    @Test func aCancelledRedirectIsNotFollowed() {
+    @Test func `A cancelled redirect is not followed`() {
         let machine = Self.running()
         _ = machine.receive(Self.redirect, isFollowed: true)
         _ = machine.end(throwing: CancellationError())
         #expect(throws: CancellationError.self) { try machine.takeWhole() }
     }
 
-    @Test func aLongBodyOfARedirectEnds() {
+    @Test func `A long body of a redirect ends`() {
         let machine = Self.running()
         _ = machine.receive(Self.redirect, isFollowed: true)
         #expect(machine.receive(State.redirectLimit).0 == .accepted)

@@ -5,8 +5,8 @@ import Testing
 
 @Suite("The text of a config file")
 struct ConfigurationDocumentTests {
-    @Test("An address in a section on one line is not a comment")
-    func addressInFlow() throws {
+    @Test
+    func `An address in a section on one line is not a comment`() throws {
         let text = "{backends: [terminalTitle], terminalTitle: {format: https://ntfy.sh/x}}"
         let configuration = try configuration(of: text)
         #expect(configuration.backends[0].settings.string("format") == "https://ntfy.sh/x")
@@ -29,8 +29,8 @@ struct ConfigurationDocumentTests {
         #expect(configuration.backends[0].settings.string("format") == "\u{1F600}")
     }
 
-    @Test("A name in JSON may be long, and its position counts characters")
-    func longName() throws {
+    @Test
+    func `A name in JSON may be long, and its position counts characters`() throws {
         let name = String(repeating: "\u{E4}", count: 2000)
         let error = try #require(throws: ConfigurationError.self) {
             try configuration(of: "{\"startDelay\": 1, \"\(name)\":\n1}", file: "indicator.json")
@@ -39,13 +39,13 @@ struct ConfigurationDocumentTests {
         #expect(error.mistakes[0].message.hasPrefix("unknown key"))
     }
 
-    @Test("A JSON file without a value has the defaults", arguments: ["", "\n ", "{}", "null"])
-    func emptyJSON(text: String) throws {
+    @Test(arguments: ["", "\n ", "{}", "null"])
+    func `A JSON file without a value has the defaults`(text: String) throws {
         #expect(try configuration(of: text, file: "indicator.json").delays == .standard)
     }
 
-    @Test("Values are read as far as 100 levels deep")
-    func depth() throws {
+    @Test
+    func `Values are read as far as 100 levels deep`() throws {
         func problems(_ depth: Int) -> [String] {
             let text = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
             return ConfigurationDocument(text, isJSON: true).problems.map(\.message)

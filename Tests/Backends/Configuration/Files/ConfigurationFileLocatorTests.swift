@@ -68,8 +68,8 @@ struct ConfigurationFileLocatorTests {
         }
     }
 
-    @Test("does not leave the config folder, whatever the app is called", arguments: ["..", "a/b", "", "."])
-    func applicationName(name: String) {
+    @Test(arguments: ["..", "a/b", "", "."])
+    func `does not leave the config folder, whatever the app is called`(name: String) {
         let source = ConfigurationSource(
             for: name,
             environment: ["XDG_CONFIG_HOME": "/config", "XDG_CONFIG_DIRS": "/xdg"],
@@ -92,15 +92,15 @@ struct ConfigurationFileLocatorTests {
         )
     }
 
-    @Test("expands the home folder in a path")
-    func tilde() throws {
+    @Test
+    func `expands the home folder in a path`() throws {
         let folder = try TemporaryFolder()
         try folder.write("{}", to: "home/mine.yaml")
         #expect(try load(folder, path: "~/mine.yaml").file == "\(folder.path)/home/mine.yaml")
     }
 
-    @Test("reports a dangling link")
-    func danglingLink() throws {
+    @Test
+    func `reports a dangling link`() throws {
         let folder = try TemporaryFolder()
         try folder.write("{}", to: "config/indicator/indicator.yaml")
         try folder.write("", to: "config/my-app/other")

@@ -66,8 +66,8 @@ struct IndicatorConfigurationTests {
         #expect(configuration.backends.first?.settings.string("path") == "/tmp/a.log")
     }
 
-    @Test("may use all of YAML's styles of strings")
-    func yaml() throws {
+    @Test
+    func `may use all of YAML's styles of strings`() throws {
         let text = """
             %YAML 1.1
             ---
@@ -147,8 +147,8 @@ struct IndicatorConfigurationTests {
         #expect(configuration.warnings.isEmpty)
     }
 
-    @Test("may come from the environment alone, instances included")
-    func environmentAlone() throws {
+    @Test
+    func `may come from the environment alone, instances included`() throws {
         let configuration = try configuration(
             of: "",
             environment: [
@@ -162,7 +162,6 @@ struct IndicatorConfigurationTests {
     }
 
     @Test(
-        "reports mistakes in the environment by variable",
         arguments: [
             ("INDICATOR_START_DELAY", "soon", "expected a number of seconds, zero or more, found 'soon'"),
             ("INDICATOR_ENABLED", "maybe", "expected true or false, found 'maybe'"),
@@ -177,15 +176,15 @@ struct IndicatorConfigurationTests {
             ("INDICATOR_AUDIT_KIND", "logfile", "unknown kind 'logfile', did you mean 'logFile'?"),
         ]
     )
-    func environmentMistakes(variable: String, value: String, message: String) {
+    func `reports mistakes in the environment by variable`(variable: String, value: String, message: String) {
         let error = #expect(throws: ConfigurationError.self) {
             try configuration(of: Self.example, environment: [variable: value])
         }
         #expect(error?.description == "environment variable \(variable): error: \(message)")
     }
 
-    @Test("warns of variables that look like a typo, and only of those")
-    func unknownVariables() throws {
+    @Test
+    func `warns of variables that look like a typo, and only of those`() throws {
         let configuration = try configuration(
             of: Self.example,
             environment: ["INDICATOR_STRAT_DELAY": "1", "INDICATOR_LIGHT_COLOUR": "red", "INDICATOR_CONFIG": "x"]
@@ -226,8 +225,8 @@ struct IndicatorConfigurationTests {
         #expect(defaultsOnly.observe.isEmpty)
     }
 
-    @Test("reports mistakes in code by setting")
-    func codeMistakes() {
+    @Test
+    func `reports mistakes in code by setting`() {
         let error = #expect(throws: ConfigurationError.self) {
             try configuration(
                 of: "",
@@ -254,8 +253,8 @@ struct IndicatorConfigurationTests {
 
     // MARK: - Sections
 
-    @Test("warns of unused sections, and checks them, too")
-    func unusedSections() throws {
+    @Test
+    func `warns of unused sections, and checks them, too`() throws {
         let text = "backends: [terminalTitle]\nlogFile:\n  path: /tmp/a.log\naudit:\n  kind: logFile\n"
         let unused = try configuration(of: text)
         #expect(
@@ -275,14 +274,14 @@ struct IndicatorConfigurationTests {
         #expect(try configuration(of: text, environment: ["INDICATOR_BACKENDS": "dbusProperty"]).warnings.isEmpty)
     }
 
-    @Test("ignores an unused section of a kind that is not in the build")
-    func missingKind() throws {
+    @Test
+    func `ignores an unused section of a kind that is not in the build`() throws {
         let text = "backends: [terminalTitle]\ndesktopNotification:\n  urgency: low\n"
         #expect(try configuration(of: text).backends.map(\.name) == ["terminalTitle"])
     }
 
-    @Test("selects the app's own kinds")
-    func ownKinds() throws {
+    @Test
+    func `selects the app's own kinds`() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("backends: [ledStrip]\nledStrip:\n  length: 30\n")
         var registry = BackendRegistry.forTests()

@@ -11,8 +11,8 @@ struct BackendRegistryTests {
         BackendKind(name: name, summary: summary) { context, _ in InMemoryBackend(name: context.name) }
     }
 
-    @Test("finds kinds by name, in the order of registration")
-    func registers() {
+    @Test
+    func `finds kinds by name, in the order of registration`() {
         var registry = BackendRegistry(kinds: [kind("b")])
         registry.register(kind("a"))
         #expect(registry.kinds.map(\.name) == ["b", "a"])
@@ -20,8 +20,8 @@ struct BackendRegistryTests {
         #expect(registry.kind(named: "c") == nil)
     }
 
-    @Test("replaces a kind of the same name in place")
-    func replaces() {
+    @Test
+    func `replaces a kind of the same name in place`() {
         var registry = BackendRegistry(kinds: [kind("a"), kind("b")])
         registry.register(kind("a", summary: "mine"))
         #expect(registry.kinds.map(\.summary) == ["mine", ""])
@@ -38,8 +38,8 @@ struct BackendRegistryTests {
         #expect(registry.missingKindNames.isEmpty)
     }
 
-    @Test("standard has every built-in kind, or the reason why it is missing")
-    func standard() {
+    @Test
+    func `standard has every built-in kind, or the reason why it is missing`() {
         let registry = BackendRegistry.standard
         #if !DBus
         #expect(registry.reasonForMissing("dbusProperty")?.contains("trait DBus") == true)

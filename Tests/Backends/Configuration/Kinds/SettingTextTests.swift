@@ -14,8 +14,8 @@ struct SettingTextTests {
         return try? text.value(for: BackendSetting("x", type, summary: ""))
     }
 
-    @Test("A value in code may be an interpolated text, and whole seconds")
-    func literals() throws {
+    @Test
+    func `A value in code may be an interpolated text, and whole seconds`() throws {
         let (name, after) = ("app", BackendSetting("after", .seconds, summary: "how long"))
         let file = BackendSetting("file", .string, summary: "a file")
         #expect(try file.checked("\(name).desktop", environment: [:]) == .string("app.desktop"))
@@ -23,8 +23,8 @@ struct SettingTextTests {
         #expect(throws: SettingText.Failure.self) { try after.checked(-1, environment: [:]) }
     }
 
-    @Test("is no list of names with an empty one", arguments: [",", "a,", ",a", "a,,b", " , "])
-    func emptyNames(text: String) {
+    @Test(arguments: [",", "a,", ",a", "a,,b", " , "])
+    func `is no list of names with an empty one`(text: String) {
         #expect(value(text, as: .names, from: .environment) == nil)
         #expect(value(text, as: .choices(["a", "b"]), from: .environment) == nil)
     }
@@ -43,14 +43,13 @@ struct SettingTextTests {
     }
 
     @Test(
-        "is not a number of seconds otherwise",
         arguments: [
             "", " ", "1 ", "-0.001", "nan", ".nan", "NaN", "inf", ".inf", "-.inf", "infinity", "0x10", "0o17", "1_000",
             "1s",
             "1,5", "1e400", "1e", ".", "--1", "١", "3155760001", String(repeating: "9", count: 500),
         ]
     )
-    func invalidSeconds(text: String) {
+    func `is not a number of seconds otherwise`(text: String) {
         #expect(value(text, as: .seconds) == nil)
     }
 
@@ -66,15 +65,14 @@ struct SettingTextTests {
     }
 
     @Test(
-        "is not a size otherwise",
         arguments: ["", "B", "-1", "0.5", "1 XB", "1 MiB x", "1e3", "9999999999 TiB", "1 000", "nan"]
     )
-    func invalidSize(text: String) {
+    func `is not a size otherwise`(text: String) {
         #expect(value(text, as: .size) == nil)
     }
 
-    @Test("may be a whole number within its range")
-    func integers() {
+    @Test
+    func `may be a whole number within its range`() {
         let type = BackendSetting.ValueType.integer(0...10)
         #expect(value("10", as: type) == .integer(10))
         #expect(value("+3", as: type) == .integer(3))
@@ -83,8 +81,8 @@ struct SettingTextTests {
         }
     }
 
-    @Test("may be a boolean; the environment accepts more spellings than a file")
-    func booleans() {
+    @Test
+    func `may be a boolean; the environment accepts more spellings than a file`() {
         for text in ["true", "True", "TRUE"] { #expect(value(text, as: .boolean) == .boolean(true)) }
         for text in ["false", "False"] { #expect(value(text, as: .boolean) == .boolean(false)) }
         for text in ["1", "yes", "0", "no", "on", ""] { #expect(value(text, as: .boolean) == nil) }
@@ -93,8 +91,8 @@ struct SettingTextTests {
         #expect(value("on", as: .boolean, from: .environment) == nil)
     }
 
-    @Test("may be a path, with the home folder for '~'")
-    func paths() {
+    @Test
+    func `may be a path, with the home folder for '~'`() {
         #expect(value("~/a", as: .path) == .string("/home/user/a"))
         #expect(value("~", as: .path) == .string("/home/user"))
         #expect(value("a/~/b", as: .path) == .string("a/~/b"))
@@ -136,7 +134,7 @@ struct SettingTextTests {
 /// Delays from numbers of seconds, as in the config file and the options.
 struct DelaySecondsTests {
     @Test(arguments: [-0.001, -.infinity, .infinity, .nan, 1e300])
-    func anInvalidDelayIsRejectedByName(_ seconds: Double) {
+    func `An invalid delay is rejected by name`(_ seconds: Double) {
         for setting in IndicatorDelays.Setting.allCases {
             let error = #expect(throws: InvalidDelayError.self) {
                 try IndicatorDelays.duration(ofSeconds: seconds, for: setting)
@@ -145,7 +143,7 @@ struct DelaySecondsTests {
         }
     }
 
-    @Test func delaysAreRoundedToTheNearestMicrosecond() throws {
+    @Test("Delays are rounded to the nearest microsecond") func delaysAreRoundedToTheNearestMicrosecond() throws {
         #expect(try IndicatorDelays.duration(ofSeconds: 0.123_456_49, for: .startDelay) == .microseconds(123_456))
         #expect(try IndicatorDelays.duration(ofSeconds: 0.123_456_51, for: .startDelay) == .microseconds(123_457))
     }

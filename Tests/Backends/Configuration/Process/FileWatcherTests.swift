@@ -51,8 +51,8 @@ struct FileWatcherTests {
     }
 
     /// As through a mount of the file alone (docker -v).
-    @Test("notices a change through another folder")
-    func otherFolder() async throws {
+    @Test
+    func `notices a change through another folder`() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("1", to: "inside/indicator.yaml")
         try folder.write("", to: "outside/other")
@@ -66,8 +66,8 @@ struct FileWatcherTests {
         }
     }
 
-    @Test("notices a file that is written anew when its writer closes it")
-    func slowWriter() async throws {
+    @Test
+    func `notices a file that is written anew when its writer closes it`() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("1")
         let sibling = try folder.write("1", to: "sibling.yaml")
@@ -117,8 +117,8 @@ struct FileWatcherTests {
         #expect(try await notices(counter) { try folder.write("5", to: "etc/other") }, "where it leads now")
     }
 
-    @Test("reports changes in quick succession as one")
-    func together() async throws {
+    @Test
+    func `reports changes in quick succession as one`() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("1")
         let counter = Counter()
@@ -130,8 +130,8 @@ struct FileWatcherTests {
         #expect(counter.value < 10)
     }
 
-    @Test("reports nothing after it was stopped, and is deallocated")
-    func stops() async throws {
+    @Test
+    func `reports nothing after it was stopped, and is deallocated`() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("1")
         weak var released: FileWatcher?

@@ -9,8 +9,8 @@ struct HangupSignalTests {
         try folder.write("startDelay: \(startDelay)\nbackends: [memory]\n")
     }
 
-    @Test("reloads the configuration, and no activity is lost")
-    func reloads() async throws {
+    @Test
+    func `reloads the configuration, and no activity is lost`() async throws {
         let folder = try TemporaryFolder()
         let path = try file(in: folder)
         let helper = try HelperProcess([path, "hangup"])
@@ -32,8 +32,8 @@ struct HangupSignalTests {
         #expect(helper.isRunning)
     }
 
-    @Test("is logged once, even when nothing has changed or the file is missing")
-    func isLogged() async throws {
+    @Test
+    func `is logged once, even when nothing has changed or the file is missing`() async throws {
         let folder = try TemporaryFolder()
         let path = try file(in: folder)
         let helper = try HelperProcess([path, "hangup"])
@@ -56,8 +56,8 @@ struct HangupSignalTests {
         #expect(await helper.says("\(path): error: there is no such file"))
     }
 
-    @Test("is handled while an indicator exists, and has its default action before and after")
-    func restoresTheDefault() async throws {
+    @Test
+    func `is handled while an indicator exists, and has its default action before and after`() async throws {
         let folder = try TemporaryFolder()
         let helper = try HelperProcess([try file(in: folder), "two"])
         #expect(await helper.says("ready"))
@@ -75,8 +75,8 @@ struct HangupSignalTests {
         #expect(await eventually { helper.endingSignal == SIGHUP })
     }
 
-    @Test("stays ignored, as under nohup, or handled by the app", arguments: ["ignore", "own"])
-    func otherHandlers(mode: String) async throws {
+    @Test(arguments: ["ignore", "own"])
+    func `stays ignored, as under nohup, or handled by the app`(mode: String) async throws {
         let folder = try TemporaryFolder()
         let path = try file(in: folder)
         let helper = try HelperProcess([path, mode])
@@ -90,8 +90,8 @@ struct HangupSignalTests {
         #expect(helper.isRunning)
     }
 
-    @Test("is not ignored by child processes")
-    func childProcesses() async throws {
+    @Test
+    func `is not ignored by child processes`() async throws {
         let folder = try TemporaryFolder()
         let helper = try HelperProcess([try file(in: folder)])
         #expect(await helper.says("ready"))
@@ -101,8 +101,8 @@ struct HangupSignalTests {
         #expect(mask & 1 << UInt64(SIGHUP - 1) == 0)
     }
 
-    @Test("ends the app when its terminal is closed")
-    func terminalIsClosed() async throws {
+    @Test
+    func `ends the app when its terminal is closed`() async throws {
         let folder = try TemporaryFolder()
         let path = try file(in: folder)
         // With ioctl(2), because Swift does not import `posix_openpt` and its companions.

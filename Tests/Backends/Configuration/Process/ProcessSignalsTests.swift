@@ -61,8 +61,8 @@ struct ProcessSignalsTests {
         #expect(events == ["shown", "finished", "hidden"])
     }
 
-    @Test("end the process the second time, also if its work goes on")
-    func secondSignal() async throws {
+    @Test
+    func `end the process the second time, also if its work goes on`() async throws {
         let app = try await start("stubborn")
         #expect(await eventually { app.output.contains("working\n") })
         app.send(SIGINT)
@@ -72,8 +72,8 @@ struct ProcessSignalsTests {
         #expect(await eventually { app.status == 128 + Int(SIGTERM) })
     }
 
-    @Test("end the process even while a backend hangs, and the others are stopped")
-    func hanging() async throws {
+    @Test
+    func `end the process even while a backend hangs, and the others are stopped`() async throws {
         let app = try await start(backends: "logFile, hanging")
         app.send(SIGTERM)
         #expect(await eventually { app.status == 128 + Int(SIGTERM) })
@@ -85,16 +85,16 @@ struct ProcessSignalsTests {
         #expect(ProcessSignals.shutdownLimit + TerminalRegistry.restoreLimit <= .seconds(1))
     }
 
-    @Test("shut the indicator down even while the app keeps every thread of Swift's pool busy")
-    func busyPool() async throws {
+    @Test
+    func `shut the indicator down even while the app keeps every thread of Swift's pool busy`() async throws {
         let app = try await start("busy-pool")
         app.send(SIGTERM)
         #expect(await eventually { app.status == 128 + Int(SIGTERM) })
         #expect(events == ["shown", "hidden"])
     }
 
-    @Test("that the app handles or ignores are left alone", arguments: ["before", "later", "ignored"])
-    func ownHandler(when: String) async throws {
+    @Test(arguments: ["before", "later", "ignored"])
+    func `that the app handles or ignores are left alone`(when: String) async throws {
         let app = try await start(when == "before" ? "own" : when == "ignored" ? "ignore" : "")
         if when == "later" {
             app.write("own")
@@ -111,8 +111,8 @@ struct ProcessSignalsTests {
         #expect(events == ["shown"])
     }
 
-    @Test("have their default action, and are not blocked, in programs that the app starts")
-    func startedProgram() async throws {
+    @Test
+    func `have their default action, and are not blocked, in programs that the app starts`() async throws {
         let app = try await start()
         app.write("child")
         #expect(await eventually { app.output.contains("done child\n") })
@@ -140,11 +140,14 @@ struct ProcessSignalsTests {
     }
 
     @Test(
-        "and exit shut the indicator down, even one that is deallocated when main returns",
         .needs("tmux", package: "tmux"),
         arguments: [("", "exit", 3), ("", "return", 0), ("local", "return", 0)]
     )
-    func exits(mode: String, command: String, status: Int) async throws {
+    func `and exit shut the indicator down, even one that is deallocated when main returns`(
+        mode: String,
+        command: String,
+        status: Int
+    ) async throws {
         let app = try await start(mode)
         app.write(command)
         #expect(await eventually { app.status == status })
@@ -195,8 +198,8 @@ struct ProcessSignalsTests {
         }
     }
 
-    @Test("restore the title: Ctrl-Z, and fg shows it again", .needs("tmux", package: "tmux"))
-    func stopAndContinue() async throws {
+    @Test(.needs("tmux", package: "tmux"))
+    func `restore the title: Ctrl-Z, and fg shows it again`() async throws {
         try await inTerminal { tmux in
             for _ in 0..<3 {
                 try await tmux.command("send-keys", "C-z")

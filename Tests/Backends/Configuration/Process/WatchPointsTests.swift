@@ -17,8 +17,8 @@ struct WatchPointsTests {
         try FileManager.default.createSymbolicLink(atPath: "\(folder.path)/\(path)", withDestinationPath: target)
     }
 
-    @Test("are its own")
-    func plain() throws {
+    @Test
+    func `are its own`() throws {
         let folder = try TemporaryFolder()
         try folder.write("", to: "a/b/file")
         #expect(points("a/b/file", in: folder) == ["./a/b": ["file"]])

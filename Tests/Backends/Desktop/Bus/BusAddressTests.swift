@@ -14,26 +14,24 @@ import Testing
         #expect(try DBusAddress("unix:path=/tmp/x") == .address("unix:path=/tmp/x"))
     }
 
-    @Test("An invalid address is rejected", arguments: ["sesion", "", "unix:path", "unix:path=/x\0y", "/run/bus"])
-    func refused(text: String) {
+    @Test(arguments: ["sesion", "", "unix:path", "unix:path=/x\0y", "/run/bus"])
+    func `An invalid address is rejected`(text: String) {
         #expect(throws: MessageBusError.self) { try DBusAddress(text) }
     }
 
     @Test(
-        "An address may name sockets",
         arguments: [
             "unix:path=/run/user/1000/bus", "unix:abstract=/tmp/dbus-x,guid=0123456789abcdef0123456789abcdef",
             "unix:runtime=yes", "tcp:host=localhost,port=1234,family=ipv4", "unix:path=/a;tcp:host=b,port=1;",
             "unix:path=/a%3bunixexec%3apath%3d/bin/sh",
         ]
     )
-    func sockets(address: String) throws {
+    func `An address may name sockets`(address: String) throws {
         try DBusAddress.check(address)
         #expect(try DBusAddress(address) == .address(address))
     }
 
     @Test(
-        "No element of an address runs a program or reads a file",
         arguments: [
             ("unixexec:path=/bin/sh,argv1=-c,argv2=id", "character 1 begins with 'unixexec:'"),
             ("autolaunch:", "character 1 begins with 'autolaunch:'"),
@@ -46,7 +44,7 @@ import Testing
             ("unix:path=/a,abstract=b", "character 1 needs one of path=, abstract= and runtime="),
         ]
     )
-    func programs(address: String, reason: String) {
+    func `No element of an address runs a program or reads a file`(address: String, reason: String) {
         let error = #expect(throws: MessageBusError.self) { try DBusAddress(address) }
         #expect(error?.reason.contains(reason) == true, "\(error?.reason ?? "")")
     }
@@ -127,8 +125,8 @@ import Testing
         #expect(help.contains("dbus-run-session"))
     }
 
-    @Test("A folder for the session's files may have any name", arguments: ["a b", "+~:=", "ü", "50%2b,;"])
-    func runtimeFolder(name: String) throws {
+    @Test(arguments: ["a b", "+~:=", "ü", "50%2b,;"])
+    func `A folder for the session's files may have any name`(name: String) throws {
         let folder = try TemporaryDirectory()
         try folder.write("", to: "\(name)/bus")
         let environment = ["XDG_RUNTIME_DIR": folder.appending(name)]
@@ -139,7 +137,7 @@ import Testing
         #expect(!DBusAddress.address("unix:path=\(BusSocket.escaped(folder.appending("%2b")))").mayExist(in: [:]))
     }
 
-    @Test("An empty variable counts as none") func emptyVariables() throws {
+    @Test func `An empty variable counts as none`() throws {
         #expect(
             try DBusAddress.system.resolved(in: ["DBUS_SYSTEM_BUS_ADDRESS": ""])
                 == "unix:path=/run/dbus/system_bus_socket"

@@ -64,8 +64,8 @@ import Testing
         withExtendedLifetime((jobs, login)) {}
     }
 
-    @Test("While a backend waits for a server that hangs, the others on the bus go on")
-    func hungServer() async throws {
+    @Test
+    func `While a backend waits for a server that hangs, the others on the bus go on`() async throws {
         let bus = try await PrivateBus()
         let server = try BusPeer(
             name: NotificationSender.interface,

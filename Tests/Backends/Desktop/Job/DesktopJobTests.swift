@@ -152,8 +152,8 @@ import Testing
         if index == 2 { #expect(server.requestCount == 1) }
     }
 
-    @Test("Two apps with one desktop file have a view each")
-    func twoApps() async throws {
+    @Test
+    func `Two apps with one desktop file have a view each`() async throws {
         let bus = try await PrivateBus()
         let server = try JobServer(on: bus)
         let settings = "{desktopFile: org.example.probe.desktop}"
@@ -200,8 +200,8 @@ import Testing
         }
     }
 
-    @Test("What is for the view of a server that has ended does not reach the next one")
-    func replacement() async throws {
+    @Test
+    func `What is for the view of a server that has ended does not reach the next one`() async throws {
         let bus = try await PrivateBus()
         let probe = try await probe(bus, isRunning: false)
         var server: JobServer? = try JobServer(on: bus)

@@ -159,8 +159,8 @@ import Testing
         #expect(Double(monitor.updates.count) <= 4 * seconds + 2, "\(monitor.updates.count) in \(seconds) s")
     }
 
-    @Test("Without its desktop file it is unavailable, and says where the file is missing", .needs(.bus))
-    func noDesktopFile() async throws {
+    @Test(.needs(.bus))
+    func `Without its desktop file it is unavailable, and says where the file is missing`() async throws {
         let bus = try await PrivateBus()
         let monitor = try await LauncherMonitor(bus)
         try FileManager.default.removeItem(atPath: "\(folder.path)/applications/\(Self.file)")
@@ -191,8 +191,8 @@ import Testing
         #expect(DesktopFile.isIdentifier(text) == isIdentifier)
     }
 
-    @Test("are found in the data folders, and in their subfolders")
-    func installed() throws {
+    @Test
+    func `are found in the data folders, and in their subfolders`() throws {
         let folder = try TemporaryDirectory()
         try folder.write("", to: "applications/kde/my-app.desktop")
         try folder.write("", to: "share/applications/other.desktop")

@@ -8,11 +8,12 @@ import Testing
 /// What remains on the screen after the app has ended.
 @Suite struct DesktopNotificationEndTests {
     @Test(
-        "An app that ends right after shutdown() leaves no notification, even on a busy machine",
         .needs(.notifications),
         arguments: NotificationWay.both
     )
-    func orderlyEnd(way: NotificationWay) async throws {
+    func `An app that ends right after shutdown() leaves no notification, even on a busy machine`(way: NotificationWay)
+        async throws
+    {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
@@ -50,11 +51,10 @@ import Testing
     }
 
     @Test(
-        "The notification of a killed app expires; while the app runs, it stays",
         .needs(.notifications),
         arguments: NotificationWay.both
     )
-    func orphan(way: NotificationWay) async throws {
+    func `The notification of a killed app expires; while the app runs, it stays`(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)

@@ -8,8 +8,8 @@ import Testing
 @Suite(.needs(.notifications)) struct DesktopNotificationRecoveryTests {
     private static let name = "desktopNotification"
 
-    @Test("Without a session bus the status reports it, and the backend is stopped by a shutdown")
-    func noBus() async throws {
+    @Test
+    func `Without a session bus the status reports it, and the backend is stopped by a shutdown`() async throws {
         let probe = try await DesktopProbe("notification", bus: nil)
         #expect(try await probe.backend(Self.name, is: "unavailable: there is no session bus"))
         try await probe.tell("begin", "work")
@@ -17,8 +17,8 @@ import Testing
         #expect(try await probe.status(of: Self.name) == "stopped")
     }
 
-    @Test("A server that appears later is used immediately; the backend starts none", arguments: NotificationWay.both)
-    func serverAppears(way: NotificationWay) async throws {
+    @Test(arguments: NotificationWay.both)
+    func `A server that appears later is used immediately; the backend starts none`(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let services = bus.folder.appending("services")
         try FileManager.default.createDirectory(atPath: services, withIntermediateDirectories: true)
@@ -58,8 +58,8 @@ import Testing
         #expect(try await eventually { try await second.displayedCount == 0 })
     }
 
-    @Test("Without a server the backend is stopped by a shutdown", arguments: NotificationWay.both)
-    func shutdownWithoutServer(way: NotificationWay) async throws {
+    @Test(arguments: NotificationWay.both)
+    func `Without a server the backend is stopped by a shutdown`(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let probe = try await DesktopProbe("notification", through: way, bus: bus)
         #expect(try await probe.backend(Self.name, is: "no notification server"))
@@ -68,10 +68,11 @@ import Testing
     }
 
     @Test(
-        "When the server is replaced while the notification is shown, the new one shows it",
         arguments: NotificationWay.both
     )
-    func serverIsReplaced(way: NotificationWay) async throws {
+    func `When the server is replaced while the notification is shown, the new one shows it`(way: NotificationWay)
+        async throws
+    {
         let bus = try await PrivateBus()
         let first = try await NotificationServer(on: bus)
         let probe = try await DesktopProbe("notification", through: way, bus: bus)
@@ -90,10 +91,11 @@ import Testing
     }
 
     @Test(
-        "When the name passes to another server, the other apps' notifications there stay",
         arguments: NotificationWay.both
     )
-    func serverWithOtherNotifications(way: NotificationWay) async throws {
+    func `When the name passes to another server, the other apps' notifications there stay`(way: NotificationWay)
+        async throws
+    {
         let bus = try await PrivateBus()
         var first: ScriptedServer? = try ScriptedServer(address: bus.address)
         // It waits in the queue for the name.
@@ -144,8 +146,8 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test("A notification that a resuming server shows late is closed; one remains", arguments: NotificationWay.both)
-    func serverHangsAtFirst(way: NotificationWay) async throws {
+    @Test(arguments: NotificationWay.both)
+    func `A notification that a resuming server shows late is closed; one remains`(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)

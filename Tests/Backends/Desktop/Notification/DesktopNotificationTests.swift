@@ -76,8 +76,8 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test("With 'live: false', only the outcome is shown", .needs(.notifications))
-    func outcomesOnly() async throws {
+    @Test(.needs(.notifications))
+    func `With 'live: false', only the outcome is shown`() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         defer { withExtendedLifetime(server) {} }
@@ -198,11 +198,12 @@ import Testing
     }
 
     @Test(
-        "A notification that the user closes stays closed until the indicator is shown again",
         .needs(.notifications),
         arguments: NotificationWay.both
     )
-    func dismissed(way: NotificationWay) async throws {
+    func `A notification that the user closes stays closed until the indicator is shown again`(way: NotificationWay)
+        async throws
+    {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
@@ -226,13 +227,12 @@ import Testing
 
 @Suite struct DesktopNotificationSettingsTests {
     @Test(
-        "An icon is sent as the protocol requires: a name, or a URL",
         arguments: [
             ("network-idle", "network-idle"), ("", ""), ("/a b/100%/ä.png", "file:///a%20b/100%25/%C3%A4.png"),
             ("file:///icon.png", "file:///icon.png"),
         ]
     )
-    func icons(icon: String, sent: String) {
+    func `An icon is sent as the protocol requires: a name, or a URL`(icon: String, sent: String) {
         #expect(DesktopNotificationSettings(icon: icon).protocolIcon == sent)
     }
 

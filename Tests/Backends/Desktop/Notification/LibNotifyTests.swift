@@ -81,10 +81,9 @@ import Testing
     }
 
     @Test(
-        "A process with more privileges than its user does not use libnotify",
         .needs(.root)
     )
-    func privileged() async throws {
+    func `A process with more privileges than its user does not use libnotify`() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let folder = try TemporaryDirectory()
@@ -97,8 +96,8 @@ import Testing
         withExtendedLifetime(server) {}
     }
 
-    @Test("An app loads GLib only when libnotify sends")
-    func loading() async throws {
+    @Test
+    func `An app loads GLib only when libnotify sends`() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         func libraries(_ probe: DesktopProbe) async throws -> Set<Substring> {
@@ -123,8 +122,8 @@ import Testing
         withExtendedLifetime(server) {}
     }
 
-    @Test("GDBus never runs dbus-launch", arguments: ["autolaunch:", "", "unix:path=/nowhere;autolaunch:"])
-    func launch(address: String) async throws {
+    @Test(arguments: ["autolaunch:", "", "unix:path=/nowhere;autolaunch:"])
+    func `GDBus never runs dbus-launch`(address: String) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let folder = try TemporaryDirectory()
@@ -166,8 +165,8 @@ import Testing
         #expect(probe.log.contains("the app itself uses libnotify"))
     }
 
-    @Test("When an app that begins to use libnotify later ends its use, D-Bus is used")
-    func lateNeighbour() async throws {
+    @Test
+    func `When an app that begins to use libnotify later ends its use, D-Bus is used`() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
@@ -211,11 +210,10 @@ import Testing
     }
 
     @Test(
-        "When a call of GLib gets no descriptor, which ends other apps, D-Bus is used",
         .needs("cc", package: "gcc"),
         arguments: [true, false]
     )
-    func fatalMessage(isEarly: Bool) async throws {
+    func `When a call of GLib gets no descriptor, which ends other apps, D-Bus is used`(isEarly: Bool) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
@@ -259,8 +257,8 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 0 })
     }
 
-    @Test("A server that replaces another during updates keeps no notification")
-    func replacedDuringUpdates() async throws {
+    @Test
+    func `A server that replaces another during updates keeps no notification`() async throws {
         let bus = try await PrivateBus()
         var server = try await NotificationServer(on: bus)
         let probe = try await DesktopProbe("notification", bus: bus)
@@ -279,8 +277,8 @@ import Testing
         withExtendedLifetime(server) {}
     }
 
-    @Test("Processes that end while the server hangs leave nothing when it resumes", arguments: NotificationWay.both)
-    func hangingAtExit(way: NotificationWay) async throws {
+    @Test(arguments: NotificationWay.both)
+    func `Processes that end while the server hangs leave nothing when it resumes`(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
@@ -306,8 +304,8 @@ import Testing
         #expect(try await eventually { try await server.historyCount >= 10 })
     }
 
-    @Test("200 processes show, close and end on a busy machine, and leave nothing")
-    func manyProcesses() async throws {
+    @Test
+    func `200 processes show, close and end on a busy machine, and leave nothing`() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
@@ -340,8 +338,8 @@ import Testing
         #expect(monitor.shown.count >= rounds * 5)
     }
 
-    @Test("The notification names the app's desktop file, where it has one", arguments: NotificationWay.both)
-    func desktopFile(way: NotificationWay) async throws {
+    @Test(arguments: NotificationWay.both)
+    func `The notification names the app's desktop file, where it has one`(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
@@ -359,8 +357,8 @@ import Testing
         withExtendedLifetime(server) {}
     }
 
-    @Test("The name of the desktop file")
-    func desktopEntry() throws {
+    @Test
+    func `The name of the desktop file`() throws {
         let data = try TemporaryDirectory()
         try FileManager.default.createDirectory(
             atPath: data.appending("applications"),

@@ -75,8 +75,8 @@ import Testing
         try await closes(for: 2, isDismissal: isDismissal, by: "cinnamon", way: way)
     }
 
-    @Test("Cinnamon's button to close a notification reports the reason 0", arguments: NotificationWay.both)
-    func closedByButton(way: NotificationWay) async throws {
+    @Test(arguments: NotificationWay.both)
+    func `Cinnamon's button to close a notification reports the reason 0`(way: NotificationWay) async throws {
         try await closes(for: 0, isDismissal: true, by: "cinnamon", way: way)
     }
 
@@ -241,8 +241,8 @@ import Testing
         #expect(server.refusedCount == 0)
     }
 
-    @Test("With 'through: libnotify', GNOME's server is not used, and the status reports why")
-    func gnomeThroughLibNotify() async throws {
+    @Test
+    func `With 'through: libnotify', GNOME's server is not used, and the status reports why`() async throws {
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address, name: "gnome-shell")
         let probe = try await DesktopProbe("notification", through: .libnotify, bus: bus)

@@ -5,8 +5,8 @@ import Testing
 
 /// The hand-written declarations of libnotify and GLib.
 @Suite(.needs(["cc": "gcc", "/usr/include/libnotify/notify.h": "libnotify-dev"])) struct NotifyHeaderTests {
-    @Test("The declarations agree with the real headers")
-    func agreement() async throws {
+    @Test
+    func `The declarations agree with the real headers`() async throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../..")
             .standardizedFileURL
         let flags = try await Command.run("pkg-config", ["--cflags", "libnotify"], package: "pkg-config")

@@ -38,8 +38,8 @@ import Testing
         #expect(start.duration(to: portal.calls[1].time) >= .seconds(2))
     }
 
-    @Test("The next time, a new notification is shown; shutdown() returns when it is closed")
-    func again() async throws {
+    @Test
+    func `The next time, a new notification is shown; shutdown() returns when it is closed`() async throws {
         let bus = try await PrivateBus()
         let portal = try PortalService(address: bus.address)
         let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)

@@ -95,12 +95,11 @@ import Testing
     }
 
     @Test(
-        "A notification that mako closes after its own time is shown again with the next change",
         .needs(.root),
         .needs(.sway, .nightly),
         .needs(servers, .nightly)
     )
-    func expired() async throws {
+    func `A notification that mako closes after its own time is shown again with the next change`() async throws {
         let bus = try await PrivateBus()
         let monitor = try await NotifyMonitor(bus)
         let sway = try await Sway()

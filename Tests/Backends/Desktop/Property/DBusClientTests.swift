@@ -41,8 +41,8 @@ import Testing
         }
     }
 
-    @Test("Each client introspects the object and finds it below the root")
-    func introspection() async throws {
+    @Test
+    func `Each client introspects the object and finds it below the root`() async throws {
         let fixture = try await Fixture()
         let bus = fixture.bus
         #expect(try await bus.busctl("tree", "--list", Self.name).output.contains(Self.path))
@@ -138,8 +138,8 @@ import Testing
         await fixture.manager.shutdown()
     }
 
-    @Test("Each client switches the indicator")
-    func switching() async throws {
+    @Test
+    func `Each client switches the indicator`() async throws {
         let fixture = try await Fixture()
         let bus = fixture.bus
         _ = try await bus.busctl("set-property", Self.name, Self.path, Self.interface, "Enabled", "b", "false")
@@ -158,8 +158,8 @@ import Testing
         await fixture.manager.shutdown()
     }
 
-    @Test("Wrong calls get the standard errors")
-    func wrongCalls() async throws {
+    @Test
+    func `Wrong calls get the standard errors`() async throws {
         let fixture = try await Fixture()
         let own = Self.interface
         let get = "\(Self.properties).Get"
@@ -207,8 +207,8 @@ import Testing
         await fixture.manager.shutdown()
     }
 
-    @Test("Peer is implemented, and a call that expects no reply gets none")
-    func peer() async throws {
+    @Test
+    func `Peer is implemented, and a call that expects no reply gets none`() async throws {
         let fixture = try await Fixture()
         #expect(try await fixture.call("org.freedesktop.DBus.Peer.Ping") == "()\n")
         _ = try await fixture.bus.python(

@@ -63,8 +63,8 @@ import Testing
         return answer.data[0].mapValues { "\($0.type) \($0.text)" }
     }
 
-    @Test("All properties are on the bus, with their types", .needs(.bus))
-    func allProperties() async throws {
+    @Test(.needs(.bus))
+    func `All properties are on the bus, with their types`() async throws {
         let bus = try await PrivateBus()
         let backend = makeBackend(on: bus)
         try await backend.start()
@@ -114,8 +114,8 @@ import Testing
         #expect(monitor.output.components(separatedBy: ".Finished (").count == 5)
     }
 
-    @Test("A change is signalled with the new values of the changed properties only", .needs(.bus))
-    func announcements() async throws {
+    @Test(.needs(.bus))
+    func `A change is signalled with the new values of the changed properties only`() async throws {
         let bus = try await PrivateBus()
         let backend = makeBackend(on: bus)
         try await backend.start()
@@ -182,8 +182,8 @@ import Testing
         await backend.stop()
     }
 
-    @Test("Numbers that are out of range are clamped", .needs(.bus))
-    func outOfRangeNumbers() async throws {
+    @Test(.needs(.bus))
+    func `Numbers that are out of range are clamped`() async throws {
         let bus = try await PrivateBus()
         let backend = makeBackend(on: bus)
         try await backend.start()
@@ -196,8 +196,8 @@ import Testing
         await backend.stop()
     }
 
-    @Test("When the name is taken, each further indicator uses the name of an instance", .needs(.bus))
-    func instances() async throws {
+    @Test(.needs(.bus))
+    func `When the name is taken, each further indicator uses the name of an instance`() async throws {
         let bus = try await PrivateBus()
         let backends = (0..<3).map { _ in makeBackend(on: bus) }
         for backend in backends { try await backend.start() }
@@ -218,8 +218,8 @@ import Testing
         await again.stop()
     }
 
-    @Test("The setting 'name' replaces the app's name in the bus name, and nowhere else", .needs(.bus))
-    func otherName() async throws {
+    @Test(.needs(.bus))
+    func `The setting 'name' replaces the app's name in the bus name, and nowhere else`() async throws {
         let bus = try await PrivateBus()
         let kind = BackendKind.dbusProperty
         let backend = try kind.make(

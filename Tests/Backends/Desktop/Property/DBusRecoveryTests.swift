@@ -70,8 +70,8 @@ import Testing
         #expect(manager.backendStatuses[0].state == .stopped)
     }
 
-    @Test("Shutting down without a bus, or after the bus was killed, does not wait for a time limit")
-    func shutdownWithoutBus() async throws {
+    @Test
+    func `Shutting down without a bus, or after the bus was killed, does not wait for a time limit`() async throws {
         let bus = try await PrivateBus(isRunning: false)
         let (manager, _) = try makeManager(on: bus)
         #expect(await eventually { manager.backendStatuses[0].state.name == "unavailable" })
@@ -86,8 +86,8 @@ import Testing
         #expect(second.backendStatuses[0].state == .stopped)
     }
 
-    @Test("A suspended bus delays nothing, and catches up when it resumes")
-    func busIsSuspended() async throws {
+    @Test
+    func `A suspended bus delays nothing, and catches up when it resumes`() async throws {
         let bus = try await PrivateBus()
         let (manager, other) = try makeManager(on: bus)
         #expect(await eventually { manager.backendStatuses[0].state == .running })

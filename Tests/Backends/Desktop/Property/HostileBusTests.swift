@@ -130,7 +130,7 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test("A call to an invalid name fails") func invalidCall() async throws {
+    @Test func `A call to an invalid name fails`() async throws {
         let bus = try await PrivateBus()
         let loop = try BlockingBus(address: bus.address)
         for (name, path) in [("", "/x"), ("no name", "/x"), ("a.b", "x"), ("a.b", "/x/")] {
@@ -167,8 +167,8 @@ import Testing
         #expect(throws: Never.self) { try BlockingBus(address: "\(bus.address);unix:path=\(path)") }
     }
 
-    @Test("The arguments of an invalid call are not decoded")
-    func floodOfStrings() async throws {
+    @Test
+    func `The arguments of an invalid call are not decoded`() async throws {
         let bus = try await PrivateBus()
         let probe = try await DesktopProbe("property", bus: bus)
         #expect(try await probe.backend("dbusProperty", is: "running"))
@@ -187,8 +187,8 @@ import Testing
         #expect(try peakMemory(of: probe.processID) - before < 60_000)
     }
 
-    @Test("Decoding is bounded")
-    func boundedDecoding() async throws {
+    @Test
+    func `Decoding is bounded`() async throws {
         let bus = try await PrivateBus()
         let probe = try await DesktopProbe("property", bus: bus)
         #expect(try await probe.backend("dbusProperty", is: "running"))

@@ -59,8 +59,8 @@ import Testing
         #expect(!choice(["XDG_CURRENT_DESKTOP": "KDE"]).kinds.contains("launcherEntry"))
     }
 
-    @Test("asks the bus where the environment does not name the desktop")
-    func busNames() {
+    @Test
+    func `asks the bus where the environment does not name the desktop`() {
         #expect(choice().dependsOnBus && !choice(["XDG_CURRENT_DESKTOP": "GNOME"]).dependsOnBus)
         #expect(!choice(hasBus: false).dependsOnBus)
         let (jobs, notifications) = ("org.kde.JobViewServer", "org.freedesktop.Notifications")
@@ -126,16 +126,16 @@ import Testing
     }
 
     /// `indicator backends` printed that it is not chosen, and it was.
-    @Test("does not choose the dock for a default of the app that names no installed file")
-    func defaultFile() throws {
+    @Test
+    func `does not choose the dock for a default of the app that names no installed file`() throws {
         let defaults = ConfigurationValues(settings: ["launcherEntry": ["desktopFile": .string("other.desktop")]])
         #expect(try !load("backends: auto", defaults: defaults).backends.contains { $0.name == "launcherEntry" })
         try folder.write("", to: "applications/other.desktop")
         #expect(try load("backends: auto", defaults: defaults).backends.contains { $0.name == "launcherEntry" })
     }
 
-    @Test("Desktop files in folders are rejected", arguments: ["launcherEntry", "desktopJob"])
-    func folders(section: String) {
+    @Test(arguments: ["launcherEntry", "desktopJob"])
+    func `Desktop files in folders are rejected`(section: String) {
         for file in ["kde/app.desktop", "../app.desktop", "/usr/share/applications/app.desktop"] {
             let error = #expect(throws: ConfigurationError.self) {
                 try load("backends: [\(section)]\n\(section): {desktopFile: \"\(file)\"}")

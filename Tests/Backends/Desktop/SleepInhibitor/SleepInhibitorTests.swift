@@ -141,12 +141,13 @@ import Testing
     }
 
     @Test(
-        "A lock that comes late is held while the indicator is shown again, and released at the end",
         .needs(.rootMounts),
         .needs(.login),
         arguments: LoginManager.Program.available
     )
-    func lateAnswer(program: LoginManager.Program) async throws {
+    func `A lock that comes late is held while the indicator is shown again, and released at the end`(
+        program: LoginManager.Program
+    ) async throws {
         let bus = try await PrivateBus()
         let login = try await LoginManager(program, on: bus)
         let probe = try await probe(bus)
@@ -173,8 +174,8 @@ import Testing
         #expect(try await eventually { try await login.inhibitors() == [] })
     }
 
-    @Test("Without login1, one line says so")
-    func noLogin() async throws {
+    @Test
+    func `Without login1, one line says so`() async throws {
         let bus = try await PrivateBus()
         let probe = try await probe(bus)
         #expect(try await probe.backend("sleepInhibitor", is: "no service owns org.freedesktop.login1 on this bus"))

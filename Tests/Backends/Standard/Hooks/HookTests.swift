@@ -64,8 +64,8 @@ import Testing
         #expect(try run("", environment: ["INDICATOR_COMMAND_RUN": "sh,-c"]) == ["sh", "-c"])
     }
 
-    @Test("A command line in place of a list is a mistake, and the message shows the list")
-    func commandLine() throws {
+    @Test
+    func `A command line in place of a list is a mistake, and the message shows the list`() throws {
         let error = #expect(throws: ConfigurationError.self) { try run("command: {run: \"notify-phone '{title}'\"}") }
         #expect(error?.description.contains("expected a list such as [notify-phone, \"{title}\"]") == true)
     }
@@ -105,8 +105,8 @@ import Testing
         )
     }
 
-    @Test("after a function that throws, the others are called, and the error is the backend's")
-    func failures() async throws {
+    @Test
+    func `after a function that throws, the others are called, and the error is the backend's`() async throws {
         let count = Locked(0)
         let all = HookSettings(events: Set(HookEvent.Kind.allCases))
         let hook = HookBackend(name: "hook", applicationName: "app", settings: all) { event in
@@ -142,8 +142,8 @@ import Testing
         #expect(output == "[\(label)][a b; $(id) `id` {X} {][finishedfailed12][one two][-app-]none\n")
     }
 
-    @Test("An event is not lost when the program of an earlier one still runs at the end")
-    func programAtTheEnd() async throws {
+    @Test
+    func `An event is not lost when the program of an earlier one still runs at the end`() async throws {
         let folder = try TemporaryDirectory()
         let words = ["sh", "-c", #"echo "$1" >>"$0"; until [ -e "$0.go" ]; do sleep 0.05; done; echo "$1" >>"$0""#]
         let hook = try backend("command", ["run": .list(words + [folder.appending("out"), "{title}"])])

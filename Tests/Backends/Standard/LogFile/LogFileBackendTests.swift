@@ -15,7 +15,7 @@ import Testing
         folder = try TemporaryDirectory()
     }
 
-    @Test func aVisiblePeriodIsAFewLines() async throws {
+    @Test func `A visible period is a few lines`() async throws {
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"))
         try await backend.start()
         try await backend.update(.hidden(at: 0))
@@ -36,7 +36,7 @@ import Testing
         )
     }
 
-    @Test func theTextFormatIsWritten() async throws {
+    @Test func `The text format is written`() async throws {
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"), format: .text)
         try await backend.start()
         try await backend.update(.shown("a\nb"))
@@ -82,7 +82,7 @@ import Testing
         func stop() async { await base.stop() }
     }
 
-    @Test func onlyTheOwnerHasAccessToTheFileAndItsFolders() async throws {
+    @Test func `Only the owner has access to the file and its folders`() async throws {
         let backend = LogFileBackend.fixture(path: nil, environment: ["XDG_STATE_HOME": folder.appending("state")])
         try await backend.start()
         #expect(mode(of: folder.appending("state/my-app/indicator.log")) == 0o600)
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test(arguments: ["000", "277", "777"])
-    func theUmaskDoesNotChangeTheModes(umask: String) async throws {
+    func `The umask does not change the modes`(umask: String) async throws {
         let helper = try Command.built("test-probe")
         let path = folder.appending("a/x.log")
         let result = try await Command.run("sh", ["-c", "umask \(umask); exec '\(helper)' log write '\(path)'"])
@@ -101,7 +101,7 @@ import Testing
         #expect(mode(of: folder.appending("a")) == 0o700)
     }
 
-    @Test func anExistingFileIsAppendedToAndKeepsItsMode() async throws {
+    @Test func `An existing file is appended to and keeps its mode`() async throws {
         let path = try folder.write("before\n", to: "x.log")
         chmod(path, 0o640)
         let backend = LogFileBackend.fixture(path: path)
@@ -112,7 +112,7 @@ import Testing
         #expect(mode(of: path) == 0o640)
     }
 
-    @Test func anIncompleteLineOfAnotherProcessIsTerminatedFirst() async throws {
+    @Test func `An incomplete line of another process is terminated first`() async throws {
         let backend = LogFileBackend.fixture(path: try folder.write("{\"time\":\"20", to: "x.log"))
         try await backend.start()
         try await backend.update(.shown())
@@ -122,7 +122,7 @@ import Testing
         #expect(try decodeLog(String(lines[1]) + "\n").map(\.event) == ["shown"])
     }
 
-    @Test func aRelativePathIsLoggedWithTheAbsoluteOne() async throws {
+    @Test func `A relative path is logged with the absolute one`() async throws {
         let messages = InMemoryLogHandler()
         let logger = Logger(label: "test", factory: { _ in messages })
         let name = "indicator-test-\(UUID().uuidString).log"
@@ -135,7 +135,7 @@ import Testing
         #expect(messages.entries.map(\.message.description) == [text])
     }
 
-    @Test func itCanBeStartedAgainAndRepeatsNothing() async throws {
+    @Test func `It can be started again and repeats nothing`() async throws {
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"))
         for _ in 0..<2 {
             try await backend.start()
@@ -148,7 +148,7 @@ import Testing
         #expect(try decodeLog(folder.read("x.log")).map(\.event) == ["shown", "hidden"])
     }
 
-    @Test(.needs(.fullDevice)) func lostLinesAreLogged() async throws {
+    @Test(.needs(.fullDevice)) func `Lost lines are logged`() async throws {
         let messages = InMemoryLogHandler()
         do {
             let logger = Logger(label: "test", factory: { _ in messages })
@@ -164,7 +164,7 @@ import Testing
         #expect(messages.entries.last?.message.description == text)
     }
 
-    @Test func timesNeverGoBackwards() async throws {
+    @Test func `Times never go backwards`() async throws {
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"))
         try await backend.start()
         try await backend.update(.shown("a", at: 1))
@@ -178,7 +178,7 @@ import Testing
         #expect(seconds == ["01", "30", "30", "02", "03"])
     }
 
-    @Test func anActivityThatEndsAtTheSameInstantComesBeforeTheEndOfThePeriod() async throws {
+    @Test func `An activity that ends at the same instant comes before the end of the period`() async throws {
         let delays = try IndicatorDelays(startDelay: .zero, completionDelay: .zero)
         let indicator = IndicatorManager(delays: delays, clock: VirtualClock())
         let settings = LogFileBackend.Settings(path: folder.appending("x.log"))
@@ -190,7 +190,7 @@ import Testing
         #expect(try decodeEvents("x.log").map(\.event) == ["shown", "finished", "hidden"])
     }
 
-    @Test func twoLogsHaveTheSameTimes() async throws {
+    @Test func `Two logs have the same times`() async throws {
         let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
         let names = ["first", "second"]
         for name in names {

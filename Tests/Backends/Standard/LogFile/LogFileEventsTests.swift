@@ -27,8 +27,8 @@ struct LogFileEventsTests {
         LogFileBackend(applicationName: "my-app", settings: .init(path: path, format: .text, events: events))
     }
 
-    @Test("are selected one by one")
-    func selection() async throws {
+    @Test
+    func `are selected one by one`() async throws {
         let backend = backend([.hidden])
         try await backend.start()
         try await backend.update(.shown("a", at: 1))

@@ -29,8 +29,8 @@ import Testing
         return result.output.split(separator: "\n").map(String.init)
     }
 
-    @Test("Lines for which there is no space are lost, counted and reported", .needs(.mounts))
-    func lostLines() async throws {
+    @Test(.needs(.mounts))
+    func `Lines for which there is no space are lost, counted and reported`() async throws {
         let total = 200
         let lines = try await fillDisk(size: "64k", lines: total)
         let losses = lines.filter { $0.event == "lost" }
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(.needs(.mounts))
-    func theStatusReportsTheFullDiskAndIsCleanAfterwards() async throws {
+    func `The status reports the full disk and is clean afterwards`() async throws {
         let lines = try await fillDisk("watch-status", size: "64k")
         #expect(
             lines == [

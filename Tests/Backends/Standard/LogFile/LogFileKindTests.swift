@@ -27,7 +27,7 @@ import Testing
         if case .unavailable(let reason, _) = await availability(path) { reason } else { nil }
     }
 
-    @Test func settingsReachTheBackend() throws {
+    @Test func `Settings reach the backend`() throws {
         let backend = try BackendKind.logFile.make(
             context,
             settings(["path": .string("/x"), "format": .string("text"), "maxSize": .integer(5), "keep": .integer(7)])
@@ -37,7 +37,7 @@ import Testing
         #expect(log.settings == LogFileBackend.Settings(path: "/x", format: .text, maxSize: 5, keep: 7))
     }
 
-    @Test func eventsAreAListInTheFileAndInTheEnvironment() throws {
+    @Test func `Events are a list in the file and in the environment`() throws {
         func load(_ events: String, environment: [String: String] = [:]) throws(ConfigurationError) -> [String]? {
             let path = try? folder.write("backends: [logFile]\nlogFile:\n  events: \(events)\n", to: "config.yaml")
             return try IndicatorConfiguration.load(
@@ -67,18 +67,18 @@ import Testing
         )
     }
 
-    @Test func theDefaultsAreThoseOfTheBackend() throws {
+    @Test func `The defaults are those of the backend`() throws {
         let backend = try BackendKind.logFile.make(context, settings([:]))
         #expect((backend as? LogFileBackend)?.settings == LogFileBackend.Settings())
     }
 
-    @Test func aPathThatCannotBeAFileIsRejected() {
+    @Test("A path that cannot be a file is rejected") func aPathThatCannotBeAFileIsRejected() {
         let path = BackendKind.logFile.settings.first { $0.name == "path" }
         #expect(path?.validate(.string("/var/log/")) == "the path of a file")
         #expect(path?.validate(.string("/var/log/x")) == nil)
     }
 
-    @Test func theAvailabilityCheckCreatesNothing() async throws {
+    @Test func `The availability check creates nothing`() async throws {
         let path = folder.appending("a/b/x.log")
         #expect(await availability(path) == .available(detail: path))
         #expect(try folder.names() == [])
@@ -87,7 +87,7 @@ import Testing
         #expect(await availability("/dev/null") == .available(detail: "/dev/null"))
     }
 
-    @Test func obstaclesAreReported() async throws {
+    @Test func `Obstacles are reported`() async throws {
         #expect(
             await availability(folder.path)
                 == .unavailable(

@@ -23,7 +23,7 @@ import Testing
         for label in labels { try await backend.update(.shown(label)) }
     }
 
-    @Test func aFullFileBecomesNumberOne() async throws {
+    @Test func `A full file becomes number one`() async throws {
         // A line has 132 bytes.
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: 300, keep: 2)
         try await backend.start()
@@ -36,7 +36,7 @@ import Testing
         for name in try folder.names() { #expect(mode(of: folder.appending(name)) == 0o600) }
     }
 
-    @Test func aFullFileIsRemovedWhenNoneAreKept() async throws {
+    @Test func `A full file is removed when none are kept`() async throws {
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: 300, keep: 0)
         try await backend.start()
         try await write((0..<9).map(String.init), to: backend)
@@ -45,7 +45,7 @@ import Testing
         #expect(try labels("x.log") == ["8"])
     }
 
-    @Test func aLineLongerThanTheMaximumSizeHasItsOwnFile() async throws {
+    @Test func `A line longer than the maximum size has its own file`() async throws {
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: 10, keep: 5)
         try await backend.start()
         try await write(["a", "b", "c"], to: backend)
@@ -55,7 +55,7 @@ import Testing
         #expect(try labels("x.log") == ["c"])
     }
 
-    @Test func aGapInTheNumbersIsFilledFirst() async throws {
+    @Test func `A gap in the numbers is filled first`() async throws {
         try folder.write("one", to: "x.log.1")
         try folder.write("three", to: "x.log.3")
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: 10, keep: 3)
@@ -66,8 +66,8 @@ import Testing
         #expect(try folder.read("x.log.3") == "three")
     }
 
-    @Test("The new file has the owner, group and mode that the full one has then", arguments: [0, 2])
-    func theSuccessorHasTheSameOwnerGroupAndMode(keep: Int) async throws {
+    @Test(arguments: [0, 2])
+    func `The new file has the owner, group and mode that the full one has then`(keep: Int) async throws {
         let path = try folder.write("", to: "x.log")
         let isRoot = geteuid() == 0
         let backend = LogFileBackend.fixture(path: path, maxSize: 10, keep: keep)
@@ -85,8 +85,8 @@ import Testing
         #expect(try folder.names().count == keep + 1)
     }
 
-    @Test("What blocks the rotation is reported once, and the file grows")
-    func obstacles() async throws {
+    @Test
+    func `What blocks the rotation is reported once, and the file grows`() async throws {
         let path = folder.appending("x.log")
         let obstacle = "\(path).1/y"
         try FileManager.default.createDirectory(atPath: obstacle, withIntermediateDirectories: true)
@@ -106,7 +106,7 @@ import Testing
         #expect(try labels("x.log.1") == ["a", "b", "c"])
     }
 
-    @Test func aRemovedFileIsCreatedAgain() async throws {
+    @Test func `A removed file is created again`() async throws {
         let backend = LogFileBackend.fixture(path: folder.appending("a/x.log"))
         try await backend.start()
         try await write(["a"], to: backend)
@@ -136,7 +136,7 @@ import Testing
     }
 
     @Test(.needs("logrotate", package: "logrotate"), arguments: ["create", "create 0640", "nocreate", "copytruncate"])
-    func logrotateIsFollowed(mode: String) async throws {
+    func `Logrotate is followed`(mode: String) async throws {
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"))
         try await backend.start()
         for round in 0..<3 {

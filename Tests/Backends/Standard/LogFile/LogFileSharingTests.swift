@@ -13,7 +13,7 @@ import Testing
         folder = try TemporaryDirectory()
     }
 
-    @Test func twoProcessesShareAFileThroughManyRotations() async throws {
+    @Test func `Two processes share a file through many rotations`() async throws {
         let helper = try Command.built("test-probe")
         let meeting = try TemporaryDirectory()
         let path = folder.appending("x.log")
@@ -47,7 +47,7 @@ import Testing
         Int(name.split(separator: ".").last ?? "") ?? 0
     }
 
-    @Test func twoBackendsOfOneProcessShareAFile() async throws {
+    @Test func `Two backends of one process share a file`() async throws {
         let path = folder.appending("x.log")
         try await withThrowingTaskGroup { group in
             for prefix in ["a", "b"] {
@@ -64,7 +64,7 @@ import Testing
         #expect(Set(labels).count == 600 && labels.count == 600)
     }
 
-    @Test func aLockThatIsNeverReleasedDoesNotBlockWriting() async throws {
+    @Test func `A lock that is never released does not block writing`() async throws {
         let path = folder.appending("x.log")
         let backend = LogFileBackend.fixture(path: path, maxSize: 300)
         try await backend.start()

@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func aDirectoryIsAnError() async {
+    @Test func `A directory is an error`() async {
         let error = await startError(folder.path)
         #expect(
             error?.description
@@ -33,7 +33,7 @@ import Testing
         )
     }
 
-    @Test func aSymbolicLinkIsAnErrorAndItsTargetIsUnchanged() async throws {
+    @Test func `A symbolic link is an error and its target is unchanged`() async throws {
         let target = try folder.write("precious\n", to: "target")
         let path = folder.appending("x.log")
         symlink(target, path)
@@ -45,21 +45,21 @@ import Testing
         #expect(try folder.names() == ["target", "x.log", "y.log"])
     }
 
-    @Test func aLinkToTheFolderIsFollowed() async throws {
+    @Test func `A link to the folder is followed`() async throws {
         mkdir(folder.appending("real"), 0o700)
         symlink("real", folder.appending("link"))
         #expect(await startError(folder.appending("link/x.log")) == nil)
         #expect(mode(of: folder.appending("real/x.log")) == 0o600)
     }
 
-    @Test func aPathUnderAFileIsAnError() async throws {
+    @Test func `A path under a file is an error`() async throws {
         let path = try folder.write("", to: "file") + "/x.log"
         #expect(await startError(path)?.problem.hasSuffix(": Not a directory") == true)
         let deeper = folder.appending("file/a/x.log")
         #expect(await startError(deeper)?.description.contains("a part of the path is a file") == true)
     }
 
-    @Test func aSocketIsAnError() async throws {
+    @Test func `A socket is an error`() async throws {
         let path = folder.appending("socket")
         #expect(mknod(path, S_IFSOCK | 0o600, 0) == 0)
         #expect(await startError(path)?.problem == "it is a socket")
@@ -68,12 +68,12 @@ import Testing
         #expect(await startError(fifo)?.problem == "it is a FIFO")
     }
 
-    @Test func aNameThatIsTooLongIsAnError() async {
+    @Test func `A name that is too long is an error`() async {
         let path = folder.appending(String(repeating: "x", count: 300))
         #expect(await startError(path)?.description.contains("set 'path' to a shorter one") == true)
     }
 
-    @Test func aFolderThatTheUserMayNotWriteIsAClearError() async throws {
+    @Test func `A folder that the user may not write is a clear error`() async throws {
         // Root may write everywhere, so the helper switches to another user.
         let user = geteuid() == 0 ? 65534 : geteuid()
         let path = folder.appending("private/x.log")
@@ -90,7 +90,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.appending("private")) == [])
     }
 
-    @Test func theFileSizeLimitDoesNotEndTheProcessAndLeavesNoIncompleteLine() async throws {
+    @Test func `The file size limit does not end the process and leaves no incomplete line`() async throws {
         let path = folder.appending("x.log")
         let result = try await Command.run(
             Command.built("test-probe"),
@@ -103,11 +103,11 @@ import Testing
         #expect(lines.map(\.label) == lines.indices.map { "line-\($0)" })
     }
 
-    @Test func devicesAreLogs() async {
+    @Test func `Devices are logs`() async {
         #expect(await startError("/dev/null") == nil)
     }
 
-    @Test(.needs(.fullDevice)) func aFullDeviceIsAnError() async throws {
+    @Test(.needs(.fullDevice)) func `A full device is an error`() async throws {
         let backend = LogFileBackend.fixture(path: "/dev/full")
         try await backend.start()
         let problem = "cannot write to it: No space left on device"
@@ -118,7 +118,7 @@ import Testing
 
     // MARK: Standard streams
 
-    @Test(arguments: [1, 2]) func aStandardStreamOfAnyTypeIsALog(descriptor: Int) async throws {
+    @Test(arguments: [1, 2]) func `A standard stream of any type is a log`(descriptor: Int) async throws {
         let writer = try Command.built("test-probe")
         let path = descriptor == 1 ? "/dev/stdout" : "/dev/stderr"
         // A pipe of another user, as in a container, which cannot be opened by its path; a file; a closed stream.
@@ -140,7 +140,7 @@ import Testing
         #expect((descriptor == 1 ? closed.error : closed.output).contains("status=1"))
     }
 
-    @Test func aStandardStreamWithoutSpaceDoesNotBlockWriting() async throws {
+    @Test func `A standard stream without space does not block writing`() async throws {
         // The reader reads nothing until the writer has ended, and the writer writes more than the 64 KiB of a pipe.
         // For a user who has many pipes, it has 8 KiB (pipe(7)).
         let writer = try Command.built("test-probe")
@@ -165,7 +165,7 @@ import Testing
         return path
     }
 
-    @Test(.needs(.root)) func aFileOfAnotherUserIsNotWrittenTo() async throws {
+    @Test(.needs(.root)) func `A file of another user is not written to`() async throws {
         let path = try sharedFile(owner: 65534)
         let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         defer { close(reader) }
@@ -178,7 +178,7 @@ import Testing
         #expect(readAvailable(reader) == "")
     }
 
-    @Test(.needs(.root)) func aLinkOfAnotherUserToAFolderIsNotFollowed() async throws {
+    @Test(.needs(.root)) func `A link of another user to a folder is not followed`() async throws {
         chmod(folder.path, 0o1777)
         mkdir(folder.appending("real"), 0o700)
         let link = folder.appending("link")
@@ -194,7 +194,7 @@ import Testing
         #expect(await startError("\(link)/x.log") == nil)
     }
 
-    @Test func aHardLinkIsNotWrittenTo() async throws {
+    @Test func `A hard link is not written to`() async throws {
         let path = try sharedFile()
         try #require(link(path, folder.appending("precious")) == 0)
         #expect(await startError(path)?.problem.contains("a second name") == true)
@@ -202,7 +202,7 @@ import Testing
         #expect(await startError(path) == nil)
     }
 
-    @Test(.needs(.root)) func aFileInAPrivateFolderIsTrusted() async throws {
+    @Test(.needs(.root)) func `A file in a private folder is trusted`() async throws {
         let path = try folder.write("", to: "x.log")
         try #require(chown(path, 65534, 65534) == 0)
         #expect(await startError(path) == nil)
@@ -210,7 +210,7 @@ import Testing
         #expect(await startError(path) == nil)
     }
 
-    @Test func aDirectoryInPlaceOfTheLogIsAnErrorUntilItIsRemoved() async throws {
+    @Test func `A directory in place of the log is an error until it is removed`() async throws {
         let path = folder.appending("x.log")
         let backend = LogFileBackend.fixture(path: path)
         try await backend.start()

@@ -18,7 +18,7 @@ import Testing
 
     private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-    @Test func jsonLinesAreExactlyThese() {
+    @Test func `JSON lines are exactly these`() {
         #expect(
             text(line(.shown("GET \"/\"", at: 0.25, count: 2, progress: 0.4), .shown))
                 == #"{"time":"2026-03-01T12:00:00.250000Z","event":"shown","state":"active","visible":true,"count":2,"#
@@ -31,7 +31,7 @@ import Testing
         )
     }
 
-    @Test func textLinesAreExactlyThese() {
+    @Test func `Text lines are exactly these`() {
         #expect(
             text(line(.shown("GET \"/\"\n", at: 0.25, count: 2, progress: 0.4), .shown, format: .text))
                 == #"2026-03-01T12:00:00.250000Z my-app[4242] shown state=active visible=true count=2 progress=0.4 "#
@@ -43,7 +43,7 @@ import Testing
         )
     }
 
-    @Test func finishedLinesAreExactlyThese() {
+    @Test func `Finished lines are exactly these`() {
         let failed = FinishedActivity(label: "GET /", outcome: .failed("HTTP 503"), duration: .milliseconds(1250))
         let cancelled = FinishedActivity(label: "GET /", outcome: .cancelled, duration: .seconds(1) / 3)
         func line(_ activity: FinishedActivity, _ format: LogFileBackend.Format) -> String {
@@ -71,11 +71,11 @@ import Testing
     }
 
     @Test(arguments: [(1.0 / 3, "0.3333"), (1, "1.0"), (0.00004, "0.0"), (0.0001, "0.0001"), (2.0 / 3, "0.6667")])
-    func progressHasAtMostFourDigits(progress: Double, written: String) {
+    func `Progress has at most four digits`(progress: Double, written: String) {
         #expect(text(line(.shown("a", progress: progress))).contains(#""progress":\#(written),"#))
     }
 
-    @Test func lostLinesAreExactlyThese() {
+    @Test func `Lost lines are exactly these`() {
         let loss = LogLoss(
             count: 7,
             first: LogTimestamp(IndicatorSnapshot.noon(1)),
@@ -92,7 +92,7 @@ import Testing
         )
     }
 
-    @Test func everyScalarIsDecodedFromJSONAsDisplayedAndNoneBreaksTheLine() throws {
+    @Test func `Every scalar is decoded from jsonas displayed and none breaks the line`() throws {
         for first in stride(from: UInt32(0), to: 0x11000, by: 64) {
             let scalars = (first..<first + 64).compactMap(Unicode.Scalar.init)
             // Separated, so that none combines with the one before.
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test(arguments: LogFileBackend.Format.allCases)
-    func invisibleCharactersAreRemovedFromEveryText(format: LogFileBackend.Format) {
+    func `Invisible characters are removed from every text`(format: LogFileBackend.Format) {
         let hidden = "a\u{200F}b\u{61C}c\u{200B}d\u{AD}e\u{E0068}\u{1B}\n f"
         let failed = FinishedActivity(label: hidden, outcome: .failed(hidden), duration: .seconds(1))
         let lines = [
@@ -126,7 +126,7 @@ import Testing
     }
 
     @Test(arguments: LogFileBackend.Format.allCases)
-    func aLabelHasNoControlSequencesAndNoLineBreaks(format: LogFileBackend.Format) {
+    func `A label has no control sequences and no line breaks`(format: LogFileBackend.Format) {
         let label = "\u{1B}]0;x\u{7}\u{9B}2J\u{85}\u{2028}\u{202E}\r\n2026-03-01T12:00:00.000000Z my-app[1] hidden"
         let scalars = text(line(.shown(label), format: format)).dropLast().unicodeScalars
         #expect(
@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test(arguments: ["x", "é", "👩‍👩‍👧‍👦", "\""])
-    func aLongLabelIsCutBetweenCharactersAndTheLineFitsIntoOneWrite(character: String) throws {
+    func `A long label is cut between characters and the line fits into one write`(character: String) throws {
         let app = String(repeating: "\"", count: 1000)
         let bytes = line(.shown(String(repeating: character, count: 10_000), count: .max, progress: 1 / 3), app: app)
         #expect(bytes.count <= 4096)
@@ -146,7 +146,7 @@ import Testing
         #expect(label.dropLast().allSatisfy { String($0) == character })
     }
 
-    @Test func aLabelThatJustFitsIsNotCut() throws {
+    @Test func `A label that just fits is not cut`() throws {
         for count in [3071, 3072, 3073] {
             let label = String(repeating: "x", count: count)
             let decoded = try JSONDecoder().decode(LogLine.self, from: Data(line(.shown(label))))
@@ -154,13 +154,13 @@ import Testing
         }
     }
 
-    @Test func aSingleCharacterOfAMegabyteIsCutToo() throws {
+    @Test func `A single character of a megabyte is cut too`() throws {
         let label = "a" + String(repeating: "\u{301}", count: 500_000)
         let decoded = try JSONDecoder().decode(LogLine.self, from: Data(line(.shown(label))))
         #expect(decoded.label == "…")
     }
 
-    @Test func progressThatIsNotFiniteIsOmitted() throws {
+    @Test func `Progress that is not finite is omitted`() throws {
         for progress in [Double.nan, .infinity] {
             let decoded = try JSONDecoder().decode(LogLine.self, from: Data(line(.shown(progress: progress))))
             #expect(decoded.progress == nil)
@@ -184,12 +184,12 @@ import Testing
             (253_402_300_799, "9999-12-31T23:59:59.000000Z"),
         ] as [(Double, String)]
     )
-    func isRFC3339InUTCWithSixDigits(seconds: Double, expected: String) {
+    func `A time is RFC 3339 in UTC with six digits`(seconds: Double, expected: String) {
         #expect(text(Date(timeIntervalSince1970: seconds)) == expected)
     }
 
     // Not `arguments`: those are described when the test is listed, and the description of an infinite `Date` traps.
-    @Test func datesThatCannotBeWrittenStayWithinTheFormat() {
+    @Test func `Dates that cannot be written stay within the format`() {
         for seconds in [-1e300, -1e11, 1e12, 1e300, .infinity, -.infinity, .nan] {
             let text = text(Date(timeIntervalSince1970: seconds))
             #expect(text.utf8.count == 27 && text.hasSuffix("Z"), "\(seconds)")

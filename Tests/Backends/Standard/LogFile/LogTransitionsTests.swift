@@ -9,7 +9,7 @@ import Testing
         return snapshots.map { transitions.event(for: $0) }
     }
 
-    @Test func showingHidingAndANewLabelAreEvents() {
+    @Test func `Showing hiding and a new label are events`() {
         #expect(
             events(.hidden(at: 0), .shown("a", at: 1), .shown("b", at: 1), .hidden(at: 2)) == [
                 nil, .shown, .label, .hidden,
@@ -17,7 +17,7 @@ import Testing
         )
     }
 
-    @Test func aRepetitionIsNotAnEvent() {
+    @Test func `A repetition is not an event`() {
         #expect(
             events(.shown("a"), .shown("a"), .shown("a", count: 5, progress: 0.5), .hidden(at: 2), .hidden(at: 2))
                 == [.shown, nil, nil, .hidden, nil]
@@ -25,7 +25,7 @@ import Testing
     }
 
     /// A step of the wall clock changes the time at which the indicator was shown.
-    @Test func aCorrectedDateIsNotAnEvent() {
+    @Test func `A corrected date is not an event`() {
         let snapshots = [(1, 3.0), (1, 7), (2, 9)].map { period, time in
             var snapshot = IndicatorSnapshot.shown("a", at: time)
             snapshot.period = period
@@ -34,17 +34,17 @@ import Testing
         #expect(events(snapshots[0], snapshots[1], snapshots[2]) == [.shown, nil, .shown])
     }
 
-    @Test func theEndOfALabelIsAnEvent() {
+    @Test func `The end of a label is an event`() {
         #expect(events(.shown("a"), .shown(nil)) == [.shown, .label])
     }
 
-    @Test func theCompletionDelayIsNotAnEvent() {
+    @Test func `The completion delay is not an event`() {
         var ending = IndicatorSnapshot.shown("a")
         ending.state = .delayingCompletion
         #expect(events(.shown("a"), ending, .shown("a")) == [.shown, nil, nil])
     }
 
-    @Test func aDroppedTransitionIsDetected() {
+    @Test func `A dropped transition is detected`() {
         #expect(
             events(.shown("a", at: 1), .shown("a", at: 9), .hidden(at: 10), .hidden(at: 20)) == [
                 .shown, .shown, .hidden, .hidden,
@@ -52,7 +52,7 @@ import Testing
         )
     }
 
-    @Test func afterALossTheNextSnapshotIsAnEvent() {
+    @Test func `After a loss the next snapshot is an event`() {
         var transitions = LogTransitions()
         _ = transitions.event(for: .hidden(at: 0))
         transitions.forget()

@@ -57,8 +57,8 @@ import Testing
         await backend.stop()
     }
 
-    @Test("It reports that the service is ready only if that is configured")
-    func ready() async throws {
+    @Test
+    func `It reports that the service is ready only if that is configured`() async throws {
         let folder = try TemporaryDirectory()
         let manager = try ServiceManager(address: "\(folder.path)/notify")
         let backend = backend("\(folder.path)/notify", settings: .init(isReady: true))
@@ -67,7 +67,6 @@ import Testing
     }
 
     @Test(
-        "Without a usable address it is unavailable, and says what is wrong",
         arguments: [
             ("", "NOTIFY_SOCKET is not set"), ("vsock:2:1234", "neither a path nor '@' and a name"),
             ("@", "neither a path nor '@' and a name"), ("relative", "neither a path nor '@' and a name"),
@@ -75,7 +74,9 @@ import Testing
             ("/nowhere/notify", "the socket '/nowhere/notify' in NOTIFY_SOCKET cannot be used: No such file"),
         ]
     )
-    func wrongAddresses(address: String, text: String) async throws {
+    func `Without a usable address it is unavailable, and says what is wrong`(address: String, text: String)
+        async throws
+    {
         let error = await #expect(throws: SystemdStatusError.self) { try await backend(address).start() }
         #expect(error?.description.contains(text) == true, "\(String(describing: error))")
     }
@@ -139,8 +140,8 @@ import Testing
         #expect(Double(texts.count) <= 10 * seconds + 2, "\(texts.count) in \(seconds) s")
     }
 
-    @Test("A default configuration skips it where there is no service, and uses it in one")
-    func applicability() async throws {
+    @Test
+    func `A default configuration skips it where there is no service, and uses it in one`() async throws {
         let folder = try TemporaryDirectory()
         let address = "\(folder.path)/notify"
         let manager = try ServiceManager(address: address)

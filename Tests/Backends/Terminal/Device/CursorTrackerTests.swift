@@ -15,7 +15,6 @@ struct CursorTrackerTests {
     }
 
     @Test(
-        "allows lines where they damage nothing",
         arguments: [
             "", "text", "1234567890\r\n", "12345678901", "1234567890\r", "\u{1B}[31mred\u{1B}[m", "日本語で",
             "one\r\ntwo\r\n",
@@ -34,7 +33,7 @@ struct CursorTrackerTests {
             "\u{1B}[\u{1B}[m", "\u{1B}]0;title\u{18}", "é", "日",
         ]
     )
-    func allows(text: String) {
+    func `allows lines where they damage nothing`(text: String) {
         #expect(cursor(after: text).allowsLines)
         // Also if each byte arrives on its own.
         var cursor = CursorTracker()
@@ -44,7 +43,6 @@ struct CursorTrackerTests {
     }
 
     @Test(
-        "allows none elsewhere",
         arguments: [
             // Behind the last column, or possibly.
             "1234567890", "日本語日本", "\r\n1234567890", "⏳⏳⏳⏳⏳", "12345\t123\u{1B}Hx\t",
@@ -57,7 +55,7 @@ struct CursorTrackerTests {
             "\u{1B}", "\u{1B}[", "\u{1B}[3", "\u{1B}]0;title", "\u{1B}]0;title\u{1B}", "\u{1B}P1;2", "\u{1B}(",
         ]
     )
-    func forbids(text: String) {
+    func `allows none elsewhere`(text: String) {
         #expect(!cursor(after: text).allowsLines)
     }
 
@@ -77,14 +75,13 @@ struct CursorTrackerTests {
     }
 
     @Test(
-        "knows whether there is text behind it",
         arguments: [
             ("50%", false), ("50%\r", true), ("50%\u{8}", true), ("50%\r\u{1B}[K", false), ("50%\r\u{1B}[2K", false),
             ("50%\r\r\n", false), ("50%\r60%", false), ("123456789012\r", true), ("50%\u{1B}[D", true),
             ("x\r\u{1B}[J", false),
         ]
     )
-    func behind(text: String, isBehind: Bool) {
+    func `knows whether there is text behind it`(text: String, isBehind: Bool) {
         #expect(cursor(after: text).hasTextBehind == isBehind)
     }
 
@@ -101,8 +98,8 @@ struct CursorTrackerTests {
         }
     }
 
-    @Test("never ends the process, and is certain again after an erased window", arguments: 0..<200)
-    func randomBytes(seed: UInt64) {
+    @Test(arguments: 0..<200)
+    func `never ends the process, and is certain again after an erased window`(seed: UInt64) {
         var random = SplitMix(state: seed)
         var cursor = CursorTracker()
         let pieces = [

@@ -20,7 +20,10 @@ import Testing
         // Debian's has no extension for it.
         (["TERM": "rxvt"], nil), (["TERM": "rxvt-unicode-256color"], nil),
     ])
-    func notificationsAreSentToTerminalsThatShowThem(variables: [String: String], style: TerminalNotificationStyle?) {
+    func `Notifications are sent to terminals that show them`(
+        variables: [String: String],
+        style: TerminalNotificationStyle?
+    ) {
         #expect(KnownTerminal.recognize(by: variables).notification == style)
     }
 
@@ -46,7 +49,7 @@ import Testing
         ],
         ["TERM": "screen", "TMUX": "/tmp/tmux-0/default,1,0", "TERM_PROGRAM": "tmux", "TERM_PROGRAM_VERSION": "3.7b"],
     ])
-    func progressIsSentToTerminalsThatShowIt(variables: [String: String]) {
+    func `Progress is sent to terminals that show it`(variables: [String: String]) {
         #expect(showsProgress(variables))
     }
 
@@ -79,21 +82,21 @@ import Testing
             "TERM_PROGRAM_VERSION": "3.7",
         ],
     ])
-    func progressIsNotSentToOthers(variables: [String: String]) {
+    func `Progress is not sent to others`(variables: [String: String]) {
         #expect(!showsProgress(variables))
     }
 
     @Test(arguments: [
         ("0, 26, 5", false), ("0, 46, 2", false), ("0, 47, 0", true), ("0, 50, 1", true), ("1, 0, 0", true),
     ])
-    func theVersionOfKittyIsReadFromItsInstallation(version: String, shown: Bool) throws {
+    func `The version of kitty is read from its installation`(version: String, shown: Bool) throws {
         let folder = try TemporaryDirectory()
         try FileManager.default.createDirectory(atPath: folder.appending("kitty"), withIntermediateDirectories: false)
         try folder.write("appname: str = 'kitty'\nversion: Version = Version(\(version))\n", to: "kitty/constants.py")
         #expect(showsProgress(["TERM": "xterm-kitty", "KITTY_INSTALLATION_DIR": folder.path]) == shown)
     }
 
-    @Test(.timeLimit(.minutes(10))) func aFIFOInPlaceOfTheFileDoesNotBlock() throws {
+    @Test(.timeLimit(.minutes(10))) func `A FIFO in place of the file does not block`() throws {
         let folder = try TemporaryDirectory()
         try FileManager.default.createDirectory(atPath: folder.appending("kitty"), withIntermediateDirectories: false)
         try #require(mkfifo(folder.appending("kitty/constants.py"), 0o600) == 0)
@@ -113,7 +116,7 @@ import Testing
         (["TERM": "xterm-256color", "WT_SESSION": "6f7a"], .emptied),
         (["TERM": "xterm-256color"], .emptied), (["TERM": "xterm-kitty"], .stack), (["TERM": "alacritty"], .stack),
     ])
-    func eachTerminalHasItsStyleOfTitle(variables: [String: String], style: KnownTerminal.TitleStyle) {
+    func `Each terminal has its style of title`(variables: [String: String], style: KnownTerminal.TitleStyle) {
         #expect(KnownTerminal.recognize(by: variables).title == style)
     }
 
@@ -123,7 +126,7 @@ import Testing
         ["TERM": "mlterm"], ["TERM": "wezterm"], ["TERM": "contour"], ["TERM": "xterm", "XTERM_VERSION": "XTerm(379)"],
         ["TERM": "tmux-256color", "TMUX": "/tmp/tmux-0/default,1,0"], ["TERM": "xterm-256color", "WT_SESSION": "6f7a"],
     ])
-    func theTitleIsSetWhereItCanBeRestored(variables: [String: String]) {
+    func `The title is set where it can be restored`(variables: [String: String]) {
         let known = KnownTerminal.recognize(by: variables)
         #expect(known.setsTitle(.auto))
         #expect(!known.setsTitle(.off))
@@ -142,7 +145,7 @@ import Testing
         ["TERM": "screen", "STY": "1.pts-0"], ["TERM": "screen-256color"],
         ["TERM": "rxvt-unicode-256color"], ["TERM": "st-256color"],
     ])
-    func otherTitlesAreLeftAlone(variables: [String: String]) {
+    func `Other titles are left alone`(variables: [String: String]) {
         let known = KnownTerminal.recognize(by: variables)
         #expect(!known.setsTitle(.auto))
         #expect(known.setsTitle(.on))

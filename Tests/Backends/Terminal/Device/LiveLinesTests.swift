@@ -47,8 +47,8 @@ struct LiveLinesTests {
         #expect(take(&live) == "")
     }
 
-    @Test("leave the cursor at the start of a line when the process is about to end")
-    func cleanLine() {
+    @Test
+    func `leave the cursor at the start of a line when the process is about to end`() {
         for before in ["", "^C"] {
             var screen = ScreenEmulator(columns: size.columns, rows: size.rows)
             var live = LiveLines()
@@ -113,8 +113,8 @@ struct LiveLinesTests {
         }
     }
 
-    @Test("are those of all claims, in order, up to the rows of the window without the cursor's")
-    func claims() {
+    @Test
+    func `are those of all claims, in order, up to the rows of the window without the cursor's`() {
         let other = Owner()
         var live = LiveLines()
         var screen = ScreenEmulator(columns: 20, rows: 3)
@@ -128,8 +128,8 @@ struct LiveLinesTests {
         #expect(screen.lines == ["", "c"])
     }
 
-    @Test("never damage other output, wherever it leaves the cursor, and are never above it", arguments: 0..<200)
-    func foreignOutput(seed: UInt64) {
+    @Test(arguments: 0..<200)
+    func `never damage other output, wherever it leaves the cursor, and are never above it`(seed: UInt64) {
         var random = SplitMix(state: seed)
         let size = TerminalDevice.Size(
             columns: Int.random(in: 8...30, using: &random),

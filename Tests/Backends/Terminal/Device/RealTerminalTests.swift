@@ -83,11 +83,10 @@ struct RealTerminalTests {
     }
 
     @Test(
-        "Konsole keeps its title",
         .needs(.screen),
         .needs("konsole", package: "konsole", tier: .nightly)
     )
-    func konsole() async throws {
+    func `Konsole keeps its title`() async throws {
         let konsole = Terminal(
             package: "konsole",
             command: ["konsole", "--nofork", "-e"],
@@ -96,7 +95,7 @@ struct RealTerminalTests {
         try await kept(terminal: konsole)
     }
 
-    @Test("mosh keeps its title", .needs(.mosh)) func mosh() async throws {
+    @Test(.needs(.mosh)) func `mosh keeps its title`() async throws {
         try folder.write(
             "printf '\\033]0;own\\007'\n" + (try folder.read("run")).replacing("touch", with: "echo all done; touch"),
             to: "run"
@@ -118,12 +117,11 @@ struct RealTerminalTests {
     }
 
     @Test(
-        "Debian's kitty shows the title, restores it, and raises no notification",
         .needs("kitty", package: "kitty"),
         .needs(.bus),
         .needs(.screen)
     )
-    func kitty() async throws {
+    func `Debian's kitty shows the title, restores it, and raises no notification`() async throws {
         let bus = try await PrivateBus()
         let monitor = try await NotifyMonitor(bus)
         try await onScreen { display in
@@ -146,10 +144,9 @@ struct RealTerminalTests {
     }
 
     @Test(
-        "GNU screen passes no bell and no character of the title on to the screen",
         .needs("screen", package: "screen")
     )
-    func screenBytes() async throws {
+    func `GNU screen passes no bell and no character of the title on to the screen`() async throws {
         try folder.write("startDelay: 0\nbackends: [terminalTitle]\nterminalTitle: {title: on}\n", to: "config.yaml")
         let terminal = try PseudoTerminal()
         let streams = "</dev/tty >/dev/tty 2>/dev/tty"

@@ -14,7 +14,7 @@ import Testing
         String(decoding: ledger.render(), as: UTF8.self)
     }
 
-    @Test func theTitleIsSavedSetAndRestored() {
+    @Test func `The title is saved set and restored`() {
         var ledger = TitleLedger(style: .stack)
         #expect(written(&ledger) == "")
         ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
@@ -29,7 +29,7 @@ import Testing
         #expect(written(&ledger) == "")
     }
 
-    @Test func progressIsShownAndCleared() throws {
+    @Test func `Progress is shown and cleared`() throws {
         var ledger = TitleLedger(style: .stack)
         ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress())
         #expect(written(&ledger) == "\u{1B}[22;0t\u{1B}]0;Work\u{07}\u{1B}]9;4;3\u{1B}\\")
@@ -48,7 +48,7 @@ import Testing
         #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t")
     }
 
-    @Test func aFailureAndARequestForAttentionAreShown() {
+    @Test func `A failure and a request for attention are shown`() {
         var ledger = TitleLedger(style: .stack)
         ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress(state: .failed))
         #expect(written(&ledger).hasSuffix("\u{1B}]9;4;2\u{1B}\\"))
@@ -65,7 +65,11 @@ import Testing
         (.ascii, "\u{1B}[22;0t", "\u{1B}]0;\u{07}\u{1B}[23;0t"),
         (.screen, "", "\u{1B}]0;\u{07}"),
     ])
-    func theTitleIsRestoredInTheStyleOfTheTerminal(style: KnownTerminal.TitleStyle, beginning: String, end: String) {
+    func `The title is restored in the style of the terminal`(
+        style: KnownTerminal.TitleStyle,
+        beginning: String,
+        end: String
+    ) {
         var ledger = TitleLedger(style: style)
         ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
         #expect(written(&ledger) == beginning + "\u{1B}]0;Work\u{07}")
@@ -73,7 +77,7 @@ import Testing
         #expect(written(&ledger) == end)
     }
 
-    @Test func progressIsShownWithoutATitle() {
+    @Test func `Progress is shown without a title`() {
         var ledger = TitleLedger(style: .emptied)
         ledger.show(ObjectIdentifier(first), title: nil, progress: TerminalProgress())
         #expect(written(&ledger) == "\u{1B}]9;4;3\u{1B}\\")
@@ -81,7 +85,7 @@ import Testing
         #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\")
     }
 
-    @Test func aSuspendedTerminalIsRestoredAndShownAgain() {
+    @Test func `A suspended terminal is restored and shown again`() {
         var ledger = TitleLedger(style: .stack)
         ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress())
         _ = written(&ledger)
@@ -93,14 +97,14 @@ import Testing
         #expect(written(&ledger) == "\u{1B}[22;0t\u{1B}]0;More\u{07}\u{1B}]9;4;3\u{1B}\\")
     }
 
-    @Test func aTitleThatWasNeverWrittenIsSkipped() {
+    @Test func `A title that was never written is skipped`() {
         var ledger = TitleLedger(style: .stack)
         ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress())
         ledger.hide(ObjectIdentifier(first))
         #expect(written(&ledger) == "")
     }
 
-    @Test func theLatestClaimIsShownAndThenTheEarlierOne() {
+    @Test func `The latest claim is shown and then the earlier one`() {
         var ledger = TitleLedger(style: .stack)
         var terminal = TitleEmulator()
         ledger.show(ObjectIdentifier(first), title: "A1", progress: TerminalProgress())
@@ -122,7 +126,7 @@ import Testing
         #expect(terminal.saves == 1 && terminal.restores == 1)
     }
 
-    @Test func closingWithdrawsEveryClaimAndIgnoresNewOnes() {
+    @Test func `Closing withdraws every claim and ignores new ones`() {
         var ledger = TitleLedger(style: .stack)
         ledger.show(ObjectIdentifier(first), title: "A", progress: nil)
         ledger.show(ObjectIdentifier(second), title: "B", progress: nil)

@@ -39,7 +39,7 @@ import Testing
         (["TERM": "foot"], "\u{1B}]777;notify;a,b;Failed after 12 s: HTTP; 503\u{1B}\\"),
         (["TERM": "xterm", "LC_TERMINAL": "iTerm2"], "\u{1B}]9;a,b: Failed after 12 s: HTTP, 503\u{1B}\\"),
     ])
-    func eachTerminalGetsItsOwnSequence(environment: [String: String], expected: String) throws {
+    func `Each terminal gets its own sequence`(environment: [String: String], expected: String) throws {
         let backend = makeBackend(TerminalNotificationSettings(), environment)
         try backend.open()
         // No text can end the sequence or begin another one.
@@ -54,7 +54,7 @@ import Testing
         #expect(!expected.contains("i=") || first.prefix { $0 != ":" } != written().prefix { $0 != ":" })
     }
 
-    @Test func onlyLongAndSelectedOutcomesAreNotified() throws {
+    @Test func `Only long and selected outcomes are notified`() throws {
         func sent(_ whenDone: WhenDone, _ outcome: ActivityOutcome, seconds: Int = 12) throws -> Bool {
             let backend = makeBackend(TerminalNotificationSettings(whenDone: whenDone), ["TERM": "foot"])
             try backend.open()
@@ -66,7 +66,7 @@ import Testing
         #expect(try !sent(.always, .cancelled) && !sent(.always, .succeeded, seconds: 9))
     }
 
-    @Test func severalAreOneNotification() throws {
+    @Test func `Several are one notification`() throws {
         let backend = makeBackend(TerminalNotificationSettings(), ["TERM": "foot"])
         try backend.open()
         try backend.notify(of: [
@@ -75,7 +75,7 @@ import Testing
         #expect(written() == "\u{1B}]777;notify;B;Failed after 3 min 20 s: no; 2 more have ended\u{1B}\\")
     }
 
-    @Test func anActivityThatWasNeverShownIsNotified() async throws {
+    @Test func `An activity that was never shown is notified`() async throws {
         let indicator = IndicatorManager()
         let settings = TerminalNotificationSettings(after: .zero)
         indicator.addBackend(makeBackend(settings, ["TERM": "foot"]))
@@ -92,7 +92,7 @@ import Testing
         #expect(written() == "")
     }
 
-    @Test func anUnknownTerminalIsNotWrittenTo() throws {
+    @Test func `An unknown terminal is not written to`() throws {
         #expect(throws: TerminalError.showsNoNotifications(terminal: "VTE")) {
             try makeBackend(TerminalNotificationSettings(), ["TERM": "xterm", "VTE_VERSION": "8000"]).open()
         }

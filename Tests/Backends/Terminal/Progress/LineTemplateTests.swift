@@ -55,14 +55,14 @@ struct LineTemplateTests {
         #expect(try LineTemplate(template).description == template)
     }
 
-    @Test("leave out a column without a value in any line")
-    func emptyColumns() throws {
+    @Test
+    func `leave out a column without a value in any line`() throws {
         let texts = try lines("{label}  {remaining} left  {elapsed}") { $0[0].remaining = nil }
         #expect(texts.map(\.text) == ["debian.iso  0:12", "Verifying   0:03"])
     }
 
-    @Test("have colours and weights, unless they are disabled")
-    func styles() throws {
+    @Test
+    func `have colours and weights, unless they are disabled`() throws {
         let template = "{label:.bold.red} {bar:10.green/black} {rate:12.dim}"
         let text = try lines(template, environment: ["LANG": "C.UTF-8"])[0].changes(from: nil)
         for part in ["\u{1B}[0;1;31mdebian.iso", "\u{1B}[0;32m━━━━", "\u{1B}[0;30m───", "\u{1B}[0;2m1.3 MB/s"] {
@@ -111,8 +111,8 @@ struct LineTemplateTests {
         #expect(setting.description.contains(message))
     }
 
-    @Test("are a setting, whose mistakes have a position in the config file")
-    func setting() throws {
+    @Test
+    func `are a setting, whose mistakes have a position in the config file`() throws {
         let folder = try TemporaryDirectory()
         func load(_ template: String) throws -> IndicatorConfiguration {
             let text = "backends: [terminalProgress]\nterminalProgress:\n  template: \"\(template)\"\n"

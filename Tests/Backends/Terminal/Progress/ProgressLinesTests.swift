@@ -90,8 +90,8 @@ struct ProgressLinesTests {
         #expect(texts([details], width: 24) == ["debian-13.iso  40%"])
     }
 
-    @Test("are indented by the depth of the groups")
-    func groups() {
+    @Test
+    func `are indented by the depth of the groups`() {
         var activities = ["Uploading", "album", "one.jpg", "Other"].map { activity($0) }
         (activities[1].depth, activities[2].depth) = (1, 2)
         #expect(
@@ -101,8 +101,8 @@ struct ProgressLinesTests {
         )
     }
 
-    @Test("keep their places when an activity without a progress begins")
-    func spinner() {
+    @Test
+    func `keep their places when an activity without a progress begins`() {
         let bar = activity("debian-13.iso", 16_200_000, of: 40_000_000)
         for width in 20...200 {
             let alone = texts([bar], width: width)[0]
@@ -224,8 +224,8 @@ struct ProgressLinesTests {
         #expect(texts([details], width: 36)[0].hasSuffix("40%"))
     }
 
-    @Test("A finished bar leaves its total, time and average rate")
-    func finishedTotals() {
+    @Test
+    func `A finished bar leaves its total, time and average rate`() {
         var finished = FinishedActivity(label: "iso", outcome: .succeeded, duration: .seconds(31))
         (finished.completed, finished.unit) = (40_000_000, .bytes)
         #expect(layout().line(for: finished) == "✓ iso (40.0 MB in 31.0 s, 1.3 MB/s)")
@@ -234,8 +234,8 @@ struct ProgressLinesTests {
         #expect(layout().line(for: finished) == "✗ iso: disk full (3 files in 1:06, 22 s each)")
     }
 
-    @Test("show the app if no activity has a label")
-    func unlabelled() {
+    @Test
+    func `show the app if no activity has a label`() {
         #expect(texts([], width: 80, count: 3).first?.hasPrefix("app  ⠋  ") == true)
     }
 
@@ -253,8 +253,8 @@ struct ProgressLinesTests {
         #expect(texts([details], width: 30, layout)[0].hasSuffix("###------  40%"))
     }
 
-    @Test("are ASCII if the locale has no Unicode, and without colours if they are disabled")
-    func looks() throws {
+    @Test
+    func `are ASCII if the locale has no Unicode, and without colours if they are disabled`() throws {
         let ascii = texts([activity("Große …", 50, of: 100)], width: 60, layout(["LANG": "C"]))
         #expect(ascii == ["Gro?e ...  ##############---------------  50 of 100 B  0:12"])
         func color(_ environment: [String: String], isTerminal: Bool) -> Bool {
@@ -278,8 +278,8 @@ struct ProgressLinesTests {
         #expect(line(.unspecified) == "• Fetching index: ended (2.1 s)")
     }
 
-    @Test("isolate right-to-left text from the other fields")
-    func rightToLeft() {
+    @Test
+    func `isolate right-to-left text from the other fields`() {
         #expect(texts([activity("שלום", 1, of: 2)], width: 80)[0].hasPrefix("שלום\u{200E}  "))
         #expect(!texts([activity("hello", 1, of: 2)], width: 80)[0].unicodeScalars.contains("\u{200E}"))
         // Also where the end of the label is cut off.
@@ -287,8 +287,8 @@ struct ProgressLinesTests {
         #expect(long.contains("…\u{200E}  "))
     }
 
-    @Test("leave nothing of an earlier label, whatever its direction")
-    func labelAfterLabel() {
+    @Test
+    func `leave nothing of an earlier label, whatever its direction`() {
         var screen = ScreenEmulator(columns: 40, rows: 4)
         var live = LiveLines()
         let owner = NSObject()
@@ -325,8 +325,8 @@ struct ProgressReportTests {
         FinishedActivity(label: label, outcome: outcome, duration: .seconds(seconds), date: start)
     }
 
-    @Test("announce work that has lasted the start delay, and its end", arguments: [0, 0.3, 4])
-    func startDelay(seconds: Double) {
+    @Test(arguments: [0, 0.3, 4])
+    func `announce work that has lasted the start delay, and its end`(seconds: Double) {
         var report = makeReport()
         func line(age: Double, ends: [FinishedActivity] = [], at now: Int) -> String? {
             var busy = snapshot(["a"], age: age)
@@ -363,8 +363,8 @@ struct ProgressReportTests {
         )
     }
 
-    @Test("announce an activity once, also if the list has no room for it for a while")
-    func displaced() {
+    @Test
+    func `announce an activity once, also if the list has no room for it for a while`() {
         var report = makeReport()
         #expect(report.line(for: snapshot(["a"], age: 2), finished: [], date: start, at: .zero) == "a: started\n")
         #expect(report.line(for: snapshot([], age: 2), finished: [], date: start, at: .seconds(2)) == nil)
@@ -381,8 +381,8 @@ struct ProgressReportTests {
         #expect(report.takeLine(at: .seconds(9)) == nil)
     }
 
-    @Test("report the progress at most every ten seconds, or how long the work has lasted")
-    func heartbeat() {
+    @Test
+    func `report the progress at most every ten seconds, or how long the work has lasted`() {
         var report = makeReport()
         var busy = snapshot(["a"], age: 2, progress: 0.4)
         busy.activities[0].remaining = .seconds(20)
@@ -394,8 +394,8 @@ struct ProgressReportTests {
         #expect(report.line(for: vague, finished: [], date: start, at: .seconds(20)) == "a: 0:22\n")
     }
 
-    @Test("do not report an end without an outcome as a success", arguments: [false, true])
-    func unspecifiedEnd(accessible: Bool) {
+    @Test(arguments: [false, true])
+    func `do not report an end without an outcome as a success`(accessible: Bool) {
         var report = makeReport(.init(accessible: accessible))
         let line = report.line(
             for: snapshot([], age: 0),
@@ -407,8 +407,8 @@ struct ProgressReportTests {
     }
 
     /// Each file that began put the total off by ten seconds.
-    @Test("report the total of a group every ten seconds, whatever else is reported")
-    func totals() {
+    @Test
+    func `report the total of a group every ten seconds, whatever else is reported`() {
         var report = makeReport()
         var totals: [Int] = []
         for second in 0...40 {
@@ -443,8 +443,8 @@ struct ProgressReportTests {
         )
     }
 
-    @Test("report once what an activity asks for, with the words", arguments: [false, true])
-    func questions(accessible: Bool) {
+    @Test(arguments: [false, true])
+    func `report once what an activity asks for, with the words`(accessible: Bool) {
         var report = makeReport(.init(accessible: accessible))
         var busy = snapshot(["Signing"], age: 0.1)
         busy.activities[0].attention = "Passphrase?\u{7}"
@@ -459,8 +459,8 @@ struct ProgressReportTests {
         #expect(report.line(for: busy, finished: [], date: start, at: .seconds(6)) == line)
     }
 
-    @Test("have no failure of the first activity before its beginning")
-    func firstActivity() {
+    @Test
+    func `have no failure of the first activity before its beginning`() {
         var report = makeReport()
         let early = [finished("early", .failed("no"), 0)]
         let busy = snapshot(["first"], age: 2)
@@ -474,8 +474,8 @@ struct ProgressReportTests {
         )
     }
 
-    @Test("are sentences for a screen reader")
-    func sentences() {
+    @Test
+    func `are sentences for a screen reader`() {
         var report = makeReport(.init(accessible: true))
         let busy = snapshot(["Fetching"], age: 2, progress: 0.4)
         #expect(report.line(for: busy, finished: [], date: start, at: .zero) == "Fetching has started.\n")
@@ -488,8 +488,8 @@ struct ProgressReportTests {
         )
     }
 
-    @Test("have a colour only if it is forced")
-    func colors() {
+    @Test
+    func `have a colour only if it is forced`() {
         let failed = [finished("a", .failed(""), 2)]
         var plain = makeReport()
         #expect(

@@ -81,8 +81,8 @@ struct TerminalProgressBackendTests {
         #expect(written().contains("Work"))
     }
 
-    @Test("The time left counts down between the steps of the work")
-    func timeLeft() async throws {
+    @Test
+    func `The time left counts down between the steps of the work`() async throws {
         let backend = makeBackend()
         try await backend.start()
         var screen = ScreenEmulator(columns: 80, rows: 24)
@@ -102,8 +102,8 @@ struct TerminalProgressBackendTests {
         await backend.stop()
     }
 
-    @Test("Where the size of the window is unknown, plain lines are written, and nothing is erased")
-    func unknownSize() async throws {
+    @Test
+    func `Where the size of the window is unknown, plain lines are written, and nothing is erased`() async throws {
         terminal.setSize(columns: 0, rows: 0)
         let backend = makeBackend()
         try await backend.start()
@@ -126,8 +126,8 @@ struct TerminalProgressBackendTests {
         await live.stop()
     }
 
-    @Test("The lines are suspended while a prompt has the terminal, and appear again after it")
-    func suspends() async throws {
+    @Test
+    func `The lines are suspended while a prompt has the terminal, and appear again after it`() async throws {
         let backend = makeBackend()
         try await backend.start()
         try await backend.update(busy("Work"))
@@ -160,8 +160,8 @@ struct TerminalProgressBackendTests {
         #expect(frames.map(\.utf8.count).sorted()[frames.count / 4] < 50)
     }
 
-    @Test("is soon complete again while others write lines")
-    func foreignLines() async throws {
+    @Test
+    func `is soon complete again while others write lines`() async throws {
         let backend = makeBackend(.init(), ["LANG": "C.UTF-8"])
         try await backend.start()
         var screen = ScreenEmulator(columns: 80, rows: 24)
@@ -246,11 +246,13 @@ struct TerminalProgressBackendTests {
     }
 
     @Test(
-        "reports a failure before the indicator is shown, once",
         arguments: [TerminalProgressSettings.Mode.live, .plain],
         [TerminalProgressSettings.Finished.failures, .none]
     )
-    func earlyFailure(mode: TerminalProgressSettings.Mode, finished: TerminalProgressSettings.Finished) async throws {
+    func `reports a failure before the indicator is shown, once`(
+        mode: TerminalProgressSettings.Mode,
+        finished: TerminalProgressSettings.Finished
+    ) async throws {
         let backend = TerminalProgressBackend(
             applicationName: "app",
             settings: .init(mode: mode, finished: finished),
@@ -279,8 +281,8 @@ struct TerminalProgressBackendTests {
         #expect(text.components(separatedBy: "\r\n").count == (finished == .none ? 1 : 2))
     }
 
-    @Test("reports nothing of many activities that succeed before the indicator is shown")
-    func manyEarlySuccesses() async throws {
+    @Test
+    func `reports nothing of many activities that succeed before the indicator is shown`() async throws {
         let backend = TerminalProgressBackend(
             applicationName: "app",
             settings: .init(mode: .plain),
@@ -296,8 +298,8 @@ struct TerminalProgressBackendTests {
         #expect(written() == "")
     }
 
-    @Test("reports how many more have failed if there are too many for a line each")
-    func manyFinished() async throws {
+    @Test
+    func `reports how many more have failed if there are too many for a line each`() async throws {
         let backend = TerminalProgressBackend(
             applicationName: "app",
             descriptor: file.fileDescriptor,
@@ -367,8 +369,8 @@ struct TerminalProgressBackendTests {
         await plain.stop()
     }
 
-    @Test("writes at most one plain line a second, also after the indicator is hidden")
-    func plainAfterHidden() async throws {
+    @Test
+    func `writes at most one plain line a second, also after the indicator is hidden`() async throws {
         let backend = TerminalProgressBackend(
             applicationName: "app",
             settings: .init(mode: .plain),

@@ -157,10 +157,9 @@ struct TerminalProgressProcessTests {
     }
 
     @Test(
-        "keeps what the app prints and what its child processes print above the lines, exactly",
         .needs("tmux", package: "tmux")
     )
-    func captured() async throws {
+    func `keeps what the app prints and what its child processes print above the lines, exactly`() async throws {
         try await inTerminal { tmux in
             try await tell("capture", "begin one", "begin two")
             func text() async throws -> [String] {
@@ -198,10 +197,9 @@ struct TerminalProgressProcessTests {
     }
 
     @Test(
-        "draws nothing while another program uses the terminal, and is drawn again after it",
         .needs("tmux", package: "tmux")
     )
-    func otherModes() async throws {
+    func `draws nothing while another program uses the terminal, and is drawn again after it`() async throws {
         try await inTerminal { tmux in
             try await tell("begin one")
             #expect(try await shows(tmux) { $0.last?.hasPrefix("one ") == true })
@@ -223,8 +221,8 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test("leaves nothing in the history while the window changes its size quickly", .needs("tmux", package: "tmux"))
-    func quickSizes() async throws {
+    @Test(.needs("tmux", package: "tmux"))
+    func `leaves nothing in the history while the window changes its size quickly`() async throws {
         try await inTerminal { tmux in
             try await tell("capture")
             // In the first rows of a window, tmux loses the cursor when lines below it are wrapped.
@@ -260,8 +258,8 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test("leaves nothing in Alacritty while the window changes its size quickly", .needs(.alacritty), .needs(.screen))
-    func alacritty() async throws {
+    @Test(.needs(.alacritty), .needs(.screen))
+    func `leaves nothing in Alacritty while the window changes its size quickly`() async throws {
         let screen = try await Screen(size: "1280x1024")
         try folder.write(
             """
@@ -347,10 +345,9 @@ struct TerminalProgressProcessTests {
     }
 
     @Test(
-        "draws nothing while it is stopped or in the background, and is drawn again after fg",
         .needs("tmux", package: "tmux")
     )
-    func jobControl() async throws {
+    func `draws nothing while it is stopped or in the background, and is drawn again after fg`() async throws {
         try await inTerminal { tmux in
             try await tell("begin one")
             #expect(try await shows(tmux) { $0.last?.hasPrefix("one ") == true })
@@ -425,8 +422,8 @@ struct TerminalProgressProcessTests {
         try #require(Int32(try folder.read("pid").trimmingCharacters(in: .newlines)))
     }
 
-    @Test("writes plain lines without control characters to a terminal in CI")
-    func ciOnTerminal() async throws {
+    @Test
+    func `writes plain lines without control characters to a terminal in CI`() async throws {
         let terminal = try PseudoTerminal()
         let daemon = try start(on: terminal, environment: ["CI": "true"])
         try await tell("begin one")
@@ -576,8 +573,8 @@ struct TerminalProgressProcessTests {
         #expect(await eventually { !daemon.isRunning })
     }
 
-    @Test("causes no wake-ups while the indicator is hidden")
-    func wakeUps() async throws {
+    @Test
+    func `causes no wake-ups while the indicator is hidden`() async throws {
         let terminal = try PseudoTerminal()
         let daemon = try start(on: terminal)
         try await tell("begin one")
@@ -590,8 +587,8 @@ struct TerminalProgressProcessTests {
         #expect(await eventually { !daemon.isRunning })
     }
 
-    @Test("neither blocks nor damages anything on a terminal that takes a byte a second throughout")
-    func alwaysAByteASecond() async throws {
+    @Test
+    func `neither blocks nor damages anything on a terminal that takes a byte a second throughout`() async throws {
         let terminal = try PseudoTerminal()
         let daemon = try start(on: terminal)
         let reader = SlowReader(terminal)
@@ -623,8 +620,8 @@ struct TerminalProgressProcessTests {
         #expect(screen.unknown == [])
     }
 
-    @Test("Bars do not block on a terminal that takes a byte a second, and are complete afterwards")
-    func aByteASecond() async throws {
+    @Test
+    func `Bars do not block on a terminal that takes a byte a second, and are complete afterwards`() async throws {
         let terminal = try PseudoTerminal()
         let daemon = try start(on: terminal)
         try await tell("begin one")

@@ -5,11 +5,10 @@ import Testing
 /// The terminals of the real Emacs, in tmux.
 @Suite(.needs("tmux", package: "tmux")) struct EmacsTests {
     @Test(
-        "Emacs shows no title as text: neither in its terminal nor in its compilations",
         .needs("emacs", package: "emacs-nox", tier: .nightly),
         arguments: ["(ansi-term \"%\")", "(compile \"%\" t)", "(compile \"%\")"]
     )
-    func noText(start: String) async throws {
+    func `Emacs shows no title as text: neither in its terminal nor in its compilations`(start: String) async throws {
         let folder = try TemporaryDirectory("indicator-emacs")
         let helper = try Command.built("test-probe")
         let config = try folder.write("startDelay: 0\nbackends: [terminalTitle]\n", to: "config.yaml")

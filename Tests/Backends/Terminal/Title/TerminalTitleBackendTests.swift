@@ -40,7 +40,7 @@ import Testing
 
     private let idle = IndicatorSnapshot()
 
-    @Test func theTitleIsSavedSetAndRestoredByteByByte() async throws {
+    @Test func `The title is saved set and restored byte by byte`() async throws {
         let backend = try makeBackend()
         try await backend.start()
         #expect(terminal.read() == [])
@@ -56,7 +56,7 @@ import Testing
         #expect(terminal.read() == [])
     }
 
-    @Test func stoppingWhileVisibleRestoresOnce() async throws {
+    @Test func `Stopping while visible restores once`() async throws {
         let backend = try makeBackend()
         try await backend.start()
         try await backend.update(busy())
@@ -66,7 +66,7 @@ import Testing
         #expect(written() == "\u{1B}[22;0t\u{1B}]0;Work - app\u{07}\u{1B}[23;0t")
     }
 
-    @Test func aDeallocatedBackendRestoresTheTitle() async throws {
+    @Test func `A deallocated backend restores the title`() async throws {
         do {
             let backend = try makeBackend()
             try await backend.start()
@@ -75,7 +75,7 @@ import Testing
         #expect(written().hasSuffix("\u{1B}[23;0t"))
     }
 
-    @Test func itCanBeStartedAgain() async throws {
+    @Test func `It can be started again`() async throws {
         let backend = try makeBackend()
         for _ in 0..<2 {
             try await backend.start()
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func nothingIsWrittenWithoutAChange() async throws {
+    @Test func `Nothing is written without a change`() async throws {
         let backend = try makeBackend()
         try await backend.start()
         for state in [IndicatorState.inactive, .delayingStart] {
@@ -98,7 +98,7 @@ import Testing
         #expect(terminal.read() == [])
     }
 
-    @Test func theSpinnerTurnsTenTimesASecondAtMost() async throws {
+    @Test func `The spinner turns ten times a second at most`() async throws {
         let clock = VirtualClock()
         let backend = try makeBackend("{spinner} {label}", clock: clock)
         #expect(backend.delivery.animationInterval == .milliseconds(100))
@@ -123,11 +123,11 @@ import Testing
         #expect(terminal.read() == [])
     }
 
-    @Test func aFormatWithoutSpinnerAsksForNoAnimation() throws {
+    @Test func `A format without spinner asks for no animation`() throws {
         #expect(try makeBackend().delivery.animationInterval == nil)
     }
 
-    @Test func progressIsShownBesideTheTitle() async throws {
+    @Test func `Progress is shown beside the title`() async throws {
         let backend = try makeBackend("{label}", progress: .on)
         try await backend.start()
         try await backend.update(busy())
@@ -142,7 +142,7 @@ import Testing
         #expect(written() == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t")
     }
 
-    @Test func progressIsRepeatedBeforeGhosttyRemovesIt() async throws {
+    @Test func `Progress is repeated before Ghostty removes it`() async throws {
         let clock = VirtualClock()
         let backend = try makeBackend("{label}", progress: .auto, clock: clock)
         // Even without a spinner, there are updates.
@@ -163,7 +163,7 @@ import Testing
         (TerminalTitleSettings.When.auto, "8203", true), (.auto, "7802", false), (.off, "8203", false),
         (.on, "7802", true),
     ])
-    func progressIsForTerminalsThatShowIt(setting: TerminalTitleSettings.When, version: String, shown: Bool)
+    func `Progress is for terminals that show it`(setting: TerminalTitleSettings.When, version: String, shown: Bool)
         async throws
     {
         let environment = ["TERM": "xterm-256color", "VTE_VERSION": version]
@@ -174,18 +174,18 @@ import Testing
         #expect(written().contains("\u{1B}]9;") == shown)
     }
 
-    @Test func progressIsRepeatedOnlyForATerminalThatRemovesIt() throws {
+    @Test func `Progress is repeated only for a terminal that removes it`() throws {
         let environment = ["TERM": "xterm-256color", "VTE_VERSION": "8203"]
         #expect(try makeBackend(progress: .auto, environment: environment).delivery.animationInterval == nil)
         #expect(try makeBackend(progress: .off).delivery.animationInterval == nil)
     }
 
-    @Test func aTitleWithTheElapsedTimeIsUpdatedEverySecond() throws {
+    @Test func `A title with the elapsed time is updated every second`() throws {
         #expect(try makeBackend("{label} {elapsed}").delivery.animationInterval == .seconds(1))
         #expect(try makeBackend("{spinner} {elapsed}").delivery.animationInterval == .milliseconds(100))
     }
 
-    @Test func gnuScreenIsWrittenToInASCII() async throws {
+    @Test func `GNU Screen is written to in ASCII`() async throws {
         let clock = VirtualClock()
         let environment = ["TERM": "screen.xterm-256color", "STY": "1.pts-0"]
         let backend = try makeBackend(
@@ -215,7 +215,7 @@ import Testing
         ("de_DE.ISO-8859-1", "| Uberprufe ??? - app"), ("C", "| Uberprufe ??? - app"),
         ("", "| Uberprufe ??? - app"), ("de_DE.UTF-8", "⠋ Überprüfe 日本語 – app"),
     ])
-    func aTitleHasTheCharactersOfTheLocale(locale: String, title: String) async throws {
+    func `A title has the characters of the locale`(locale: String, title: String) async throws {
         let environment = ["TERM": "xterm", "LANG": ""]
         let backend = try makeBackend("{spinner} {label} – {app}", environment: environment, locale: locale)
         try await backend.start()
@@ -231,7 +231,7 @@ import Testing
         // Without this window, the title cannot be read.
         ["TERM": "rxvt-unicode", "DISPLAY": ":65000", "WINDOWID": "2097162"],
     ])
-    func aTitleThatWouldBeLostIsLeftAlone(environment: [String: String]) async throws {
+    func `A title that would be lost is left alone`(environment: [String: String]) async throws {
         let backend = try makeBackend(environment: environment)
         do {
             try await backend.start()
@@ -248,7 +248,7 @@ import Testing
         #expect(written().contains(";Work - app\u{07}"))
     }
 
-    @Test func progressIsShownWhereTheTitleIsLeftAlone() async throws {
+    @Test func `Progress is shown where the title is left alone`() async throws {
         let backend = try makeBackend(
             progress: .auto,
             environment: ["TERM": "xterm-256color", "KONSOLE_VERSION": "260400"]
@@ -259,7 +259,7 @@ import Testing
         #expect(written() == "\u{1B}]9;4;1;50\u{1B}\\\u{1B}]9;4;0\u{1B}\\")
     }
 
-    @Test func aHostileLabelDoesNoHarm() async throws {
+    @Test("A hostile label does no harm") func aHostileLabelDoesNoHarm() async throws {
         let backend = try makeBackend("{spinner} {label} - {app}")
         try await backend.start()
         var emulator = TitleEmulator()
@@ -284,14 +284,14 @@ import Testing
         #expect(emulator.saves == 1 && emulator.restores == 1 && emulator.screen == "" && !emulator.isInsideSequence)
     }
 
-    @Test func anEmptyTitleShowsTheApp() async throws {
+    @Test func `An empty title shows the app`() async throws {
         let backend = try makeBackend("{label}")
         try await backend.start()
         try await backend.update(busy(nil))
         #expect(written().hasSuffix("\u{1B}]0;app\u{07}"))
     }
 
-    @Test func twoBackendsShareATerminal() async throws {
+    @Test func `Two backends share a terminal`() async throws {
         let first = try makeBackend("first {label}")
         let second = try makeBackend("second {label}")
         try await first.start()
@@ -316,7 +316,7 @@ import Testing
         #expect(emulator.saves == 1 && emulator.restores == 1 && emulator.stack == [])
     }
 
-    @Test func theDefaultFormatOmitsMissingValues() {
+    @Test func `The default format omits missing values`() {
         let format = TerminalTitleSettings.defaultFormat
         #expect(format.description == "{spinner} {label} {progress} ({count}) - {app}")
         #expect(format == (try? SnapshotFormat(format.description)))
@@ -329,7 +329,7 @@ import Testing
         }
     }
 
-    @Test func aFailureAndARequestForAttentionAreShownBesideTheTitle() async throws {
+    @Test func `A failure and a request for attention are shown beside the title`() async throws {
         let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
         indicator.addBackend(try makeBackend("{label}", progress: .on))
         var output = ""
@@ -360,7 +360,7 @@ import Testing
         await indicator.shutdown()
     }
 
-    @Test(arguments: ["time", "stop", "showing"]) func aFailureIsShownForFiveSeconds(end: String) async throws {
+    @Test(arguments: ["time", "stop", "showing"]) func `A failure is shown for five seconds`(end: String) async throws {
         let clock = VirtualClock()
         let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
         indicator.addBackend(try makeBackend("{label}", progress: .on, clock: clock))

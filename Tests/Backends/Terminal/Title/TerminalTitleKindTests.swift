@@ -8,7 +8,7 @@ import Testing
 @Suite struct TerminalTitleKindTests {
     private let context = BackendContext(name: "title", applicationName: "app", logger: Logger(label: "test"))
 
-    @Test func aBackendIsCreatedFromSettings() async throws {
+    @Test func `A backend is created from settings`() async throws {
         let terminal = try PseudoTerminal()
         let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm"])
         let settings = BackendSettings(
@@ -26,7 +26,7 @@ import Testing
         #expect(emulator.progressesSet == ["3", "0"])
     }
 
-    @Test func theDefaultsAreThoseOfTheSettings() throws {
+    @Test func `The defaults are those of the settings`() throws {
         #expect(BackendKind.terminalTitle.name == "terminalTitle")
         let kind = BackendKind.terminalTitle(path: "/dev/tty", environment: ["TERM": "xterm"])
         let backend = try kind.make(context, BackendSettings(definitions: kind.settings))
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func aFormatIsCheckedBeforeABackendIsCreated() throws {
+    @Test func `A format is checked before a backend is created`() throws {
         let format = try #require(BackendKind.terminalTitle.settings.first { $0.name == "format" })
         let expected =
             "a format with known placeholders (unknown placeholder '{lable}' at character 1, did you mean '{label}'?)"
@@ -47,14 +47,14 @@ import Testing
         #expect("\(error)" == expected)
     }
 
-    @Test func availabilityNamesTheTerminalAndWritesNothing() async throws {
+    @Test func `Availability names the terminal and writes nothing`() async throws {
         let terminal = try PseudoTerminal()
         let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm"])
         #expect(await kind.availability(context, BackendSettings()) == .available(detail: terminal.path))
         #expect(terminal.read() == [])
     }
 
-    @Test func itIsSkippedWithoutATerminalButNotIfOneFails() throws {
+    @Test func `It is skipped without a terminal but not if one fails`() throws {
         let terminal = try PseudoTerminal()
         func isApplicable(_ path: String, _ type: String?) -> Bool {
             let kind = BackendKind.terminalTitle(path: path, environment: type.map { ["TERM": $0] } ?? [:])
@@ -65,15 +65,15 @@ import Testing
         #expect(isApplicable("/dev/null/missing", "xterm"))
     }
 
-    @Test("A title that is not written wakes nobody")
-    func keptTitle() throws {
+    @Test
+    func `A title that is not written wakes nobody`() throws {
         let environment = ["TERM": "xterm-256color", "KONSOLE_VERSION": "260401"]
         let kind = BackendKind.terminalTitle(path: "/dev/tty", environment: environment)
         let backend = try kind.make(context, BackendSettings(definitions: kind.settings))
         #expect(backend.delivery.animationInterval == nil)
     }
 
-    @Test func accessibleStopsTheAnimation() async throws {
+    @Test func `Accessible stops the animation`() async throws {
         let terminal = try PseudoTerminal()
         let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm", "LANG": "C.UTF-8"])
         var context = context
@@ -88,7 +88,7 @@ import Testing
         #expect(emulator.titlesSet.first == "Work - app")
     }
 
-    @Test func unavailabilityHasAReasonAndHelp() async throws {
+    @Test func `Unavailability has a reason and help`() async throws {
         let terminal = try PseudoTerminal()
         let dumb = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "dumb"])
         #expect(

@@ -10,7 +10,7 @@ import Testing
     }
 
     @Test(arguments: [("return", 0), ("exit", 3), ("exit-on-thread", 3), ("stop", 0)])
-    func theTitleIsRestoredWhenTheProcessExits(mode: String, status: Int) async throws {
+    func `The title is restored when the process exits`(mode: String, status: Int) async throws {
         let terminal = try PseudoTerminal()
         let ending = try await terminal.run(helper, "title", mode)
         // The title was written to the terminal, although neither standard stream is connected to it.
@@ -22,7 +22,7 @@ import Testing
         #expect(emulator.saves == 1 && emulator.restores == 1 && emulator.screen == "")
     }
 
-    @Test(.timeLimit(.minutes(10))) func aStoppedTerminalDoesNotKeepTheProcessFromExiting() async throws {
+    @Test(.timeLimit(.minutes(10))) func `A stopped terminal does not keep the process from exiting`() async throws {
         let terminal = try PseudoTerminal()
         let ending = try await terminal.run(helper, "title", "exit-stopped")
         #expect(ending.status == 3)
@@ -31,7 +31,7 @@ import Testing
         #expect(emulator.saves == 1 && emulator.restores == 0 && !emulator.isInsideSequence)
     }
 
-    @Test func aForkedChildRestoresNothing() async throws {
+    @Test func `A forked child restores nothing`() async throws {
         let terminal = try PseudoTerminal()
         let ending = try await terminal.run(helper, "title", "exit-child")
         #expect(ending == .init(status: 0, output: "shown\nchild has ended\n", errors: ""))
@@ -41,7 +41,7 @@ import Testing
         #expect(emulator.saves == 1 && emulator.restores == 0)
     }
 
-    @Test func withoutATerminalNothingIsWrittenAnywhere() async throws {
+    @Test func `Without a terminal nothing is written anywhere`() async throws {
         let ending = try await PseudoTerminal.runWithoutTerminal(helper, "title", "return")
         let text = """
             the process has no controlling terminal; start the app in a terminal; a service, a cron job or a container \
@@ -51,14 +51,16 @@ import Testing
         #expect(ending == .init(status: 0, output: text, errors: ""))
     }
 
-    @Test(arguments: ["dumb", nil]) func aDumbTerminalIsNotWrittenTo(type: String?) async throws {
+    @Test("A dumb terminal is not written to", arguments: ["dumb", nil]) func aDumbTerminalIsNotWrittenTo(type: String?)
+        async throws
+    {
         let terminal = try PseudoTerminal()
         let ending = try await terminal.run(helper, "title", "return", terminalType: type)
         #expect(ending.status == 0 && ending.output.contains("set TERM") && ending.errors == "")
         #expect(terminal.read() == [])
     }
 
-    @Test(.timeLimit(.minutes(10))) func aBackgroundJobIsNotStoppedByTheTerminal() async throws {
+    @Test(.timeLimit(.minutes(10))) func `A background job is not stopped by the terminal`() async throws {
         let terminal = try PseudoTerminal()
         // With `set -m` the job is a separate process group in the background; `tostop` stops it when it writes.
         let script = "stty tostop < /dev/tty; set -m; \(helper) title stop & wait $!; echo status $?"

@@ -20,7 +20,7 @@ import Testing
         IndicatorSnapshot(state: .active, activityCount: count, label: label)
     }
 
-    @Test func theOldTitleIsRestored() async throws {
+    @Test func `The old title is restored`() async throws {
         try await Tmux.withServer { tmux in
             try await tmux.command("select-pane", "-T", "the old title")
             let backend = try await makeBackend(tmux)
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func twoBackendsRestoreTheOldTitle() async throws {
+    @Test func `Two backends restore the old title`() async throws {
         try await Tmux.withServer { tmux in
             try await tmux.command("select-pane", "-T", "the old title")
             let first = try await makeBackend(tmux)
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func aHostileLabelDoesNoHarm() async throws {
+    @Test("A hostile label does no harm") func aHostileLabelDoesNoHarm() async throws {
         try await Tmux.withServer { tmux in
             try await tmux.command("select-pane", "-T", "the old title")
             let shown = try await eventually { try await !tmux.screen.isEmpty }
@@ -81,7 +81,9 @@ import Testing
         }
     }
 
-    @Test(arguments: ["return", "exit"]) func theOldTitleIsRestoredWhenTheProcessExits(mode: String) async throws {
+    @Test(arguments: ["return", "exit"]) func `The old title is restored when the process exits`(mode: String)
+        async throws
+    {
         let helper = try Command.built("test-probe")
         try await Tmux.withServer { tmux in
             try await tmux.command("select-pane", "-T", "the old title")

@@ -25,7 +25,9 @@ import Testing
 
     // MARK: No terminal
 
-    @Test(arguments: ["dumb", "", nil]) func aDumbTerminalIsNotWrittenTo(type: String?) async throws {
+    @Test("A dumb terminal is not written to", arguments: ["dumb", "", nil]) func aDumbTerminalIsNotWrittenTo(
+        type: String?
+    ) async throws {
         let terminal = try PseudoTerminal()
         let backend = try makeBackend(path: terminal.path, type: type)
         let error = await #expect(throws: TerminalError.dumbTerminal(type: type)) { try await backend.start() }
@@ -35,7 +37,7 @@ import Testing
         #expect(terminal.read() == [])
     }
 
-    @Test func aFileIsNotWrittenTo() async throws {
+    @Test func `A file is not written to`() async throws {
         let path = FileManager.default.temporaryDirectory.path + "/title-test-\(UUID().uuidString)"
         try Data().write(to: URL(fileURLWithPath: path))
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -46,7 +48,7 @@ import Testing
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)).isEmpty)
     }
 
-    @Test func aPipeIsNotWrittenTo() async throws {
+    @Test func `A pipe is not written to`() async throws {
         let pipe = Pipe()
         let path = "/proc/self/fd/\(pipe.fileHandleForWriting.fileDescriptor)"
         let backend = try makeBackend(path: path)
@@ -55,7 +57,7 @@ import Testing
         #expect(try pipe.fileHandleForReading.readToEnd() == nil)
     }
 
-    @Test func aMissingTerminalIsNamedInTheError() async throws {
+    @Test func `A missing terminal is named in the error`() async throws {
         let backend = try makeBackend(path: "/dev/no-such-terminal")
         let error = await #expect(throws: TerminalError.self) { try await backend.start() }
         #expect(error?.reason == "cannot open /dev/no-such-terminal: No such file or directory")
@@ -63,7 +65,9 @@ import Testing
 
     // MARK: Ctrl-S
 
-    @Test(.timeLimit(.minutes(10))) func updatesWaitForAStoppedTerminalAndOnlyTheLatestIsWritten() async throws {
+    @Test(.timeLimit(.minutes(10))) func `Updates wait for a stopped terminal and only the latest is written`()
+        async throws
+    {
         let terminal = try PseudoTerminal()
         let backend = try makeBackend(path: terminal.path)
         try await backend.start()
@@ -85,7 +89,9 @@ import Testing
         #expect(emulator.title == "the old title" && emulator.saves == 1 && emulator.restores == 1)
     }
 
-    @Test(.timeLimit(.minutes(10))) func stopDoesNotWaitForAStoppedTerminalAndTheTitleIsRestoredLater() async throws {
+    @Test(.timeLimit(.minutes(10))) func `Stop does not wait for a stopped terminal and the title is restored later`()
+        async throws
+    {
         let terminal = try PseudoTerminal()
         let backend = try makeBackend(path: terminal.path)
         try await backend.start()
@@ -106,7 +112,7 @@ import Testing
         #expect(emulator.restores == 1 && emulator.progress == nil && !emulator.isInsideSequence)
     }
 
-    @Test(.timeLimit(.minutes(10))) func anIncompleteSequenceIsCompletedOnASlowTerminal() async throws {
+    @Test(.timeLimit(.minutes(10))) func `An incomplete sequence is completed on a slow terminal`() async throws {
         let terminal = try PseudoTerminal()
         let backend = try makeBackend(path: terminal.path)
         try await backend.start()
@@ -140,7 +146,7 @@ import Testing
 
     // MARK: Hang-up
 
-    @Test func aClosedTerminalMakesTheBackendUnavailable() async throws {
+    @Test func `A closed terminal makes the backend unavailable`() async throws {
         let terminal = try PseudoTerminal()
         let backend = try makeBackend(path: terminal.path)
         try await backend.start()
@@ -152,7 +158,7 @@ import Testing
         #expect(error?.description.isEmpty == false)
     }
 
-    @Test(.timeLimit(.minutes(10))) func closingAStoppedTerminalEndsTheWait() async throws {
+    @Test(.timeLimit(.minutes(10))) func `Closing a stopped terminal ends the wait`() async throws {
         let terminal = try PseudoTerminal()
         let backend = try makeBackend(path: terminal.path)
         try await backend.start()

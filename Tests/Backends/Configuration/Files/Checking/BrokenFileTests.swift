@@ -66,8 +66,8 @@ struct BrokenFileTests {
         }
     }
 
-    @Test("is reported with at most 100 mistakes", .timeLimit(.minutes(10)))
-    func boundedReport() async {
+    @Test(.timeLimit(.minutes(10)))
+    func `is reported with at most 100 mistakes`() async {
         let duplicates = String(repeating: "startDelay: 1\n", count: 3_000)
         let colons = String(repeating: "a: b: c\n", count: 5_000)
         let quotes = String(repeating: "a: \"b\n", count: 5_000)

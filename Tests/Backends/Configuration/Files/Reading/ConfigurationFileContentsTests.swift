@@ -24,8 +24,8 @@ struct ConfigurationFileContentsTests {
         }
     }
 
-    @Test("are read from a regular file only", .timeLimit(.minutes(10)))
-    func otherThings() throws {
+    @Test(.timeLimit(.minutes(10)))
+    func `are read from a regular file only`() throws {
         let folder = try TemporaryFolder()
         #expect(report(ofFileAt: folder.path) == "\(folder.path): error: this is a folder; expected a file")
 
@@ -73,13 +73,12 @@ struct ConfigurationFileContentsTests {
     }
 
     @Test(
-        "may be empty, in every form",
         arguments: [
             "", "\n", "# only a comment\n", "---\n", "---\n...\n", "{}", "null", "\u{FEFF}", "\u{FEFF}# x\r\n",
             "   \n\n",
         ]
     )
-    func empty(text: String) throws {
+    func `may be empty, in every form`(text: String) throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(text)
         let configuration = try IndicatorConfiguration.load(
@@ -96,13 +95,12 @@ struct ConfigurationFileContentsTests {
     }
 
     @Test(
-        "are counted in lines and columns as in an editor",
         arguments: [
             ("startDelay: 1\r\ncolour: x\r\n", 2, 1), ("\u{FEFF}colour: x\n", 1, 1),
             ("# é 😀\nterminalTitle: {format: \"😀é\", colour: x}\n", 2, 31),
         ]
     )
-    func positions(text: String, line: Int, column: Int) throws {
+    func `are counted in lines and columns as in an editor`(text: String, line: Int, column: Int) throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(text)
         #expect(report(ofFileAt: path)?.hasPrefix("\(path):\(line):\(column): error: unknown key 'colour'") == true)
@@ -114,8 +112,8 @@ struct ConfigurationFileContentsTests {
         report(ofFileAt: path, fails: false) == nil
     }
 
-    @Test("are not used when others can write the file, or replace it", arguments: [0o666, 0o662])
-    func writableFile(mode: Int) throws {
+    @Test(arguments: [0o666, 0o662])
+    func `are not used when others can write the file, or replace it`(mode: Int) throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("startDelay: 2\n")
         #expect(loads(path))
@@ -130,8 +128,8 @@ struct ConfigurationFileContentsTests {
         #expect(loads(path))
     }
 
-    @Test("are not used when a link leads through a folder that others can write")
-    func writableFolderOfLink() throws {
+    @Test
+    func `are not used when a link leads through a folder that others can write`() throws {
         let folder = try TemporaryFolder()
         try folder.write("startDelay: 2\n", to: "safe/indicator.yaml")
         try folder.write("", to: "open/other")
@@ -145,10 +143,9 @@ struct ConfigurationFileContentsTests {
     }
 
     @Test(
-        "are not used when the file, its folder or a link belongs to another user",
         .needs(.root)
     )
-    func otherOwner() throws {
+    func `are not used when the file, its folder or a link belongs to another user`() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("startDelay: 2\n")
         let other: uid_t = 12_345

@@ -120,8 +120,8 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test("uses the defaults when its file cannot be used at all")
-    func unusable() async throws {
+    @Test
+    func `uses the defaults when its file cannot be used at all`() async throws {
         let folder = try TemporaryFolder()
         for (text, mode) in [("startDelay: [", 0o600), ("startDelay: 2\n", 0o666)] {
             let path = try folder.write(text)
@@ -144,8 +144,8 @@ struct ConfigurationReloadTests {
         }
     }
 
-    @Test("follows its file: only changed backends are restarted, and no activity is lost")
-    func follows() async throws {
+    @Test
+    func `follows its file: only changed backends are restarted, and no activity is lost`() async throws {
         let fixture = try Fixture(Self.text)
         let indicator = fixture.indicator
         indicator.start("job", label: "Working")
@@ -177,8 +177,8 @@ struct ConfigurationReloadTests {
         await indicator.shutdown()
     }
 
-    @Test("keeps its configuration while the file is invalid, and reports all mistakes once")
-    func invalid() async throws {
+    @Test
+    func `keeps its configuration while the file is invalid, and reports all mistakes once`() async throws {
         let fixture = try Fixture(Self.text)
         let broken = "startDelay: soon\nbackends: [telegraph]\n"
         try fixture.folder.write(broken)
@@ -207,8 +207,8 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test("keeps its configuration when a kind rejects the new settings")
-    func refusedLater() async throws {
+    @Test
+    func `keeps its configuration when a kind rejects the new settings`() async throws {
         let fixture = try Fixture(Self.text, triggers: [])
         try fixture.folder.write("backends: [terminalTitle, logFile]\nlogFile: {path: /refused}\n")
         await #expect(throws: ConfigurationError.self) { try await fixture.indicator.reloadConfiguration() }
@@ -217,8 +217,8 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test("ignores events that do not change the file's text")
-    func untouched() async throws {
+    @Test
+    func `ignores events that do not change the file's text`() async throws {
         let fixture = try Fixture(Self.text)
         // A second watcher of the same file shows when the indicator's watcher must have seen a change.
         let seen = Locked(0)
@@ -247,8 +247,8 @@ struct ConfigurationReloadTests {
         #expect(fixture.messages(.debug).count { $0.contains("was reloaded") } == 1)
     }
 
-    @Test("keeps its configuration while the file is missing, and follows it when it exists again")
-    func deleted() async throws {
+    @Test
+    func `keeps its configuration while the file is missing, and follows it when it exists again`() async throws {
         let fixture = try Fixture(Self.text)
         try FileManager.default.removeItem(atPath: fixture.path)
         let error = await #expect(throws: ConfigurationError.self) {
@@ -261,8 +261,8 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test("keeps settings that the app has changed and the file has not")
-    func appSettings() async throws {
+    @Test
+    func `keeps settings that the app has changed and the file has not`() async throws {
         let fixture = try Fixture(Self.text, triggers: [])
         fixture.indicator.isEnabled = false
         fixture.indicator.delays.completionDelay = .seconds(9)
@@ -273,8 +273,8 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test("observes the notifications that the file lists")
-    func observes() async throws {
+    @Test
+    func `observes the notifications that the file lists`() async throws {
         final class Request {}
         let fixture = try Fixture("backends: []\nobserve: []\n", triggers: [])
         let request = Request()
@@ -290,8 +290,8 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test("serializes concurrent reloads")
-    func manyReloads() async throws {
+    @Test
+    func `serializes concurrent reloads`() async throws {
         let fixture = try Fixture(Self.text)
         let indicator = fixture.indicator
         try await withThrowingTaskGroup { group in
@@ -324,8 +324,8 @@ struct ConfigurationReloadTests {
         #expect(await eventually { released == nil })
     }
 
-    @Test("has nothing to reload when it was created in code")
-    func notConfigured() async throws {
+    @Test
+    func `has nothing to reload when it was created in code`() async throws {
         let indicator = IndicatorManager()
         try await indicator.reloadConfiguration()
         await indicator.shutdown()
@@ -367,8 +367,8 @@ struct ConfigurationReloadTests {
         await indicator.shutdown()
     }
 
-    @Test("does not miss a file that appears at a location of higher precedence during a reload")
-    func appearsMeanwhile() async throws {
+    @Test
+    func `does not miss a file that appears at a location of higher precedence during a reload`() async throws {
         let folder = try TemporaryFolder()
         try folder.write("", to: "config/my-app/other")
         let stronger = "\(folder.path)/config/my-app/indicator.yaml"
@@ -414,8 +414,8 @@ struct ConfigurationReloadTests {
         #expect(await helper.says { $0.hasPrefix("backends") } == "backends dbusProperty")
     }
 
-    @Test("prints a mistake once, and nothing else", .needs("tmux", package: "tmux"))
-    func quiet() async throws {
+    @Test(.needs("tmux", package: "tmux"))
+    func `prints a mistake once, and nothing else`() async throws {
         let folder = try TemporaryFolder()
         try folder.write("startDelay: soon\n")
         try folder.write("backends: auto\n", to: "auto.yaml")
@@ -435,8 +435,8 @@ struct ConfigurationReloadTests {
         }
     }
 
-    @Test("prints the mistakes to standard error when that is a terminal", .needs("tmux", package: "tmux"))
-    func printsMistakes() async throws {
+    @Test(.needs("tmux", package: "tmux"))
+    func `prints the mistakes to standard error when that is a terminal`() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("startDelay: soon\n")
         let helper = try Command.built("test-probe")
