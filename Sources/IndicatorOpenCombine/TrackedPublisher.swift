@@ -230,11 +230,13 @@ extension Publisher {
         TrackedPublisher(self, in: tracker, initialValue: initialValue, value: value)
     }
 
+    /// See `tracked(in:)`.
     @available(*, unavailable, renamed: "tracked(in:)", message: "The verb is the same as for an indicator.")
     public func trackActivity<Value>(in tracker: ActivityTracker<Value>) -> TrackedPublisher<Self, Value> {
         fatalError()
     }
 
+    /// See `tracked(in:)`.
     @available(*, unavailable, renamed: "tracked(in:value:)")
     public func trackActivity<Value>(
         in tracker: ActivityTracker<Value>,

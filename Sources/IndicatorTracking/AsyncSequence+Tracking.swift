@@ -39,9 +39,11 @@ extension AsyncSequence {
         }
     }
 
+    /// See `tracked(in:)`.
     @available(*, unavailable, renamed: "tracked(in:)", message: "The verb is the same as for an indicator.")
     public func trackActivity<Value>(in tracker: ActivityTracker<Value>) -> TrackedAsyncSequence<Self> { fatalError() }
 
+    /// See `tracked(in:)`.
     @available(*, unavailable, renamed: "tracked(in:value:)")
     public func trackActivity<Value>(
         in tracker: ActivityTracker<Value>,

@@ -41,6 +41,7 @@ public struct BackendStatus: Sendable, Hashable {
     /// The text of the last error, kept after the backend has recovered; `nil` if there was none.
     public var lastError: String?
 
+    /// No update is dropped.
     @available(*, unavailable, message: "No update is dropped: see IndicatorSnapshot.transitions.")
     public var updatesDropped: Int { 0 }
 }
