@@ -8,8 +8,8 @@ extension ActivityTracker {
     ///
     /// The latest status wins, as with `CurrentValueSubject`: one that is replaced before the subscriber demands it, or
     /// before it can be delivered, is skipped. Every subscriber ends with the current status. Statuses are delivered on
-    /// a thread of the indicator's, one at a time. A subscription does not keep the tracker alive, and finishes when the
-    /// tracker is deallocated, after the last status.
+    /// a thread of the indicator's, one at a time. A subscription does not keep the tracker alive, and finishes when
+    /// the tracker is deallocated, after the last status.
     public var publisher: ActivityStatusPublisher<Value> {
         ActivityStatusPublisher(tracker: self) { $0() }
     }

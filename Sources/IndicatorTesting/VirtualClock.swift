@@ -112,8 +112,8 @@ public final class VirtualClock: Clock {
         for continuation in due { continuation.resume() }
     }
 
-    /// Advances the clock from deadline to deadline, and returns when what was due has run: the indicator has been shown
-    /// and hidden, and its backends have received their snapshots.
+    /// Advances the clock from deadline to deadline, and returns when what was due has run: the indicator has been
+    /// shown and hidden, and its backends have received their snapshots.
     ///
     /// ```swift
     /// indicator.start("upload")

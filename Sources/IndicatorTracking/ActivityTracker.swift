@@ -45,8 +45,8 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     /// Delivers the current status and later changes. The latest status wins: changes that come before the subscriber
     /// is called are delivered as one.
     ///
-    /// - Parameter receive: called without a lock, one call at a time and in order, on a thread for such work: it may do
-    ///   anything, but delays the other subscribers of the tracker. `nil` comes last: after
+    /// - Parameter receive: called without a lock, one call at a time and in order, on a thread for such work: it may
+    ///   do anything, but delays the other subscribers of the tracker. `nil` comes last: after
     ///   ``StatusSubscription/end()``, or when the tracker is deallocated.
     @discardableResult
     package func subscribe(_ receive: @escaping StatusSubscription<Value>.Receive) -> StatusSubscription<Value> {

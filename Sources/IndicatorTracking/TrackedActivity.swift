@@ -1,8 +1,8 @@
 /// One activity of an ``ActivityTracker``, reference-counted. It ends at ``end()``, or when the last reference is
 /// released.
 ///
-/// The same as ``TrackedActivity``, for places where a noncopyable value cannot be used. Any thread may use it. Its last
-/// value is released with it.
+/// The same as ``TrackedActivity``, for places where a noncopyable value cannot be used. Any thread may use it. Its
+/// last value is released with it.
 public final class ManagedTrackedActivity<Value: Sendable>: Sendable {
     private let tracker: ActivityTracker<Value>
     private let link = TrackerLink<Value>()

@@ -8,7 +8,8 @@ import Synchronization
 /// status as it is then; changes that come meanwhile share the next job. So no caller waits for a subscriber, and
 /// nothing is called or released under the lock.
 final class TrackerCore<Value: Sendable>: @unchecked Sendable {
-    // `@unchecked`: `lock` protects the variables and those of the activities. They are references and numbers, not one struct behind the lock: a generic type is looked up at run time with each use.
+    // `@unchecked`: `lock` protects the variables and those of the activities. They are references and numbers, not one
+    // struct behind the lock: a generic type is looked up at run time with each use.
 
     private let lock = Locked<Void>(())
     private var activityCount = 0

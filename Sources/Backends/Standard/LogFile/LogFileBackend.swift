@@ -49,7 +49,8 @@ public import Logging
 ///
 /// It counts as lost. The backend's status reports it, and the manager restarts the backend periodically. What is shown
 /// and hidden meanwhile is written then; of more than 64 times, the first ones count as lost, too. The first line that
-/// can be written again reports how many were lost (`time` and `since` are the times of the last and the first of them):
+/// can be written again reports how many were lost (`time` and `since` are the times of the last and the first of
+/// them):
 ///
 ///     {"time":"…","event":"lost","count":12,"since":"…","app":"my-app","pid":4242}
 public final class LogFileBackend: IndicatorBackend {
