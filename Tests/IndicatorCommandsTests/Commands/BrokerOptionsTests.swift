@@ -507,9 +507,7 @@ import Testing
         #expect(try await once("--format", "text", "--app", "backup") == "web-1/backup: Copying 40% (2)\n")
     }
 
-    @Test(
-        arguments: ["text", "waybar"]
-    )
+    @Test(.needs(.broker), arguments: ["text", "waybar"])
     func `A panel shows the work of all machines, what is lost, and ends with its reader`(format: String) async throws {
         let broker = try await MosquittoBroker()
         let folder = try TemporaryDirectory()

@@ -32,8 +32,7 @@ import Testing
         let server = try await DemoServer()
         let request = RequestRelay.Request(id: RequestID(row: 3), title: "GET /slow", announcement: announcement)
         let work = Task { try await client.send(slow(server), as: request) }
-        #expect(await eventually { steps == [.began] })
-        #expect(indicator.activityCount == 1)
+        #expect(await eventually { steps == [.began] && indicator.activityCount == 1 })
         work.cancel()
         await #expect(throws: CancellationError.self) { try await work.value }
         #expect(steps == [.began, .ended])

@@ -26,7 +26,8 @@ import Testing
     }
 
     /// Its look-up never ends.
-    @Test(.timeLimit(.minutes(5))) func `A look up that hangs delays no other request and not the end`() async throws {
+    @Test(.needs("cc", package: "gcc"), .timeLimit(.minutes(5)))
+    func `A look up that hangs delays no other request and not the end`() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond(text: "hello") }
         let source = """
             #define _GNU_SOURCE
@@ -47,7 +48,7 @@ import Testing
     }
 
     /// libcurl looks for authorities in a file and in a folder.
-    @Test(.timeLimit(.minutes(5)), arguments: ["system", "other", "proxy"])
+    @Test(.needs(.certificates + ["cc": "gcc"]), .timeLimit(.minutes(5)), arguments: ["system", "other", "proxy"])
     func `Other authorities replace the systems`(_ trusted: String) async throws {
         let address = try LoopbackAddress()
         let certificates = try await Certificates(address: address.host)
