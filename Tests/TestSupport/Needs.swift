@@ -161,33 +161,3 @@ package enum Ability: String, Sendable {
         return try await Command.run(program, arguments).status == 0
     }
 }
-
-/// A fault that is known on one release of Debian: there, the test may fail, and says why.
-package struct KnownIssue: TestTrait, SuiteTrait, TestScoping {
-    fileprivate var comment: Comment
-    fileprivate var release: String
-
-    package let isRecursive = true
-
-    package func provideScope(
-        for test: Test,
-        testCase: Test.Case?,
-        performing function: @Sendable () async throws -> Void
-    ) async throws {
-        guard testCase != nil, Self.release == release else { return try await function() }
-        await withKnownIssue(comment, isIntermittent: true) { try await function() }
-    }
-
-    /// The code name of the release that the tests run on.
-    private static let release = {
-        let text = (try? String(contentsOfFile: "/etc/os-release", encoding: .utf8)) ?? ""
-        return text.firstMatch(of: /VERSION_CODENAME=(\w+)/).map { String($0.1) }
-    }()
-}
-
-extension Trait where Self == KnownIssue {
-    /// The test may fail on a release, such as `trixie`, until the work that the comment names is done.
-    package static func isKnown(_ comment: Comment, on release: String) -> Self {
-        KnownIssue(comment: comment, release: release)
-    }
-}
