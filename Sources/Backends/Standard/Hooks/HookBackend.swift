@@ -60,7 +60,8 @@ public struct HookSettings: Sendable, Hashable {
 /// event, as in a notification. An event whose function throws is not repeated: the backend is unavailable for a
 /// moment, and the error is logged. In a config file, the kinds `command` and `webhook` are hooks.
 public final class HookBackend: ConnectedBackend {
-    /// What to do for an event. The function tells whether the backend is being ended: what follows is lost otherwise.
+    /// What to do for an event. The function that it is passed returns whether the backend is being ended: what
+    /// follows is lost otherwise.
     typealias Run = @Sendable (HookEvent, @Sendable () -> Bool) async throws -> Void
 
     /// The name that the config file and the diagnostics use.
