@@ -36,18 +36,22 @@ enum LEDError: Error, CustomStringConvertible {
 // snippet.end
 
 // snippet.register
+struct LEDSettings {
+    var path = ""
+}
+
 var registry = BackendRegistry.standard
 registry.register(
     BackendKind(
         name: "led",
         summary: "an LED below /sys/class/leds",
+        defaults: LEDSettings(),
         settings: [
-            BackendSetting("path", .path, summary: "the path of the LED's brightness file", isRequired: true)
-        ],
-        make: { context, settings in
-            LEDBackend(name: context.name, path: settings.string("path") ?? "")
-        }
-    )
+            Setting("path", \.path, .path, summary: "the path of the LED's brightness file", isRequired: true)
+        ]
+    ) { context, settings in
+        LEDBackend(name: context.name, path: settings.path)
+    }
 )
 
 let indicator = IndicatorManager.configured(from: ConfigurationSource(for: "my-app", registry: registry))

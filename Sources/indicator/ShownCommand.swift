@@ -56,7 +56,7 @@ final class ShownCommand {
         activity = ManagedActivity(label, in: indicator, lasted: began.duration(to: .now))
         let isCovered = indicator.configuration?.backends.contains { backend in
             backend.kind.name == "terminalNotification"
-                || Self.notifies(backend.kind.name) && (backend.settings.string("whenDone") ?? "never") != "never"
+                || Self.notifies(backend.kind.name) && backend.values["whenDone"] ?? "never" != "never"
         }
         if isCovered != true, notify != .never {
             whenDone = notify ?? .always
@@ -67,7 +67,7 @@ final class ShownCommand {
     /// When the config file's notification on the desktop reports an end; `nil` if there is none that does.
     private static func desktopNotification(in configuration: IndicatorConfiguration?) -> WhenDone? {
         configuration?.backends.lazy.filter { $0.kind.name == "desktopNotification" }
-            .compactMap { $0.settings.string("whenDone").flatMap(WhenDone.init) }.first { $0 != .never }
+            .compactMap { (try? $0.values["whenDone"]?.text).flatMap(WhenDone.init) }.first { $0 != .never }
     }
 
     private static func notifies(_ kind: String) -> Bool {
@@ -111,7 +111,7 @@ final class ShownCommand {
     /// What the user has configured and did not get: mistakes in the config file, and the backends that were not
     /// available. Without a terminal, as under cron, nothing else shows that.
     private var problems: [String] {
-        let named = indicator.configuration?.backends.filter(\.isNamed).map(\.name) ?? []
+        let named = indicator.configuration?.backends.filter(\.context.isNamed).map(\.name) ?? []
         let unavailable = indicator.backendStatuses.compactMap { status -> String? in
             guard named.contains(status.name), case .unavailable(let reason) = status.state else { return nil }
             return "\(status.name): \(reason)"

@@ -32,6 +32,10 @@ final class StatusFileBackend: IndicatorBackend {
     }
 }
 
+struct StatusFileSettings {
+    var path = ""
+}
+
 extension BackendRegistry {
     /// The built-in kinds and the daemon's kind.
     static var daemon: Self {
@@ -40,11 +44,10 @@ extension BackendRegistry {
             BackendKind(
                 name: "statusFile",
                 summary: "a file that contains the current label",
-                settings: [
-                    BackendSetting("path", .path, summary: "the file", isRequired: true)
-                ]
+                defaults: StatusFileSettings(),
+                settings: [Setting("path", \.path, .path, summary: "the file", isRequired: true)]
             ) { context, settings in
-                StatusFileBackend(name: context.name, path: settings.string("path") ?? "")
+                StatusFileBackend(name: context.name, path: settings.path)
             }
         )
         return registry

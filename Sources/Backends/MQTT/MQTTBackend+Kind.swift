@@ -9,7 +9,8 @@ extension BackendKind {
         BackendKind(
             name: "mqtt",
             summary: "an MQTT broker, for watching many machines",
-            settings: MQTTSettings.self,
+            defaults: MQTTSettings(url: MQTTURL(host: "localhost", port: 1883)),
+            settings: MQTTSettings.settings,
             make: { context, settings in
                 MQTTBackend(name: context.name, applicationName: context.applicationName, settings: settings)
             },
@@ -23,103 +24,111 @@ extension BackendKind {
     }
 }
 
-extension MQTTSettings: KindSettings {
-    package static let standard = Self(url: MQTTURL(host: "localhost", port: 1883))
-    package static let bindings: [BoundSetting<Self>] = [
-        BoundSetting(
-            BackendSetting(
-                "url",
-                .strings,
-                default: .list(standard.urls.map(\.description)),
-                example: ["mqtts://broker.example:8883"],
-                summary: "the broker: mqtt://, or mqtts:// for TLS, then host and port; or a list of its addresses"
-            ),
-            set: { value, settings in
-                do {
-                    settings.urls = try [String](settingValue: value).map { try MQTTURL($0) }
-                } catch MQTTError.invalidURL(let reason) {
-                    throw ExpectedSetting("an address such as mqtt://broker.example:1883 (\(reason))")
-                }
-                if settings.urls.isEmpty { throw ExpectedSetting("the address of a broker") }
-            }
+extension MQTTSettings {
+    static let settings: [Setting<Self>] = [
+        Setting(
+            "url",
+            \.urls,
+            SettingForm(.strings, read: { try urls($0.list) }, write: { .list($0.map(\.description)) }),
+            example: (try? MQTTURL("mqtts://broker.example:8883")).map { [$0] },
+            summary: "the broker: mqtt://, or mqtts:// for TLS, then host and port; or a list of its addresses"
         ),
-        BoundSetting(
+        Setting(
             "protocol",
             \.protocolVersion,
+            .choice,
             summary: "the version of MQTT: 5, 3.1.1, or what the broker speaks"
         ),
-        BoundSetting("username", \.username, example: "build", summary: "the user name"),
-        BoundSetting(
-            BackendSetting(
-                "password",
-                .string,
-                example: "secret",
-                summary: "the password; prefer 'passwordFile' or the variable INDICATOR_MQTT_PASSWORD",
-                isSecret: true
-            ),
-            set: { value, settings in settings.password = .text(try value.text) }
+        Setting("username", \.username, .text, example: "build", summary: "the user name"),
+        Setting(
+            "password",
+            \.passwordText,
+            .text,
+            example: "secret",
+            summary: "the password; prefer 'passwordFile' or the variable INDICATOR_MQTT_PASSWORD",
+            isSecret: true
         ),
-        BoundSetting(
-            BackendSetting(
-                "passwordFile",
-                .path,
-                example: "~/.config/my-app/mqtt-password",
-                summary: "a file whose first line is the password"
-            ),
-            set: { value, settings in if settings.password == nil { settings.password = .file(try value.text) } }
+        Setting(
+            "passwordFile",
+            \.passwordFile,
+            .path,
+            example: "~/.config/my-app/mqtt-password",
+            summary: "a file whose first line is the password"
         ).ofSecretFile,
-        BoundSetting(
+        Setting(
             "caFile",
             \.caFile,
             .path,
             example: "/etc/ssl/broker-ca.pem",
             summary: "the certificates of trusted authorities, in PEM; by default the system's"
         ),
-        BoundSetting(
+        Setting(
             "certificateFile",
             \.certificateFile,
             .path,
             example: "~/.config/my-app/client.pem",
             summary: "the certificate of this client, in PEM"
         ),
-        BoundSetting(
+        Setting(
             "keyFile",
             \.keyFile,
             .path,
             example: "~/.config/my-app/client.key",
             summary: "the private key of that certificate, in PEM, without a passphrase"
         ).ofSecretFile,
-        BoundSetting("topic", \.topic, summary: "the prefix of all topics", validate: MQTTTopic.problem(withPrefix:)),
-        BoundSetting(
-            BackendSetting(
-                "host",
-                .string,
-                example: "build-17",
-                summary: "the name of this machine in topics; by default the system's host name"
-            ),
-            set: { value, settings in
-                let name = try value.text
-                if !name.isEmpty { settings.host = name }
-            }
+        Setting("topic", \.topic, .text, summary: "the prefix of all topics", validate: MQTTTopic.problem(withPrefix:)),
+        Setting(
+            "host",
+            \.givenHost,
+            .text,
+            example: "build-17",
+            summary: "the name of this machine in topics; by default the system's host name"
         ),
-        BoundSetting("interval", \.interval, summary: "the shortest time between two messages"),
-        BoundSetting(
+        Setting("interval", \.interval, .seconds, summary: "the shortest time between two messages"),
+        Setting(
             "keepAlive",
             \.keepAlive,
+            .seconds,
             summary: "how long a connection may be silent; the broker reports a loss after 1.5 times as long",
             validate: { seconds($0, in: 5...3600) }
         ),
-        BoundSetting(
+        Setting(
             "refresh",
             \.refresh,
-            example: .duration(.seconds(600)),
+            .seconds,
+            example: .seconds(600),
             summary: "after how long an unchanged state is sent again; by default 600, with MQTT 3.1.1 60",
-            validate: { $0.flatMap { seconds($0, in: 10...86400) } }
+            validate: { seconds($0, in: 10...86400) }
         ),
     ]
-}
 
-extension MQTTSettings.ProtocolVersion: SettingChoice {}
+    private static func urls(_ texts: [String]) throws -> [MQTTURL] {
+        guard !texts.isEmpty else { throw ExpectedSetting("the address of a broker") }
+        do {
+            return try texts.map { try MQTTURL($0) }
+        } catch MQTTError.invalidURL(let reason) {
+            throw ExpectedSetting("an address such as mqtt://broker.example:1883 (\(reason))")
+        }
+    }
+
+    // What the config file sets. It has no defaults to show: a secret, or the system's.
+
+    private var passwordText: String? {
+        get { nil }
+        set { password = newValue.map { .text($0) } }
+    }
+
+    /// A password itself has precedence.
+    private var passwordFile: String? {
+        get { nil }
+        set { if password == nil { password = newValue.map { .file($0) } } }
+    }
+
+    private var givenHost: String? {
+        get { nil }
+        set { if let newValue, !newValue.isEmpty { host = newValue } }
+    }
+}
 
 /// What a number of seconds should be if it is out of range.
 private func seconds(_ value: Duration, in range: ClosedRange<Int64>) -> String? {

@@ -67,6 +67,25 @@ extension ConfigurationSource {
 
 // MARK: - Renamed
 
+extension ConfigurationSource {
+    /// Removed.
+    @available(*, unavailable, message: "an indicator's settings are in a file of their own; give its path")
+    public init(
+        for applicationName: String,
+        path: String? = nil,
+        section: String?,
+        environment: [String: String] = [:],
+        registry: BackendRegistry = .standard,
+        overrides: ConfigurationValues = ConfigurationValues(),
+        defaults: ConfigurationValues = ConfigurationValues(),
+        reloadTriggers: ConfigurationReloadTriggers = .all,
+        printsMistakes: Bool = true,
+        logger: Logger = Logger(label: "indicator")
+    ) {
+        self.init(for: applicationName)
+    }
+}
+
 extension IndicatorManager {
     /// Renamed.
     @available(*, unavailable, renamed: "configured(from:)", message: "pass these in a ConfigurationSource")

@@ -50,14 +50,9 @@ package struct ProgramBackend: Sendable {
     }
 
     private init(_ backend: IndicatorConfiguration.Backend) async {
-        let logger = Logger(label: Program.name, factory: { _ in SwiftLogNoOpLogHandler() })
-        let context = BackendContext(
-            name: backend.name,
-            applicationName: Program.name,
-            logger: logger,
-            isAccessible: backend.isAccessible
-        )
-        let availability = await backend.kind.availability(context, backend.settings)
+        var context = backend.context
+        context.logger = Logger(label: Program.name, factory: { _ in SwiftLogNoOpLogHandler() })
+        let availability = await backend.kind.availability(context, backend.values)
         self.init(
             name: backend.name,
             kind: backend.kind.name,

@@ -28,7 +28,7 @@ struct SettingsReferenceTests {
         #expect(reference.isEnabled == defaults.isEnabled)
         #expect(reference.observe == defaults.observe)
         #expect(reference.backends.map(\.name) == defaults.backends.map(\.name))
-        #expect(reference.backends.map(\.settings) == defaults.backends.map(\.settings))
+        #expect(reference.backends.map(\.values) == defaults.backends.map(\.values))
     }
 
     @Test

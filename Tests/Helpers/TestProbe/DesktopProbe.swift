@@ -244,7 +244,7 @@ struct Probe {
         #if DesktopNotification
         let kind = BackendKind.desktopNotification
         let context = BackendContext(name: kind.name, applicationName: "probe", logger: Logger(label: "probe"))
-        return switch await kind.availability(context, BackendSettings(definitions: kind.settings)) {
+        return switch await kind.availability(context, [:]) {
         case .available(let detail): detail ?? ""
         case .unavailable(let reason, let help): "\(reason); \(help ?? "")"
         }

@@ -33,10 +33,10 @@ struct ConfigurationBuilder {
         for setting in GeneralSettings.definitions {
             values[setting.name] = value(of: setting, SettingKey(name: setting.name)).value
         }
-        // They are checked.
-        let general = (try? GeneralSettings(BackendSettings(values))) ?? .standard
+        let general = GeneralSettings(values)
         let observe = observedNames()
         let backends = backends(isAccessible: general.isAccessible, busNames: busNames)
+        reportUnknownNamesInCode()
         warnAboutUnknownVariables()
         return IndicatorConfiguration(
             file: file?.path,
@@ -61,7 +61,7 @@ struct ConfigurationBuilder {
     // MARK: - Single values
 
     /// The value of a setting, and where it comes from; `nil` for the defaults.
-    private mutating func value(of setting: BackendSetting, _ key: SettingKey) -> Found {
+    private mutating func value(of setting: SettingDefinition, _ key: SettingKey) -> Found {
         let found = strongestValue(of: setting, key)
         let text = setting.isSecret && found.value != nil ? "(hidden)" : found.value?.configurationText
         addEffective(key, text, found.origin)
@@ -73,7 +73,7 @@ struct ConfigurationBuilder {
 
     /// Whether every user can read a secret.
     private static func warning(
-        about setting: BackendSetting,
+        about setting: SettingDefinition,
         _ value: BackendSettingValue?,
         _ origin: Location
     ) -> String? {
@@ -82,7 +82,7 @@ struct ConfigurationBuilder {
         return SecretFile.warning(path)
     }
 
-    private mutating func strongestValue(of setting: BackendSetting, _ key: SettingKey) -> Found {
+    private mutating func strongestValue(of setting: SettingDefinition, _ key: SettingKey) -> Found {
         if let value = checked(source.overrides.value(key), setting, key) {
             return (value, .code(key: key.description))
         }
@@ -98,7 +98,7 @@ struct ConfigurationBuilder {
     /// A value set in code, if it is valid.
     private mutating func checked(
         _ value: BackendSettingValue?,
-        _ setting: BackendSetting,
+        _ setting: SettingDefinition,
         _ key: SettingKey
     ) -> BackendSettingValue? {
         guard let value else { return nil }
@@ -111,7 +111,7 @@ struct ConfigurationBuilder {
     // MARK: - Lists
 
     /// The names in a list, and where they come from; `nil` for the defaults.
-    private mutating func list(_ setting: BackendSetting) -> (items: [FileValues.ListItem], origin: Location?) {
+    private mutating func list(_ setting: SettingDefinition) -> (items: [FileValues.ListItem], origin: Location?) {
         let (value, origin) = value(of: setting, SettingKey(name: setting.name))
         if case .file = origin, let items = file?.lists[setting.name] { return (items, origin) }
         guard case .list(let names) = value else { return ([], origin) }
@@ -141,10 +141,17 @@ struct ConfigurationBuilder {
         var backends: [IndicatorConfiguration.Backend] = []
         for item in items where mistakes.count < FileValues.largestNumberOfMistakes {
             let isAutomatic = item.name == AutomaticBackends.name
-            for item in isAutomatic ? chosen.map({ ($0, item.location) }) : [item] {
-                guard var backend = backend(item, isNamed: isNamed && !isAutomatic) else { continue }
-                backend.isAccessible = isAccessible
-                backends.append(backend)
+            for item in isAutomatic ? chosen.map({ (name: $0, location: item.location) }) : [item] {
+                guard let (kind, values, location) = backend(item) else { continue }
+                let isNamed = isNamed && !isAutomatic
+                var context = BackendContext(
+                    name: item.name,
+                    applicationName: source.applicationName,
+                    logger: source.logger(ofNamed: isNamed),
+                    isAccessible: isAccessible
+                )
+                context.isNamed = isNamed
+                backends.append(.init(context: context, kind: kind, values: values, location: location))
             }
         }
         warnAboutUnusedSections(items.map(\.name) + (automatic?.choices.map(\.kind) ?? []), origin)
@@ -175,7 +182,9 @@ struct ConfigurationBuilder {
     }
 
     /// The backend for a name in the list; `nil` if it is invalid.
-    private mutating func backend(_ item: FileValues.ListItem, isNamed: Bool) -> IndicatorConfiguration.Backend? {
+    private mutating func backend(
+        _ item: FileValues.ListItem
+    ) -> (kind: BackendKind, values: BackendKind.Values, location: Location)? {
         let name = item.name
         guard let kind = kind(of: item) else { return nil }
         guard SectionName.isValid(name) else {
@@ -196,15 +205,7 @@ struct ConfigurationBuilder {
             guard !isWrong, mistakes.count == mistakesBefore else { continue }
             report(location, "'\(name)' needs '\(setting.name)', \(setting.type.expectation)")
         }
-        let known = kind.settings.map(\.name)
-        let given = source.overrides.settings[name, default: [:]].keys
-        for unknown in given.sorted() where unknown != TopLevelSetting.kind && !known.contains(unknown) {
-            let suggestion = NearestName.suggestion(for: unknown, among: known, listing: "settings of \(kind.name)")
-            report(.code(key: "\(name).\(unknown)"), "unknown setting of '\(name)'\(suggestion)")
-        }
-        guard isComplete else { return nil }
-        let settings = BackendSettings(values, definitions: kind.settings)
-        return .init(name: name, kind: kind, settings: settings, location: location, isNamed: isNamed)
+        return isComplete ? (kind, values, location) : nil
     }
 
     /// The kind of a backend: the one that it is named after, or the one in its `kind`.
@@ -246,6 +247,30 @@ struct ConfigurationBuilder {
         let listing = "expected a section with a 'kind', or one of"
         return "unknown backend '\(shown)'"
             + NearestName.suggestion(for: name, among: registry.knownNames + own, listing: listing)
+    }
+
+    /// Reports what code sets that no backend has, used or not: nothing else would show that it has no effect.
+    private mutating func reportUnknownNamesInCode() {
+        for (name, values) in [source.overrides, source.defaults].flatMap(\.settings) {
+            let kindName =
+                source.strongerKind(of: name)?.name ?? source.defaults.kindName(of: name)
+                ?? file?.sections[name]?.kindName ?? name
+            guard let kind = registry.kind(named: registry.kind(named: name) == nil ? kindName : name) else {
+                // A wrong `kind` is reported where a list names its backend.
+                if kindName == name, registry.reasonForMissing(name) == nil,
+                    file?.wrong.contains(.init(name: name)) != true
+                {
+                    report(.code(key: name), unknownBackend(name))
+                }
+                continue
+            }
+            let known = kind.settings.map(\.name)
+            for unknown in values.keys where unknown != TopLevelSetting.kind && !known.contains(unknown) {
+                let suggestion =
+                    NearestName.suggestion(for: unknown, among: known, listing: "settings of \(kind.name)")
+                report(.code(key: "\(name).\(unknown)"), "unknown setting of '\(name)'\(suggestion)")
+            }
+        }
     }
 
     // MARK: - Warnings

@@ -212,8 +212,7 @@ final class ConfigurationReloader: ManagerResource {
     /// file is used on a desktop, under cron and in containers.
     private func applicable(_ backends: [IndicatorConfiguration.Backend]) -> [IndicatorConfiguration.Backend] {
         backends.filter { backend in
-            let context = source.context(of: backend)
-            if backend.kind.isApplicable(context, backend.settings) { return true }
+            if backend.kind.isApplicable(backend.context, backend.values) { return true }
             logger.debug("The backend '\(backend.name)' is skipped: there is no surface for it here.")
             return false
         }
@@ -222,7 +221,7 @@ final class ConfigurationReloader: ManagerResource {
     /// Adds backends, and observes exactly the notifications that the configuration names.
     private func show(_ configuration: IndicatorConfiguration, adding backends: [any IndicatorBackend]) {
         for backend in backends {
-            let isNamed = configuration.backends.contains { $0.name == backend.name && $0.isNamed }
+            let isNamed = configuration.backends.contains { $0.name == backend.name && $0.context.isNamed }
             _ = engine.addBackend(backend, logger: source.logger(ofNamed: isNamed))
         }
         var observations = state.withLock { $0.observations }

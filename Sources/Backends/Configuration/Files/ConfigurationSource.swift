@@ -73,22 +73,12 @@ extension ConfigurationSource {
         var refusals: [ConfigurationMistake] = []
         for backend in backends {
             do {
-                made.append(try backend.kind.make(context(of: backend), backend.settings))
+                made.append(try backend.kind.make(backend.context, backend.values))
             } catch {
                 refusals.append(ConfigurationMistake(backend.location, "'\(backend.name)': \(error)"))
             }
         }
         return (made, refusals)
-    }
-
-    package func context(of backend: IndicatorConfiguration.Backend) -> BackendContext {
-        BackendContext(
-            name: backend.name,
-            applicationName: applicationName,
-            logger: logger(ofNamed: backend.isNamed),
-            isNamed: backend.isNamed,
-            isAccessible: backend.isAccessible
-        )
     }
 
     /// Whether an unknown kind may be one of the app's own: it is a name, and no misspelled one.

@@ -105,7 +105,7 @@ struct FileValues {
 
     // MARK: - Values
 
-    private mutating func readValue(_ entry: Entry, _ setting: BackendSetting, _ key: SettingKey) {
+    private mutating func readValue(_ entry: Entry, _ setting: SettingDefinition, _ key: SettingKey) {
         switch setting.type {
         case .choices, .names: return readList(entry, setting, key)
         case .strings where entry.value.items != nil: return readList(entry, setting, key)
@@ -167,7 +167,7 @@ struct FileValues {
     }
 
     /// Reads the value of a setting that is a list. The builder resolves names.
-    private mutating func readList(_ entry: Entry, _ setting: BackendSetting, _ key: SettingKey) {
+    private mutating func readList(_ entry: Entry, _ setting: SettingDefinition, _ key: SettingKey) {
         // The only word that needs no list.
         let isAutomatic =
             entry.name == TopLevelSetting.backendsName && entry.value.text == AutomaticBackends.name
@@ -289,7 +289,7 @@ struct FileValues {
     }
 }
 
-extension BackendSetting {
+extension SettingDefinition {
     /// Two elements of a list, for messages.
     fileprivate var exampleWords: String {
         if case .choices(let choices) = type { return choices.prefix(2).joined(separator: ", ") }

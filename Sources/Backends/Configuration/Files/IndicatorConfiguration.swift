@@ -15,22 +15,21 @@ import Logging
 public struct IndicatorConfiguration: Sendable {
     /// A backend to make.
     package struct Backend: Sendable {
-        /// Its name: its kind's, or its section's.
-        package let name: String
+        /// What it is made with.
+        package let context: BackendContext
         /// Its kind.
         package let kind: BackendKind
-        /// Its checked settings.
-        package let settings: BackendSettings
+        /// The checked values of its settings, with the defaults.
+        package let values: BackendKind.Values
         /// Where it is named, for the mistakes that its kind finds in the settings.
         let location: ConfigurationMistake.Location
-        /// Whether a configuration names it; otherwise it is a default backend.
-        package let isNamed: Bool
-        /// Whether `accessible` is set.
-        package var isAccessible = false
+
+        /// Its name: its kind's, or its section's.
+        package var name: String { context.name }
 
         func isSame(as other: Self) -> Bool {
-            name == other.name && kind.name == other.kind.name && settings == other.settings
-                && isAccessible == other.isAccessible
+            name == other.name && kind.name == other.kind.name && values == other.values
+                && context.isAccessible == other.context.isAccessible
         }
     }
 

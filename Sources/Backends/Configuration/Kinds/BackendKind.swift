@@ -3,101 +3,120 @@ public import Logging
 
 /// A kind of backend that a config file can select by name: its settings, and how a backend is made from them.
 ///
-/// `BackendRegistry.standard` has the built-in kinds; an app can register more.
+/// `BackendRegistry.standard` has the built-in kinds; an app can register more:
+///
+/// ```swift
+/// registry.register(
+///     BackendKind(
+///         name: "led",
+///         summary: "an LED below /sys/class/leds",
+///         defaults: LEDSettings(),
+///         settings: [Setting("path", \.path, .path, summary: "the LED's brightness file", isRequired: true)]
+///     ) { context, settings in
+///         LEDBackend(name: context.name, path: settings.path)
+///     }
+/// )
+/// ```
 public struct BackendKind: Sendable {
+    /// The values of a section by the names of its settings.
+    package typealias Values = [String: BackendSettingValue]
+
     /// The name that selects the kind, such as `logFile`.
-    public package(set) var name: String
+    public let name: String
     /// What the surface is, in a few words, for tables and help texts.
-    package var summary: String
+    package let summary: String
     /// The settings that a section of this kind may have.
-    public package(set) var settings: [BackendSetting]
-    /// Makes a backend. Must not touch the surface: the backend's `start()` does that.
-    ///
-    /// Throws if the settings are inconsistent in a way that their definitions cannot express.
-    public package(set) var make: @Sendable (BackendContext, BackendSettings) throws -> any IndicatorBackend
-    /// Whether a backend with these settings has a surface here, such as a terminal. One without is skipped, without a
-    /// warning, until the configuration is read again. Must not block.
-    package var isApplicable: @Sendable (BackendContext, BackendSettings) -> Bool
-    /// Whether a backend with these settings could show anything here, checked without side effects.
-    package var availability: @Sendable (BackendContext, BackendSettings) async -> BackendAvailability
+    package let settings: [SettingDefinition]
+    /// Makes a backend from the values that are given; the others are the defaults.
+    package let make: @Sendable (BackendContext, Values) throws -> any IndicatorBackend
+    /// Whether a backend with these values has a surface here. One without is skipped.
+    package let isApplicable: @Sendable (BackendContext, Values) -> Bool
+    /// Whether a backend with these values could show anything here.
+    package let availability: @Sendable (BackendContext, Values) async -> BackendAvailability
     /// Whether `backends: auto` chooses it; `nil` if it never does. Must not block.
     package var fit: (@Sendable (AutomaticPlace) -> AutomaticFit)?
 
-    /// Makes a kind.
+    /// Makes a kind with settings.
     ///
     /// - Parameters:
     ///   - name: the name that selects the kind.
     ///   - summary: what the surface is, in a few words.
-    ///   - settings: the settings that a section of this kind may have.
-    ///   - make: makes a backend.
-    ///   - isApplicable: whether there is a surface here, or may be one while the app runs; by default `true`. A
-    ///     backend without is skipped without a warning, because the same configuration is used in many places.
-    ///   - availability: whether it could work here; by default it could.
-    public init(
+    ///   - defaults: the settings if a section has none.
+    ///   - settings: the settings that a section of this kind may have, in the order of the reference.
+    ///   - make: makes a backend. Must not touch the surface: the backend's `start()` does that. Throws if the
+    ///     settings are inconsistent in a way that none of them alone is.
+    ///   - isApplicable: whether there is a surface here, such as a terminal, or may be one while the app runs; by
+    ///     default `true`. A backend without is skipped without a warning, because the same configuration is used in
+    ///     many places. Must not block.
+    ///   - availability: whether it could work here, checked without side effects; by default it could.
+    public init<Settings: Sendable>(
         name: String,
         summary: String,
-        settings: [BackendSetting] = [],
-        make: @escaping @Sendable (BackendContext, BackendSettings) throws -> any IndicatorBackend,
-        isApplicable: @escaping @Sendable (BackendContext, BackendSettings) -> Bool = { _, _ in true },
-        availability: @escaping @Sendable (BackendContext, BackendSettings) async -> BackendAvailability = { _, _ in
+        defaults: Settings,
+        settings: [Setting<Settings>],
+        make: @escaping @Sendable (BackendContext, Settings) throws -> any IndicatorBackend,
+        isApplicable: @escaping @Sendable (BackendContext, Settings) -> Bool = { _, _ in true },
+        availability: @escaping @Sendable (BackendContext, Settings) async -> BackendAvailability = { _, _ in
             .available(detail: nil)
         }
     ) {
+        @Sendable func read(_ values: Values) throws -> Settings {
+            var result = defaults
+            for setting in settings {
+                if let value = values[setting.name] { try setting.set(value, &result) }
+            }
+            return result
+        }
         self.name = name
         self.summary = summary
-        self.settings = settings
-        self.make = make
-        self.isApplicable = isApplicable
-        self.availability = availability
+        self.settings = settings.map { $0.definition(defaults: defaults) }
+        self.make = { context, values in try make(context, read(values)) }
+        self.isApplicable = { context, values in
+            // Otherwise, making it throws the reason.
+            (try? read(values)).map { isApplicable(context, $0) } ?? true
+        }
+        self.availability = { context, values in
+            do {
+                return await availability(context, try read(values))
+            } catch {
+                return .unavailable(reason: "\(error)", help: nil)
+            }
+        }
     }
-}
 
-/// Whether a kind of backend could work where the program runs.
-public enum BackendAvailability: Sendable, Hashable {
-    /// It could; `detail` is where, such as `/dev/pts/3`.
-    case available(detail: String?)
-    /// It could not, because of `reason`; `help` is what to install or set, if that would help.
-    case unavailable(reason: String, help: String?)
-}
-
-extension BackendKind {
-    /// Makes a kind whose settings are bound to the properties of a type.
-    ///
-    /// - Parameters:
-    ///   - name: the name that selects the kind.
-    ///   - summary: what the surface is, in a few words.
-    ///   - settings: the type.
-    ///   - make: makes a backend.
-    ///   - isApplicable: whether there is a surface here; by default `true`.
-    ///   - fit: whether `backends: auto` chooses it; by default never.
-    ///   - availability: returns where it could show something, such as `/dev/pts/3`, or throws why it could not.
-    package init<Settings: KindSettings>(
+    /// Makes a kind without settings.
+    public init(
         name: String,
         summary: String,
-        settings: Settings.Type,
+        make: @escaping @Sendable (BackendContext, Void) throws -> any IndicatorBackend
+    ) {
+        self.init(name: name, summary: summary, defaults: (), settings: [], make: make)
+    }
+
+    /// Makes a kind that `backends: auto` may choose.
+    ///
+    /// - Parameter availability: returns where it could show something, such as `/dev/pts/3`, or throws why it could
+    ///   not.
+    package init<Settings: Sendable>(
+        name: String,
+        summary: String,
+        defaults: Settings,
+        settings: [Setting<Settings>],
         make: @escaping @Sendable (BackendContext, Settings) throws -> any IndicatorBackend,
         isApplicable: @escaping @Sendable (BackendContext, Settings) -> Bool = { _, _ in true },
         fit: (@Sendable (AutomaticPlace) -> AutomaticFit)? = nil,
         availability: @escaping @Sendable (BackendContext, Settings) async throws -> String
     ) {
-        @Sendable func read(_ values: BackendSettings, _ context: BackendContext) throws -> Settings {
-            var settings = try Settings(values)
-            settings.adopt(context)
-            return settings
-        }
         self.init(
             name: name,
             summary: summary,
-            settings: Settings.bindings.map(\.definition),
-            make: { context, values in try make(context, read(values, context)) },
-            isApplicable: { context, values in
-                // Otherwise, making it throws the reason.
-                guard let settings = try? read(values, context) else { return true }
-                return isApplicable(context, settings)
-            },
-            availability: { context, values in
+            defaults: defaults,
+            settings: settings,
+            make: make,
+            isApplicable: isApplicable,
+            availability: { context, settings in
                 do {
-                    return .available(detail: try await availability(context, read(values, context)))
+                    return .available(detail: try await availability(context, settings))
                 } catch let error as any BackendProblem {
                     return .unavailable(reason: error.reason, help: error.help)
                 } catch {
@@ -109,6 +128,14 @@ extension BackendKind {
     }
 }
 
+/// Whether a kind of backend could work where the program runs.
+public enum BackendAvailability: Sendable, Hashable {
+    /// It could; `detail` is where, such as `/dev/pts/3`.
+    case available(detail: String?)
+    /// It could not, because of `reason`; `help` is what to install or set, if that would help.
+    case unavailable(reason: String, help: String?)
+}
+
 /// The context in which a backend is made.
 public struct BackendContext: Sendable {
     /// The name of the backend: its section in the config file.
@@ -117,27 +144,16 @@ public struct BackendContext: Sendable {
     public var applicationName: String
     /// Where the backend's own diagnostics go.
     public var logger: Logger
-    /// Whether a configuration names the backend; otherwise it is a default one.
-    package var isNamed: Bool
     /// Whether the user has set `accessible`, for screen readers: the backend must not animate anything.
     public var isAccessible: Bool
+    /// Whether a configuration names the backend; otherwise it is a default one.
+    package var isNamed = true
 
     /// Makes a context, for the tests of a kind.
     public init(name: String, applicationName: String, logger: Logger, isAccessible: Bool = false) {
-        self.init(
-            name: name,
-            applicationName: applicationName,
-            logger: logger,
-            isNamed: true,
-            isAccessible: isAccessible
-        )
-    }
-
-    package init(name: String, applicationName: String, logger: Logger, isNamed: Bool, isAccessible: Bool) {
         self.name = name
         self.applicationName = applicationName
         self.logger = logger
-        self.isNamed = isNamed
         self.isAccessible = isAccessible
     }
 }

@@ -7,7 +7,7 @@ import DisplayText
 ///
 /// ```swift
 /// var registry = BackendRegistry.standard
-/// registry.register(BackendKind(name: "ledStrip", summary: "the strip on the shelf") { context, settings in
+/// registry.register(BackendKind(name: "ledStrip", summary: "the strip on the shelf") { context, _ in
 ///     LEDStripBackend(name: context.name)
 /// })
 /// let indicator = IndicatorManager.configured(from: ConfigurationSource(for: "my-app", registry: registry))

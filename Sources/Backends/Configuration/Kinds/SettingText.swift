@@ -32,15 +32,15 @@ struct SettingText {
     }
 
     /// The value, checked against the setting's definition.
-    func value(for setting: BackendSetting) throws(Failure) -> BackendSettingValue {
+    func value(for setting: SettingDefinition) throws(Failure) -> BackendSettingValue {
         var copy = self
         copy.isSecret = setting.isSecret
         let value = try copy.typedValue(for: setting.type)
-        if let expected = setting.validate(value) { throw copy.failure(expecting: expected) }
+        if let expected = setting.expectation(value) { throw copy.failure(expecting: expected) }
         return value
     }
 
-    private func typedValue(for type: BackendSetting.ValueType) throws(Failure) -> BackendSettingValue {
+    private func typedValue(for type: SettingType) throws(Failure) -> BackendSettingValue {
         if text.unicodeScalars.contains("\0") {
             throw Failure(message: Self.nulProblem)
         }
@@ -69,7 +69,7 @@ struct SettingText {
     }
 
     /// The elements of a list that are not valid, and why; they are not split. For a list that is too short, 0.
-    static func problems(in texts: [String], of setting: BackendSetting) -> [(index: Int, failure: Failure)] {
+    static func problems(in texts: [String], of setting: SettingDefinition) -> [(index: Int, failure: Failure)] {
         var problems: [(index: Int, failure: Failure)] = []
         for (index, text) in texts.enumerated() {
             let element = SettingText(text: text, origin: .file(isQuoted: true), environment: [:])
@@ -80,10 +80,10 @@ struct SettingText {
                 problems.append((index, error))
             }
         }
-        guard problems.isEmpty, setting.validate(.list(texts)) != nil else { return problems }
+        guard problems.isEmpty, setting.expectation(.list(texts)) != nil else { return problems }
         // The element with which it becomes invalid.
         for count in 0...texts.count {
-            guard let expected = setting.validate(.list(Array(texts.prefix(count)))), count > 0 || texts.isEmpty
+            guard let expected = setting.expectation(.list(Array(texts.prefix(count)))), count > 0 || texts.isEmpty
             else { continue }
             let found = count > 0 ? BackendSettingValue.string(texts[count - 1]).configurationText : "none"
             let shown = setting.isSecret ? "a hidden value" : QuotedText.shortened(found)
@@ -243,7 +243,7 @@ struct SettingText {
     }
 }
 
-extension BackendSetting {
+extension SettingDefinition {
     /// Checks a value set in code as strictly as one given as text.
     func checked(
         _ value: BackendSettingValue,
@@ -272,41 +272,10 @@ extension BackendSetting {
         default:
             throw SettingText.Failure(message: "expected \(type.expectation), found \(value.configurationText)")
         }
-        if let expected = validate(checked) {
+        if let expected = expectation(checked) {
             throw SettingText.Failure(message: "expected \(expected), found \(value.configurationText)")
         }
         return checked
-    }
-}
-
-extension BackendSetting.ValueType {
-    /// What messages and the reference call a value of this type.
-    package var expectation: String {
-        switch self {
-        case .string: "a string"
-        case .strings: "a string or a list of strings"
-        case .path: "the path of a file"
-        case .boolean: "true or false"
-        case .integer: "a whole number"
-        case .seconds: "a number of seconds"
-        case .size: "a number of bytes such as 1 MiB"
-        case .choice(let choices): choices.joined(separator: ", ")
-        case .choices(let choices): "a list of some of \(choices.joined(separator: ", "))"
-        case .names: "a list of names"
-        }
-    }
-}
-
-extension BackendSettingValue {
-    /// The value as written in a config file.
-    var configurationText: String {
-        switch self {
-        case .string(let text): text.isEmpty ? "\"\"" : QuotedText.escaped(text)
-        case .boolean(let value): String(value)
-        case .integer(let value): String(value)
-        case .duration(let value): value.secondsText
-        case .list(let words): "[\(words.map(QuotedText.escaped).joined(separator: ", "))]"
-        }
     }
 }
 
@@ -355,5 +324,15 @@ package enum HomeFolder {
     package static func expanding(_ path: String, in environment: [String: String]) -> String {
         guard path == "~" || path.hasPrefix("~/"), let home = Self.path(in: environment) else { return path }
         return home + path.dropFirst(1)
+    }
+}
+
+/// A file that contains a secret.
+package enum SecretFile {
+    /// What to report about a file that every user of the machine can read; `nil` if they cannot.
+    package static func warning(_ path: String) -> String? {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IROTH != 0 else { return nil }
+        return "the file '\(QuotedText.shortened(path))' has a secret, and every user can read it (chmod o-r)"
     }
 }

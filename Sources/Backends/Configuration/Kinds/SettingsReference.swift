@@ -42,7 +42,7 @@ extension BackendRegistry {
     }
 }
 
-extension BackendSetting {
+extension SettingDefinition {
     fileprivate func referenceLines(indentation: String, isUsed: Bool) -> [String] {
         var text = "\(summary). Value: \(type.expectation)"
         if isRequired { text += "; must be given" } else if defaultValue == nil { text += "; no default" }

@@ -1,72 +1,150 @@
 import DisplayText
 import IndicatorCore
 
-/// The settings of the indicator itself, which are at the top level of a config file.
-struct GeneralSettings: KindSettings, Hashable {
+/// Settings that an app sets in code.
+///
+/// As `overrides` they have precedence over the environment and the file. As `defaults` they have the lowest
+/// precedence, and replace the package's own defaults. `nil` leaves a setting to the other sources.
+public struct ConfigurationValues: Sendable, Hashable {
     /// Whether the indicator is on.
+    public var isEnabled: Bool?
+    /// How long work must last before the indicator is shown.
+    public var startDelay: Duration?
+    /// How long there must be no work before it is hidden.
+    public var completionDelay: Duration?
+    /// The minimum time that it stays visible.
+    public var minimumVisibleTime: Duration?
+    /// Whether the user has a screen reader: sentences instead of bars, and no animations.
+    public var isAccessible: Bool?
+    /// The names of the notifications to observe: `indicator`, `alamofire`.
+    public var observe: [String]?
+    /// The names of the backends: kinds, or other names with a `kind` in ``settings``.
+    public var backends: [String]?
+    /// The settings of each backend, by its name. One that is not named after its kind has the setting `kind`.
+    public var settings: [String: [String: BackendSettingValue]]
+
+    /// Makes values; by default none.
+    public init(
+        isEnabled: Bool? = nil,
+        startDelay: Duration? = nil,
+        completionDelay: Duration? = nil,
+        minimumVisibleTime: Duration? = nil,
+        isAccessible: Bool? = nil,
+        observe: [String]? = nil,
+        backends: [String]? = nil,
+        settings: [String: [String: BackendSettingValue]] = [:]
+    ) {
+        self.isEnabled = isEnabled
+        self.startDelay = startDelay
+        self.completionDelay = completionDelay
+        self.minimumVisibleTime = minimumVisibleTime
+        self.isAccessible = isAccessible
+        self.observe = observe
+        self.backends = backends
+        self.settings = settings
+    }
+
+    func value(_ key: SettingKey) -> BackendSettingValue? {
+        if let section = key.section { return settings[section]?[key.name] }
+        switch key.name {
+        case TopLevelSetting.observe.name: return observe.map { .list($0) }
+        case TopLevelSetting.backendsName: return backends.map { .list($0) }
+        default: return GeneralSettings.all.first { $0.setting.name == key.name }?.inCode(self)
+        }
+    }
+
+    func kindName(of backend: String) -> String? { try? settings[backend]?[TopLevelSetting.kind]?.text }
+}
+
+/// The settings of the indicator itself, which are at the top level of a config file.
+struct GeneralSettings: Sendable {
     var isEnabled = true
-    /// The delays for showing and hiding the indicator.
     var delays = IndicatorDelays.standard
-    /// Whether to show the indicator for screen readers.
     var isAccessible = false
 
-    static let standard = Self()
-    static let bindings: [BoundSetting<Self>] = [
-        BoundSetting("enabled", \.isEnabled, summary: "whether the indicator is on"),
-        BoundSetting(
-            "startDelay",
-            \.delays.startDelay,
-            summary: "how long work must last before the indicator is shown"
+    /// Each setting, and its value in code.
+    static let all: [(setting: Setting<Self>, inCode: @Sendable (ConfigurationValues) -> BackendSettingValue?)] = [
+        (
+            Setting("enabled", \.isEnabled, .boolean, summary: "whether the indicator is on"),
+            { $0.isEnabled.map { .boolean($0) } }
         ),
-        BoundSetting(
-            "completionDelay",
-            \.delays.completionDelay,
-            summary: "how long there must be no work before it is hidden"
+        (
+            Setting(
+                "startDelay",
+                \.delays.startDelay,
+                .seconds,
+                summary: "how long work must last before the indicator is shown"
+            ),
+            { $0.startDelay.map { .duration($0) } }
         ),
-        BoundSetting(
-            "minimumVisibleTime",
-            \.delays.minimumVisibleTime,
-            summary: "the minimum time that it stays visible"
+        (
+            Setting(
+                "completionDelay",
+                \.delays.completionDelay,
+                .seconds,
+                summary: "how long there must be no work before it is hidden"
+            ),
+            { $0.completionDelay.map { .duration($0) } }
         ),
-        BoundSetting(
-            "accessible",
-            \.isAccessible,
-            summary: "for screen readers: sentences instead of bars, and no animations"
+        (
+            Setting(
+                "minimumVisibleTime",
+                \.delays.minimumVisibleTime,
+                .seconds,
+                summary: "the minimum time that it stays visible"
+            ),
+            { $0.minimumVisibleTime.map { .duration($0) } }
+        ),
+        (
+            Setting(
+                "accessible",
+                \.isAccessible,
+                .boolean,
+                summary: "for screen readers: sentences instead of bars, and no animations"
+            ),
+            { $0.isAccessible.map { .boolean($0) } }
         ),
     ]
-    static let definitions = bindings.map(\.definition)
+    static let definitions = all.map { $0.setting.definition(defaults: Self()) }
+
+    /// Settings with these values, which are checked.
+    init(_ values: BackendKind.Values = [:]) {
+        for (setting, _) in Self.all {
+            if let value = values[setting.name] { try? setting.set(value, &self) }
+        }
+    }
 }
 
 /// The settings at the top level of a config file, outside the backends' sections.
 enum TopLevelSetting {
     /// Which notifications the manager observes.
-    static let observe = BackendSetting(
-        "observe",
-        .names,
-        default: .list([TaskNotifications.indicator.name]),
-        example: .list(["indicator", "alamofire"]),
-        summary: "the libraries whose tasks count as activities, by their notifications: indicator, alamofire"
+    static let observe = SettingDefinition(
+        name: "observe",
+        type: .names,
+        summary: "the libraries whose tasks count as activities, by their notifications: indicator, alamofire",
+        defaultValue: .list([TaskNotifications.indicator.name]),
+        example: .list(["indicator", "alamofire"])
     )
     /// Which backends to use.
-    static func backends(in registry: BackendRegistry) -> BackendSetting {
-        BackendSetting(
-            backendsName,
-            .names,
-            default: .list(defaultBackends.filter { registry.kind(named: $0) != nil }),
-            example: .list(["terminalTitle", "logFile"]),
+    static func backends(in registry: BackendRegistry) -> SettingDefinition {
+        SettingDefinition(
+            name: backendsName,
+            type: .names,
             summary: "where to show the indicator: auto, for what fits where the app runs; kinds of backend; or names "
-                + "of sections with a kind"
+                + "of sections with a kind",
+            defaultValue: .list(defaultBackends.filter { registry.kind(named: $0) != nil }),
+            example: .list(["terminalTitle", "logFile"])
         )
     }
     static let backendsName = "backends"
     /// The default kinds, as far as this build has them: the unobtrusive ones.
     static let defaultBackends = ["terminalTitle", "dbusProperty"]
 
-    static func all(in registry: BackendRegistry) -> [BackendSetting] {
+    static func all(in registry: BackendRegistry) -> [SettingDefinition] {
         GeneralSettings.definitions + [observe, backends(in: registry)]
     }
 
-    static let names = (GeneralSettings.definitions + [observe]).map(\.name) + [backendsName]
+    static let names = GeneralSettings.all.map(\.setting.name) + [observe.name, backendsName]
 
     /// The setting with a section's kind.
     static let kind = "kind"

@@ -159,10 +159,11 @@ public class BusBackend: ConnectedBackend, @unchecked Sendable {
 
 extension BackendKind {
     /// Makes a kind of backend on a bus, which has a surface where there may be a bus, or a configuration names it.
-    init<Settings: KindSettings>(
+    init<Settings: Sendable>(
         name: String,
         summary: String,
-        settings: Settings.Type,
+        defaults: Settings,
+        settings: [Setting<Settings>],
         bus: @escaping @Sendable (Settings) -> DBusAddress = { _ in .session },
         environment: @escaping @Sendable () -> [String: String] = { ProcessInfo.processInfo.environment },
         fit: (@Sendable (AutomaticPlace) -> AutomaticFit)? = nil,
@@ -171,6 +172,7 @@ extension BackendKind {
         self.init(
             name: name,
             summary: summary,
+            defaults: defaults,
             settings: settings,
             make: make,
             // Who names it wants it as soon as there is a bus.

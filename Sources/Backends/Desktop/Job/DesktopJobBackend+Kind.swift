@@ -9,7 +9,8 @@ extension BackendKind {
         BackendKind(
             name: "desktopJob",
             summary: "a job of KDE Plasma: bar, text and a button to cancel",
-            settings: DesktopJobSettings.self,
+            defaults: DesktopJobSettings(),
+            settings: DesktopJobSettings.settings,
             fit: { place in
                 let desktop = DesktopSituation(place)
                 return AutomaticFit(
@@ -34,16 +35,16 @@ extension BackendKind {
     }
 }
 
-extension DesktopJobSettings: KindSettings {
-    package static let standard = Self()
-    package static let bindings: [BoundSetting<Self>] = [
+extension DesktopJobSettings {
+    static let settings: [Setting<Self>] = [
         .whenDone(\.whenDone),
-        BoundSetting(
+        Setting(
             "desktopFile",
             \.desktopFile,
+            .text,
             example: "org.example.my-app.desktop",
             summary: "the name of the app's desktop file, for its name and icon; by default that of the app",
-            validate: { $0.flatMap(DesktopFile.validate) }
+            validate: DesktopFile.validate
         ),
     ]
 }

@@ -9,9 +9,17 @@ extension BackendKind {
         BackendKind(
             name: "launcherEntry",
             summary: "the app's icon in the dock: bar, badge and mark",
-            settings: LauncherEntrySettings.self,
+            defaults: LauncherEntrySettings(desktopFile: ""),
+            settings: LauncherEntrySettings.settings,
             fit: fit,
-            make: { context, settings in LauncherEntryBackend(name: context.name, settings: settings) }
+            make: { context, settings in
+                let file = LauncherEntrySettings.file(
+                    of: context.applicationName,
+                    in: ProcessInfo.processInfo.environment
+                )
+                let settings = LauncherEntrySettings(desktopFile: settings.givenFile ?? file)
+                return LauncherEntryBackend(name: context.name, settings: settings)
+            }
         )
     }
 
@@ -30,28 +38,21 @@ extension BackendKind {
     }
 }
 
-extension LauncherEntrySettings: KindSettings {
-    package static let standard = Self(desktopFile: "")
-    package static let bindings: [BoundSetting<Self>] = [
-        BoundSetting(
-            BackendSetting(
-                "desktopFile",
-                .string,
-                example: "org.example.my-app.desktop",
-                summary: "the name of the app's desktop file, which must be installed; by default that of the app"
-            ),
-            set: { value, settings in
-                let file = try value.text
-                if let expected = DesktopFile.validate(file) { throw ExpectedSetting(expected) }
-                settings.desktopFile = file
-            }
+extension LauncherEntrySettings {
+    static let settings: [Setting<Self>] = [
+        Setting(
+            "desktopFile",
+            \.givenFile,
+            .text,
+            example: "org.example.my-app.desktop",
+            summary: "the name of the app's desktop file, which must be installed; by default that of the app",
+            validate: DesktopFile.validate
         )
     ]
 
-    package mutating func adopt(_ context: BackendContext) {
-        if desktopFile.isEmpty {
-            desktopFile = Self.file(of: context.applicationName, in: ProcessInfo.processInfo.environment)
-        }
+    fileprivate var givenFile: String? {
+        get { desktopFile.isEmpty ? nil : desktopFile }
+        set { desktopFile = newValue ?? "" }
     }
 
     /// The file that an app has by default.

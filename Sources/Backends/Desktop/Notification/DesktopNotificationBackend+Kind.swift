@@ -9,7 +9,8 @@ extension BackendKind {
         BackendKind(
             name: "desktopNotification",
             summary: "a notification on the desktop",
-            settings: DesktopNotificationSettings.self,
+            defaults: DesktopNotificationSettings(),
+            settings: DesktopNotificationSettings.settings,
             fit: { place in
                 let desktop = DesktopSituation(place)
                 return AutomaticFit(desktop.isPresent, desktop.reason, dependsOnBus: desktop.dependsOnBus)
@@ -18,7 +19,7 @@ extension BackendKind {
                 DesktopNotificationBackend(
                     name: context.name,
                     applicationName: context.applicationName,
-                    settings: settings,
+                    settings: settings.resolved(),
                     logger: context.logger
                 )
             }
@@ -26,67 +27,67 @@ extension BackendKind {
     }
 }
 
-extension DesktopNotificationSettings: KindSettings {
-    package static let standard = Self()
-    package static let bindings: [BoundSetting<Self>] = [
-        BoundSetting(
+extension DesktopNotificationSettings {
+    static let settings: [Setting<Self>] = [
+        Setting(
             "summary",
             \.summary,
+            .format,
             summary: "the first line; may contain {app}, {label}, {count}, {progress}, {done}, {total}, {rate}, "
                 + "{elapsed} and {remaining}"
         ),
-        BoundSetting(
-            BackendSetting(
-                "body",
-                .string,
-                default: standard.body?.settingValue ?? "",
-                summary: "the text below it, with the same placeholders; empty for none"
+        Setting(
+            "body",
+            \.body,
+            // An empty text is a value: it replaces the default.
+            SettingForm<SnapshotFormat?>.text(
+                read: { text in text.isEmpty ? nil : try SettingForm<SnapshotFormat>.format(of: text) },
+                text: { $0?.description ?? "" }
             ),
-            set: { value, settings in settings.body = value == "" ? nil : try SnapshotFormat(settingValue: value) }
+            summary: "the text below it, with the same placeholders; empty for none"
         ),
-        BoundSetting(
+        Setting(
             "icon",
             \.icon,
+            .text,
             summary: "the name of an icon in the theme, or the path of an image",
             validate: withoutNUL
         ),
-        BoundSetting("urgency", \.urgency, summary: "the urgency level"),
-        BoundSetting("transient", \.isTransient, summary: "whether servers exclude it from their history"),
-        BoundSetting(
+        Setting("urgency", \.urgency, .choice, summary: "the urgency level"),
+        Setting("transient", \.isTransient, .boolean, summary: "whether servers exclude it from their history"),
+        Setting(
             "timeout",
             \.timeout,
-            example: .duration(.seconds(30)),
+            .seconds,
+            example: .seconds(30),
             summary: "how long until the server closes it; by default until the indicator is hidden"
         ),
-        BoundSetting("category", \.category, summary: "the category of the notification", validate: withoutNUL),
-        BoundSetting(
+        Setting("category", \.category, .text, summary: "the category of the notification", validate: withoutNUL),
+        Setting(
             "live",
             \.isLive,
+            .boolean,
             summary: "whether to show what goes on; false: only how it ended, as whenDone: always"
         ),
         .whenDone(\.whenDone),
         .after(\.after),
-        BoundSetting(
+        Setting(
             "through",
             \.through,
+            .choice,
             summary: "how notifications are sent; auto: through libnotify while it is healthy"
         ),
     ]
 
-    package mutating func adopt(_ context: BackendContext) {
-        expandHome(in: ProcessInfo.processInfo.environment)
-        if !isLive, whenDone == .never { whenDone = .always }
-    }
-
-    /// Replaces a leading `~` of the icon's path by the home folder.
-    mutating func expandHome(in environment: [String: String]) {
-        icon = HomeFolder.expanding(icon, in: environment)
+    /// The settings with the home folder for a leading `~` of the icon's path, and an outcome if nothing else is shown.
+    func resolved(in environment: [String: String] = ProcessInfo.processInfo.environment) -> Self {
+        var copy = self
+        copy.icon = HomeFolder.expanding(icon, in: environment)
+        if !isLive, whenDone == .never { copy.whenDone = .always }
+        return copy
     }
 
     private static func withoutNUL(_ text: String) -> String? {
         text.utf8.contains(0) ? "a string without a NUL character" : nil
     }
 }
-
-extension DesktopNotificationSettings.Urgency: SettingChoice {}
-extension DesktopNotificationSettings.Through: SettingChoice {}

@@ -14,7 +14,8 @@ extension BackendKind {
         BackendKind(
             name: "dbusProperty",
             summary: "a D-Bus object that panels read",
-            settings: DBusPropertySettings.self,
+            defaults: DBusPropertySettings(),
+            settings: DBusPropertySettings.settings,
             bus: \.bus,
             environment: environment,
             fit: { place in
@@ -36,13 +37,13 @@ extension BackendKind {
     }
 }
 
-extension DBusPropertySettings: KindSettings {
-    package static let standard = Self()
-    package static let bindings: [BoundSetting<Self>] = [
-        BoundSetting("bus", \.bus, summary: "the message bus: session, system, or a D-Bus address"),
-        BoundSetting(
+extension DBusPropertySettings {
+    static let settings: [Setting<Self>] = [
+        Setting("bus", \.bus, .address, summary: "the message bus: session, system, or a D-Bus address"),
+        Setting(
             "name",
             \.name,
+            .text,
             example: "my-app",
             summary: "replaces the last element of the bus name, by default the name of the app",
             validate: { $0 == "" ? "a non-empty name" : nil }
@@ -50,17 +51,19 @@ extension DBusPropertySettings: KindSettings {
     ]
 }
 
-extension DBusAddress: SettingValue {
-    package static var settingType: BackendSetting.ValueType { .string }
-    package var settingValue: BackendSettingValue? { .string(description) }
-    package init(settingValue: BackendSettingValue) throws {
-        let text = try settingValue.text
-        do throws(MessageBusError) {
-            try self.init(text)
-        } catch {
-            let expected = "session, system, or a D-Bus address such as unix:path=/run/user/1000/bus"
-            guard case .invalidAddress(_, let reason) = error else { throw ExpectedSetting(expected) }
-            throw ExpectedSetting("\(expected) (\(reason))")
-        }
+extension SettingForm<DBusAddress> {
+    static var address: Self {
+        text(
+            read: { text in
+                do throws(MessageBusError) {
+                    return try DBusAddress(text)
+                } catch {
+                    let expected = "session, system, or a D-Bus address such as unix:path=/run/user/1000/bus"
+                    guard case .invalidAddress(_, let reason) = error else { throw ExpectedSetting(expected) }
+                    throw ExpectedSetting("\(expected) (\(reason))")
+                }
+            },
+            text: \.description
+        )
     }
 }

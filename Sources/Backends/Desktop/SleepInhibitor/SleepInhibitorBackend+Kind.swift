@@ -8,7 +8,8 @@ extension BackendKind {
         BackendKind(
             name: "sleepInhibitor",
             summary: "keeps the machine awake",
-            settings: SleepInhibitorSettings.self,
+            defaults: SleepInhibitorSettings(),
+            settings: SleepInhibitorSettings.settings,
             bus: { _ in .system },
             make: { context, settings in
                 SleepInhibitorBackend(
@@ -22,12 +23,12 @@ extension BackendKind {
     }
 }
 
-extension SleepInhibitorSettings: KindSettings {
-    package static let standard = Self()
-    package static let bindings: [BoundSetting<Self>] = [
-        BoundSetting(
+extension SleepInhibitorSettings {
+    static let settings: [Setting<Self>] = [
+        Setting(
             "what",
             \.actions,
+            .choices(),
             summary: "what the machine must not do while the indicator is shown",
             validate: { actions in
                 let names = Action.allCases.map(\.rawValue).joined(separator: ", ")
@@ -36,5 +37,3 @@ extension SleepInhibitorSettings: KindSettings {
         )
     ]
 }
-
-extension SleepInhibitorSettings.Action: SettingChoice {}

@@ -9,10 +9,11 @@ extension BackendKind {
         BackendKind(
             name: "command",
             summary: "a program of yours, run when work is done or waits for you",
-            settings: CommandHook.self,
+            defaults: CommandHook(),
+            settings: CommandHook.settings,
             make: { context, hook in
                 HookBackend(context, hook.options, check: { try HookCommand.check(hook.program) }) { event, isEnding in
-                    let arguments = hook.words.map { HookText.filled($0, event) }
+                    let arguments = ([hook.program] + hook.words.dropFirst()).map { HookText.filled($0, event) }
                     try HookCommand(arguments: arguments, timeLimit: hook.options.timeLimit).run(isEnding: isEnding)
                 }
             },
@@ -28,7 +29,8 @@ extension BackendKind {
         BackendKind(
             name: "webhook",
             summary: "a message to a web service such as ntfy, when work is done or waits for you",
-            settings: Webhook.self,
+            defaults: Webhook(),
+            settings: Webhook.settings,
             make: { context, webhook in
                 try webhook.requireAddress()
                 return HookBackend(context, webhook.options, check: webhook.check) { event, _ in try webhook.send(event)
@@ -61,69 +63,60 @@ extension HookBackend {
 }
 
 /// The settings of both kinds.
-struct HookOptions: KindSettings {
+struct HookOptions: Sendable {
     var settings = HookSettings()
     var timeLimit = Duration.seconds(30)
 
-    static let standard = Self()
-    static let bindings: [BoundSetting<Self>] = [
-        BoundSetting(
+    static let settings: [Setting<Self>] = [
+        Setting(
             "events",
             \.settings.events,
+            .choices(),
             summary: "what to tell: shown, hidden, finished (an activity has ended) or attention (one waits for you)"
         ),
         .whenDone(\.settings.whenDone),
         .after(\.settings.after),
-        BoundSetting("timeLimit", \.timeLimit, summary: "after how long it is given up"),
+        Setting("timeLimit", \.timeLimit, .seconds, summary: "after how long it is given up"),
     ]
 }
 
-extension HookEvent.Kind: SettingChoice {}
-
 /// The settings of a program of the user.
-private struct CommandHook: KindSettings {
+private struct CommandHook: Sendable {
     /// The program and its arguments.
     var words: [String] = []
     var options = HookOptions()
-    var program: String { words.first ?? "" }
+    var program: String { HomeFolder.expanding(words.first ?? "", in: ProcessInfo.processInfo.environment) }
 
-    mutating func adopt(_ context: BackendContext) {
-        if let program = words.first {
-            words[0] = HomeFolder.expanding(program, in: ProcessInfo.processInfo.environment)
-        }
-    }
-
-    static let standard = Self()
-    static let bindings: [BoundSetting<Self>] =
+    static let settings: [Setting<Self>] =
         [
-            BoundSetting(
+            Setting(
                 "run",
                 \.words,
+                .texts,
                 example: ["notify-phone", "{title}", "{text}"],
                 summary: "the program and its arguments, which no shell reads; they may contain "
                     + HookText.Field.allCases.map { "{\($0)}" }.joined(separator: ", "),
                 isRequired: true,
                 validate: HookText.validate
             )
-        ] + HookOptions.bindings.map { $0.within(\.options) }
+        ] + HookOptions.settings.map { $0.within(\.options) }
 }
 
-extension Webhook: KindSettings {
-    static let standard = Self()
-    static let bindings: [BoundSetting<Self>] =
+extension Webhook {
+    static let settings: [Setting<Self>] =
         [
-            BoundSetting(
+            Setting(
                 "url",
                 \.url,
+                .text,
                 example: "https://ntfy.sh/my-topic",
                 summary: "the address that gets the message; or 'urlFile'",
                 isSecret: true,
                 validate: { address in
-                    if address.map(isAddress) ?? true { return nil }
-                    return "an address that begins with https:// or http://, without spaces"
+                    isAddress(address) ? nil : "an address that begins with https:// or http://, without spaces"
                 }
             ),
-            BoundSetting(
+            Setting(
                 "urlFile",
                 \.urlFile,
                 .path,
@@ -131,7 +124,7 @@ extension Webhook: KindSettings {
                 summary: "a file whose first line is the address, for services with a secret in the address"
             )
             .ofSecretFile,
-            BoundSetting(
+            Setting(
                 "tokenFile",
                 \.tokenFile,
                 .path,
@@ -139,16 +132,15 @@ extension Webhook: KindSettings {
                 summary: "a file whose first line is a token, sent as 'Authorization: Bearer'"
             )
             .ofSecretFile,
-            BoundSetting(
+            Setting(
                 "format",
                 \.format,
+                .choice,
                 summary: "ntfy: the text, with the title and priority in headers; slack: JSON that Slack, Mattermost "
                     + "and others read; json: all values"
             ),
-        ] + HookOptions.bindings.map { $0.within(\.options) }
+        ] + HookOptions.settings.map { $0.within(\.options) }
 }
-
-extension Webhook.Format: SettingChoice {}
 
 /// The placeholders of a program's arguments.
 enum HookText {

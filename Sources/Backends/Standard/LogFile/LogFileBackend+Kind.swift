@@ -8,7 +8,8 @@ extension BackendKind {
         BackendKind(
             name: "logFile",
             summary: "a file with a line each time the indicator is shown or hidden, or an activity ends",
-            settings: LogFileBackend.Settings.self,
+            defaults: LogFileBackend.Settings(),
+            settings: LogFileBackend.Settings.settings,
             make: { context, settings in
                 LogFileBackend(
                     name: context.name,
@@ -35,31 +36,28 @@ extension BackendKind {
     }
 }
 
-extension LogFileBackend.Settings: KindSettings {
-    package static let standard = Self()
-    package static let bindings: [BoundSetting<Self>] = [
-        BoundSetting(
+extension LogFileBackend.Settings {
+    static let settings: [Setting<Self>] = [
+        Setting(
             "path",
             \.path,
             .path,
             example: "~/.local/state/my-app/indicator.log",
             summary: "the file; by default $XDG_STATE_HOME/<app>/indicator.log",
             validate: { path in
-                guard let path, let problem = LogFilePath.problem(with: path) else { return nil }
+                guard let problem = LogFilePath.problem(with: path) else { return nil }
                 return path.hasPrefix("$") ? "the path of a file (\(problem))" : "the path of a file"
             }
         ),
-        BoundSetting("format", \.format, summary: "the format of the lines"),
-        BoundSetting("maxSize", \.maxSize, .size, summary: "the size at which the file is rotated; 0: never"),
-        BoundSetting("keep", \.keep, .integer(0...1000), summary: "how many rotated files are kept"),
-        BoundSetting(
+        Setting("format", \.format, .choice, summary: "the format of the lines"),
+        Setting("maxSize", \.maxSize, .size, summary: "the size at which the file is rotated; 0: never"),
+        Setting("keep", \.keep, .integer(in: 0...1000), summary: "how many rotated files are kept"),
+        Setting(
             "events",
             \.events,
-            example: ["shown", "hidden"],
+            .choices(),
+            example: [.shown, .hidden],
             summary: "which events get a line"
         ),
     ]
 }
-
-extension LogFileBackend.Format: SettingChoice {}
-extension LogFileBackend.Event: SettingChoice {}

@@ -9,7 +9,8 @@ extension BackendKind {
         BackendKind(
             name: "systemdStatus",
             summary: "the status of a service, for systemctl status",
-            settings: SystemdStatusSettings.self,
+            defaults: SystemdStatusSettings(),
+            settings: SystemdStatusSettings.settings,
             make: { context, settings in
                 SystemdStatusBackend(name: context.name, applicationName: context.applicationName, settings: settings)
             },
@@ -31,18 +32,19 @@ extension BackendKind {
     }
 }
 
-extension SystemdStatusSettings: KindSettings {
-    package static let standard = Self()
-    package static let bindings: [BoundSetting<Self>] = [
-        BoundSetting(
+extension SystemdStatusSettings {
+    static let settings: [Setting<Self>] = [
+        Setting(
             "format",
             \.format,
+            .format,
             summary: "the text; may contain {app}, {label}, {count}, {progress}, {done}, {total}, {rate}, {elapsed} "
                 + "and {remaining}"
         ),
-        BoundSetting(
+        Setting(
             "ready",
             \.isReady,
+            .boolean,
             summary: "whether to report that the service is ready, for a service of Type=notify that does not"
         ),
     ]

@@ -124,7 +124,8 @@ extension BackendKind {
         return BackendKind(
             name: "terminalNotification",
             summary: "a notification by the terminal when work is done, also over SSH",
-            settings: TerminalNotificationSettings.self,
+            defaults: TerminalNotificationSettings(),
+            settings: [.whenDone(\.whenDone), .after(\.after)],
             make: { context, settings in
                 TerminalNotificationBackend(
                     name: context.name,
@@ -142,9 +143,4 @@ extension BackendKind {
             }
         )
     }
-}
-
-extension TerminalNotificationSettings: KindSettings {
-    package static let standard = Self()
-    package static let bindings: [BoundSetting<Self>] = [.whenDone(\.whenDone), .after(\.after)]
 }

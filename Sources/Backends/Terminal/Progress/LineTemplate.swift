@@ -1,4 +1,4 @@
-package import BackendConfiguration
+import BackendConfiguration
 import DisplayText
 import IndicatorCore
 
@@ -182,16 +182,18 @@ public struct LineTemplate: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-extension LineTemplate: SettingValue {
-    package static var settingType: BackendSetting.ValueType { .string }
-    package var settingValue: BackendSettingValue? { .string(description) }
-    package init(settingValue: BackendSettingValue) throws {
-        let text = try settingValue.text
-        do throws(SnapshotFormatError) {
-            try self.init(reading: text)
-        } catch {
-            throw ExpectedSetting("a template with known placeholders (\(error))")
-        }
+extension SettingForm<LineTemplate> {
+    static var template: Self {
+        text(
+            read: { text in
+                do {
+                    return try LineTemplate(text)
+                } catch {
+                    throw ExpectedSetting("a template with known placeholders (\(error))")
+                }
+            },
+            text: \.description
+        )
     }
 }
 

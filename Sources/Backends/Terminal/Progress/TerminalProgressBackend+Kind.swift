@@ -14,9 +14,12 @@ extension BackendKind {
         BackendKind(
             name: "terminalProgress",
             summary: "bars on standard error, one for each activity with a label",
-            settings: TerminalProgressSettings.self,
+            defaults: TerminalProgressSettings(),
+            settings: TerminalProgressSettings.settings,
             make: { context, settings in
-                TerminalProgressBackend(
+                var settings = settings
+                settings.accessible = context.isAccessible
+                return TerminalProgressBackend(
                     name: context.name,
                     applicationName: context.applicationName,
                     settings: settings,
@@ -43,30 +46,26 @@ extension BackendKind {
     }
 }
 
-extension TerminalProgressSettings: KindSettings {
-    package static let standard = Self()
-    package static let bindings: [BoundSetting<Self>] = [
-        BoundSetting(
+extension TerminalProgressSettings {
+    static let settings: [Setting<Self>] = [
+        Setting(
             "mode",
             \.mode,
+            .choice,
             summary: "whether lines are redrawn in place; auto: in a terminal, but not in CI; live: also in CI; "
                 + "terminal: as auto, and nothing is written elsewhere"
         ),
-        BoundSetting("maxLines", \.maxLines, .integer(1...16), summary: "how many activities get a line"),
-        BoundSetting("finished", \.finished, summary: "which activities leave a line when they end"),
-        BoundSetting(
+        Setting("maxLines", \.maxLines, .integer(in: 1...16), summary: "how many activities get a line"),
+        Setting("finished", \.finished, .choice, summary: "which activities leave a line when they end"),
+        Setting(
             "template",
             \.template,
+            .template,
             summary: "the columns of a line: {label}, {bar}, {spinner}, {progress}, {amount}, {done}, {total}, {rate}, "
                 + "{elapsed}, {remaining} and {detail}, with a width and styles as in {bar:40.cyan}"
         ),
     ]
-
-    package mutating func adopt(_ context: BackendContext) { accessible = context.isAccessible }
 }
-
-extension TerminalProgressSettings.Mode: SettingChoice {}
-extension TerminalProgressSettings.Finished: SettingChoice {}
 
 /// How a ``TerminalProgressBackend`` shows the indicator.
 public struct TerminalProgressSettings: Sendable, Hashable {

@@ -17,9 +17,12 @@ extension BackendKind {
         BackendKind(
             name: "terminalTitle",
             summary: "the title of the terminal that the app runs in",
-            settings: TerminalTitleSettings.self,
+            defaults: TerminalTitleSettings(),
+            settings: TerminalTitleSettings.settings,
             make: { context, settings in
-                TerminalTitleBackend(
+                var settings = settings
+                settings.accessible = context.isAccessible
+                return TerminalTitleBackend(
                     name: context.name,
                     applicationName: context.applicationName,
                     settings: settings,
@@ -44,31 +47,29 @@ extension BackendKind {
     }
 }
 
-extension TerminalTitleSettings: KindSettings {
-    package static let standard = Self()
-    package static let bindings: [BoundSetting<Self>] = [
-        BoundSetting(
+extension TerminalTitleSettings {
+    static let settings: [Setting<Self>] = [
+        Setting(
             "format",
             \.format,
+            .format,
             summary: "the text of the title; may contain {app}, {label}, {count}, {progress}, {done}, {total}, {rate}, "
                 + "{elapsed}, {remaining} and {spinner}"
         ),
-        BoundSetting(
+        Setting(
             "title",
             \.title,
+            .choice,
             summary: "whether to set the title; auto: on terminals whose own title can be restored"
         ),
-        BoundSetting(
+        Setting(
             "progress",
             \.progress,
+            .choice,
             summary: "whether the tab or taskbar shows progress (OSC 9;4); auto: on terminals known to support it"
         ),
     ]
-
-    package mutating func adopt(_ context: BackendContext) { accessible = context.isAccessible }
 }
-
-extension TerminalTitleSettings.When: SettingChoice {}
 
 extension KnownTerminal {
     /// Whether the title is set with this setting, and can be restored.

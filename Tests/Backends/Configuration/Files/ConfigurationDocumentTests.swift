@@ -9,7 +9,7 @@ struct ConfigurationDocumentTests {
     func `An address in a section on one line is not a comment`() throws {
         let text = "{backends: [terminalTitle], terminalTitle: {format: https://ntfy.sh/x}}"
         let configuration = try configuration(of: text)
-        #expect(configuration.backends[0].settings.string("format") == "https://ntfy.sh/x")
+        #expect(configuration.backends[0].values["format"] == "https://ntfy.sh/x")
     }
 
     /// YAML refuses each of them.
@@ -26,7 +26,7 @@ struct ConfigurationDocumentTests {
             file: "indicator.json",
             overrides: .init(backends: ["terminalTitle"])
         )
-        #expect(configuration.backends[0].settings.string("format") == "\u{1F600}")
+        #expect(configuration.backends[0].values["format"] == "\u{1F600}")
     }
 
     @Test

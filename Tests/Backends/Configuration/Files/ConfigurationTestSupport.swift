@@ -37,55 +37,48 @@ final class TemporaryFolder: Sendable {
 extension BackendRegistry {
     /// Kinds with the schema of the built-in ones, so that the tests of the config file do not change with those.
     static func forTests(
-        make: @escaping @Sendable (BackendContext, BackendSettings) throws -> any IndicatorBackend = { context, _ in
+        make: @escaping @Sendable (BackendContext, _ path: String) throws -> any IndicatorBackend = { context, _ in
             InMemoryBackend(name: context.name)
         }
     ) -> Self {
+        enum Progress: String, CaseIterable { case auto, on, off }
+        enum Format: String, CaseIterable { case json, text }
+        struct Settings {
+            var title = "{spinner} {label}"
+            var progress = Progress.auto
+            var bus = "session"
+            var path = ""
+            var format = Format.json
+            var maxSize = 1 << 20
+            var keep = 5
+        }
+        func kind(_ name: String, _ summary: String, _ settings: [Setting<Settings>]) -> BackendKind {
+            BackendKind(name: name, summary: summary, defaults: Settings(), settings: settings) { context, settings in
+                try make(context, settings.path)
+            }
+        }
         var registry = Self(kinds: [
-            BackendKind(
-                name: "terminalTitle",
-                summary: "the title of the terminal",
-                settings: [
-                    BackendSetting(
-                        "format",
-                        .string,
-                        default: .string("{spinner} {label}"),
-                        summary: "what the title says",
-                        validate: { value in
-                            guard case .string(let text) = value, text.contains("{spiner}") else { return nil }
-                            return "a format of {app}, {label}, {count}, {progress} and {spinner}"
-                        }
-                    ),
-                    BackendSetting(
-                        "progress",
-                        .choice(["auto", "on", "off"]),
-                        default: .string("auto"),
-                        summary: "whether to show progress"
-                    ),
-                ],
-                make: make
+            kind(
+                "terminalTitle",
+                "the title of the terminal",
+                [
+                    Setting("format", \.title, .text, summary: "what the title says") { text in
+                        guard text.contains("{spiner}") else { return nil }
+                        return "a format of {app}, {label}, {count}, {progress} and {spinner}"
+                    },
+                    Setting("progress", \.progress, .choice, summary: "whether to show progress"),
+                ]
             ),
-            BackendKind(
-                name: "dbusProperty",
-                summary: "properties on a bus",
-                settings: [BackendSetting("bus", .string, default: .string("session"), summary: "which bus")],
-                make: make
-            ),
-            BackendKind(
-                name: "logFile",
-                summary: "a line a transition",
-                settings: [
-                    BackendSetting("path", .path, summary: "the file", isRequired: true),
-                    BackendSetting(
-                        "format",
-                        .choice(["json", "text"]),
-                        default: .string("json"),
-                        summary: "the format"
-                    ),
-                    BackendSetting("maxSize", .size, default: .integer(1 << 20), summary: "when to rotate"),
-                    BackendSetting("keep", .integer(0...100), default: .integer(5), summary: "how many to keep"),
-                ],
-                make: make
+            kind("dbusProperty", "properties on a bus", [Setting("bus", \.bus, .text, summary: "which bus")]),
+            kind(
+                "logFile",
+                "a line a transition",
+                [
+                    Setting("path", \.path, .path, summary: "the file", isRequired: true),
+                    Setting("format", \.format, .choice, summary: "the format"),
+                    Setting("maxSize", \.maxSize, .size, summary: "when to rotate"),
+                    Setting("keep", \.keep, .integer(in: 0...100), summary: "how many to keep"),
+                ]
             ),
         ])
         registry.registerMissing(

@@ -38,16 +38,16 @@ struct IndicatorConfigurationTests {
         #expect(configuration.observe == ["indicator", "alamofire"])
         #expect(configuration.backends.map(\.name) == ["terminalTitle", "dbusProperty", "logFile", "audit"])
         #expect(configuration.backends.map(\.kind.name) == ["terminalTitle", "dbusProperty", "logFile", "logFile"])
-        let settings = configuration.backends.map(\.settings)
-        #expect(settings[0].string("format") == "{spinner} {label} ({count}) - {app}")
+        let values = configuration.backends.map(\.values)
+        #expect(values[0]["format"] == "{spinner} {label} ({count}) - {app}")
         // `off` is a word here, not one of YAML's booleans.
-        #expect(settings[0].string("progress") == "off")
-        #expect(settings[1].string("bus") == "session")
-        #expect(settings[2].string("path") == "/home/user/.local/state/my-app/indicator.log")
-        #expect(settings[2].string("format") == "json")
-        #expect(settings[3].string("path") == "/var/log/my-app/audit.log")
-        #expect(settings[3].integer("maxSize") == 512_000)
-        #expect(settings[3].integer("keep") == 5)
+        #expect(values[0]["progress"] == "off")
+        #expect(values[1]["bus"] == "session")
+        #expect(values[2]["path"] == "/home/user/.local/state/my-app/indicator.log")
+        #expect(values[2]["format"] == "json")
+        #expect(values[3]["path"] == "/var/log/my-app/audit.log")
+        #expect(values[3]["maxSize"] == 512_000)
+        #expect(values[3]["keep"] == 5)
         #expect(configuration.warnings.isEmpty)
     }
 
@@ -63,7 +63,7 @@ struct IndicatorConfigurationTests {
         let configuration = try configuration(of: text, file: "indicator.json")
         #expect(configuration.delays.startDelay == .milliseconds(500))
         #expect(configuration.observe.isEmpty)
-        #expect(configuration.backends.first?.settings.string("path") == "/tmp/a.log")
+        #expect(configuration.backends.first?.values["path"] == "/tmp/a.log")
     }
 
     @Test
@@ -84,8 +84,8 @@ struct IndicatorConfigurationTests {
             """
         let configuration = try configuration(of: text)
         #expect(configuration.delays.completionDelay == .milliseconds(500))
-        #expect(configuration.backends[0].settings.string("format") == "it's {label}")
-        #expect(configuration.backends[1].settings.string("path") == "/tmp/folder with spaces/a.log")
+        #expect(configuration.backends[0].values["format"] == "it's {label}")
+        #expect(configuration.backends[1].values["path"] == "/tmp/folder with spaces/a.log")
     }
 
     @Test("has a source for every setting")
@@ -142,8 +142,8 @@ struct IndicatorConfigurationTests {
         #expect(configuration.delays.completionDelay == .milliseconds(300))
         #expect(configuration.observe == ["alamofire"])
         #expect(configuration.backends.map(\.name) == ["logFile", "audit"])
-        #expect(configuration.backends[0].settings.string("path") == "/tmp/environment.log")
-        #expect(configuration.backends[1].settings.integer("maxSize") == 1 << 20)
+        #expect(configuration.backends[0].values["path"] == "/tmp/environment.log")
+        #expect(configuration.backends[1].values["maxSize"] == .integer(1 << 20))
         #expect(configuration.warnings.isEmpty)
     }
 
@@ -158,7 +158,7 @@ struct IndicatorConfigurationTests {
             ]
         )
         #expect(configuration.backends.map(\.kind.name) == ["logFile"])
-        #expect(configuration.backends[0].settings.string("path") == "/tmp/second.log")
+        #expect(configuration.backends[0].values["path"] == "/tmp/second.log")
     }
 
     @Test(
@@ -214,7 +214,7 @@ struct IndicatorConfigurationTests {
         #expect(overridden.delays.startDelay == .seconds(7))
         #expect(overridden.delays.completionDelay == .milliseconds(300))
         #expect(overridden.backends.map(\.name) == ["mine"])
-        #expect(overridden.backends[0].settings.string("path") == "/home/user/mine.log")
+        #expect(overridden.backends[0].values["path"] == "/home/user/mine.log")
 
         let defaulted = try configuration(of: Self.example, environment: environment, defaults: values)
         #expect(defaulted.delays.startDelay == .seconds(3))
@@ -278,29 +278,5 @@ struct IndicatorConfigurationTests {
     func `ignores an unused section of a kind that is not in the build`() throws {
         let text = "backends: [terminalTitle]\ndesktopNotification:\n  urgency: low\n"
         #expect(try configuration(of: text).backends.map(\.name) == ["terminalTitle"])
-    }
-
-    @Test
-    func `selects the app's own kinds`() throws {
-        let folder = try TemporaryFolder()
-        let path = try folder.write("backends: [ledStrip]\nledStrip:\n  length: 30\n")
-        var registry = BackendRegistry.forTests()
-        registry.register(
-            BackendKind(
-                name: "ledStrip",
-                summary: "the strip on the shelf",
-                settings: [BackendSetting("length", .integer(1...1000), summary: "how many lights")],
-                make: { context, _ in InMemoryBackend(name: context.name) }
-            )
-        )
-        let configuration = try IndicatorConfiguration.load(
-            from: ConfigurationSource(
-                for: "my-app",
-                path: path,
-                environment: [:],
-                registry: registry
-            )
-        )
-        #expect(configuration.backends.first?.settings.integer("length") == 30)
     }
 }

@@ -7,17 +7,17 @@ import Testing
 struct SettingTextTests {
     private func value(
         _ text: String,
-        as type: BackendSetting.ValueType,
+        as type: SettingType,
         from origin: SettingText.Origin = .file(isQuoted: false)
     ) -> BackendSettingValue? {
         let text = SettingText(text: text, origin: origin, environment: ["HOME": "/home/user"])
-        return try? text.value(for: BackendSetting("x", type, summary: ""))
+        return try? text.value(for: SettingDefinition(name: "x", type: type, summary: ""))
     }
 
     @Test
     func `A value in code may be an interpolated text, and whole seconds`() throws {
-        let (name, after) = ("app", BackendSetting("after", .seconds, summary: "how long"))
-        let file = BackendSetting("file", .string, summary: "a file")
+        let (name, after) = ("app", SettingDefinition(name: "after", type: .seconds, summary: "how long"))
+        let file = SettingDefinition(name: "file", type: .string, summary: "a file")
         #expect(try file.checked("\(name).desktop", environment: [:]) == .string("app.desktop"))
         #expect(try after.checked(60, environment: [:]) == .duration(.seconds(60)))
         #expect(throws: SettingText.Failure.self) { try after.checked(-1, environment: [:]) }
@@ -73,7 +73,7 @@ struct SettingTextTests {
 
     @Test
     func `may be a whole number within its range`() {
-        let type = BackendSetting.ValueType.integer(0...10)
+        let type = SettingType.integer(0...10)
         #expect(value("10", as: type) == .integer(10))
         #expect(value("+3", as: type) == .integer(3))
         for text in ["", "11", "-1", "1.0", "0x1", "1e1", "99999999999999999999", "+", "١"] {
@@ -114,7 +114,7 @@ struct SettingTextTests {
 
     @Test("may be a list of words, separated by commas in a variable")
     func words() {
-        let type = BackendSetting.ValueType.choices(["shown", "hidden", "end"])
+        let type = SettingType.choices(["shown", "hidden", "end"])
         #expect(value("end, shown", as: type, from: .environment) == .list(["end", "shown"]))
         #expect(value("", as: type, from: .environment) == .list([]))
         #expect(value("end,end", as: type, from: .environment) == nil)

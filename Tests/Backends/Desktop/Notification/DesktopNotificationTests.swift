@@ -237,11 +237,8 @@ import Testing
     }
 
     @Test("In a config file, ~/ is the home folder") func home() throws {
-        let settings = BackendSettings(["icon": .string("~/icons/app.png")])
-        var read = try DesktopNotificationSettings(settings)
-        read.expandHome(in: ["HOME": "/home/me"])
-        #expect(read.icon == "/home/me/icons/app.png")
-        #expect(try DesktopNotificationSettings(BackendSettings()).icon == "network-transmit-receive")
+        let settings = DesktopNotificationSettings(icon: "~/icons/app.png")
+        #expect(settings.resolved(in: ["HOME": "/home/me"]).icon == "/home/me/icons/app.png")
     }
 }
 #endif

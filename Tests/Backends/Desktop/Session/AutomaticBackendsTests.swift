@@ -119,7 +119,7 @@ import Testing
         let other = try load("backends: auto\nlauncherEntry: {desktopFile: other.desktop}\ndesktopJob: {}")
         #expect(other.warnings == [])
         #expect(
-            other.backends.first { $0.name == "launcherEntry" }?.settings.string("desktopFile") == "other.desktop"
+            other.backends.first { $0.name == "launcherEntry" }?.values["desktopFile"] == "other.desktop"
         )
         #expect(throws: ConfigurationError.self) { try load("backends: automatic") }
         #expect(throws: ConfigurationError.self) { try load("observe: auto") }

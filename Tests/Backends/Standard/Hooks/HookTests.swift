@@ -36,7 +36,7 @@ import Testing
     private func backend(_ kind: String, _ values: [String: BackendSettingValue]) throws -> any IndicatorBackend {
         let kind = try #require(BackendRegistry.standard.kind(named: kind))
         let context = BackendContext(name: kind.name, applicationName: "app", logger: Logger(label: "test"))
-        return try kind.make(context, BackendSettings(values, definitions: kind.settings))
+        return try kind.make(context, values)
     }
 
     // MARK: - Settings
@@ -45,20 +45,20 @@ import Testing
         _ text: String,
         environment: [String: String] = [:],
         overrides: ConfigurationValues = ConfigurationValues()
-    ) throws -> [String]? {
+    ) throws -> BackendSettingValue? {
         let folder = try TemporaryDirectory()
         let path = try folder.write("backends: [command]\n\(text)\n", to: "indicator.yaml")
         let source = ConfigurationSource(for: "app", path: path, environment: environment, overrides: overrides)
-        return try IndicatorConfiguration.load(from: source).backends[0].settings.list("run")
+        return try IndicatorConfiguration.load(from: source).backends[0].values["run"]
     }
 
     @Test("The arguments of a program are used as they are written")
     func arguments() throws {
         let words = ["sh", "-c", "printf \"[%s]\" \"$@\" > out", "sh", "Done, {title}", "  two  ", ""]
         let list = "[sh, -c, 'printf \"[%s]\" \"$@\" > out', sh, \"Done, {title}\", \"  two  \", \"\"]"
-        #expect(try run("command: {run: \(list)}") == words)
+        #expect(try run("command: {run: \(list)}") == .list(words))
         let overrides = ConfigurationValues(settings: ["command": ["run": .list(words)]])
-        #expect(try run("", overrides: overrides) == words)
+        #expect(try run("", overrides: overrides) == .list(words))
         // A variable, and a text, has commas between them.
         #expect(try run("command: {run: 'sh, -c'}") == ["sh", "-c"])
         #expect(try run("", environment: ["INDICATOR_COMMAND_RUN": "sh,-c"]) == ["sh", "-c"])

@@ -15,12 +15,8 @@ import Testing
         folder = try TemporaryDirectory()
     }
 
-    private func settings(_ values: [String: BackendSettingValue]) -> BackendSettings {
-        BackendSettings(values, definitions: BackendKind.logFile.settings)
-    }
-
     private func availability(_ path: String) async -> BackendAvailability {
-        await BackendKind.logFile.availability(context, settings(["path": .string(path)]))
+        await BackendKind.logFile.availability(context, ["path": .string(path)])
     }
 
     private func reason(_ path: String) async -> String? {
@@ -30,7 +26,7 @@ import Testing
     @Test func `Settings reach the backend`() throws {
         let backend = try BackendKind.logFile.make(
             context,
-            settings(["path": .string("/x"), "format": .string("text"), "maxSize": .integer(5), "keep": .integer(7)])
+            ["path": "/x", "format": "text", "maxSize": 5, "keep": 7]
         )
         let log = try #require(backend as? LogFileBackend)
         #expect(log.name == "audit")
@@ -38,12 +34,14 @@ import Testing
     }
 
     @Test func `Events are a list in the file and in the environment`() throws {
-        func load(_ events: String, environment: [String: String] = [:]) throws(ConfigurationError) -> [String]? {
+        func load(_ events: String, environment: [String: String] = [:]) throws(ConfigurationError)
+            -> BackendSettingValue?
+        {
             let path = try? folder.write("backends: [logFile]\nlogFile:\n  events: \(events)\n", to: "config.yaml")
             return try IndicatorConfiguration.load(
                 from: ConfigurationSource(for: "my-app", path: path, environment: environment)
             )
-            .backends.first?.settings.list("events")
+            .backends.first?.values["events"]
         }
         func report(_ events: String) throws -> [String] {
             let error = try #require(throws: ConfigurationError.self) { try load(events) }
@@ -68,14 +66,14 @@ import Testing
     }
 
     @Test func `The defaults are those of the backend`() throws {
-        let backend = try BackendKind.logFile.make(context, settings([:]))
+        let backend = try BackendKind.logFile.make(context, [:])
         #expect((backend as? LogFileBackend)?.settings == LogFileBackend.Settings())
     }
 
     @Test("A path that cannot be a file is rejected") func aPathThatCannotBeAFileIsRejected() {
         let path = BackendKind.logFile.settings.first { $0.name == "path" }
-        #expect(path?.validate(.string("/var/log/")) == "the path of a file")
-        #expect(path?.validate(.string("/var/log/x")) == nil)
+        #expect(path?.expectation(.string("/var/log/")) == "the path of a file")
+        #expect(path?.expectation(.string("/var/log/x")) == nil)
     }
 
     @Test func `The availability check creates nothing`() async throws {

@@ -105,10 +105,6 @@ struct LineTemplateTests {
     func mistakes(template: String, message: String) throws {
         let error = try #require(throws: SnapshotFormatError.self) { try LineTemplate(template) }
         #expect(error.description.hasPrefix(message), "\(error)")
-        let setting = try #require(throws: ExpectedSetting.self) {
-            try LineTemplate(settingValue: .string(template))
-        }
-        #expect(setting.description.contains(message))
     }
 
     @Test
@@ -120,8 +116,7 @@ struct LineTemplateTests {
             let path = folder.appending("indicator.yaml")
             return try IndicatorConfiguration.load(from: ConfigurationSource(for: "app", path: path, environment: [:]))
         }
-        let settings = try #require(try load("{label} {bar:40.cyan}").backends.first?.settings)
-        #expect(settings.string("template") == "{label} {bar:40.cyan}")
+        #expect(try load("{label} {bar:40.cyan}").backends.first?.values["template"] == "{label} {bar:40.cyan}")
         let error = try #require(throws: ConfigurationError.self) { try load("{label} {bar:40.cyna}") }
         #expect(error.description.contains("indicator.yaml:3:13"), "\(error)")
         #expect(error.description.contains("unknown style 'cyna' at character 17, did you mean 'cyan'?"), "\(error)")

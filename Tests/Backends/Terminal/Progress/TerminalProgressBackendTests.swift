@@ -514,12 +514,12 @@ struct TerminalProgressBackendTests {
     func kind() async throws {
         let kind = BackendKind.terminalProgress(descriptor: file.fileDescriptor, environment: ["TERM": "xterm"])
         let context = BackendContext(name: "bars", applicationName: "app", logger: Logger(label: "test"))
-        let settings = BackendSettings(["maxLines": .integer(2), "mode": .string("live")], definitions: kind.settings)
+        let settings: BackendKind.Values = ["maxLines": .integer(2), "mode": .string("live")]
         let backend = try kind.make(context, settings)
         #expect(backend.name == "bars" && backend.delivery.animationInterval == .milliseconds(100))
         #expect(await kind.availability(context, settings) == .available(detail: terminal.path))
-        let plain = BackendSettings(["mode": .string("plain")], definitions: kind.settings)
+        let plain: BackendKind.Values = ["mode": .string("plain")]
         #expect(await kind.availability(context, plain) == .available(detail: "plain lines on standard error"))
-        for setting in kind.settings { #expect(setting.defaultValue.map { setting.validate($0) } == .some(nil)) }
+        for setting in kind.settings { #expect(setting.defaultValue.map { setting.expectation($0) } == .some(nil)) }
     }
 }

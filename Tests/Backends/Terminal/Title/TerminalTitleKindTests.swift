@@ -11,10 +11,7 @@ import Testing
     @Test func `A backend is created from settings`() async throws {
         let terminal = try PseudoTerminal()
         let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm"])
-        let settings = BackendSettings(
-            ["format": .string("busy: {label}"), "progress": .string("on")],
-            definitions: kind.settings
-        )
+        let settings: BackendKind.Values = ["format": .string("busy: {label}"), "progress": .string("on")]
         let backend = try kind.make(context, settings)
         #expect(backend.name == "title")
         try await backend.start()
@@ -29,10 +26,10 @@ import Testing
     @Test func `The defaults are those of the settings`() throws {
         #expect(BackendKind.terminalTitle.name == "terminalTitle")
         let kind = BackendKind.terminalTitle(path: "/dev/tty", environment: ["TERM": "xterm"])
-        let backend = try kind.make(context, BackendSettings(definitions: kind.settings))
+        let backend = try kind.make(context, [:])
         #expect(backend.delivery.animationInterval == .milliseconds(100))
         for setting in kind.settings {
-            #expect(setting.defaultValue.map { setting.validate($0) } == .some(nil))
+            #expect(setting.defaultValue.map { setting.expectation($0) } == .some(nil))
         }
     }
 
@@ -40,9 +37,9 @@ import Testing
         let format = try #require(BackendKind.terminalTitle.settings.first { $0.name == "format" })
         let expected =
             "a format with known placeholders (unknown placeholder '{lable}' at character 1, did you mean '{label}'?)"
-        #expect(format.validate("{lable}") == expected)
+        #expect(format.expectation("{lable}") == expected)
         let error = try #require(throws: (any Error).self) {
-            try BackendKind.terminalTitle.make(context, BackendSettings(["format": "{lable}"]))
+            try BackendKind.terminalTitle.make(context, ["format": "{lable}"])
         }
         #expect("\(error)" == expected)
     }
@@ -50,7 +47,7 @@ import Testing
     @Test func `Availability names the terminal and writes nothing`() async throws {
         let terminal = try PseudoTerminal()
         let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm"])
-        #expect(await kind.availability(context, BackendSettings()) == .available(detail: terminal.path))
+        #expect(await kind.availability(context, [:]) == .available(detail: terminal.path))
         #expect(terminal.read() == [])
     }
 
@@ -58,7 +55,7 @@ import Testing
         let terminal = try PseudoTerminal()
         func isApplicable(_ path: String, _ type: String?) -> Bool {
             let kind = BackendKind.terminalTitle(path: path, environment: type.map { ["TERM": $0] } ?? [:])
-            return kind.isApplicable(context, BackendSettings())
+            return kind.isApplicable(context, [:])
         }
         #expect(isApplicable(terminal.path, "xterm"))
         #expect(!isApplicable(terminal.path, "dumb") && !isApplicable(terminal.path, nil))
@@ -69,7 +66,7 @@ import Testing
     func `A title that is not written wakes nobody`() throws {
         let environment = ["TERM": "xterm-256color", "KONSOLE_VERSION": "260401"]
         let kind = BackendKind.terminalTitle(path: "/dev/tty", environment: environment)
-        let backend = try kind.make(context, BackendSettings(definitions: kind.settings))
+        let backend = try kind.make(context, [:])
         #expect(backend.delivery.animationInterval == nil)
     }
 
@@ -78,7 +75,7 @@ import Testing
         let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm", "LANG": "C.UTF-8"])
         var context = context
         context.isAccessible = true
-        let backend = try kind.make(context, BackendSettings(definitions: kind.settings))
+        let backend = try kind.make(context, [:])
         #expect(backend.delivery.animationInterval == nil)
         try await backend.start()
         try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "Work"))
@@ -92,7 +89,7 @@ import Testing
         let terminal = try PseudoTerminal()
         let dumb = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "dumb"])
         #expect(
-            await dumb.availability(context, BackendSettings())
+            await dumb.availability(context, [:])
                 == .unavailable(
                     reason: "the terminal does not support control sequences (TERM is 'dumb')",
                     help: "set TERM to the type of the terminal, such as xterm-256color"
@@ -100,16 +97,16 @@ import Testing
         )
         let vt100 = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "vt100"])
         #expect(
-            await vt100.availability(context, BackendSettings(definitions: vt100.settings))
+            await vt100.availability(context, [:])
                 == .unavailable(
                     reason: "the title of this terminal (vt100) cannot be set and restored",
                     help: "set 'title: on' to set it anyway"
                 )
         )
-        #expect(!vt100.isApplicable(context, BackendSettings(definitions: vt100.settings)))
+        #expect(!vt100.isApplicable(context, [:]))
         let file = BackendKind.terminalTitle(path: "/dev/null", environment: ["TERM": "xterm"])
         #expect(
-            await file.availability(context, BackendSettings())
+            await file.availability(context, [:])
                 == .unavailable(reason: "/dev/null is not a terminal", help: "name a terminal, such as /dev/tty")
         )
     }

@@ -41,9 +41,9 @@ private struct Fixture {
                 for: "my-app",
                 path: path,
                 environment: ["HOME": "/home/user"],
-                registry: .forTests { context, settings in
+                registry: .forTests { context, path in
                     struct Refusal: Error, CustomStringConvertible { let description = "this path is not for us" }
-                    if settings.string("path") == "/refused" { throw Refusal() }
+                    if path == "/refused" { throw Refusal() }
                     return made.make(context.name)
                 },
                 reloadTriggers: triggers,
@@ -376,9 +376,9 @@ struct ConfigurationReloadTests {
             from: ConfigurationSource(
                 for: "my-app",
                 environment: places(folder),
-                registry: .forTests { context, settings in
+                registry: .forTests { context, path in
                     // The watcher that this reload replaces notices the change and has not reported it yet.
-                    if settings.string("path") == "/first" {
+                    if path == "/first" {
                         try "startDelay: 3\n".write(toFile: stronger, atomically: true, encoding: .utf8)
                     }
                     return InMemoryBackend(name: context.name)

@@ -1,0 +1,63 @@
+public import IndicatorCore
+
+// What declared the settings of an app's kind before `Setting`.
+
+/// Replaced by ``Setting``.
+@available(*, unavailable, renamed: "Setting", message: "a Setting is for a property of a type of your own")
+public struct BackendSetting: Sendable {
+    /// Replaced by ``SettingForm``.
+    public enum ValueType: Sendable {
+        /// Replaced by ``SettingForm``.
+        case string, strings, path, boolean, integer(ClosedRange<Int>), seconds, size, choice([String]),
+            choices([String]), names
+    }
+
+    /// Replaced by ``Setting``.
+    public init(
+        _ name: String,
+        _ type: ValueType,
+        default defaultValue: BackendSettingValue? = nil,
+        example: BackendSettingValue? = nil,
+        summary: String,
+        isRequired: Bool = false,
+        isSecret: Bool = false,
+        validate: @Sendable (BackendSettingValue) -> String? = { _ in nil }
+    ) {}
+}
+
+/// Replaced by a type of the app's own.
+@available(*, unavailable, message: "the settings are the properties of a type of your own")
+public struct BackendSettings: Sendable {
+    /// Replaced by a property.
+    public func string(_ name: String) -> String? { nil }
+    /// Replaced by a property.
+    public func boolean(_ name: String) -> Bool? { nil }
+    /// Replaced by a property.
+    public func integer(_ name: String) -> Int? { nil }
+    /// Replaced by a property.
+    public func list(_ name: String) -> [String]? { nil }
+    /// Replaced by a property.
+    public func duration(_ name: String) -> Duration? { nil }
+}
+
+extension BackendKind {
+    /// Replaced by ``init(name:summary:defaults:settings:make:isApplicable:availability:)``.
+    @available(
+        *,
+        unavailable,
+        renamed: "init(name:summary:defaults:settings:make:)",
+        message: "pass the defaults, a value of a type of your own, and a Setting for each of its properties"
+    )
+    public init(
+        name: String,
+        summary: String,
+        settings: [BackendSetting],
+        make: @escaping @Sendable (BackendContext, BackendSettings) throws -> any IndicatorBackend,
+        isApplicable: @Sendable (BackendContext, BackendSettings) -> Bool = { _, _ in true },
+        availability: @Sendable (BackendContext, BackendSettings) async -> BackendAvailability = { _, _ in
+            .available(detail: nil)
+        }
+    ) {
+        self.init(name: name, summary: summary, defaults: (), settings: []) { _, _ in throw ExpectedSetting("") }
+    }
+}
