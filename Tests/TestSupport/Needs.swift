@@ -106,7 +106,7 @@ package enum Tier: String, Sendable {
     case nightly = "INDICATOR_NIGHTLY"
 
     /// Whether tests of this tier must run now, instead of being skipped.
-    var isRequired: Bool { ProcessInfo.processInfo.environment[rawValue]?.isEmpty == false }
+    package var isRequired: Bool { ProcessInfo.processInfo.environment[rawValue]?.isEmpty == false }
 }
 
 extension Trait where Self == ConditionTrait {
@@ -132,7 +132,8 @@ extension Trait where Self == ConditionTrait {
     }
 }
 
-/// What a machine or a user may lack; the text is the reason for which tests are skipped.
+/// What a machine or a user may lack, or a run of the tests: the time for a long one. The text is the reason for which
+/// tests are skipped.
 package enum Ability: String, Sendable {
     case root = "needs root"
     case mounts = "needs mount namespaces: root, or unprivileged user namespaces, and no chroot"
@@ -140,6 +141,7 @@ package enum Ability: String, Sendable {
     case networks = "needs root and network namespaces"
     case fullDevice = "needs /dev/full"
     case version6 = "needs the loopback address ::1"
+    case night = "runs at night, or with INDICATOR_NIGHTLY=true"
 
     /// Whether this process has it.
     fileprivate var isPresent: Bool {
@@ -151,6 +153,7 @@ package enum Ability: String, Sendable {
             case .networks: try await Self.rootCan("unshare", "--net", "true")
             case .version6:
                 (try? String(contentsOfFile: "/proc/net/if_inet6", encoding: .utf8))?.contains(" lo\n") == true
+            case .night: Tier.nightly.isRequired
             case .fullDevice: FileManager.default.isWritableFile(atPath: "/dev/full")
             }
         }

@@ -116,6 +116,7 @@ import Testing
 
     @Test(
         "100 000 flips in 10 s: flat memory, few signals, and the right final state",
+        .needs(.night),
         arguments: [true, false],
         NotificationWay.both
     )

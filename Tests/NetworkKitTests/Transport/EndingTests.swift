@@ -9,7 +9,8 @@ import Testing
 /// `INDICATOR_ENDINGS=10000 Scripts/test --filter EndingTests` ends ten thousand processes for each case.
 @Suite struct EndingTests {
     /// How many processes end for each case.
-    private static let count = ProcessInfo.processInfo.environment["INDICATOR_ENDINGS"].flatMap { Int($0) } ?? 12
+    private static let count =
+        ProcessInfo.processInfo.environment["INDICATOR_ENDINGS"].flatMap { Int($0) } ?? (Tier.nightly.isRequired ? 50 : 4)
     private static let limit = TimeLimitTrait.Duration.minutes(max(5, count / 10))
 
     enum Way: String, CaseIterable {
