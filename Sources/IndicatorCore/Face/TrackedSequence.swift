@@ -35,17 +35,24 @@ extension Sequence {
 ///
 /// Each iteration is an activity of its own, which ends at the latest when the iterator and its copies are released.
 public struct TrackedSequence<Base: Sequence>: Sequence {
+    // What an element needs is inlined: a generic function of another module takes 100 times as long.
+
     fileprivate let base: Base
     fileprivate let amount: ((Base.Element) -> Int)?
     fileprivate let begin: () -> LoopActivity
 
     /// Iterates the base. Copies share one activity.
     public struct Iterator: IteratorProtocol {
-        fileprivate var base: Base.Iterator
-        fileprivate let amount: ((Base.Element) -> Int)?
-        fileprivate let loop: LoopActivity
+        @usableFromInline var base: Base.Iterator
+        @usableFromInline let amount: ((Base.Element) -> Int)?
+        @usableFromInline let loop: LoopActivity
+
+        fileprivate init(base: Base.Iterator, amount: ((Base.Element) -> Int)?, loop: LoopActivity) {
+            (self.base, self.amount, self.loop) = (base, amount, loop)
+        }
 
         /// The base's next element.
+        @inlinable
         public mutating func next() -> Base.Element? {
             loop.finishElement()
             let element = base.next()
@@ -128,6 +135,7 @@ public struct TrackedAsyncSequence<Base: AsyncSequence>: AsyncSequence {
     fileprivate let base: Base
     private let begin: @Sendable () -> Iteration<Base.Element>
 
+    @usableFromInline
     package init(base: Base, begin: @escaping @Sendable () -> Iteration<Base.Element>) {
         self.base = base
         self.begin = begin
@@ -135,10 +143,15 @@ public struct TrackedAsyncSequence<Base: AsyncSequence>: AsyncSequence {
 
     /// Iterates the base. Copies share one activity.
     public struct AsyncIterator: AsyncIteratorProtocol {
-        fileprivate var base: Base.AsyncIterator
-        fileprivate let iteration: Iteration<Base.Element>
+        @usableFromInline var base: Base.AsyncIterator
+        @usableFromInline let iteration: Iteration<Base.Element>
+
+        fileprivate init(base: Base.AsyncIterator, iteration: Iteration<Base.Element>) {
+            (self.base, self.iteration) = (base, iteration)
+        }
 
         /// The base's next element.
+        @inlinable
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(Base.Failure) -> Base.Element? {
@@ -191,11 +204,13 @@ extension TrackedAsyncSequence: Sendable where Base: Sendable {}
 extension TrackedAsyncSequence.AsyncIterator: Sendable where Base.AsyncIterator: Sendable {}
 
 /// Changes the activity of one iteration, which ends when these functions are released.
+@usableFromInline
 package struct Iteration<Element>: Sendable {
-    let willAsk: @Sendable () -> Void
-    let deliver: @Sendable (Element) -> Void
-    let end: @Sendable (ActivityOutcome) -> Void
+    @usableFromInline let willAsk: @Sendable () -> Void
+    @usableFromInline let deliver: @Sendable (Element) -> Void
+    @usableFromInline let end: @Sendable (ActivityOutcome) -> Void
 
+    @usableFromInline
     package init(
         willAsk: @escaping @Sendable () -> Void,
         deliver: @escaping @Sendable (Element) -> Void,
@@ -206,8 +221,9 @@ package struct Iteration<Element>: Sendable {
 }
 
 /// The activity of a loop over an indicator's tracked sequence. A loop that ends early cancels it.
-private final class LoopActivity: Sendable {
-    let activity: ManagedActivity
+@usableFromInline
+final class LoopActivity: Sendable {
+    @usableFromInline let activity: ManagedActivity
     /// The amount of the element that was delivered last.
     private let pending = Atomic(0)
 
@@ -215,10 +231,12 @@ private final class LoopActivity: Sendable {
         self.activity = activity
     }
 
+    @usableFromInline
     func beginElement(_ amount: Int) {
         pending.store(amount, ordering: .relaxed)
     }
 
+    @usableFromInline
     func finishElement() {
         activity.advance(by: pending.exchange(0, ordering: .relaxed))
     }
