@@ -18,8 +18,7 @@
 /// returned, on a thread of the indicator's; ``status`` is changed before. Activities keep the tracker alive;
 /// subscribers do not.
 public final class ActivityTracker<Value: Sendable>: Sendable {
-    // First, where its place does not depend on the type of the values.
-    let core = TrackerCore<Value>()
+    @usableFromInline let core = TrackerCore()
 
     /// The value of activities that are begun without one.
     public let defaultValue: Value?
@@ -40,7 +39,7 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     deinit { core.finish() }
 
     /// Whether any activity is in progress and the value of the first of them that has one, now.
-    public var status: ActivityStatus<Value> { core.status }
+    public var status: ActivityStatus<Value> { ActivityStatus(core.status) }
 
     /// Delivers the current status and later changes. The latest status wins: changes that come before the subscriber
     /// is called are delivered as one.
@@ -85,6 +84,7 @@ extension ActivityTracker where Value: Equatable {
 
 extension ActivityTracker {
     /// Begins an activity with the tracker's default value, which ends when the returned value goes out of scope.
+    @inlinable
     public func begin() -> TrackedActivity<Value> {
         begin(defaultValue)
     }
@@ -92,8 +92,9 @@ extension ActivityTracker {
     /// Begins an activity, which ends when the returned value goes out of scope.
     ///
     /// - Parameter value: the value that is associated with it, or `nil` for none.
+    @inlinable
     public func begin(_ value: Value?) -> TrackedActivity<Value> {
-        TrackedActivity(activity: ManagedTrackedActivity(value, in: self))
+        TrackedActivity(ManagedTrackedActivity(value, in: self))
     }
 
     /// Tracks a function for as long as it runs.
@@ -145,6 +146,13 @@ public struct ActivityStatus<Value: Sendable>: Sendable {
     package init(isLoading: Bool, associatedValue: Value? = nil) {
         self.isLoading = isLoading
         self.associatedValue = associatedValue
+    }
+
+    init(_ status: TrackerCore.Status) {
+        self.init(
+            isLoading: status.isLoading,
+            associatedValue: status.value.map { unsafeDowncast($0, to: TrackerValue<Value>.self).value }
+        )
     }
 }
 

@@ -24,6 +24,7 @@ extension AsyncSequence {
     }
 
     /// The same with `initialValue` before the first element, and then a value for each element, if `value` is given.
+    @inlinable
     public func tracked<Value>(
         in tracker: ActivityTracker<Value>,
         initialValue: Value?,
@@ -31,11 +32,8 @@ extension AsyncSequence {
     ) -> TrackedAsyncSequence<Self> {
         TrackedAsyncSequence(base: self) {
             let activity = ManagedTrackedActivity(initialValue, in: tracker)
-            return Iteration(
-                willAsk: {},
-                deliver: { if let value { activity.update(value($0)) } },
-                end: { _ in activity.end() }
-            )
+            let deliver = value.map { value in { @Sendable element in activity.update(value(element)) } }
+            return Iteration(willAsk: {}, deliver: deliver ?? { _ in }, end: { _ in activity.end() })
         }
     }
 

@@ -1,105 +1,129 @@
 import IndicatorThreads
 import Synchronization
 
-/// What a tracker, its activities and its subscriptions share: the activities in progress, and the delivery of the
-/// status.
+/// What a tracker, its activities and its subscriptions share: how many activities are in progress, the list of those
+/// that have a value, and the delivery of the status.
 ///
 /// A change is made under the lock. One job after it, on a thread for callers' code, then gives each subscription the
 /// status as it is then; changes that come meanwhile share the next job. So no caller waits for a subscriber, and
 /// nothing is called or released under the lock.
-final class TrackerCore<Value: Sendable>: @unchecked Sendable {
-    // `@unchecked`: `lock` protects the variables and those of the activities. They are references and numbers, not one
-    // struct behind the lock: a generic type is looked up at run time with each use.
+///
+/// It is not generic: generic code looks up its types at run time, which takes ten times as long as a change.
+@usableFromInline
+final class TrackerCore: Sendable {
+    typealias Status = (isLoading: Bool, value: (any AnyObject & Sendable)?)
 
-    private let lock = Locked<Void>(())
-    private var activityCount = 0
-    private var lastOrder: UInt64 = 0
-    /// The last activity in progress.
-    private unowned(unsafe) var last: TrackerLink<Value>?
-    /// The first activity in progress that has a value.
-    private unowned(unsafe) var first: TrackerLink<Value>?
-    private var subscriptions: [StatusSubscription<Value>] = []
-    private var isObserved = false
-    /// Whether the tracker was deallocated: no activity begins any more.
-    private var isFinished = false
-    private var isChanged = false
-    /// Whether a job runs or is about to.
-    private var isDelivering = false
+    private struct State: @unchecked Sendable {
+        // `@unchecked`: the lock protects the links, too.
 
-    /// The status now.
-    var status: ActivityStatus<Value> {
-        lock.withLock { _ in ActivityStatus(isLoading: activityCount > 0, associatedValue: first?.value) }
+        var activityCount = 0
+        var lastOrder: UInt64 = 0
+        /// The first and the last activity in progress that has a value.
+        unowned(unsafe) var first: TrackerLink?
+        unowned(unsafe) var last: TrackerLink?
+        var subscriptions: [any TrackerSubscription] = []
+        /// Whether the tracker was deallocated: no activity begins any more.
+        var isFinished = false
+        var isChanged = false
+        /// Whether a job runs or is about to.
+        var isDelivering = false
+
+        var status: Status { (activityCount > 0, first?.value) }
+
+        /// Adds an activity to the list, in the order of beginning: mostly behind all others or before them.
+        mutating func insert(_ link: TrackerLink) {
+            var previous = last
+            if let first, first.order > link.order { previous = nil }
+            while let other = previous, other.order > link.order { previous = other.previous }
+            link.previous = previous
+            if let previous {
+                (link.next, previous.next) = (previous.next, link)
+            } else {
+                (link.next, first) = (first, link)
+            }
+            if let next = link.next { next.previous = link } else { last = link }
+        }
+
+        mutating func remove(_ link: TrackerLink) {
+            if let previous = link.previous { previous.next = link.next } else { first = link.next }
+            if let next = link.next { next.previous = link.previous } else { last = link.previous }
+        }
     }
 
-    /// Makes a change under the lock, which may use what follows, and delivers it.
-    ///
-    /// - Parameter body: returns whether the status has changed.
-    @inline(__always)
-    func change(_ body: (TrackerCore) -> Bool) {
-        let mustDeliver = lock.withLock { _ in
-            guard body(self), isObserved else { return false }
-            isChanged = true
-            return !exchange(&isDelivering, with: true)
+    private let state = Locked(State())
+
+    /// The status now.
+    var status: Status { state.withLock { $0.status } }
+
+    /// Makes a change under the lock, and delivers it. `body` returns whether the status has changed.
+    private func change(_ body: (inout State) -> Bool) {
+        let mustDeliver = state.withLock { state in
+            guard body(&state), !state.subscriptions.isEmpty else { return false }
+            state.isChanged = true
+            return !exchange(&state.isDelivering, with: true)
         }
         if mustDeliver { startDelivery() }
     }
 
-    /// The tracker was deallocated: the subscriptions receive the last status, and then `nil`.
-    func finish() {
-        change { _ in
-            isFinished = true
-            return true
+    // MARK: - Activities
+
+    /// Begins an activity; without effect when it has begun or ended.
+    @usableFromInline
+    func begin(_ link: TrackerLink, _ value: (any AnyObject & Sendable)?) {
+        change { state in
+            guard link.phase == .notBegun else { return false }
+            state.activityCount += 1
+            state.lastOrder += 1
+            (link.phase, link.order, link.value) = (.inProgress, state.lastOrder, value)
+            if value != nil { state.insert(link) }
+            return state.activityCount == 1 || state.first === link
         }
     }
 
-    // MARK: - Activities, under the lock
-
-    /// Adds an activity, the last in order. Returns whether the status has changed, as do the other functions.
-    func append(_ activity: TrackerLink<Value>) -> Bool {
-        activityCount += 1
-        lastOrder += 1
-        activity.order = lastOrder
-        activity.previous = last
-        last?.next = activity
-        last = activity
-        guard first == nil, activity.hasValue else { return activityCount == 1 }
-        first = activity
-        return true
-    }
-
-    func remove(_ activity: TrackerLink<Value>) -> Bool {
-        activityCount -= 1
-        activity.previous?.next = activity.next
-        activity.next?.previous = activity.previous
-        if last === activity { last = activity.previous }
-        guard first === activity else { return activityCount == 0 }
-        first = firstWithValue(after: activity)
-        return true
-    }
-
-    func valueHasChanged(of activity: TrackerLink<Value>) -> Bool {
-        if first === activity {
-            if !activity.hasValue { first = firstWithValue(after: activity) }
-            return true
+    /// Changes the value of an activity in progress, which keeps its place in the order.
+    @usableFromInline
+    func update(_ link: TrackerLink, _ value: (any AnyObject & Sendable)?) {
+        // Holds the old value until the lock is released: its `deinit` may do anything.
+        var other = value
+        change { state in
+            guard link.phase == .inProgress else { return false }
+            let wasFirst = state.first === link
+            if link.value == nil, value != nil { state.insert(link) }
+            if link.value != nil, value == nil { state.remove(link) }
+            swap(&link.value, &other)
+            return wasFirst || state.first === link
         }
-        guard activity.hasValue else { return false }
-        if let first, first.order < activity.order { return false }
-        first = activity
-        return true
+        withExtendedLifetime(other) {}
     }
 
-    private func firstWithValue(after activity: TrackerLink<Value>) -> TrackerLink<Value>? {
-        var next = activity.next
-        while let activity = next, !activity.hasValue { next = activity.next }
-        return next
+    /// Ends an activity; without effect when it has ended.
+    @usableFromInline
+    func end(_ link: TrackerLink) {
+        change { state in
+            guard exchange(&link.phase, with: .ended) == .inProgress else { return false }
+            state.activityCount -= 1
+            let wasFirst = state.first === link
+            if link.value != nil { state.remove(link) }
+            return wasFirst || state.activityCount == 0
+        }
     }
 
     // MARK: - Delivery
 
-    func add(_ subscription: StatusSubscription<Value>) {
-        change { _ in
-            subscriptions.append(subscription)
-            isObserved = true
+    func add(_ subscription: some TrackerSubscription) {
+        change { state in
+            state.subscriptions.append(subscription)
+            return true
+        }
+    }
+
+    /// Passes the latest status to the subscriptions that have not taken it.
+    func wake() { change { _ in true } }
+
+    /// The tracker was deallocated: the subscriptions receive the last status, and then `nil`.
+    func finish() {
+        change { state in
+            state.isFinished = true
             return true
         }
     }
@@ -110,17 +134,15 @@ final class TrackerCore<Value: Sendable>: @unchecked Sendable {
     }
 
     private func deliver() {
-        let (subscriptions, isLast) = lock.withLock { _ in
-            isChanged = false
-            return (self.subscriptions, isFinished)
+        let (subscriptions, status, isLast) = state.withLock { state in
+            state.isChanged = false
+            return (state.subscriptions, state.status, state.isFinished)
         }
-        let status = status
         for subscription in subscriptions { subscription.deliver(status, isLast: isLast) }
-        let mustContinue = lock.withLock { _ in
-            self.subscriptions.removeAll(where: \.isOver)
-            isObserved = !self.subscriptions.isEmpty
-            isDelivering = isChanged
-            return isChanged
+        let mustContinue = state.withLock { state in
+            state.subscriptions.removeAll(where: \.isOver)
+            state.isDelivering = state.isChanged && !state.subscriptions.isEmpty
+            return state.isDelivering
         }
         // Those that were removed are released here, without the lock.
         withExtendedLifetime(subscriptions) {}
@@ -128,8 +150,51 @@ final class TrackerCore<Value: Sendable>: @unchecked Sendable {
     }
 }
 
+/// The value of an activity, in an object, because copies of an optional `any Sendable` are slow.
+@usableFromInline
+final class TrackerValue<Value: Sendable>: Sendable {
+    @usableFromInline let value: Value
+
+    @inlinable
+    init(_ value: Value) {
+        self.value = value
+    }
+}
+
+/// The place of an activity in its tracker.
+///
+/// Not the activity itself: a reference that a change takes under the lock might be the last one to that, and its
+/// `deinit` needs the lock. The activity ends before it releases the link.
+@usableFromInline
+final class TrackerLink: @unchecked Sendable {
+    // `@unchecked`: the lock of `TrackerCore` protects the variables.
+
+    @usableFromInline
+    init() {}
+
+    /// Where the activity is in its life.
+    enum Phase {
+        case notBegun, inProgress, ended
+    }
+
+    fileprivate var phase = Phase.notBegun
+    /// The place in the order of beginning.
+    fileprivate var order: UInt64 = 0
+    fileprivate var value: (any AnyObject & Sendable)?
+    fileprivate unowned(unsafe) var previous: TrackerLink?
+    fileprivate unowned(unsafe) var next: TrackerLink?
+}
+
+/// A subscription to a tracker of any type.
+protocol TrackerSubscription: AnyObject, Sendable {
+    var isOver: Bool { get }
+
+    /// Passes a status to the subscriber, if it is new.
+    func deliver(_ status: TrackerCore.Status, isLast: Bool)
+}
+
 /// One subscription to the statuses of a tracker, which does not retain that.
-package final class StatusSubscription<Value: Sendable>: @unchecked Sendable {
+package final class StatusSubscription<Value: Sendable>: TrackerSubscription, @unchecked Sendable {
     // `@unchecked`: one job at a time uses the variables.
 
     /// What became of a status, or of the `nil` after the last one, that was passed to the subscriber.
@@ -143,16 +208,16 @@ package final class StatusSubscription<Value: Sendable>: @unchecked Sendable {
 
     package typealias Receive = @Sendable (ActivityStatus<Value>?) -> Reception
 
-    private let core: TrackerCore<Value>
+    private let core: TrackerCore
     private let areEqual: @Sendable (Value, Value) -> Bool
     private let isEnded = Atomic(false)
-    fileprivate var isOver: Bool { receive == nil }
+    var isOver: Bool { receive == nil }
     // Removed by the last job: afterwards, a cancellation handler may have the last reference to the subscription.
     private var receive: Receive?
     private var last: ActivityStatus<Value>?
 
     init(
-        _ core: TrackerCore<Value>,
+        _ core: TrackerCore,
         equalWhen areEqual: @escaping @Sendable (Value, Value) -> Bool,
         _ receive: @escaping Receive
     ) {
@@ -160,7 +225,7 @@ package final class StatusSubscription<Value: Sendable>: @unchecked Sendable {
     }
 
     /// Passes the latest status to the subscriber, if it has not taken it.
-    package func wake() { core.change { _ in true } }
+    package func wake() { core.wake() }
 
     /// Ends the subscription: `nil` follows. Releases nothing, so a cancellation handler may call it.
     package func end() {
@@ -168,8 +233,9 @@ package final class StatusSubscription<Value: Sendable>: @unchecked Sendable {
         wake()
     }
 
-    fileprivate func deliver(_ status: ActivityStatus<Value>, isLast: Bool) {
+    func deliver(_ status: TrackerCore.Status, isLast: Bool) {
         guard let receive else { return }
+        let status = ActivityStatus<Value>(status)
         var isLast = isLast
         if isEnded.load(ordering: .relaxed) {
             isLast = true
