@@ -32,7 +32,7 @@ func showTheIndicator(
     for file in files.tracked("Compressing", in: indicator) { try compress(file) }
 
     // A group: its progress combines that of its members. With `unit: .bytes`, it adds up their bytes.
-    try await indicator.withGroup("Uploading", total: files.count) { group in
+    try await indicator.withActivity("Uploading", total: files.count) { group in
         for file in files {
             try await group.withActivity(file) { try await client.upload(file) }
         }

@@ -13,7 +13,7 @@ let files = ["a.iso", "b.iso"]
 indicator.cancelOnSignals()
 let requests = indicator.cancellationRequests
 let work = Task {
-    try await indicator.withGroup("Downloading", total: files.count) { group in
+    try await indicator.withActivity("Downloading", total: files.count) { group in
         try await withThrowingTaskGroup { tasks in
             for file in files { tasks.addTask { try await group.withActivity(file) { try await download(file) } } }
             try await tasks.waitForAll()

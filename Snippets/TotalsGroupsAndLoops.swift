@@ -54,7 +54,7 @@ func work(indicator: IndicatorManager, files: [File], server: Server, editor: Ed
     // snippet.end
 
     // snippet.group
-    try await indicator.withGroup("Downloading \(files.count) files", total: files.count) { group in
+    try await indicator.withActivity("Downloading \(files.count) files", total: files.count) { group in
         try await withThrowingTaskGroup { tasks in
             for file in files {
                 tasks.addTask {
@@ -68,7 +68,7 @@ func work(indicator: IndicatorManager, files: [File], server: Server, editor: Ed
     // snippet.end
 
     // snippet.bytes
-    try await indicator.withGroup("Downloading", unit: .bytes) { group in
+    try await indicator.withActivity("Downloading", unit: .bytes) { group in
         for file in files {
             await group.withActivity(file.name, total: file.size, unit: .bytes) { activity in
                 for await chunk in server.chunks(of: file) { activity.advance(by: chunk.count) }

@@ -52,7 +52,7 @@ import Testing
         let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let manager = IndicatorManager(backends: [surface])
         let subject = PassthroughSubject<[UInt8], SomeError>()
-        await manager.withGroup("Downloading", unit: .bytes) { group in
+        await manager.withActivity("Downloading", unit: .bytes) { group in
             func subscribe(_ label: String) -> AnyCancellable {
                 subject.tracked(label, in: group, total: 4, unit: .bytes, by: \.count)
                     .sink(receiveCompletion: { _ in }, receiveValue: { _ in })

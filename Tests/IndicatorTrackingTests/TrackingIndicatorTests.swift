@@ -112,7 +112,7 @@ import Testing
 
     @Test("A tracker can be a member of a group, until that ends")
     func member() async {
-        let late: ActivityTrackerAttachment? = await manager.withGroup("Syncing", total: 2) { group in
+        let late: ActivityTrackerAttachment? = await manager.withActivity("Syncing", total: 2) { group in
             let attachment = tracker.attach(to: group)
             await tracker.withActivity("mail") {
                 #expect(await eventually { manager.snapshot.activities.map(\.label) == ["Syncing", "mail"] })

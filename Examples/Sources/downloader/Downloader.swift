@@ -33,7 +33,7 @@ struct Downloader: AsyncParsableCommand {
 /// Downloads all files, and returns the errors. A failure does not end the other downloads.
 func download(_ urls: [URL], into folder: URL, _ indicator: IndicatorManager) async -> [any Error] {
     let client = NetworkClient(retry: .init(initialDelay: .milliseconds(500)))
-    return await indicator.withGroup("Downloading \(urls.count) files", unit: .bytes) { group in
+    return await indicator.withActivity("Downloading \(urls.count) files", unit: .bytes) { group in
         group.update { $0.failsWithMembers = true }
         return await withTaskGroup(of: (any Error)?.self) { tasks in
             for url in urls {

@@ -32,7 +32,7 @@ struct Pipeline {
 
 func makeIndex(of folder: String, in index: String, pause: Duration, _ indicator: IndicatorManager) async throws {
     let names = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
-    try await indicator.withGroup("Making an index", total: 3) { stages in
+    try await indicator.withActivity("Making an index", total: 3) { stages in
         var texts: [(name: String, text: String)] = []
         for name in names.tracked("Reading", in: stages) {
             try Task.checkCancellation()

@@ -39,10 +39,10 @@ actor Library {
     }
 
     func loadInGroup() async throws {
-        document = try await indicator.withGroup("Loading", total: 1) { group in
+        document = try await indicator.withActivity("Loading", total: 1) { group in
             try await group.withActivity("First page") { try await self.fetch() }
         }
-        try await indicator.withGroup("Downloading", total: 300, unit: .bytes) { group in
+        try await indicator.withActivity("Downloading", total: 300, unit: .bytes) { group in
             group.withActivity("a", total: 200, unit: .bytes) { $0.advance(by: 200) }
             document = try await group.withActivity("b") { try await fetch() }
             try group.withActivity("c") { try Task.checkCancellation() }
@@ -136,7 +136,7 @@ actor Library {
 
     func load() async throws {
         document = try await indicator.withActivity("Loading") { try await self.fetch() }
-        document = try await indicator.withGroup("Loading") { group in
+        document = try await indicator.withActivity("Loading") { group in
             try await group.withActivity("First page", total: 1) { activity in
                 defer { activity.advance() }
                 return try await self.fetch()
@@ -154,7 +154,7 @@ actor Library {
 
     /// The result of child tasks is assigned on the main actor.
     func loadPages(_ names: [String]) async throws {
-        document = try await indicator.withGroup("Loading", total: names.count) { group in
+        document = try await indicator.withActivity("Loading", total: names.count) { group in
             try await withThrowingTaskGroup(of: String.self) { tasks in
                 for name in names {
                     tasks.addTask { try await group.withActivity(name) { try await page(name) } }

@@ -11,7 +11,7 @@ import Foundation
 /// independent.
 ///
 /// ```swift
-/// try await indicator.withGroup("Downloading", unit: .bytes) { group in
+/// try await indicator.withActivity("Downloading", unit: .bytes) { group in
 ///     for url in urls {
 ///         try await group.withActivity(url.lastPathComponent, unit: .bytes) { activity in
 ///             …
@@ -91,10 +91,11 @@ extension ActivityContainer {
     /// - Parameters:
     ///   - label: a short text of what is in progress.
     ///   - progress: how much is done, 0…1.
-    ///   - total: the total amount of work.
-    ///   - unit: what `total` counts.
-    ///   - body: the work. It receives the activity, which its closures may capture. Changes after the end have no
-    ///     effect.
+    ///   - total: the total amount of work; of a group without a `unit`, how many members it will have.
+    ///   - unit: what `total` counts. With a named one, such as ``ActivityUnit/bytes``, a group adds up what its members
+    ///     do in that unit.
+    ///   - body: the work. It receives the activity, which its closures may capture, and in which members may begin.
+    ///     Changes after the end have no effect.
     public func withActivity<Result: ~Copyable, Failure: Error>(
         _ label: String? = nil,
         progress: Double? = nil,
@@ -152,31 +153,12 @@ extension ActivityContainer {
         }
     }
 
-    /// Counts a group of activities while a function runs, as `withActivity` does.
-    ///
-    /// - Parameters:
-    ///   - label: what the group does.
-    ///   - total: how many members it will have, if that is known; with a `unit`, how much they will do.
-    ///   - unit: what the group counts. With a name, such as ``ActivityUnit/bytes``, what its members do in that unit
-    ///     is added up. By default, the members are counted.
-    ///   - body: the work. Activities that begin in the one that it receives are members.
-    public func withGroup<Result: ~Copyable, Failure: Error>(
+    /// See `withActivity`: an activity is a group when others begin in it.
+    @available(*, unavailable, renamed: "withActivity(_:total:unit:_:)")
+    public func withGroup<Result: ~Copyable>(
         _ label: String? = nil,
         total: Int? = nil,
         unit: ActivityUnit = .count,
-        _ body: (ManagedActivity) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try withActivity(label, total: total, unit: unit, body)
-    }
-
-    /// The same for an asynchronous function, on the actor of its caller.
-    public func withGroup<Result: ~Copyable, Failure: Error>(
-        _ label: String? = nil,
-        total: Int? = nil,
-        unit: ActivityUnit = .count,
-        isolation: isolated (any Actor)? = #isolation,
-        _ body: (ManagedActivity) async throws(Failure) -> Result
-    ) async throws(Failure) -> Result {
-        try await withActivity(label, total: total, unit: unit, body)
-    }
+        _ body: (ManagedActivity) async throws -> Result
+    ) async throws -> Result { fatalError() }
 }

@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test func `A group is one activity to the count and the label`() {
-        manager.withGroup("Downloading", total: 4) { group in
+        manager.withActivity("Downloading", total: 4) { group in
             let first = group.begin("a.iso")
             let second = group.begin("b.iso")
             let other = manager.begin("Other")
@@ -40,8 +40,8 @@ import Testing
     }
 
     @Test func `Groups nest`() async {
-        await manager.withGroup("Building") { build in
-            await build.withGroup("Linking", total: 2) { linking in
+        await manager.withActivity("Building") { build in
+            await build.withActivity("Linking", total: 2) { linking in
                 await Task.yield()
                 linking.withActivity("app") {
                     build.withActivity("Copying") {
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test func `Each member is an equal fraction`() {
-        manager.withGroup("Working", total: 4) { group in
+        manager.withActivity("Working", total: 4) { group in
             let first = group.begin("a", total: 1000)
             let second = group.begin("b", progress: 0.5)
             #expect(manager.snapshot.progress == 0.125)
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func `Finished members keep their unit and their total`() {
-        manager.withGroup("Working", total: 4) { group in
+        manager.withActivity("Working", total: 4) { group in
             group.withActivity("a", total: 5_000_000, unit: .bytes) { _ in }
             #expect(manager.snapshot.progress == 0.25)
             let files = group.begin("b", total: 10, unit: ActivityUnit("files"))
@@ -84,7 +84,7 @@ import Testing
             #expect(manager.snapshot.progress == part(1.5, of: 4))
             files.end()
         }
-        manager.withGroup("Building") { build in
+        manager.withActivity("Building") { build in
             let inner = ManagedActivity("Compiling", in: build)
             for _ in 1...3 { inner.withActivity("file") {} }
             let linking = build.begin("Linking", total: 1)
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test func `Steps of the group itself count`() {
-        manager.withGroup("Fetching", total: 4) { group in
+        manager.withActivity("Fetching", total: 4) { group in
             // Two are already done.
             group.advance(by: 2)
             #expect(manager.snapshot.progress == 0.5)
@@ -222,7 +222,7 @@ import Testing
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
             backends: [surface]
         )
-        manager.withGroup("Group") { group in
+        manager.withActivity("Group") { group in
             group.failsWithMembers = isEnabled
             group.begin("a").end(.succeeded)
             group.begin("b").end(.failed("HTTP 503"))
@@ -306,7 +306,7 @@ import Testing
 
     @Test func `Members begin and end on many threads`() async {
         let manager = manager
-        await manager.withGroup("Many", total: 400) { group in
+        await manager.withActivity("Many", total: 400) { group in
             await withTaskGroup { tasks in
                 for index in 0..<400 {
                     tasks.addTask {

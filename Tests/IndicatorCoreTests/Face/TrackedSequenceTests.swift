@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test func `A loop can be a member of a group`() async {
-        manager.withGroup("Group", total: 2) { group in
+        manager.withActivity("Group", total: 2) { group in
             for _ in [1, 2].tracked("loop", in: group) {
                 #expect(manager.snapshot.activities.map(\.depth) == [0, 1])
                 #expect(manager.activityCount == 1)

@@ -142,7 +142,7 @@ import Testing
         let indicator = IndicatorManager(backends: [backend])
         let retry = RequestRetry(initialDelay: .milliseconds(1))
         let seen = Locked<ActivityDetails?>(nil)
-        try await indicator.withGroup("Downloading", total: 2) { group in
+        try await indicator.withActivity("Downloading", total: 2) { group in
             let client = client(retry: retry)
             _ = try await client.download(URLRoute(server.url, label: "a"), to: target, in: group) { progress in
                 guard progress.bytesReceived == 100_000 else { return }
@@ -172,7 +172,7 @@ import Testing
         let route = URLRoute(server.url, label: "a")
         let target = folder.url.appending(path: "a")
         let work = Task {
-            try await indicator.withGroup("Downloading") { group in
+            try await indicator.withActivity("Downloading") { group in
                 _ = try await client.download(route, to: target, in: group)
             }
         }
