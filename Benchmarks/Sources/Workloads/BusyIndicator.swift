@@ -9,10 +9,11 @@ public final class BusyIndicator: Sendable {
     ///
     /// - Parameters:
     ///   - situation: the state of the indicator.
-    ///   - label: the label of an activity that is always in progress.
-    public init(_ situation: Situation, label: String? = nil) {
+    ///   - others: how many activities with an identity are always in progress.
+    ///   - label: the label of another one.
+    public init(_ situation: Situation, others: Int = Names.otherCount, label: String? = nil) {
         manager = .measured(situation)
-        for id in Names.others { manager.start(id) }
+        for id in Names.others(others) { manager.start(id) }
         other = ManagedActivity(label, in: manager)
     }
 
@@ -51,7 +52,11 @@ public final class BusyIndicator: Sendable {
 
 /// The same identities in the classic manager's set.
 final class BusySet: Sendable {
-    private let set = LockedSet(inProgress: Names.others)
+    private let set: LockedSet
+
+    init(others: Int = Names.otherCount) {
+        set = LockedSet(inProgress: Names.others(others))
+    }
 
     func startAndStop(_ times: Int) {
         let ids = Names.requests

@@ -2,7 +2,7 @@ extension Comparison {
     /// The comparisons that need only this process.
     public static let all: [Comparison] = [
         .beginEnd, .beginEndOnTwoThreads, .idleEdge, .identified, .identifiedInCrowd, .labelled, .labelledInCrowd,
-        .advance, .notifications, .tracker10, .tracker10000, .snapshot,
+        .advance, .trackedElement, .notifications, .tracker, .tracker10000, .snapshot,
     ]
 
     fileprivate static let atomicPair = "atomic add and subtract"
@@ -51,13 +51,16 @@ extension Comparison {
         "start-stop-id",
         "start and stop by identity",
         peer: lockedSet,
-        goal: 0.8
-    ) {
-        Contestants(
-            Workload(BusyIndicator(.shown).startAndStop),
-            reference: Workload(BusySet().startAndStop)
-        )
-    }
+        goal: 0.8,
+        variants: [Names.otherCount, 10_000].map { others in
+            Variant("\(others) others in progress") {
+                Contestants(
+                    Workload(BusyIndicator(.shown, others: others).startAndStop),
+                    reference: Workload(BusySet(others: others).startAndStop)
+                )
+            }
+        }
+    )
 
     private static let identifiedInCrowd = Comparison(
         "start-stop-id-crowd",
@@ -122,19 +125,40 @@ extension Comparison {
         }
     )
 
-    private static let tracker10 = Comparison(
-        "tracker-10",
-        "tracker: begin and end, 10 in progress",
+    private static let trackedElement = Comparison(
+        "tracked-element",
+        "an element of a tracked sequence",
+        peer: "the same of the sequence, up to 5 ns",
+        goal: 20,
+        variants: TrackedLoop.Kind.allCases.map { kind in
+            Variant(kind.rawValue) {
+                let loop = TrackedLoop(kind)
+                return Contestants(Workload(loop.iterateTracked), reference: Workload(loop.iteratePlain))
+            }
+        }
+    )
+
+    private static let tracker = Comparison(
+        "tracker-pair",
+        "tracker: begin and end, attached",
         peer: lockedSet,
-        goal: nil,
-        variants: BusyTracker.End.allCases.map { end in
-            Variant(end.rawValue) {
+        goal: 5,
+        variants: [
+            Variant("nothing else in progress") {
                 Contestants(
-                    Workload(BusyTracker(count: 10, ending: end).beginAndEnd),
+                    Workload(BusyTracker(count: 0, ending: .newest).beginAndEnd),
                     reference: Workload(BusySet().startAndStop)
                 )
             }
-        }
+        ]
+            + BusyTracker.End.allCases.map { end in
+                Variant("10 in progress, \(end.rawValue)") {
+                    Contestants(
+                        Workload(BusyTracker(count: 10, ending: end).beginAndEnd),
+                        reference: Workload(BusySet().startAndStop)
+                    )
+                }
+            }
     )
 
     private static let tracker10000 = Comparison(

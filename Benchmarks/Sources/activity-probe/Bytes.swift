@@ -12,6 +12,13 @@ enum Bytes {
                 for index in 0..<count { (activities + index).initialize(to: manager.begin()) }
             }
         }
+        let labels = (0..<count).map { "request-\($0)" }
+        report("labelled", count) { manager in
+            let activities = UnsafeMutablePointer<Activity>.allocate(capacity: count)
+            return grown {
+                for index in 0..<count { (activities + index).initialize(to: manager.begin(labels[index])) }
+            }
+        }
         // The caller's values are the identities.
         let texts = (0..<count).map { "request-\($0)" }
         report("identified by a text", count) { manager in

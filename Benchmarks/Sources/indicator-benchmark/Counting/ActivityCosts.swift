@@ -2,14 +2,15 @@ import Foundation
 
 /// The costs of activities other than time, counted by a separate process.
 enum ActivityCosts {
-    static let memoryNames = ["bytes-per-activity", "bytes-per-identified-activity"]
+    static let memoryNames = ["bytes-per-activity", "bytes-per-identified-activity", "bytes-per-labelled-activity"]
     static let allocationsName = "allocations-begin-end"
 
     static func countBytes(_ scale: Scale) throws -> [Figure] {
         let count = scale.liveActivities
         let numbers = try Self.numbers("bytes", count)
         let identified = numbers.filter { $0.name.hasPrefix("identified") }
-        guard let plain = numbers.first(where: { $0.name == "activity" }), let most = identified.map(\.value).max()
+        guard let plain = numbers.first(where: { $0.name == "activity" }), let most = identified.map(\.value).max(),
+            let labelled = numbers.first(where: { $0.name == "labelled" })
         else {
             throw Child.Failure(description: "activity-probe did not print the bytes")
         }
@@ -29,6 +30,13 @@ enum ActivityCosts {
                 outcome: .count(most, unit: unit),
                 detail: identified.map { "\($0.name): \(Decimals.count($0.value))" }.joined(separator: ", ")
                     + ", \(Decimals.grouped(count)) in progress"
+            ),
+            Figure(
+                name: memoryNames[2],
+                title: "heap memory of an activity with a label, excluding the label",
+                goal: 200,
+                outcome: .count(labelled.value, unit: unit),
+                detail: "\(Decimals.grouped(count)) in progress"
             ),
         ]
     }
