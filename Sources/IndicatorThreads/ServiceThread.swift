@@ -33,8 +33,10 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
 
     /// Runs what may run code of the app, such as the `deinit` of a value, and may block: no timer waits for it, nor,
     /// unless 16 pieces block at the same time, the rest of such work.
-    package static let forCallersCode =
-        ServiceThread(name: "ind-callers", idleTime: .seconds(1), limit: 16, isNeeded: true)
+    package static let forCallersCode = ServiceThread(name: "ind-callers", limit: 16)
+
+    /// Whether both have a thread, or get one now. Otherwise, what waits for the indicator would wait for ever.
+    package static var canFinishWork: Bool { shared.start() && forCallersCode.start() }
 
     private let name: String
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -52,10 +54,6 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     private var isStarting = false
     /// In nanoseconds.
     private var idleTime: Int64
-    private let isNeeded: Bool
-    /// The earliest time of the next attempt to start a thread, after one has failed.
-    private var nextAttempt = Int64.min
-    private var isRetryScheduled = false
     private var sources: [any PollSource] = []
     /// Ends a wait for the sources; `nil` while there are none.
     private var wakeUp: WakeUp?
@@ -68,12 +66,10 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     ///     until ``close()``.
     ///   - limit: how many threads share the work. Another one starts while all work, and ends when another one waits;
     ///     order is then not kept.
-    ///   - isNeeded: whether ``shared`` does the work while no thread can be created. Otherwise the work waits.
-    package init(name: String, idleTime: Duration? = nil, limit: Int = 1, isNeeded: Bool = false) {
+    package init(name: String, idleTime: Duration? = nil, limit: Int = 1) {
         self.name = name
         self.idleTime = idleTime.map { Int64($0 / .nanoseconds(1)) } ?? .max
         self.limit = limit
-        self.isNeeded = isNeeded
         pthread_mutex_init(mutex, nil)
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
@@ -111,42 +107,24 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
 
     /// Adds work for a time, and starts a thread, or wakes one that would wait longer.
     private func add(at time: Int64, _ body: () -> Void) {
-        let need = withMutex {
+        let needsThread = withMutex {
             if let waitsUntil, time < waitsUntil { signal() }
             body()
-            return self.need()
+            return self.needsThread()
         }
-        meet(need)
+        if needsThread { startThread() }
     }
 
-    private enum Need {
-        case nothing, thread
-        /// The last attempt to start one has just failed.
-        case laterThread
-    }
-
-    /// Whether there is work that no thread waits for. Called with the mutex locked.
+    /// Whether there is work that no thread waits for, so that one must be started. Called with the mutex locked.
     ///
     /// Callers start one thread at a time, which starts the next one: that takes longer than anything else here.
-    private func need() -> Need {
+    private func needsThread() -> Bool {
         let waiting = waitsUntil == nil ? 0 : 1
-        guard count < limit, !isStarting, jobs.count + calls.count > waiting else { return .nothing }
-        guard Self.now >= nextAttempt else { return .laterThread }
+        guard count < limit, !isStarting, jobs.count + calls.count > waiting else { return false }
         count += 1
         isStarting = true
-        return .thread
+        return true
     }
-
-    private func meet(_ need: Need) {
-        switch need {
-        case .nothing: break
-        case .thread: startThread()
-        case .laterThread: retryLater()
-        }
-    }
-
-    /// Starts a thread that could not be created, unless the last attempt was less than a second ago.
-    package func tryAgain() { add(at: .max) {} }
 
     /// Returns whether there is a thread that does the work. If there is none, tries to start one.
     package func start() -> Bool {
@@ -158,39 +136,20 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         return hasThread || startThread()
     }
 
-    /// Starts a thread, which `count` includes already. If the process has reached a limit, the work waits, or
-    /// ``shared`` does it, until the next attempt: after a second, by ``shared`` or with further work.
+    /// Starts a thread, which `count` includes already. If the process has reached a limit, the work waits for the next
+    /// work, with which this is tried again.
     ///
     /// Not on a thread of libdispatch's: it waits for one in a loop, in the function that adds work to a queue.
     @discardableResult
     private func startThread() -> Bool {
-        if ThreadStarter.start(named: name, { self.work(isOwn: true) }) { return true }
-        let (isWithout, need) =
-            withMutex {
-                count -= 1
-                isStarting = false
-                nextAttempt = Self.now + 1_000_000_000
-                return (count == 0, self.need())
-            }
+        if ThreadStarter.start(named: name, work) { return true }
+        let isWithout = withMutex {
+            count -= 1
+            isStarting = false
+            return count == 0
+        }
         if isWithout { ThreadStarter.reportShortage() }
-        meet(need)
         return false
-    }
-
-    /// Lets ``shared`` do the work, or start a thread for it later.
-    private func retryLater() {
-        guard self !== Self.shared else { return }
-        let attempt = withMutex {
-            exchange(&isRetryScheduled, with: true) ? nil : isNeeded && count == 0 ? .min : nextAttempt
-        }
-        guard let attempt else { return Self.shared.tryAgain() }
-        Self.shared.call(at: attempt) { [self] in
-            let need = withMutex {
-                isRetryScheduled = false
-                return isNeeded && count == 0 && Self.now < nextAttempt ? nil : self.need()
-            }
-            if let need { meet(need) } else { work(isOwn: false) }
-        }
     }
 
     /// Cancels a call that has not begun.
@@ -278,11 +237,11 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         return body()
     }
 
-    /// - Parameter isOwn: whether this is a thread of its own, which waits for more work.
-    private func work(isOwn: Bool) {
-        withMutex { if isOwn { isStarting = false } }
-        while let (next, need) = withMutex({ next(isOwn: isOwn).map { ($0, isOwn ? need() : .nothing) } }) {
-            meet(need)
+    /// The work of a thread.
+    private func work() {
+        withMutex { isStarting = false }
+        while let (next, needsThread) = withMutex({ next().map { ($0, needsThread()) } }) {
+            if needsThread { startThread() }
             switch next {
             case .job(let job): job.runSynchronously(on: asUnownedTaskExecutor())
             case .call(let body): body()
@@ -340,39 +299,31 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     }
 
     /// The scheduled calls, as a binary heap: each call is before its two children, which are at twice its index and 1
-    /// or 2. Each knows its index, so that one of a hundred thousand is cancelled in as many steps as it is made. They
-    /// are in parts, because a large array would grow in one long step.
+    /// or 2. Each knows its index, to be cancelled.
     private struct CallHeap {
-        private static var partSize: Int { 1024 }
+        private var calls: [Call] = []
 
-        private var parts: [[Call]] = []
-        private(set) var count = 0
-
-        var isEmpty: Bool { count == 0 }
+        var count: Int { calls.count }
         /// The next call.
-        var first: Call? { parts.first?.first }
+        var first: Call? { calls.first }
 
         private subscript(index: Int) -> Call {
-            get { parts[index / Self.partSize][index % Self.partSize] }
+            get { calls[index] }
             set {
-                parts[index / Self.partSize][index % Self.partSize] = newValue
+                calls[index] = newValue
                 newValue.index = index
             }
         }
 
         mutating func insert(_ call: Call) {
-            if count % Self.partSize == 0 { parts.append([]) }
-            parts[parts.count - 1].append(call)
-            count += 1
+            calls.append(call)
             place(call, at: count - 1)
         }
 
         /// Removes a call; without effect if it has been removed.
         mutating func remove(_ call: Call) {
             guard let index = call.index.take() else { return }
-            let last = parts[parts.count - 1].removeLast()
-            count -= 1
-            if count % Self.partSize == 0 { parts.removeLast() }
+            let last = calls.removeLast()
             if last !== call { place(last, at: index) }
         }
 
@@ -395,7 +346,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     }
 
     /// Waits for work; `nil` when the thread should end. Called with the mutex locked.
-    private func next(isOwn: Bool) -> Work? {
+    private func next() -> Work? {
         var idleSince: Int64?
         while true {
             let first = calls.first
@@ -407,7 +358,6 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
                 calls.remove(first)
                 return .call(body)
             }
-            guard isOwn else { return nil }
             var end = first?.time ?? .max
             if first == nil, wakeUp == nil, idleTime < .max {
                 let since = idleSince ?? Self.now

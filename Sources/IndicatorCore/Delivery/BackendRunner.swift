@@ -107,7 +107,8 @@ final class BackendRunner: SnapshotReceiver {
     }
 
     func startDelivery() {
-        if !storage.withLock({ $0.hasBegun }) { thread.tryAgain() }
+        // Its thread could not be created, so it is tried again.
+        if !storage.withLock({ $0.hasBegun }) { _ = thread.start() }
         if let connected, storage.withLock({ $0.machine.isFinishing }) { connected.willStop() }
         change { _, _ in [] }
     }
@@ -130,7 +131,7 @@ final class BackendRunner: SnapshotReceiver {
 
     /// Returns when the backend has stopped or was given up, after ``finish(timeLimit:at:)``.
     func waitUntilFinished() async {
-        guard ServiceThread.shared.start() else { return }
+        guard ServiceThread.canFinishWork else { return }
         await withCheckedContinuation { continuation in
             let isFinished = storage.withLock { storage in
                 if !storage.machine.isFinished { storage.waiters.append(continuation) }

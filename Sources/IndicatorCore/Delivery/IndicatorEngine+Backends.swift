@@ -80,8 +80,7 @@ extension IndicatorEngine {
 
     package func shutdown(timeLimit: Duration) async {
         let (runners, resources) = end(timeLimit: timeLimit)
-        // Without a thread for the time limits, it would wait forever.
-        guard ServiceThread.shared.start() else { return }
+        guard ServiceThread.canFinishWork else { return }
         let start = ServiceThread.now
         func time(_ limit: Duration) -> Int64 { start + min(max(limit, .zero), TimeSource.longest).wholeNanoseconds }
         // All begin now. Not as jobs of a group, which would run on the caller's executor.

@@ -273,9 +273,9 @@ package final class ProcessSignals: Sendable {
         if engines.isEmpty { return }
         let done = DispatchSemaphore(value: 0)
         // Otherwise, no backend has ever begun.
-        guard ServiceThread.shared.start() else { return }
-        // On a separate thread, if it can be created: the app may block all others.
-        let thread = ServiceThread(name: "shutdown", idleTime: .zero, isNeeded: true)
+        guard ServiceThread.canFinishWork else { return }
+        // On a separate thread: the app may block all others.
+        let thread = ServiceThread(name: "shutdown", idleTime: .zero)
         Task(executorPreference: thread) {
             await withTaskGroup { group in
                 for engine in engines { group.addTask { await engine.shutdown(timeLimit: Self.shutdownLimit) } }
