@@ -5,8 +5,6 @@ package final class DeadlineTimer: Sendable {
     private struct State: Sendable {
         var deadline: Duration?
         var version: UInt64 = 0
-        /// The number of the newest call. Only that one may fire.
-        var generation: UInt64 = 0
         var cancel: TimeSource.Cancellation?
     }
 
@@ -34,33 +32,32 @@ package final class DeadlineTimer: Sendable {
         version: UInt64,
         _ onDeadline: @escaping @Sendable (Duration) -> Void
     ) {
-        let (old, generation): (TimeSource.Cancellation?, UInt64?) = state.withLock { state in
-            guard version >= state.version else { return (nil, nil) }
+        let (isNew, old): (Bool, TimeSource.Cancellation?) = state.withLock { state in
+            guard version >= state.version else { return (false, nil) }
             state.version = version
-            guard deadline != state.deadline else { return (nil, nil) }
+            guard deadline != state.deadline else { return (false, nil) }
             state.deadline = deadline
-            state.generation += 1
-            return (state.cancel.take(), state.generation)
+            return (true, state.cancel.take())
         }
         old?()
-        guard let generation, let deadline else { return }
+        guard isNew, let deadline else { return }
         let cancel = time.call(at: deadline) { [weak self] in
-            if self?.fires(generation) == true { onDeadline(deadline) }
+            if self?.fires(deadline) == true { onDeadline(deadline) }
         }
-        let isCurrent = state.withLock { state in
-            guard state.generation == generation else { return false }
-            if state.deadline != nil { state.cancel = cancel }
+        // Another thread may have set the timer meanwhile, also to the same deadline again: then one call is enough.
+        let isNeeded = state.withLock { state in
+            guard state.deadline == deadline, state.cancel == nil else { return false }
+            state.cancel = cancel
             return true
         }
-        if !isCurrent { cancel() }
+        if !isNeeded { cancel() }
     }
 
-    /// Returns whether this call is the newest. If so, resets the timer.
-    private func fires(_ generation: UInt64) -> Bool {
+    /// Returns whether the timer is set to this deadline. If so, resets it.
+    private func fires(_ deadline: Duration) -> Bool {
         state.withLock { state in
-            guard state.generation == generation else { return false }
-            state.deadline = nil
-            state.cancel = nil
+            guard state.deadline == deadline else { return false }
+            (state.deadline, state.cancel) = (nil, nil)
             return true
         }
     }
