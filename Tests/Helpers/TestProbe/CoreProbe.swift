@@ -5,12 +5,13 @@ import Logging
 
 /// A process for the tests of the core, which ends, or whose clocks are moved.
 ///
-/// Usage: `test-probe core suspend`, `… step` or `… log`.
+/// Usage: `test-probe core suspend`, `… source`, `… step` or `… log`.
 enum CoreProbe {
     static func run(_ arguments: [String]) async throws {
         // Ends the process if a failed test leaves it running.
         alarm(300)
         switch arguments.first {
+        case "source": await source()
         case "step": try await step()
         case "log": await log()
         default: try await suspend()
@@ -84,6 +85,39 @@ enum CoreProbe {
         activity.end()
         while await snapshots.next()?.isVisible != false {}
         say("hidden")
+    }
+
+    /// Prints how often a source was turned: when the machine was suspended for longer than until its deadline, and
+    /// after a near deadline.
+    private static func source() async {
+        final class Source: PollSource, @unchecked Sendable {
+            // `@unchecked`: only the thread uses it.
+            var deadline: SuspendingClock.Instant? = .now + .seconds(1_800)
+            var turns = 0
+
+            func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) { ([], deadline) }
+            func turn(_ descriptors: [pollfd]) { (deadline, turns) = (nil, turns + 1) }
+        }
+        guard let step = symbol("boottime_step", as: UnsafeMutablePointer<Int>.self) else {
+            return say("not preloaded")
+        }
+        let thread = ServiceThread(name: "source")
+        let source = Source()
+        /// The turns after a job, which ends the wait before it.
+        func turns(_ job: @escaping @Sendable () -> Void = {}) async -> Int {
+            await Task.detached(executorPreference: thread) {
+                job()
+                return source.turns
+            }
+            .value
+        }
+        _ = await turns { _ = thread.add(source) }
+        while !isWaiting(threadNamed: "source") { usleep(1_000) }
+        step.pointee = 3_600
+        say("\(await turns())")
+        _ = await turns { source.deadline = .now + .milliseconds(10) }
+        while await turns() == 0 { usleep(1_000) }
+        say("\(await turns())")
     }
 
     private static func isWaiting(threadNamed name: String) -> Bool {

@@ -11,6 +11,15 @@ struct ProcessTests {
         #expect(try await output(of: "suspend") == "shown\nhidden\n")
     }
 
+    /// The deadline counted on while the machine was suspended, and the wait did not.
+    @Test(
+        "The deadline of a source and the wait for it are on one clock, also after a suspend of the machine",
+        .needs("gcc", package: "gcc")
+    )
+    func source() async throws {
+        #expect(try await output(of: "source") == "0\n1\n")
+    }
+
     /// They followed it with an injected clock only.
     @Test(
         "After a step of the wall clock, dates are right, also those of activities that begin then",
