@@ -22,7 +22,6 @@ public final class IndicatorManager: ActivityContainer {
 
     /// Keeps the engine open, as each activity does.
     @usableFromInline let lease: EngineLease
-    let broadcaster = SnapshotBroadcaster()
     private let cancellation = Cancellation()
 
     @inlinable

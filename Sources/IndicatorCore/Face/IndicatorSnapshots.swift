@@ -5,7 +5,7 @@ extension IndicatorManager {
     /// and always ends with the current state; ``IndicatorSnapshot/finished`` is complete nevertheless. A change of
     /// visibility is delivered immediately, other changes at most ten times a second. The sequence ends when the
     /// manager is shut down or deallocated, or when the task that iterates it is cancelled.
-    public var snapshots: IndicatorSnapshots { IndicatorSnapshots(broadcaster.subscribe(to: engine)) }
+    public var snapshots: IndicatorSnapshots { IndicatorSnapshots(SnapshotSubscription(to: engine)) }
 }
 
 /// The state of an indicator as it changes. See ``IndicatorManager/snapshots``.

@@ -106,12 +106,6 @@ package struct FinishedActivities: Sendable, Hashable {
         return self
     }
 
-    /// The last `count` of all, including those omitted.
-    func last(_ count: Int) -> Self {
-        let listed = latest.suffix(count)
-        return Self(latest: Array(listed), omittedCount: count - listed.count)
-    }
-
     /// Removes the first ones if there are more than ``capacity``.
     mutating func limit() {
         let surplus = max(latest.count - Self.capacity, 0)
