@@ -42,15 +42,7 @@ package final class IndicatorEngine: Sendable {
         time = TimeSource.reading(clock)
         counter = ActivityCounter(phase: .inactive, time: time)
         let now = time.now
-        let isFollowed = clock is SuspendingClock || clock is ContinuousClock
-        let wallClock = WallClock.system(at: now, isFollowed: isFollowed)
-        let machine = IndicatorStateMachine(
-            delays: delays,
-            isEnabled: isEnabled,
-            counter: counter,
-            now: now,
-            wallClock: wallClock
-        )
+        let machine = IndicatorStateMachine(delays: delays, isEnabled: isEnabled, counter: counter, now: now)
         storage = Locked(Storage(machine: machine))
         timer = DeadlineTimer(time: time)
     }

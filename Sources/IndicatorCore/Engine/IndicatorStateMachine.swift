@@ -61,7 +61,7 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
     ) {
         self.counter = counter
         list = ActivityList(
-            wallClock: wallClock ?? .system(at: now, isFollowed: false),
+            wallClock: wallClock ?? WallClock(at: now),
             uptimeOrigin: counter.time.origin
         )
         publication = PublicationState(since: list.date(at: now), uptime: list.uptime(at: now))
@@ -87,7 +87,6 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
     ///   - isMeasured: whether the rate estimates take a measurement.
     @inline(__always)
     mutating func snapshot(_ now: Now, isMeasured: Bool = false) -> IndicatorSnapshot {
-        if list.isWallClockFollowed { followWallClock() }
         let (state, count) = counter.stateAndCount
         var snapshot = IndicatorSnapshot(
             state: state,
@@ -275,21 +274,11 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
 
     /// Publishes changes of the visibility.
     private mutating func apply(_ changes: [VisibilityChange], at now: Duration) {
-        guard !changes.isEmpty else { return }
-        followWallClock(isForced: true)
         for (index, change) in changes.enumerated() {
-            publication.beginPeriod(list.date(at: change.instant), uptime: list.uptime(at: change.instant))
             let isLast = index == changes.count - 1
             let state: IndicatorState? = isLast ? nil : change.isVisible ? .active : .inactive
             publish(state: state, change, at: now)
         }
-    }
-
-    /// Corrects all dates if the wall clock was set. Reads the clock itself: the time of an input may be older.
-    @inline(__always)
-    private mutating func followWallClock(isForced: Bool = false) {
-        let shift = list.followWallClock({ counter.time.now }, isForced: isForced)
-        publication.shift(by: shift)
     }
 
     // MARK: - Publishing
@@ -299,6 +288,11 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
 
     private mutating func publish(state: IndicatorState? = nil, _ change: VisibilityChange? = nil, at now: Duration) {
         publishedState = visibility.state
+        // The clock is read again: the time of an input may be older.
+        publication.shift(by: list.followWallClock { counter.time.now })
+        if let change {
+            publication.beginPeriod(list.date(at: change.instant), uptime: list.uptime(at: change.instant))
+        }
         // Before the snapshot is made: a change that it does not contain is reported.
         counter.setReportsChanges(isObserved)
         counter.setPhase(phase)

@@ -73,13 +73,9 @@ package struct ActivityList: Sendable {
     /// Converts a time of the manager's clock to one of `ServiceThread.now`, if that is the same clock.
     func uptime(at time: Duration) -> Int64? { uptimeOrigin.map { $0 + time.wholeNanoseconds } }
 
-    /// Whether ``followWallClock(_:isForced:)`` has an effect without being forced to.
-    var isWallClockFollowed: Bool { wallClock.isFollowed }
-
     /// Follows the wall clock if it was set. Returns by how many seconds.
-    @inline(__always)
-    mutating func followWallClock(_ now: Now, isForced: Bool = false) -> TimeInterval {
-        let shift = wallClock.follow(now, isForced: isForced)
+    mutating func followWallClock(_ now: Now) -> TimeInterval {
+        let shift = wallClock.follow(now)
         if shift != 0 {
             cachedActivities = nil
             for index in finished.latest.indices { finished.latest[index].date += shift }

@@ -437,7 +437,7 @@ private final class AtomicCount: Sendable {
 
 /// An activity list on a clock that the test advances.
 private final class ListOnAClock {
-    var list = ActivityList(wallClock: .system(at: .zero, isFollowed: false))
+    var list = ActivityList(wallClock: WallClock(at: .zero))
     var now = Duration.zero
     private(set) var first: ActivityDetails?
 

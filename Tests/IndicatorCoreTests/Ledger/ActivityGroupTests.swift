@@ -16,7 +16,7 @@ import Testing
 
     /// It counted its members: "0 of 2 B".
     @Test func `A group of bytes adds up its members`() {
-        manager.withGroup("Downloading", unit: .bytes) { group in
+        manager.withActivity("Downloading", unit: .bytes) { group in
             let first = group.begin("a.iso", total: 1000, unit: .bytes)
             let second = group.begin("b.iso", total: 3000, unit: .bytes)
             #expect(amounts == "0 of 4000")
@@ -35,7 +35,7 @@ import Testing
 
     /// It stayed at 0.
     @Test func `A group may have a total itself`() {
-        manager.withGroup("Downloading", total: 10_000, unit: .bytes) { group in
+        manager.withActivity("Downloading", total: 10_000, unit: .bytes) { group in
             #expect(amounts == "0 of 10000")
             let first = group.begin("a.iso", unit: .bytes)
             first.advance(by: 400)
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test func `The total is unknown if that of a member is`() {
-        manager.withGroup("Reading", unit: ActivityUnit("lines")) { group in
+        manager.withActivity("Reading", unit: ActivityUnit("lines")) { group in
             let first = group.begin("a", total: 10, unit: ActivityUnit("lines"))
             let second = group.begin("b", unit: ActivityUnit("lines"))
             second.advance(by: 3)
@@ -70,7 +70,7 @@ import Testing
         ] as [(ActivityOutcome, String)]
     )
     func `An ended member adds its total or what it did`(outcome: ActivityOutcome, expected: String) {
-        manager.withGroup("Downloading", unit: .bytes) { group in
+        manager.withActivity("Downloading", unit: .bytes) { group in
             let member = group.begin("a", total: 80, unit: .bytes)
             member.advance(by: 50)
             group.begin("b", total: 20, unit: .bytes).end(.succeeded)
@@ -81,7 +81,7 @@ import Testing
 
     @Test func `Members of another kind are steps`() {
         let files = ActivityUnit("files")
-        manager.withGroup("Building", total: 4, unit: files) { group in
+        manager.withActivity("Building", total: 4, unit: files) { group in
             let download = group.begin("Downloading", total: 1000, unit: .bytes)
             download.advance(by: 999)
             let compile = group.begin("Compiling", total: 40, unit: files)
@@ -94,7 +94,7 @@ import Testing
             link.end(.failed("ld"))
             #expect(amounts == "12 of 42")
         }
-        manager.withGroup("Installing", unit: .bytes) { group in
+        manager.withActivity("Installing", unit: .bytes) { group in
             let check = group.begin("Checking")
             #expect(amounts == "0 of ?")
             let download = group.begin("Downloading", total: 900, unit: .bytes)
@@ -108,8 +108,8 @@ import Testing
     }
 
     @Test func `Groups add up in groups`() {
-        manager.withGroup("All", unit: .bytes) { all in
-            all.withGroup("First", unit: .bytes) { group in
+        manager.withActivity("All", unit: .bytes) { all in
+            all.withActivity("First", unit: .bytes) { group in
                 let member = group.begin("a", total: 100, unit: .bytes)
                 member.advance(by: 10)
                 // Another kind: four files.
@@ -128,7 +128,7 @@ import Testing
 
     /// A time left that is shorter than that of a member is wrong.
     @Test func `A group has the rate of all and the time of the slowest`() throws {
-        var list = ActivityList(wallClock: .system(at: .zero, isFollowed: false))
+        var list = ActivityList(wallClock: WallClock(at: .zero))
         func begin(_ label: String, total: Int?, in group: ActivityRecord?) -> ActivityRecord {
             let record = ActivityRecord(label: label, total: total, unit: .bytes)
             list.insert(record, in: group) { .zero }
@@ -168,7 +168,7 @@ import Testing
 
     /// Small files are reported once: they were not done earlier.
     @Test func `What is reported in one step counts for the rate`() throws {
-        var list = ActivityList(wallClock: .system(at: .zero, isFollowed: false))
+        var list = ActivityList(wallClock: WallClock(at: .zero))
         let group = ActivityRecord(label: "Group", unit: .bytes)
         list.insert(group, in: nil) { .zero }
         var rate: Double?
@@ -251,7 +251,7 @@ private struct GroupTrace {
         }
     }
 
-    private var list = ActivityList(wallClock: .system(at: .zero, isFollowed: false))
+    private var list = ActivityList(wallClock: WallClock(at: .zero))
     private var generator: SplitMix
     private let root = Node(ActivityRecord(label: "root", unit: .bytes), isGroup: true)
     private var nodes: [Node]

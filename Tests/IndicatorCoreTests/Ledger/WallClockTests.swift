@@ -13,11 +13,7 @@ import Testing
         let virtual = VirtualClock()
 
         var wallClock: WallClock {
-            WallClock(
-                at: .zero,
-                date: { self.date.withLock { $0 } },
-                second: { self.date.withLock { Int($0.timeIntervalSince1970) } }
-            )
+            WallClock(at: .zero, date: { self.date.withLock { $0 } })
         }
 
         func advance(by seconds: Double) {
@@ -49,6 +45,8 @@ import Testing
         #expect(before.since == Date(timeIntervalSince1970: 1_000_011))
         clocks.advance(by: 20)
         clocks.set(by: step)
+        // With the next snapshot that is published.
+        _ = machine.change({ time.now }) { _ in .init(changesDetails: true) }
         let after = machine.snapshot { time.now }
         #expect(after.since == before.since + step)
         #expect(after.labelSince == before.labelSince + step)
@@ -65,13 +63,10 @@ import Testing
             Duration.milliseconds(120 * reads.wrappingAdd(1, ordering: .relaxed).newValue)
         }
         clocks.set(by: 1)
-        #expect(wallClock.follow(slow, isForced: true) == 0)
+        #expect(wallClock.follow(slow) == 0)
         #expect(wallClock.origin == Date(timeIntervalSince1970: 1_000_000))
-        // A wait once.
-        func slowAtFirst() -> Duration { reads.wrappingAdd(1, ordering: .relaxed).oldValue < 20 ? slow() : .seconds(1) }
-        #expect(wallClock.follow(slowAtFirst, isForced: true) == 0)
         clocks.set(by: 5)
-        #expect(wallClock.follow({ .seconds(1) }, isForced: false) == 5)
-        #expect(wallClock.follow({ .seconds(2) }, isForced: false) == 0)
+        #expect(wallClock.follow { .seconds(1) } == 5)
+        #expect(wallClock.follow { .seconds(1) } == 0)
     }
 }
