@@ -106,13 +106,13 @@ final class ActivityGroup {
     /// - Parameters:
     ///   - old: what it contributed to the sums.
     ///   - share: what it contributed last.
-    func finish(_ member: ActivityRecord, _ old: Share?, _ share: Share) {
+    func finish(_ member: ActivityRecord, _ outcome: ActivityOutcome, _ old: Share?, _ share: Share) {
         var share = share
-        share.end(member.outcome)
+        share.end(outcome)
         replace(old, with: share)
         memberCount -= 1
         finishedCount += 1
-        guard case .failed(let message) = member.outcome else { return }
+        guard case .failed(let message) = outcome else { return }
         failedCount += 1
         if failedCount == 1 { firstFailure = "\(member.label.map { "\($0): " } ?? "")\(message)" }
     }

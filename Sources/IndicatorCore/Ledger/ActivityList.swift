@@ -123,7 +123,7 @@ package struct ActivityList: Sendable {
         var (roots, bound): ([ActivityRecord], UInt64) = ([], bound)
         for record in list.values {
             // Further members may have begun after what follows their group.
-            if record.listedAt ?? 0 > bound { break }
+            if record.listedAt > bound { break }
             if record.label != nil, !record.hasEnded {
                 roots.append(record)
             } else if let group = record.group {
@@ -239,7 +239,7 @@ package struct ActivityList: Sendable {
             cachedActivities = nil
             record.updateShare()
         }
-        if record.place != nil { list(record) }
+        if record.place != 0 { list(record) }
         return isMember
     }
 
@@ -257,9 +257,9 @@ package struct ActivityList: Sendable {
         list(parent)
     }
 
-    private static func move(_ record: ActivityRecord, in list: inout OrderedList<ActivityRecord>, to place: UInt64?) {
-        if let old = record.listedAt { list.set(old, to: nil) }
-        if let place { list.set(place, to: record) }
+    private static func move(_ record: ActivityRecord, in list: inout OrderedList<ActivityRecord>, to place: UInt64) {
+        if record.isListed { list.set(record.listedAt, to: nil) }
+        if place != 0 { list.set(place, to: record) }
         record.listedAt = place
     }
 
@@ -302,19 +302,19 @@ package struct ActivityList: Sendable {
         let wasListed = record.isListed
         let end = now()
         record.hasEnded = true
-        record.outcome = outcome ?? .unspecified
-        if case .failed(let text) = outcome { record.outcome = .failed(ActivityDetails.limited(text) ?? "") }
         guard wasListed || record.parent != nil || record.group != nil else { return false }
-        endInGroup(record)
+        var finalOutcome = outcome ?? .unspecified
+        if case .failed(let text) = outcome { finalOutcome = .failed(ActivityDetails.limited(text) ?? "") }
+        let wasMember = endInGroup(record, &finalOutcome)
         guard let label = record.label, outcome != nil else { return true }
         finished.latest.append(
             FinishedActivity(
                 label: label,
-                outcome: record.outcome,
+                outcome: finalOutcome,
                 duration: end - record.began,
                 date: date(at: end),
                 id: record.order,
-                isMember: record.endedAsMember,
+                isMember: wasMember,
                 amount: record.amount
             )
         )
@@ -325,24 +325,25 @@ package struct ActivityList: Sendable {
 
     /// Removes an activity from the list. Members that are still in progress when their group ends become independent:
     /// they are listed in the place of the group, which stays in the list without being shown.
-    private mutating func endInGroup(_ record: ActivityRecord) {
-        if record.group == nil, record.parent == nil { return list(record) }
+    ///
+    /// - Parameter outcome: its outcome, which that of its members may change.
+    /// - Returns: whether it was a member of a group in progress.
+    private mutating func endInGroup(_ record: ActivityRecord, _ outcome: inout ActivityOutcome) -> Bool {
+        defer { list(record) }
+        if record.group == nil, record.parent == nil { return false }
         let share = record.currentShare
         if let group = record.group {
-            record.outcome = group.outcome(record.outcome, failsWithMembers: record.failsWithMembers)
+            outcome = group.outcome(outcome, failsWithMembers: record.failsWithMembers)
         }
-        if let membership = record.membership {
-            let parent = membership.group
-            if let group = parent.group { Self.move(record, in: &group.listed, to: nil) }
-            list(parent)
-            record.membership = nil
-            if !parent.hasEnded {
-                record.endedAsMember = true
-                parent.group?.finish(record, membership.share, share)
-                parent.updateShare()
-            }
-        }
-        list(record)
+        guard let membership = record.membership else { return false }
+        let parent = membership.group
+        if let group = parent.group { Self.move(record, in: &group.listed, to: 0) }
+        list(parent)
+        record.membership = nil
+        if parent.hasEnded { return false }
+        parent.group?.finish(record, outcome, membership.share, share)
+        parent.updateShare()
+        return true
     }
 
     // MARK: - Identities

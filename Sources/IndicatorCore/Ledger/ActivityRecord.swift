@@ -15,39 +15,33 @@ final class ActivityRecord: @unchecked Sendable {
     private(set) var began = Duration.zero
     /// The label, and other properties of ``ActivityDetails``. One by one: copies of the whole are measurable.
     private(set) var label: String?
-    private var progress: Double?
-    private var total: Int?
     private var unit: ActivityUnit
-    private var attention: String?
-    private var detail: String?
+    private var progress: Double?
     private(set) var failsWithMembers = false
-    private var isWaiting = false
     /// Whether it begins in a group, whose sums change with it.
     let isMember: Bool
+    /// Whether the activity has ended.
+    var hasEnded = false
+    private var total: Int?
     /// ``ActivityDetails/completed``.
     private let steps = Atomic<Int>(0)
-    /// The first steps, if they were set instead of added: they may have been done earlier.
-    private var doneEarlier = 0
-    /// The rate of the steps, once a snapshot has listed it. Apart, because most activities have none.
-    var rate: RateEstimate? {
-        get { rateStorage?.value }
-        set {
-            guard let newValue else { return rateStorage = nil }
-            if let rateStorage { rateStorage.value = newValue } else { rateStorage = RateStorage(newValue) }
-        }
-    }
-    private var rateStorage: RateStorage?
+    private var extras: Extras?
     /// Its state as a group; `nil` until an activity begins in it.
     // Unchecked: the lock excludes other accesses, and the check is measurable.
     @exclusivity(unchecked) var group: ActivityGroup?
     /// Its membership in a group, while it is in progress.
     var membership: ActivityGroup.Membership?
-    /// How it ended.
-    var outcome = ActivityOutcome.unspecified
-    /// Whether the activity has ended.
-    var hasEnded = false
-    /// Whether it was a member of a group when it ended.
-    var endedAsMember = false
+
+    /// What few activities have. Apart, because it takes memory.
+    private final class Extras {
+        var attention: String?
+        var detail: String?
+        var isWaiting = false
+        /// The first steps, if they were set instead of added: they may have been done earlier.
+        var doneEarlier = 0
+        /// The rate of the steps, once a snapshot has listed it.
+        var rate: RateEstimate?
+    }
 
     /// Makes the record of an activity that begins, or gets its first details.
     init(
@@ -69,6 +63,19 @@ final class ActivityRecord: @unchecked Sendable {
         (self.order, began) = (order, now)
     }
 
+    private func makeExtras() -> Extras {
+        let extras = extras ?? Extras()
+        self.extras = extras
+        return extras
+    }
+
+    var rate: RateEstimate? {
+        get { extras?.rate }
+        set { makeExtras().rate = newValue }
+    }
+
+    private var doneEarlier: Int { extras?.doneEarlier ?? 0 }
+
     /// The group that it is a member of, while it is in progress. If the group has ended, the activity is independent.
     var parent: ActivityRecord? { membership?.group }
 
@@ -77,17 +84,17 @@ final class ActivityRecord: @unchecked Sendable {
 
     /// The current details, but not when it began.
     var currentDetails: ActivityDetails {
-        var details = details(label: label, attention: attention)
-        details.detail = detail
+        var details = details(label: label)
+        guard let extras else { return details }
+        (details.attention, details.detail, details.isWaiting) = (extras.attention, extras.detail, extras.isWaiting)
         return details
     }
 
     @inline(__always)
-    private func details(label: String?, attention: String?) -> ActivityDetails {
+    private func details(label: String?) -> ActivityDetails {
         var details = ActivityDetails(label: label, progress: progress, total: total, unit: unit, since: .distantPast)
-        (details.id, details.attention, details.failsWithMembers) = (order, attention, failsWithMembers)
+        (details.id, details.failsWithMembers) = (order, failsWithMembers)
         details.completed = steps.load(ordering: .sequentiallyConsistent)
-        details.isWaiting = isWaiting
         return details
     }
 
@@ -107,23 +114,23 @@ final class ActivityRecord: @unchecked Sendable {
         if new.explicitProgress != old.explicitProgress { progress = new.explicitProgress }
         if new.total != old.total { total = new.total }
         if new.unit != old.unit { unit = new.unit }
-        if new.attention != old.attention { attention = new.attention }
-        if new.detail != old.detail { detail = new.detail }
+        if new.attention != old.attention { makeExtras().attention = new.attention }
+        if new.detail != old.detail { makeExtras().detail = new.detail }
         if new.failsWithMembers != old.failsWithMembers { failsWithMembers = new.failsWithMembers }
-        if new.isWaiting != old.isWaiting { isWaiting = new.isWaiting }
+        if new.isWaiting != old.isWaiting { makeExtras().isWaiting = new.isWaiting }
         let difference = new.completed &- old.completed
         guard difference != 0 else { return }
         steps.wrappingAdd(difference, ordering: .sequentiallyConsistent)
-        doneEarlier = old.completed == 0 ? new.completed : min(doneEarlier, new.completed)
+        makeExtras().doneEarlier = old.completed == 0 ? new.completed : min(doneEarlier, new.completed)
     }
 
     /// Its place in a list: its order, or if it has no label or has ended, that of the first activity with a label
-    /// below it.
-    var place: UInt64? { label != nil && !hasEnded ? order : group?.listed.first?.order }
-    /// The place at which it is in the list of its group, or of the activities without one.
-    var listedAt: UInt64?
+    /// below it; 0 if there is none.
+    var place: UInt64 { label != nil && !hasEnded ? order : group?.listed.first?.order ?? 0 }
+    /// The place at which it is in the list of its group, or of the activities without one; 0 if it is in none.
+    var listedAt: UInt64 = 0
     /// Whether it is in a list: if it has a label, or a member with one.
-    var isListed: Bool { listedAt != nil }
+    var isListed: Bool { listedAt != 0 }
 
     /// The current details, with what the members of a group add; and how much was done earlier.
     var summary: (details: ActivityDetails, doneEarlier: Int) {
@@ -142,7 +149,7 @@ final class ActivityRecord: @unchecked Sendable {
     /// What it contributes to its group now.
     var currentShare: ActivityGroup.Share {
         // Without texts: copies are measurable.
-        var details = details(label: nil, attention: nil)
+        var details = details(label: nil)
         let earlier = group?.summarize(&details, doneEarlier: doneEarlier)
         if let progress, let total, details.completed <= 0 {
             // The app sets the progress instead of the steps.
@@ -166,13 +173,5 @@ final class ActivityRecord: @unchecked Sendable {
     /// Whether the details stay the same until the next update.
     var isConstant: Bool {
         group == nil && total == nil && progress == nil && steps.load(ordering: .relaxed) == 0
-    }
-}
-
-private final class RateStorage {
-    var value: RateEstimate
-
-    init(_ value: RateEstimate) {
-        self.value = value
     }
 }

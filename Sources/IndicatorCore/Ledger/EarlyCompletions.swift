@@ -35,8 +35,9 @@ struct EarlyCompletions: Sendable {
     var isEmpty: Bool { memories.isEmpty }
     var hasIgnored: Bool { !ignored.isEmpty }
 
-    /// Forgets what is out of date.
+    /// Forgets what is out of date, if that is at least a half: what remains is moved.
     mutating func forget(at now: Duration) {
+        guard now - memories[memories.count / 2].instant >= Self.window else { return }
         removeFirst(memories.firstIndex { now - $0.instant < Self.window } ?? memories.count)
     }
 
