@@ -5,13 +5,18 @@ public final class BusyIndicator: Sendable {
     private let manager: IndicatorManager
     private let other: ManagedActivity
 
+    /// Creates an indicator with a few activities in progress.
+    public convenience init(_ situation: Situation) {
+        self.init(situation, label: nil)
+    }
+
     /// Creates a busy indicator.
     ///
     /// - Parameters:
     ///   - situation: the state of the indicator.
     ///   - others: how many activities with an identity are always in progress.
     ///   - label: the label of another one.
-    public init(_ situation: Situation, others: Int = Names.otherCount, label: String? = nil) {
+    init(_ situation: Situation, others: Int = Names.otherCount, label: String? = nil) {
         manager = .measured(situation)
         for id in Names.others(others) { manager.start(id) }
         other = ManagedActivity(label, in: manager)
