@@ -65,7 +65,7 @@ where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
     private let downstream: Downstream
     private let schedule: (@escaping () -> Void) -> Void
     private let state = Locked(State())
-    private var subscription: StatusSubscription<Value>?
+    private var subscription: StatusSubscription?
 
     init(downstream: Downstream, schedule: @escaping (@escaping () -> Void) -> Void) {
         (self.downstream, self.schedule) = (downstream, schedule)
@@ -86,8 +86,8 @@ where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
         subscription?.end()
     }
 
-    private func receive(_ status: ActivityStatus<Value>?) -> StatusSubscription<Value>.Reception {
-        let reception: StatusSubscription<Value>.Reception? = state.withLock { state in
+    private func receive(_ status: ActivityStatus<Value>?) -> StatusSubscription.Reception {
+        let reception: StatusSubscription.Reception? = state.withLock { state in
             if state.isCancelled { return .last }
             if state.isScheduled || status != nil && state.demand == .none {
                 state.isAwaited = state.isScheduled

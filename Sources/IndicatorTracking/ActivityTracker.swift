@@ -48,10 +48,12 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     ///   do anything, but delays the other subscribers of the tracker. `nil` comes last: after
     ///   ``StatusSubscription/end()``, or when the tracker is deallocated.
     @discardableResult
-    package func subscribe(_ receive: @escaping StatusSubscription<Value>.Receive) -> StatusSubscription<Value> {
-        let subscription = StatusSubscription(core, equalWhen: areEqual, receive)
-        core.add(subscription)
-        return subscription
+    package func subscribe(
+        _ receive: @escaping @Sendable (ActivityStatus<Value>?) -> StatusSubscription.Reception
+    ) -> StatusSubscription {
+        core.subscribe(equalWhen: { [areEqual] in areEqual(TrackerValue.value(of: $0), TrackerValue.value(of: $1)) }) {
+            receive($0.map(ActivityStatus.init))
+        }
     }
 
     /// The status as it changes: first the current one, then the latest after every change.
@@ -151,7 +153,7 @@ public struct ActivityStatus<Value: Sendable>: Sendable {
     init(_ status: TrackerCore.Status) {
         self.init(
             isLoading: status.isLoading,
-            associatedValue: status.value.map { unsafeDowncast($0, to: TrackerValue<Value>.self).value }
+            associatedValue: status.value.map(TrackerValue.value)
         )
     }
 }

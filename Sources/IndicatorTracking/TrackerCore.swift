@@ -21,7 +21,7 @@ final class TrackerCore: Sendable {
         /// The first and the last activity in progress that has a value.
         unowned(unsafe) var first: TrackerLink?
         unowned(unsafe) var last: TrackerLink?
-        var subscriptions: [any TrackerSubscription] = []
+        var subscriptions: [StatusSubscription] = []
         /// Whether the tracker was deallocated: no activity begins any more.
         var isFinished = false
         var isChanged = false
@@ -110,11 +110,16 @@ final class TrackerCore: Sendable {
 
     // MARK: - Delivery
 
-    func add(_ subscription: some TrackerSubscription) {
+    func subscribe(
+        equalWhen areEqual: @escaping @Sendable (AnyObject, AnyObject) -> Bool,
+        _ receive: @escaping @Sendable (Status?) -> StatusSubscription.Reception
+    ) -> StatusSubscription {
+        let subscription = StatusSubscription(self, equalWhen: areEqual, receive)
         change { state in
             state.subscriptions.append(subscription)
             return true
         }
+        return subscription
     }
 
     /// Passes the latest status to the subscriptions that have not taken it.
@@ -159,6 +164,8 @@ final class TrackerValue<Value: Sendable>: Sendable {
     init(_ value: Value) {
         self.value = value
     }
+
+    static func value(of object: AnyObject) -> Value { unsafeDowncast(object, to: Self.self).value }
 }
 
 /// The place of an activity in its tracker.
@@ -185,16 +192,8 @@ final class TrackerLink: @unchecked Sendable {
     fileprivate unowned(unsafe) var next: TrackerLink?
 }
 
-/// A subscription to a tracker of any type.
-protocol TrackerSubscription: AnyObject, Sendable {
-    var isOver: Bool { get }
-
-    /// Passes a status to the subscriber, if it is new.
-    func deliver(_ status: TrackerCore.Status, isLast: Bool)
-}
-
 /// One subscription to the statuses of a tracker, which does not retain that.
-package final class StatusSubscription<Value: Sendable>: TrackerSubscription, @unchecked Sendable {
+package final class StatusSubscription: @unchecked Sendable {
     // `@unchecked`: one job at a time uses the variables.
 
     /// What became of a status, or of the `nil` after the last one, that was passed to the subscriber.
@@ -206,20 +205,18 @@ package final class StatusSubscription<Value: Sendable>: TrackerSubscription, @u
         case last
     }
 
-    package typealias Receive = @Sendable (ActivityStatus<Value>?) -> Reception
-
     private let core: TrackerCore
-    private let areEqual: @Sendable (Value, Value) -> Bool
+    private let areEqual: @Sendable (AnyObject, AnyObject) -> Bool
     private let isEnded = Atomic(false)
-    var isOver: Bool { receive == nil }
+    fileprivate var isOver: Bool { receive == nil }
     // Removed by the last job: afterwards, a cancellation handler may have the last reference to the subscription.
-    private var receive: Receive?
-    private var last: ActivityStatus<Value>?
+    private var receive: (@Sendable (TrackerCore.Status?) -> Reception)?
+    private var last: TrackerCore.Status?
 
-    init(
+    fileprivate init(
         _ core: TrackerCore,
-        equalWhen areEqual: @escaping @Sendable (Value, Value) -> Bool,
-        _ receive: @escaping Receive
+        equalWhen areEqual: @escaping @Sendable (AnyObject, AnyObject) -> Bool,
+        _ receive: @escaping @Sendable (TrackerCore.Status?) -> Reception
     ) {
         (self.core, self.areEqual, self.receive) = (core, areEqual, receive)
     }
@@ -233,9 +230,8 @@ package final class StatusSubscription<Value: Sendable>: TrackerSubscription, @u
         wake()
     }
 
-    func deliver(_ status: TrackerCore.Status, isLast: Bool) {
+    fileprivate func deliver(_ status: TrackerCore.Status, isLast: Bool) {
         guard let receive else { return }
-        let status = ActivityStatus<Value>(status)
         var isLast = isLast
         if isEnded.load(ordering: .relaxed) {
             isLast = true
@@ -250,9 +246,9 @@ package final class StatusSubscription<Value: Sendable>: TrackerSubscription, @u
     }
 
     /// Whether a status differs from the last one that was taken.
-    private func isNew(_ status: ActivityStatus<Value>) -> Bool {
+    private func isNew(_ status: TrackerCore.Status) -> Bool {
         guard let last, last.isLoading == status.isLoading else { return true }
-        return switch (last.associatedValue, status.associatedValue) {
+        return switch (last.value, status.value) {
         case (nil, nil): false
         case (let old?, let new?): !areEqual(old, new)
         default: true
