@@ -36,27 +36,31 @@ enum CoreProbe {
 
     // MARK: - A step of the wall clock
 
-    /// Prints, in hours, by how much dates differ from the wall clock, before and after a step of an hour.
+    /// Prints, in hours, by how much dates differ from the wall clock, before a step of an hour and with the next
+    /// snapshot after it.
     private static func step() async throws {
         guard let step = symbol("realtime_step", as: UnsafeMutablePointer<Int>.self) else {
             return say("not preloaded")
         }
         let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero))
         let first = indicator.begin("First")
-        func print() {
-            let snapshot = indicator.snapshot
-            let dates = [snapshot.since] + snapshot.activities.map(\.since)
-            say("\(dates.map { Int((Date().timeIntervalSince($0) / 3_600).rounded()) })")
+        var snapshots = indicator.snapshots.makeAsyncIterator()
+        func next(count: Int) async -> IndicatorSnapshot {
+            while let snapshot = await snapshots.next() {
+                guard snapshot.activities.count == count else { continue }
+                let dates = [snapshot.since] + snapshot.activities.map(\.since)
+                say("\(dates.map { Int((Date().timeIntervalSince($0) / 3_600).rounded()) })")
+                return snapshot
+            }
+            return IndicatorSnapshot()
         }
-        print()
-        let before = indicator.snapshot
+        let before = await next(count: 1)
         step.pointee = 3_600
-        print()
         // What a backend shows that has not got another snapshot.
         let elapsed = [before.elapsed(at: Date())] + before.activities.map { $0.elapsed(at: Date()) }
         say("\(elapsed.map { Int(($0 / 3_600).rounded()) })")
         let second = indicator.begin("Second")
-        print()
+        _ = await next(count: 2)
         second.end()
         first.end()
     }

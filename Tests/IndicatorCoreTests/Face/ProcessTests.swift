@@ -26,7 +26,7 @@ struct ProcessTests {
         .needs("gcc", package: "gcc")
     )
     func step() async throws {
-        #expect(try await output(of: "step") == "[0, 0]\n[0, 0]\n[0, 0]\n[0, 0, 0]\n")
+        #expect(try await output(of: "step") == "[0, 0]\n[0, 0]\n[0, 0, 0]\n")
     }
 
     @Test
