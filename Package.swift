@@ -57,7 +57,7 @@ let package = Package(
 
         // The backends, by floors: a module uses only those above it.
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
-        .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
+        .systemLibrary(name: "CMosquitto", providers: [.apt(["libmosquitto-dev"])]),
         .systemLibrary(name: "CNotify", providers: [.apt(["libnotify-dev"])]),
         module("DisplayText", "IndicatorCore", path: "Sources/Backends/Text"),
         module("BackendConfiguration", "\(core) DisplayText JSONScanning Yams", path: "Sources/Backends/Configuration"),

@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test(
-        "It is one process beside the command, and leaves nothing behind",
+        "It is one process beside the command, loads no library of an unused backend, and leaves nothing behind",
         .needs("ps", package: "procps"),
         .timeLimit(.minutes(5))
     )
@@ -150,6 +150,8 @@ import Testing
         // Long enough to be shown.
         let children = try await program.run(["sh", "-c", "sleep 0.2; ps -o comm= --ppid $PPID"])
         #expect(children.output == "sh\n")
+        let maps = try await program.run(["sh", "-c", "sleep 0.2; cat /proc/$PPID/maps"]).output
+        #expect(maps.contains("libc.so") && !maps.contains(/lib(mosquitto|ssl|crypto|notify|gio)/))
     }
 
     @Test(

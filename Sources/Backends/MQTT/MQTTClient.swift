@@ -46,6 +46,7 @@ package final class MQTTClient {
     package let isVersion5: Bool
     /// The address of the broker.
     package let url: MQTTURL
+    private let library: CMosquittoFunctions
     private let handle: OpaquePointer
     /// The first error that libmosquitto has logged: the reason for an error of TLS, which it reports nowhere else.
     private var problem: String?
@@ -63,14 +64,15 @@ package final class MQTTClient {
     /// Whether the TCP connection is established.
     private var isOpen = false
 
-    private static let isInitialized: Bool = {
+    /// libmosquitto, loaded when a broker is first used.
+    private static let loaded: Result<CMosquittoFunctions, MQTTError> = {
+        var library = CMosquittoFunctions()
+        if let problem = cmosquitto_load(&library) { return .failure(.noLibrary(reason: String(cString: problem))) }
         // OpenSSL releases its memory in `exit`, while the threads use it, unless its first initialisation says
         // OPENSSL_INIT_NO_ATEXIT.
-        typealias Initialize = @convention(c) (UInt64, OpaquePointer?) -> Int32
-        if let function = dlsym(nil, "OPENSSL_init_crypto") {
-            _ = unsafeBitCast(function, to: Initialize.self)(0x0008_0000, nil)
-        }
-        return mosquitto_lib_init() == MOSQ_ERR_SUCCESS.code
+        _ = library.OPENSSL_init_crypto?(0x0008_0000, nil)
+        return library.mosquitto_lib_init() == MOSQ_ERR_SUCCESS.code
+            ? .success(library) : .failure(.noResources(reason: "no memory"))
     }()
 
     /// Prepares a connection without using the network.
@@ -85,36 +87,45 @@ package final class MQTTClient {
         isVersion5: Bool = true
     ) throws(MQTTError) {
         guard let url = url ?? settings.urls.first else { throw .invalidURL(reason: "there is none") }
-        guard Self.isInitialized, SpareDescriptors.exist(), let handle = Self.makeHandle(id: id) else {
+        library = try Self.loaded.get()
+        guard SpareDescriptors.exist(), let handle = Self.makeHandle(library, id: id) else {
             throw .noResources(reason: "\(SpareDescriptors.problem), or no memory")
         }
         (self.url, self.handle, self.isVersion5) = (url, handle, isVersion5)
         hasCertificate = settings.certificateFile != nil
         keepAlive = Int32(clamping: min(max(settings.keepAlive.components.seconds, 5), 65535))
         checkInterval = keepAlive / 3
-        mosquitto_user_data_set(handle, Unmanaged.passUnretained(self).toOpaque())
-        mosquitto_int_option(handle, MOSQ_OPT_PROTOCOL_VERSION, isVersion5 ? MQTT_PROTOCOL_V5 : MQTT_PROTOCOL_V311)
-        mosquitto_int_option(handle, MOSQ_OPT_RECEIVE_MAXIMUM, 65535)
+        library.mosquitto_user_data_set(handle, Unmanaged.passUnretained(self).toOpaque())
+        _ = library.mosquitto_int_option(
+            handle,
+            MOSQ_OPT_PROTOCOL_VERSION,
+            isVersion5 ? MQTT_PROTOCOL_V5 : MQTT_PROTOCOL_V311
+        )
+        _ = library.mosquitto_int_option(handle, MOSQ_OPT_RECEIVE_MAXIMUM, 65535)
         setCallbacks()
         if settings.username != nil || settings.password != nil {
-            let status = mosquitto_username_pw_set(handle, settings.username ?? "", try settings.password?.read())
+            let status = library.mosquitto_username_pw_set(
+                handle,
+                settings.username ?? "",
+                try settings.password?.read()
+            )
             guard status == 0 else { throw .invalidUsername }
         }
         if url.usesTLS { try useTLS(settings) }
     }
 
     deinit {
-        mosquitto_destroy(handle)
+        library.mosquitto_destroy(handle)
     }
 
     /// Undoes that libmosquitto ignores the app's `SIGPIPE`; the threads that use the library block the signal instead.
-    private static func makeHandle(id: String) -> OpaquePointer? {
+    private static func makeHandle(_ library: CMosquittoFunctions, id: String) -> OpaquePointer? {
         // One at a time: otherwise a thread would restore what libmosquitto set on another one.
         signalAction.withLock { _ in
             var before = sigaction()
             sigaction(SIGPIPE, nil, &before)
             defer { sigaction(SIGPIPE, &before, nil) }
-            return mosquitto_new(id, true, nil)
+            return library.mosquitto_new(id, true, nil)
         }
     }
 
@@ -130,16 +141,16 @@ package final class MQTTClient {
             throw .tls(reason: "only one of 'certificateFile' and 'keyFile' is set, which belong together")
         }
         var status: Int32 = 0
-        if settings.caFile == nil { status = mosquitto_int_option(handle, MOSQ_OPT_TLS_USE_OS_CERTS, 1) }
+        if settings.caFile == nil { status = library.mosquitto_int_option(handle, MOSQ_OPT_TLS_USE_OS_CERTS, 1) }
         if status == 0, settings.caFile != nil || hasCertificate {
             // It demands authorities also where those of the system are used.
             let folder = settings.caFile == nil ? "/etc/ssl/certs" : nil
             let (certificate, key) = (settings.certificateFile, settings.keyFile)
             // Otherwise OpenSSL would ask for the passphrase of a key on the terminal.
-            status = mosquitto_tls_set(handle, settings.caFile, folder, certificate, key) { _, _, _, _ in -1 }
+            status = library.mosquitto_tls_set(handle, settings.caFile, folder, certificate, key) { _, _, _, _ in -1 }
         }
-        guard status == 0 else { throw .tls(reason: Self.text(of: status)) }
-        mosquitto_log_callback_set(handle) { _, client, level, text in
+        guard status == 0 else { throw .tls(reason: text(of: status)) }
+        library.mosquitto_log_callback_set(handle) { _, client, level, text in
             guard let client = MQTTClient.from(client), level == MOSQ_LOG_ERR, let text else { return }
             client.problem = client.problem ?? String(cString: text)
         }
@@ -149,7 +160,15 @@ package final class MQTTClient {
     package func setWill(topic: String, payload: [UInt8], expiry: UInt32) {
         withExpiry(expiry) { properties in
             // On success, libmosquitto owns the properties.
-            let status = mosquitto_will_set_v5(handle, topic, Int32(payload.count), payload, 1, true, properties)
+            let status = library.mosquitto_will_set_v5(
+                handle,
+                topic,
+                Int32(payload.count),
+                payload,
+                1,
+                true,
+                properties
+            )
             return status != 0
         }
     }
@@ -161,15 +180,15 @@ package final class MQTTClient {
         if isVersion5 {
             var properties: OpaquePointer?
             let identifier = Int32(MQTT_PROP_MAXIMUM_PACKET_SIZE.rawValue)
-            mosquitto_property_add_int32(&properties, identifier, Self.largestPacket)
+            _ = library.mosquitto_property_add_int32(&properties, identifier, Self.largestPacket)
             // The only function that takes properties waits for the connection. Without a host, it only stores them.
-            mosquitto_connect_bind_v5(handle, nil, 0, keepAlive, nil, properties)
-            mosquitto_property_free_all(&properties)
+            _ = library.mosquitto_connect_bind_v5(handle, nil, 0, keepAlive, nil, properties)
+            library.mosquitto_property_free_all(&properties)
         }
-        let status = mosquitto_connect_async(handle, address ?? url.host, Int32(url.port), keepAlive)
+        let status = library.mosquitto_connect_async(handle, address ?? url.host, Int32(url.port), keepAlive)
         guard status == 0 else { throw failure(status) }
         // A child process with the socket would keep the connection open after the app is killed.
-        _ = fcntl(mosquitto_socket(handle), F_SETFD, FD_CLOEXEC)
+        _ = fcntl(library.mosquitto_socket(handle), F_SETFD, FD_CLOEXEC)
     }
 
     /// Whether the broker has accepted the client.
@@ -182,7 +201,7 @@ package final class MQTTClient {
         var status: Int32 = 0
         withExpiry(expiry) { properties in
             let count = Int32(payload.count)
-            status = mosquitto_publish_v5(handle, nil, topic, count, payload, 1, retain, properties)
+            status = library.mosquitto_publish_v5(handle, nil, topic, count, payload, 1, retain, properties)
             return true
         }
         guard status == 0 else { throw .lost("\(url)", reason: reason(status)) }
@@ -196,22 +215,22 @@ package final class MQTTClient {
     /// ten gets no further message, though it stays open (seen with 2.9.10). No session outlives its connection
     /// here, so QoS 1 would save no message.
     package func subscribe(to filter: String) throws(MQTTError) {
-        let status = mosquitto_subscribe(handle, nil, filter, isVersion5 ? 1 : 0)
+        let status = library.mosquitto_subscribe(handle, nil, filter, isVersion5 ? 1 : 0)
         guard status == 0 else { throw .lost("\(url)", reason: reason(status)) }
         unansweredSubscriptions += 1
     }
 
     /// Disconnects: the broker discards the will. The connection closes during ``turn(_:)``.
-    package func disconnect() { mosquitto_disconnect(handle) }
+    package func disconnect() { _ = library.mosquitto_disconnect(handle) }
 
     /// The socket of the connection, also while connecting; negative if there is none.
-    package var socket: Int32 { mosquitto_socket(handle) }
+    package var socket: Int32 { library.mosquitto_socket(handle) }
 
     /// What to wait for, and when to call ``turn(_:)`` in any case.
     package func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant) {
         var events = Int16(POLLIN)
         // While the TLS handshake waits for the peer, libmosquitto constantly asks to write.
-        if isConnected || !url.usesTLS ? mosquitto_want_write(handle) : !isOpen { events |= Int16(POLLOUT) }
+        if isConnected || !url.usesTLS ? library.mosquitto_want_write(handle) : !isOpen { events |= Int16(POLLOUT) }
         if !isConnected { events |= Int16(LINUX_POLLRDHUP) }
         return ([pollfd(fd: socket, events: events, revents: 0)], min(nextCheck, acknowledgementDue ?? nextCheck))
     }
@@ -226,15 +245,15 @@ package final class MQTTClient {
         if !isOpen, events & Int32(POLLERR | POLLHUP) != 0, let problem = connectionProblem { throw lost(problem) }
         isOpen = isOpen || events & Int32(POLLOUT) != 0
         // Also continues a TLS handshake, even if the socket is only writable.
-        if events != 0 { try check(mosquitto_loop_read(handle, 1)) }
+        if events != 0 { try check(library.mosquitto_loop_read(handle, 1)) }
         if !isConnected, events & Int32(LINUX_POLLRDHUP) | events & Int32(POLLERR) | events & Int32(POLLHUP) != 0 {
-            for _ in 0..<8 where connectionAnswer == nil { try check(mosquitto_loop_read(handle, 1)) }
+            for _ in 0..<8 where connectionAnswer == nil { try check(library.mosquitto_loop_read(handle, 1)) }
             if connectionAnswer == nil { throw closed }
         }
-        if socket >= 0, isConnected ? mosquitto_want_write(handle) : events != 0 {
-            try check(mosquitto_loop_write(handle, 1))
+        if socket >= 0, isConnected ? library.mosquitto_want_write(handle) : events != 0 {
+            try check(library.mosquitto_loop_write(handle, 1))
         }
-        if socket >= 0 { try check(mosquitto_loop_misc(handle)) }
+        if socket >= 0 { try check(library.mosquitto_loop_misc(handle)) }
         if let connectionAnswer, connectionAnswer != 0 { throw rejection(connectionAnswer) }
         if let refusal { throw .refused(url, what: refusal.what, reason: refusal.reason) }
         // A broker of MQTT 5 has ended it with a packet, which is no error of libmosquitto's.
@@ -288,7 +307,7 @@ package final class MQTTClient {
     private func rejection(_ code: Int32) -> MQTTError {
         let isVersion = code == (isVersion5 ? Int32(MQTT_RC_UNSUPPORTED_PROTOCOL_VERSION.rawValue) : 1)
         if isVersion { return .wrongVersion(url, isVersion5: isVersion5) }
-        let reason = isVersion5 ? Self.reason(ofCode: code) : String(cString: mosquitto_connack_string(code))
+        let reason = isVersion5 ? self.reason(ofCode: code) : Self.text(library.mosquitto_connack_string(code))
         return .refused(url, what: "the connection", reason: reason)
     }
 
@@ -313,57 +332,63 @@ package final class MQTTClient {
         case MOSQ_ERR_KEEPALIVE.code: "no answer"
         case MOSQ_ERR_EAI.code: "its host name could not be resolved"
         case MOSQ_ERR_PROTOCOL.code, MOSQ_ERR_MALFORMED_PACKET.code: "its answer is not valid MQTT"
-        default: Self.text(of: status)
+        default: text(of: status)
         }
     }
 
-    private static func text(of status: Int32) -> String {
-        let text = String(cString: mosquitto_strerror(status))
+    private func text(of status: Int32) -> String {
+        let text = Self.text(library.mosquitto_strerror(status))
         return text.hasSuffix(".") ? String(text.dropLast()) : text
     }
 
-    private static func reason(ofCode code: Int32) -> String { String(cString: mosquitto_reason_string(code)) }
+    private func reason(ofCode code: Int32) -> String { Self.text(library.mosquitto_reason_string(code)) }
+
+    private static func text(_ text: UnsafePointer<CChar>?) -> String { text.map { String(cString: $0) } ?? "" }
 
     /// Calls `body` with a list of properties, which is released if `body` returns `true`.
     private func withExpiry(_ expiry: UInt32?, _ body: (OpaquePointer?) -> Bool) {
         var properties: OpaquePointer?
         if let expiry, isVersion5 {
-            mosquitto_property_add_int32(&properties, Int32(MQTT_PROP_MESSAGE_EXPIRY_INTERVAL.rawValue), expiry)
+            _ = library.mosquitto_property_add_int32(
+                &properties,
+                Int32(MQTT_PROP_MESSAGE_EXPIRY_INTERVAL.rawValue),
+                expiry
+            )
         }
-        if body(properties) { mosquitto_property_free_all(&properties) }
+        if body(properties) { library.mosquitto_property_free_all(&properties) }
     }
 
     private func setCallbacks() {
-        mosquitto_connect_v5_callback_set(handle) { _, client, code, _, properties in
+        library.mosquitto_connect_v5_callback_set(handle) { _, client, code, _, properties in
             guard let client = MQTTClient.from(client) else { return }
             client.connectionAnswer = code
             // libmosquitto uses the interval that the broker demands instead.
             var interval: UInt16 = 0
             let identifier = Int32(MQTT_PROP_SERVER_KEEP_ALIVE.rawValue)
-            if mosquitto_property_read_int16(properties, identifier, &interval, false) != nil {
+            if client.library.mosquitto_property_read_int16(properties, identifier, &interval, false) != nil {
                 client.checkInterval = max(1, Int32(interval) / 3)
             }
         }
-        mosquitto_publish_v5_callback_set(handle) { _, client, _, code, _ in
+        library.mosquitto_publish_v5_callback_set(handle) { _, client, _, code, _ in
             guard let client = MQTTClient.from(client) else { return }
             client.unacknowledged -= 1
             client.acknowledgementDue = client.unacknowledged > 0 ? .now + .seconds(client.keepAlive) : nil
-            if code >= 128 { client.refusal = ("a message", MQTTClient.reason(ofCode: code)) }
+            if code >= 128 { client.refusal = ("a message", client.reason(ofCode: code)) }
         }
-        mosquitto_subscribe_v5_callback_set(handle) { _, client, _, count, granted, _ in
+        library.mosquitto_subscribe_v5_callback_set(handle) { _, client, _, count, granted, _ in
             guard let client = MQTTClient.from(client), client.unansweredSubscriptions > 0 else { return }
             client.unansweredSubscriptions -= 1
             for code in UnsafeBufferPointer(start: granted, count: Int(count)) where code >= 128 {
-                client.refusal = ("a subscription", MQTTClient.reason(ofCode: Int32(code)))
+                client.refusal = ("a subscription", client.reason(ofCode: Int32(code)))
             }
         }
-        mosquitto_message_v5_callback_set(handle) { _, client, message, properties in
+        library.mosquitto_message_v5_callback_set(handle) { _, client, message, properties in
             guard let client = MQTTClient.from(client), let message = message?.pointee,
                 let topic = String(validatingCString: message.topic)
             else { return }
             var expiry: UInt32 = 0
             let identifier = Int32(MQTT_PROP_MESSAGE_EXPIRY_INTERVAL.rawValue)
-            let hasExpiry = mosquitto_property_read_int32(properties, identifier, &expiry, false) != nil
+            let hasExpiry = client.library.mosquitto_property_read_int32(properties, identifier, &expiry, false) != nil
             client.onMessage(
                 Message(
                     topic: topic,

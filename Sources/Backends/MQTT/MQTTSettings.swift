@@ -175,6 +175,8 @@ package enum MQTTError: BackendProblem, Sendable, Hashable {
     case lost(String, reason: String)
     /// The process has reached its limit of threads, descriptors or memory.
     case noResources(reason: String)
+    /// libmosquitto cannot be loaded.
+    case noLibrary(reason: String)
 
     /// What was wrong.
     package var reason: String {
@@ -191,6 +193,7 @@ package enum MQTTError: BackendProblem, Sendable, Hashable {
                 ? "the broker at \(url) speaks MQTT 3.1.1, not 5" : "the broker at \(url) does not speak MQTT 3.1.1"
         case .lost(let url, let reason): "the connection to the broker at \(url) was lost: \(reason)"
         case .noResources(let reason): "a connection to a broker could not be created: \(reason)"
+        case .noLibrary(let reason): "libmosquitto cannot be loaded: \(reason)"
         }
     }
 
@@ -206,6 +209,7 @@ package enum MQTTError: BackendProblem, Sendable, Hashable {
         case .wrongVersion(_, let isVersion5): "set 'protocol' to auto or \(isVersion5 ? "3.1.1" : "5")"
         case .refused: "check the user name and password, and what the broker's ACL allows"
         case .noResources: "raise the limits on descriptors (ulimit -n) or threads (ulimit -u)"
+        case .noLibrary: "install it (package libmosquitto1)"
         }
     }
 
