@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import IndicatorBackends
 import IndicatorCommands
 
 /// A child process that behaves as if the shell had started it directly.
@@ -22,7 +23,7 @@ struct ChildCommand {
         let command: String
         let errorNumber: Int32
 
-        init(_ arguments: Arguments, _ errorNumber: Int32) {
+        init(_ arguments: ProgramArguments, _ errorNumber: Int32) {
             command = arguments[0].map { String(cString: $0) } ?? ""
             self.errorNumber = errorNumber
         }
@@ -67,7 +68,7 @@ struct ChildCommand {
     /// Call this on the main thread before starting others: they inherit the blocked signals.
     ///
     /// - Parameter arguments: the unmodified command and its arguments, terminated by a null pointer.
-    init(_ arguments: Arguments) throws(StartError) {
+    init(_ arguments: ProgramArguments) throws(StartError) {
         var signals = sigset_t()
         sigfillset(&signals)
         for signal in Self.faults { sigdelset(&signals, signal) }
@@ -75,11 +76,10 @@ struct ChildCommand {
         pthread_sigmask(SIG_BLOCK, &signals, &before)
         // If it were ignored, the exit status of the command would be lost (waitpid(2)).
         signal(SIGCHLD, SIG_DFL)
-        do throws(StartError) {
-            identifier = try CommandSpawn(mask: before)(arguments)
-        } catch {
+        identifier = startProgram(arguments, blocking: before)
+        if identifier < 0 {
             pthread_sigmask(SIG_SETMASK, &before, nil)
-            throw error
+            throw StartError(arguments, -identifier)
         }
         // After the start of the command, which must have the same closed streams.
         StandardStreams.openMissing()

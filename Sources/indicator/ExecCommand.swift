@@ -110,7 +110,7 @@ struct ExecCommand: ParsableCommand {
 
     func run() throws {
         // Unmodified: they may not be UTF-8.
-        let arguments = CommandLine.unsafeArgv + Int(CommandLine.argc) - command.count
+        let arguments = ProgramArguments(CommandLine.unsafeArgv + Int(CommandLine.argc) - command.count)
         let options = ExecOptions(
             label: label,
             notify: notify,

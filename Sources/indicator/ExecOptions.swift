@@ -16,7 +16,7 @@ struct ExecOptions {
     /// The name of the app whose config file is used.
     var app = "indicator"
     /// The unmodified command and its arguments, terminated by a null pointer. They may not be UTF-8.
-    var arguments: Arguments
+    var arguments: ProgramArguments
 
     /// A command that ends within this time is not shown: nobody could read it, and `exec` then only costs a process.
     private static let unshownTime = Duration.milliseconds(50)
@@ -116,7 +116,7 @@ extension ExecOptions {
     ///
     /// Without ArgumentParser, which takes longer than many a command. `nil` for everything else: it has the help and
     /// explains mistakes.
-    init?(_ words: Arguments) {
+    init?(_ words: ProgramArguments) {
         self.init(arguments: words)
         guard words[0] != nil, let command = words[1], strcmp(command, "exec") == 0 else { return nil }
         arguments += 2

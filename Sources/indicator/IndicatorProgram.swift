@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import IndicatorBackends
 import IndicatorCommands
 import IndicatorThreads
 import Synchronization
@@ -42,7 +43,7 @@ struct IndicatorProgram: ParsableCommand {
     /// Not asynchronous: starting Swift's concurrency runtime takes longer than most commands of `exec`.
     static func main() {
         Program.name = "indicator"
-        if let options = ExecOptions(CommandLine.unsafeArgv) { options.run() }
+        if let options = ExecOptions(ProgramArguments(CommandLine.unsafeArgv)) { options.run() }
         do {
             try requireCommand()
             var command = try parseAsRoot()

@@ -10,11 +10,12 @@ enum TerminalFocus {
         func has(_ name: String) -> Bool { environment[name]?.isEmpty == false }
         guard !isRemote, !has("TMUX"), !has("STY") else { return nil }
         if has("SWAYSOCK") {
-            return output(of: "swaymsg -t get_tree").flatMap { isFocused(inTree: $0) }
+            return output(of: "swaymsg", "-t", "get_tree").flatMap { isFocused(inTree: $0) }
         }
         // Set by the terminals of X11, but not by those of Wayland, which may inherit it from one.
         guard has("DISPLAY"), !has("WAYLAND_DISPLAY"), let window = environment["WINDOWID"].flatMap({ UInt64($0) }),
-            let text = output(of: "xprop -root 32x ' = $0\\n' _NET_ACTIVE_WINDOW"), let start = text.range(of: "0x"),
+            let text = output(of: "xprop", "-root", "32x", " = $0\\n", "_NET_ACTIVE_WINDOW"),
+            let start = text.range(of: "0x"),
             let active = UInt64(text[start.upperBound...].prefix(while: \.isHexDigit), radix: 16)
         else { return nil }
         return active == window
@@ -57,12 +58,7 @@ enum TerminalFocus {
     }
 
     /// What a program prints; `nil` if it fails, or a display server does not answer it.
-    private static func output(of command: String) -> String? {
-        // It inherits the blocked signals, and SIGKILL cannot be blocked.
-        guard let stream = popen("exec timeout -s KILL 2 \(command) 2>/dev/null", "re") else { return nil }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65536)
-        while case let count = fread(&buffer, 1, buffer.count, stream), count > 0 { bytes += buffer[..<count] }
-        return pclose(stream) == 0 ? String(decoding: bytes, as: UTF8.self) : nil
+    private static func output(of command: String...) -> String? {
+        try? HelperProgram(command, timeLimit: .seconds(2)).run()
     }
 }

@@ -24,6 +24,17 @@ package enum QuotedText {
         }
     }
 
+    /// A text between quotes, without control characters a JSON string.
+    package static func quoted(_ text: String) -> String {
+        var result = "\""
+        // Not by characters: a quote is one with a combining mark that follows it.
+        for scalar in text.unicodeScalars {
+            if scalar == "\"" || scalar == "\\" { result.unicodeScalars.append("\\") }
+            result.unicodeScalars.append(scalar)
+        }
+        return result + "\""
+    }
+
     /// A text for one line of a terminal.
     package static func escaped(_ text: String) -> String {
         var result = ""

@@ -12,13 +12,15 @@ extension BackendKind {
             defaults: CommandHook(),
             settings: CommandHook.settings,
             make: { context, hook in
-                HookBackend(context, hook.options, check: { try HookCommand.check(hook.program) }) { event, isEnding in
+                HookBackend(context, hook.options, check: { try HelperProgram.check(hook.program) }) {
+                    event,
+                    isEnding in
                     let arguments = ([hook.program] + hook.words.dropFirst()).map { HookText.filled($0, event) }
-                    try HookCommand(arguments: arguments, timeLimit: hook.options.timeLimit).run(isEnding: isEnding)
+                    try HelperProgram(arguments, timeLimit: hook.options.timeLimit).run(isEnding: isEnding)
                 }
             },
             availability: { _, hook in
-                try HookCommand.check(hook.program)
+                try HelperProgram.check(hook.program)
                 return hook.program
             }
         )

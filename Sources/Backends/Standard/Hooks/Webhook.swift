@@ -38,7 +38,7 @@ struct Webhook: Sendable {
 
     /// Throws if `curl`, the address or the token is missing.
     func check() throws(Unavailability) {
-        try HookCommand.check("curl")
+        try HelperProgram.check("curl")
         _ = try address()
         _ = try token()
     }
@@ -53,18 +53,18 @@ struct Webhook: Sendable {
     /// Sends the message.
     func send(_ event: HookEvent) throws(Unavailability) {
         var lines = [
-            "url = \(quoted(try address()))", "proto = \"=http,https\"",
+            "url = \(QuotedText.quoted(try address()))", "proto = \"=http,https\"",
             "max-time = \(max(1, options.timeLimit / .seconds(1)))",
             // After 1, 2 and 4 seconds; not of what would fail again.
             "retry = 3", "retry-connrefused", "fail", "silent", "show-error", "output = \"/dev/null\"",
-            "data-raw = \(quoted(body(of: event)))",
+            "data-raw = \(QuotedText.quoted(body(of: event)))",
         ]
-        for header in headers(of: event) { lines.append("header = \(quoted(header))") }
-        if let token = try token() { lines.append("header = \(quoted("Authorization: Bearer \(token)"))") }
+        for header in headers(of: event) { lines.append("header = \(QuotedText.quoted(header))") }
+        if let token = try token() { lines.append("header = \(QuotedText.quoted("Authorization: Bearer \(token)"))") }
         do throws(Unavailability) {
             // Without the user's own settings, which may print.
-            try HookCommand(
-                arguments: ["curl", "--disable", "--config", "-"],
+            try HelperProgram(
+                ["curl", "--disable", "--config", "-"],
                 input: lines.joined(separator: "\n"),
                 timeLimit: options.timeLimit + .seconds(1)
             )
@@ -147,11 +147,5 @@ struct Webhook: Sendable {
             message = event.activity?.outcome.message
             seconds = event.activity.map { $0.duration / .seconds(1) }
         }
-    }
-
-    /// A value in a config file of curl.
-    private func quoted(_ text: String) -> String {
-        let escaped = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
-        return "\"\(escaped.replacing("\n", with: "\\n"))\""
     }
 }

@@ -166,11 +166,13 @@ import Testing
     func statuses() throws {
         func failure(_ arguments: [String], seconds: Double = 60) -> String? {
             do {
-                try HookCommand(arguments: arguments, timeLimit: .seconds(seconds)).run()
+                try HelperProgram(arguments, timeLimit: .seconds(seconds)).run()
                 return nil
             } catch { return error.description }
         }
         #expect(failure(["sh", "-c", "echo much; exit 0"]) == nil)
+        let output = try HelperProgram(["sh", "-c", "echo a; echo b >&2"], timeLimit: .seconds(60)).run()
+        #expect(output == "a\n")
         #expect(
             failure(["sh", "-c", "echo 'no \u{1B}]0;x phone' >&2; echo more >&2; exit 3"])
                 == "'sh' ended with status 3: no ]0;x phone"
@@ -182,11 +184,19 @@ import Testing
         #expect(failure(["sh", "-c", "yes | head -c 300000 >&2; exit 1"]) == "'sh' ended with status 1: y")
     }
 
+    @Test("a script without an interpreter is run by sh")
+    func script() throws {
+        let folder = try TemporaryDirectory()
+        let script = try folder.write("echo \"$0\" \"$1\"\n", to: "script")
+        chmod(script, 0o755)
+        #expect(try HelperProgram([script, "a b"], timeLimit: .seconds(60)).run() == "\(script) a b\n")
+    }
+
     @Test("a program that runs for too long is killed, with the programs that it started")
     func timeLimit() async throws {
         let folder = try TemporaryDirectory()
-        let command = HookCommand(
-            arguments: ["sh", "-c", "sleep 600 & echo $! >\(folder.path)/pid; wait"],
+        let command = HelperProgram(
+            ["sh", "-c", "sleep 600 & echo $! >\(folder.path)/pid; wait"],
             timeLimit: .milliseconds(500)
         )
         let reason = "'sh' was killed, because it ran for more than 0.5 s"
