@@ -2,6 +2,7 @@ import CLinux
 import Foundation
 import IndicatorBackends
 import IndicatorCommands
+import Synchronization
 
 /// A child process that behaves as if the shell had started it directly.
 ///
@@ -59,6 +60,9 @@ struct ChildCommand {
     let identifier: pid_t
     /// The signals that the main thread waits for.
     private let signals: sigset_t
+
+    /// Whether SIGCONT has come since this process began to stop.
+    private static let wasContinued = Atomic(false)
 
     /// The signals of a fault of the process itself.
     private static let faults = [SIGSEGV, SIGBUS, SIGFPE, SIGILL]
@@ -185,14 +189,20 @@ struct ChildCommand {
     func stop(by number: Int32, after prepare: () -> Void) {
         let foreground = Self.withTerminal { tcgetpgrp($0) }
         signal(number, SIG_DFL)
-        // A stop signal discards a SIGCONT that waits, and SIGCONT discards stop signals (signal(7)).
-        if !Self.isPending(SIGCONT) {
-            // Before the preparation, which may take longer than the user does to continue the job.
-            if number != SIGSTOP { kill(getpid(), number) }
-            prepare()
-            if number != SIGSTOP { Self.letThrough(number) } else { kill(getpid(), number) }
+        // A stop signal discards a SIGCONT that waits, and SIGCONT a stop signal that waits (signal(7)). So this one
+        // does not wait, but is noted.
+        Self.wasContinued.store(false, ordering: .relaxed)
+        signal(SIGCONT) { _ in ChildCommand.wasContinued.store(true, ordering: .relaxed) }
+        Self.mask(SIG_UNBLOCK, SIGCONT)
+        var mayStop: Bool { !Self.wasContinued.load(ordering: .relaxed) }
+        // Before the preparation, which may take longer than the user does to continue the job.
+        if mayStop, number != SIGSTOP { kill(getpid(), number) }
+        if mayStop { prepare() }
+        if mayStop {
+            if number == SIGSTOP { kill(getpid(), number) } else { Self.letThrough(number) }
         }
-        _ = Self.next(of: Self.set(of: SIGCONT), until: .now)
+        _ = Self.next(of: Self.set(of: number), until: .now)
+        Self.mask(SIG_BLOCK, SIGCONT)
         // A shell with job control has left the terminal to its own group, which the shell of this process has
         // replaced.
         if foreground > 0, foreground == getpgid(identifier) {
@@ -218,16 +228,15 @@ struct ChildCommand {
         }
     }
 
-    private static func isPending(_ number: Int32) -> Bool {
-        var set = sigset_t()
-        return sigpending(&set) == 0 && sigismember(&set, number) == 1
-    }
-
     /// Delivers a pending signal that is blocked.
     private static func letThrough(_ number: Int32) {
+        mask(SIG_UNBLOCK, number)
+        mask(SIG_BLOCK, number)
+    }
+
+    private static func mask(_ change: Int32, _ number: Int32) {
         var set = set(of: number)
-        pthread_sigmask(SIG_UNBLOCK, &set, nil)
-        pthread_sigmask(SIG_BLOCK, &set, nil)
+        pthread_sigmask(change, &set, nil)
     }
 
     private static func set(of number: Int32) -> sigset_t {
