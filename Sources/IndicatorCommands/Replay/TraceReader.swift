@@ -99,19 +99,19 @@ package struct TraceReader {
         var seconds: Double?
     }
 
-    /// Replays the activities that have ended: `end` lines if the log has them, otherwise `finished` ones.
+    /// Replays the activities that have ended.
     private func readLog(into consumer: inout some TraceConsumer) throws {
         while try input.fill(limit: Self.largestObject) {}
-        var spans: [String: [(start: Date, end: Date, label: String)]] = [:]
+        var ended: [(start: Date, end: Date, label: String)] = []
         let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
         for (index, text) in input.bytes.split(separator: 0x0A).enumerated() {
             guard let line = try? JSONDecoder().decode(LogLine.self, from: Data(text)),
                 let end = try? style.parse(line.time)
             else { throw error("not a line of a log: expected JSON with 'time' and 'event'", line: index + 1) }
-            guard let label = line.label, let seconds = line.seconds else { continue }
-            spans[line.event, default: []].append((end - seconds, end, label))
+            guard line.event == "finished", let label = line.label, let seconds = line.seconds else { continue }
+            ended.append((end - seconds, end, label))
         }
-        let ended = (spans["end"] ?? spans["finished"] ?? []).sorted { $0.start < $1.start }
+        ended.sort { $0.start < $1.start }
         if let origin = ended.first?.start {
             consumer.setOrigin(origin)
             try consumer.begin(delays: TraceDelays())
