@@ -51,7 +51,9 @@ extension LogProbe {
             try await Task.sleep(for: .milliseconds(5))
         }
         try fill(folder + "/ballast")
-        try await work(label: String(repeating: "full", count: 500))
+        // Also the rest of the log's last page.
+        try fill(path, with: [UInt8(ascii: "\n")])
+        try await work(label: "full")
         try await wait(for: "unavailable")
         try FileManager.default.removeItem(atPath: folder + "/ballast")
         try await wait(for: "running")
@@ -62,10 +64,9 @@ extension LogProbe {
     }
 
     /// Fills the file system.
-    private func fill(_ path: String) throws {
-        let descriptor = open(path, O_WRONLY | O_CREAT, 0o600)
+    private func fill(_ path: String, with bytes: [UInt8] = [UInt8](repeating: 0, count: 4096)) throws {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
         defer { close(descriptor) }
-        let bytes = [UInt8](repeating: 0, count: 4096)
         while write(descriptor, bytes, bytes.count) > 0 {}
         guard errno == ENOSPC else {
             throw Failure("the file system did not fill up: \(String(cString: strerror(errno)))")

@@ -28,10 +28,10 @@ struct LogFile {
     }
 
     /// Opens the file, and creates it and its folders if they are missing.
-    mutating func open() throws(LogFileError) { file = try OpenLogFile(path) }
+    mutating func open() throws(Unavailability) { file = try OpenLogFile(path) }
 
     /// Throws the error that opening the file would throw, and leaves nothing behind.
-    static func check(_ path: LogFilePath) throws(LogFileError) {
+    static func check(_ path: LogFilePath) throws(Unavailability) {
         var status = stat()
         if path.standardStream != nil || lstat(path.description, &status) == 0 {
             _ = try OpenLogFile(path)
@@ -40,8 +40,8 @@ struct LogFile {
         }
     }
 
-    /// Writes a line, with its newline. If this throws, nothing of the line is in the file, or the next line ends it.
-    mutating func append(_ line: [UInt8]) throws(LogFileError) {
+    /// Writes a line, with its newline. If this throws, nothing of the line is in the file.
+    mutating func append(_ line: [UInt8]) throws(Unavailability) {
         // Each round ends because another process, or this one, has replaced the file at the path.
         for _ in 0..<20 {
             if file == nil { try open() }
@@ -65,7 +65,7 @@ struct LogFile {
     /// same owner, group and mode. Requires the lock.
     private mutating func rotate(_ file: OpenLogFile) -> Bool {
         let before = file.status
-        do throws(LogFileError) {
+        do throws(Unavailability) {
             // Up to the first gap: with a `keep` of 1000 and two old files, that is two renames.
             var free = 1
             while free < keep, access(path.rotated(free), F_OK) == 0 { free += 1 }
@@ -82,7 +82,7 @@ struct LogFile {
             return false
         }
         rotationFailure = nil
-        do throws(LogFileError) {
+        do throws(Unavailability) {
             try open()
             try self.file?.adopt(before)
         } catch {
@@ -91,7 +91,7 @@ struct LogFile {
         return true
     }
 
-    private func rename(_ from: String, _ to: String) throws(LogFileError) {
+    private func rename(_ from: String, _ to: String) throws(Unavailability) {
         guard Foundation.rename(from, to) == 0 else { throw path.failure("rename '\(from)' for rotation", errno) }
     }
 }
@@ -109,7 +109,7 @@ private final class OpenLogFile {
     ///   who can write the folder could point the link at any of this user's files.
     /// - `O_NONBLOCK`: writing to a stopped terminal fails instead of blocking. No effect on regular files.
     /// - `O_NOCTTY`: a terminal does not become the controlling terminal of the process.
-    init(_ path: LogFilePath) throws(LogFileError) {
+    init(_ path: LogFilePath) throws(Unavailability) {
         self.path = path
         if let original = path.standardStream {
             // Not by its path: that fails for a socket, and for a pipe of another user, which is common in containers.
@@ -130,32 +130,25 @@ private final class OpenLogFile {
 
     deinit { close(descriptor) }
 
-    private static func open(_ path: LogFilePath) throws(LogFileError) -> CInt {
-        let flags = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
-        // An attempt fails only if another process removes or creates the file between two calls.
-        for _ in 0..<20 {
-            var descriptor = Foundation.open(path.description, flags)
-            if descriptor < 0, errno == ENOENT {
-                try path.makeFolders()
-                descriptor = Foundation.open(path.description, flags | O_CREAT | O_EXCL, 0o600)
-                // The mode given to open(2) is subject to the umask, which can clear the owner's bits.
-                if descriptor >= 0 { fchmod(descriptor, 0o600) }
-                if descriptor < 0, errno == EEXIST { continue }
-            }
-            guard descriptor >= 0 else {
-                let code = errno
-                var status = stat()
-                if lstat(path.description, &status) == 0 { try path.check(status) }
-                throw path.failure("open it", code)
-            }
-            // If standard error was closed, others would write into the file.
-            guard descriptor <= STDERR_FILENO else { return descriptor }
-            defer { close(descriptor) }
-            let moved = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
-            guard moved >= 0 else { throw path.failure("open it", errno) }
-            return moved
+    private static func open(_ path: LogFilePath) throws(Unavailability) -> CInt {
+        let flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+        var descriptor = Foundation.open(path.description, flags, 0o600)
+        if descriptor < 0, errno == ENOENT {
+            try path.makeFolders()
+            descriptor = Foundation.open(path.description, flags, 0o600)
         }
-        throw path.failure("open it because it is replaced repeatedly", EAGAIN)
+        guard descriptor >= 0 else {
+            let code = errno
+            var status = stat()
+            if lstat(path.description, &status) == 0 { try path.check(status) }
+            throw path.failure("open it", code)
+        }
+        // If standard error was closed, others would write into the file.
+        guard descriptor <= STDERR_FILENO else { return descriptor }
+        defer { close(descriptor) }
+        let moved = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+        guard moved >= 0 else { throw path.failure("open it", errno) }
+        return moved
     }
 
     /// The current size, owner, group and mode, including changes by others.
@@ -192,7 +185,7 @@ private final class OpenLogFile {
     func unlock() { flock(descriptor, LOCK_UN) }
 
     /// Gives the file the owner, group and mode of another one.
-    func adopt(_ other: stat) throws(LogFileError) {
+    func adopt(_ other: stat) throws(Unavailability) {
         // In this order: changing the owner clears bits of the mode, and the mode must not apply to the wrong group.
         guard fchown(descriptor, other.st_uid, other.st_gid) == 0, fchmod(descriptor, other.st_mode & 0o7777) == 0
         else { throw path.failure("give it the same owner, group and mode", errno) }
@@ -203,19 +196,13 @@ private final class OpenLogFile {
     /// - Parameters:
     ///   - size: the size of a regular file.
     ///   - isLocked: whether a part of a line can be removed again.
-    func write(_ line: [UInt8], size: Int64?, isLocked: Bool = false) throws(LogFileError) {
-        var bytes = line
-        var last: UInt8 = 0
-        // A process was killed within its line.
-        if let size, size > 0, pread(descriptor, &last, 1, off_t(size - 1)) == 1, last != UInt8(ascii: "\n") {
-            bytes.insert(UInt8(ascii: "\n"), at: 0)
-        }
+    func write(_ line: [UInt8], size: Int64?, isLocked: Bool = false) throws(Unavailability) {
         // A standard stream cannot be made non-blocking, because the app shares it. If it is writable, it accepts at
         // least `PIPE_BUF` bytes, and no line is longer.
         var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         guard size != nil || poll(&request, 1, 0) > 0 else { throw path.failure("write to it", EAGAIN) }
         let (count, code) = withSignalsBlocked {
-            let (count, code) = (Foundation.write(descriptor, bytes, bytes.count), errno)
+            let (count, code) = (Foundation.write(descriptor, line, line.count), errno)
             if count < 0, code == EPIPE || code == EFBIG {
                 // The kernel has also sent SIGPIPE or SIGXFSZ to this thread, which would end the process.
                 var (raised, none) = (sigset_t(), timespec())
@@ -225,7 +212,7 @@ private final class OpenLogFile {
             }
             return (count, code)
         }
-        if count == bytes.count { return }
+        if count == line.count { return }
         if count > 0, let size, isLocked { ftruncate(descriptor, off_t(size)) }
         throw path.failure("write to it", count < 0 ? code : ENOSPC)
     }

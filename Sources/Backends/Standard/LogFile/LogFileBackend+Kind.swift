@@ -20,17 +20,13 @@ extension BackendKind {
             },
             // Leaves nothing behind.
             availability: { context, settings in
-                do throws(LogFileError) {
-                    let path = try LogFilePath(
-                        settings.path,
-                        applicationName: context.applicationName,
-                        environment: ProcessInfo.processInfo.environment
-                    )
-                    try LogFile.check(path)
-                    return path.description
-                } catch {
-                    throw Unavailability(reason: "\(error.path): \(error.problem)", help: error.help)
-                }
+                let path = try LogFilePath(
+                    settings.path,
+                    applicationName: context.applicationName,
+                    environment: ProcessInfo.processInfo.environment
+                )
+                try LogFile.check(path)
+                return path.description
             }
         )
     }

@@ -75,7 +75,6 @@ public final class LogFileBackend: IndicatorBackend {
 
     private let applicationName: String
     private let logger: Logger
-    private let environment: [String: String]
     private let formatter: LogLineFormatter
     private let state = Locked(State())
 
@@ -86,34 +85,16 @@ public final class LogFileBackend: IndicatorBackend {
     ///   - applicationName: the name of the app, for the lines and for the default path.
     ///   - settings: the location and format of the log.
     ///   - logger: where warnings about the file go, and reports of lines that were lost.
-    public convenience init(
+    public init(
         name: String = "logFile",
         applicationName: String,
         settings: Settings = Settings(),
         logger: Logger = Logger(label: "IndicatorBackends.LogFile")
     ) {
-        self.init(
-            name: name,
-            applicationName: applicationName,
-            settings: settings,
-            logger: logger,
-            environment: ProcessInfo.processInfo.environment
-        )
-    }
-
-    /// Makes a backend with other environment variables.
-    init(
-        name: String = "logFile",
-        applicationName: String,
-        settings: Settings,
-        logger: Logger = Logger(label: "IndicatorBackends.LogFile"),
-        environment: [String: String]
-    ) {
         self.name = name
         self.settings = settings
         self.applicationName = applicationName
         self.logger = logger
-        self.environment = environment
         formatter = LogLineFormatter(format: settings.format, applicationName: applicationName)
     }
 
@@ -129,13 +110,14 @@ public final class LogFileBackend: IndicatorBackend {
     ///
     /// - Throws: an error with the path, what is wrong and what to do.
     public func start() async throws {
+        let environment = ProcessInfo.processInfo.environment
         let path = try LogFilePath(settings.path, applicationName: applicationName, environment: environment)
         if path.isRelative {
             logger.warning(
                 "log file '\(settings.path ?? "")' is '\(path)': set 'path' to one that begins with '/' or '~/'"
             )
         }
-        try change { state throws(LogFileError) in
+        try change { state throws(Unavailability) in
             var file = LogFile(path: path, maxSize: settings.maxSize, keep: settings.keep)
             try file.open()
             state.file = file
@@ -147,14 +129,14 @@ public final class LogFileBackend: IndicatorBackend {
     /// lost.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         do {
-            try change { state throws(LogFileError) in
+            try change { state throws(Unavailability) in
                 if let next = snapshot.transitions.first, snapshot.omittedTransitionCount > 0 {
                     state.lose(snapshot.omittedTransitionCount, at: Self.time(of: next.since, after: state.latest))
-                    state.transitions.forget()
+                    state.transitions.isUncertain = true
                 }
-                var failure: LogFileError?
+                var failure: Unavailability?
                 for snapshot in snapshot.withTransitions {
-                    do throws(LogFileError) { try write(snapshot, &state) } catch { failure = error }
+                    do throws(Unavailability) { try write(snapshot, &state) } catch { failure = error }
                 }
                 if let failure { throw failure }
             }
@@ -164,12 +146,12 @@ public final class LogFileBackend: IndicatorBackend {
         }
     }
 
-    private func write(_ snapshot: IndicatorSnapshot, _ state: inout State) throws(LogFileError) {
-        var failure: LogFileError?
+    private func write(_ snapshot: IndicatorSnapshot, _ state: inout State) throws(Unavailability) {
+        var failure: Unavailability?
         for (event, date, finished) in occurrences(in: snapshot, &state) where settings.events.contains(event) {
             let time = Self.time(of: date, after: state.latest)
             state.latest = time
-            do throws(LogFileError) {
+            do throws(Unavailability) {
                 try reportLoss(&state)
                 try state.file?.append(formatter.line(event, at: time, of: snapshot, finished: finished))
             } catch {
@@ -178,8 +160,7 @@ public final class LogFileBackend: IndicatorBackend {
             }
         }
         guard let failure else { return }
-        // The log then has the current state again.
-        state.transitions.forget()
+        state.transitions.isUncertain = true
         throw failure
     }
 
@@ -189,11 +170,11 @@ public final class LogFileBackend: IndicatorBackend {
     // MARK: Writing
 
     /// Changes the state, then logs a new rotation failure without holding the lock.
-    private func change(_ body: (inout State) throws(LogFileError) -> Void) throws(LogFileError) {
-        let (warning, failure) = state.withLock { state -> (String?, LogFileError?) in
+    private func change(_ body: (inout State) throws(Unavailability) -> Void) throws(Unavailability) {
+        let (warning, failure) = state.withLock { state -> (String?, Unavailability?) in
             let before = state.file?.rotationFailure
-            var failure: LogFileError?
-            do throws(LogFileError) { try body(&state) } catch { failure = error }
+            var failure: Unavailability?
+            do throws(Unavailability) { try body(&state) } catch { failure = error }
             let after = state.file?.rotationFailure
             return (after == before ? nil : after, failure)
         }
@@ -201,7 +182,7 @@ public final class LogFileBackend: IndicatorBackend {
         if let failure { throw failure }
     }
 
-    private func reportLoss(_ state: inout State) throws(LogFileError) {
+    private func reportLoss(_ state: inout State) throws(Unavailability) {
         guard let loss = state.loss else { return }
         try state.file?.append(formatter.line(for: loss))
         state.loss = nil
@@ -299,29 +280,23 @@ extension LogFileBackend {
 
 /// Decides which snapshots get a line: the indicator was shown or hidden, or its label changed while it was visible.
 struct LogTransitions: Sendable {
-    private struct Reported {
-        var isVisible: Bool
-        var id: IndicatorSnapshot.VisibilityID?
-        var label: String?
-    }
-
-    /// The state according to the log; `nil` if unknown because lines were lost.
-    private var reported: Reported? = Reported(isVisible: false)
+    private var isVisible = false
+    private var id: IndicatorSnapshot.VisibilityID?
+    private var label: String?
+    /// Whether lines were lost. Then the next snapshot is an event in any case: the log has the current state again.
+    var isUncertain = false
 
     /// The event since the previous snapshot; `nil` if there is nothing to log.
     ///
     /// If the visibility is the same as before but of another period, snapshots in between were dropped. This is an
     /// event too, so that the log does not suggest that nothing changed.
     mutating func event(for snapshot: IndicatorSnapshot) -> LogFileBackend.Event? {
-        let before = reported
-        reported = Reported(isVisible: snapshot.isVisible, id: snapshot.visibilityID, label: snapshot.label)
-        guard let before, before.isVisible == snapshot.isVisible, before.id == nil || before.id == snapshot.visibilityID
-        else { return snapshot.isVisible ? .shown : .hidden }
-        return snapshot.isVisible && before.label != snapshot.label ? .label : nil
-    }
-
-    /// Makes the next snapshot an event in any case, because lines were lost: the log then has the current state again.
-    mutating func forget() {
-        reported = nil
+        let before = self
+        (isVisible, id, label) = (snapshot.isVisible, snapshot.visibilityID, snapshot.label)
+        isUncertain = false
+        guard !before.isUncertain, before.isVisible == isVisible, before.id == nil || before.id == id else {
+            return isVisible ? .shown : .hidden
+        }
+        return isVisible && before.label != label ? .label : nil
     }
 }

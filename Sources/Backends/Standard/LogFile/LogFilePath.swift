@@ -21,16 +21,16 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
         _ path: String?,
         applicationName: String,
         environment: [String: String]
-    ) throws(LogFileError) {
+    ) throws(Unavailability) {
         let given = path ?? Self.defaultPath(applicationName: applicationName, environment: environment)
         if let problem = Self.problem(with: given) {
-            throw LogFileError(path: given, problem: problem, help: "set 'path' to the path of a file")
+            throw Self.refusal(given, problem, "set 'path' to the path of a file")
         }
         var path = given
         if path.hasPrefix("~/") {
             guard let home = HomeFolder.path(in: environment) else {
                 let help = "set the environment variable HOME, or 'path' to a path that begins with '/'"
-                throw LogFileError(path: given, problem: "the home folder is not known", help: help)
+                throw Self.refusal(given, "the home folder is not known", help)
             }
             path = home + path.dropFirst()
         }
@@ -80,12 +80,10 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
 
     // MARK: - Checking
 
-    /// Creates the missing folders of the path with mode 0700.
-    ///
-    /// The XDG Base Directory Specification requires this mode; the umask is ignored.
+    /// Creates the missing folders of the path with mode 0700, which the XDG Base Directory Specification requires.
     ///
     /// - Parameter isTrial: whether to remove the first one again, and leave the others.
-    func makeFolders(isTrial: Bool = false) throws(LogFileError) {
+    func makeFolders(isTrial: Bool = false) throws(Unavailability) {
         var missing: [String] = []
         var folder = self.folder
         var status = stat()
@@ -108,12 +106,11 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
             guard isMade || errno == EEXIST else { throw failure("make the folder '\(folder)'", errno) }
             if isMade, isTrial { rmdir(folder) }
             if isTrial { return }
-            if isMade { chmod(folder, 0o700) }
         }
     }
 
     /// Throws why the file cannot be made, and leaves nothing behind.
-    func checkFolder() throws(LogFileError) {
+    func checkFolder() throws(Unavailability) {
         try makeFolders(isTrial: true)
         var status = stat()
         guard lstat(folder, &status) == 0 else { return }
@@ -127,7 +124,7 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
     ///
     /// A folder that only this user and root can write is trusted. In any other folder the file must belong to this
     /// user or root, and have no second name: it could be a hard link to any of this user's files.
-    func check(_ status: stat) throws(LogFileError) {
+    func check(_ status: stat) throws(Unavailability) {
         let type: String
         switch status.st_mode & S_IFMT {
         case S_IFREG, S_IFCHR: type = ""
@@ -157,7 +154,7 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
 
     /// Throws if a folder of the path is a symbolic link that another user has made: the log would be where that user
     /// wants it.
-    func checkLinks() throws(LogFileError) {
+    func checkLinks() throws(Unavailability) {
         for (folder, names) in WatchPoints(path: description).namesByFolder {
             for name in names {
                 let link = folder == "/" ? "/\(name)" : "\(folder)/\(name)"
@@ -174,30 +171,23 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
 
     private static func isTrusted(_ user: uid_t) -> Bool { user == geteuid() || user == 0 }
 
-    private func refusal(_ problem: String, _ help: String) -> LogFileError {
-        LogFileError(path: description, problem: problem, help: help)
+    private static func refusal(_ path: String, _ problem: String, _ help: String) -> Unavailability {
+        Unavailability(reason: "log file '\(path)': \(problem)", help: help)
+    }
+
+    private func refusal(_ problem: String, _ help: String) -> Unavailability {
+        Self.refusal(description, problem, help)
     }
 
     /// The error of a system call during an operation.
-    func failure(_ operation: String, _ code: CInt, _ help: String? = nil) -> LogFileError {
-        let problem = "cannot \(operation): \(String(cString: strerror(code)))"
-        return LogFileError(path: description, problem: problem, help: help ?? LogFileError.help(for: code))
+    func failure(_ operation: String, _ code: CInt, _ help: String? = nil) -> Unavailability {
+        refusal("cannot \(operation): \(String(cString: strerror(code)))", help ?? Self.help(for: code))
     }
 }
 
-/// Why a log file cannot be written.
-package struct LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The path of the log file.
-    package var path: String
-    /// The problem.
-    package var problem: String
-    /// What to do.
-    package var help: String
-
-    /// The problem, the path, and what to do.
-    package var description: String { "log file '\(path)': \(problem); \(help)" }
-
-    fileprivate static func help(for code: CInt) -> String {
+extension LogFilePath {
+    /// What to do about the error of a system call.
+    private static func help(for code: CInt) -> String {
         switch code {
         case EACCES, EPERM:
             "let user \(geteuid()) read and write it and enter its folders, or set 'path' to a file that this user may "
@@ -205,10 +195,7 @@ package struct LogFileError: Error, Sendable, Hashable, CustomStringConvertible 
         case EROFS: "set 'path' to a file on a file system that is not read-only"
         case ENOSPC, EDQUOT: "free space on its file system"
         case ENOTDIR: "a part of the path is a file and not a folder: correct 'path'"
-        case ENAMETOOLONG: "set 'path' to a shorter one"
-        case ELOOP: "its folders are symbolic links in a circle: correct 'path'"
         case EMFILE, ENFILE: "close files, or raise the limit (ulimit -n)"
-        case EAGAIN: "let its reader continue"
         default: "set 'path' to a file that can be written"
         }
     }

@@ -20,8 +20,8 @@ struct LogLineFormatter: Sendable {
     /// The longest line in bytes, including its newline.
     static let maximumLength = 4096
 
-    private static let labelLimit = 3072
-    private static let applicationLimit = 512
+    /// The longest text in Unicode scalars, of at most four bytes. A line has at most three texts.
+    private static let textLimit = 320
 
     private let isJSON: Bool
     private let application: String
@@ -33,7 +33,7 @@ struct LogLineFormatter: Sendable {
             && applicationName.utf8.allSatisfy { byte in
                 Unicode.Scalar(byte).properties.isAlphabetic && byte < 0x80 || "0123456789.-_".utf8.contains(byte)
             }
-        application = isWord && !isJSON ? applicationName : Self.quoted(applicationName, limit: Self.applicationLimit)
+        application = isWord && !isJSON ? applicationName : Self.quoted(applicationName)
     }
 
     /// The line of an event, including the newline.
@@ -49,15 +49,15 @@ struct LogLineFormatter: Sendable {
         var fields: [(name: String, value: String)] = []
         var label: String?
         if let finished {
-            label = Self.quoted(finished.label, limit: Self.labelLimit / 2)
+            label = Self.quoted(finished.label)
             fields = [
                 ("outcome", word(finished.outcome.name)), ("seconds", Self.rounded(finished.duration / .seconds(1))),
             ]
             if let message = finished.outcome.message {
-                fields.append(("message", Self.quoted(message, limit: Self.labelLimit / 2)))
+                fields.append(("message", Self.quoted(message)))
             }
         } else {
-            label = snapshot.label.map { Self.quoted($0, limit: Self.labelLimit) }
+            label = snapshot.label.map(Self.quoted)
             fields = [
                 ("state", word(snapshot.state.rawValue)), ("visible", "\(snapshot.isVisible)"),
                 ("count", "\(snapshot.activityCount)"),
@@ -100,29 +100,9 @@ struct LogLineFormatter: Sendable {
     /// The number with at most 4 decimal places.
     private static func rounded(_ number: Double) -> String { "\((number * 10_000).rounded() / 10_000)" }
 
-    /// A text as a JSON string (RFC 8259, section 7), the quoting of both formats. The text is sanitized by
-    /// ``DisplayText``: it cannot imitate a line, or contain control sequences for the terminal that shows the log.
-    ///
-    /// - Parameter limit: the maximum number of bytes between the quotes, including escapes. A longer text is truncated
-    ///   at a character and ends with an ellipsis.
-    private static func quoted(_ text: String, limit: Int) -> String {
-        let ellipsis = "…"
-        var bytes: [UInt8] = []
-        var cut = 0
-        for character in SafeText.singleLine(text, limit: limit) {
-            for scalar in character.unicodeScalars {
-                if scalar == "\"" || scalar == "\\" { bytes.append(UInt8(ascii: "\\")) }
-                bytes.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
-                // Checked within the character: a single one can have megabytes of combining marks.
-                if bytes.count > limit { break }
-            }
-            if bytes.count > limit {
-                bytes.removeSubrange(cut...)
-                bytes += ellipsis.utf8
-                break
-            }
-            if bytes.count <= limit - ellipsis.utf8.count { cut = bytes.count }
-        }
-        return "\"\(String(decoding: bytes, as: UTF8.self))\""
+    /// A text as a JSON string (RFC 8259, section 7), the quoting of both formats. It is sanitized: it cannot imitate a
+    /// line, or contain control sequences for the terminal that shows the log.
+    private static func quoted(_ text: String) -> String {
+        QuotedText.quoted(SafeText.singleLine(text, limit: textLimit))
     }
 }

@@ -83,22 +83,12 @@ import Testing
     }
 
     @Test func `Only the owner has access to the file and its folders`() async throws {
-        let backend = LogFileBackend.fixture(path: nil, environment: ["XDG_STATE_HOME": folder.appending("state")])
+        let backend = LogFileBackend.fixture(path: folder.appending("state/my-app/indicator.log"))
         try await backend.start()
         #expect(mode(of: folder.appending("state/my-app/indicator.log")) == 0o600)
         #expect(mode(of: folder.appending("state/my-app")) == 0o700)
         #expect(mode(of: folder.appending("state")) == 0o700)
         await backend.stop()
-    }
-
-    @Test(arguments: ["000", "277", "777"])
-    func `The umask does not change the modes`(umask: String) async throws {
-        let helper = try Command.built("test-probe")
-        let path = folder.appending("a/x.log")
-        let result = try await Command.run("sh", ["-c", "umask \(umask); exec '\(helper)' log write '\(path)'"])
-        #expect(result.status == 0, "\(result.error)")
-        #expect(mode(of: path) == 0o600)
-        #expect(mode(of: folder.appending("a")) == 0o700)
     }
 
     @Test func `An existing file is appended to and keeps its mode`() async throws {
@@ -110,16 +100,6 @@ import Testing
         await backend.stop()
         #expect(try folder.read("x.log").hasPrefix("before\n{"))
         #expect(mode(of: path) == 0o640)
-    }
-
-    @Test func `An incomplete line of another process is terminated first`() async throws {
-        let backend = LogFileBackend.fixture(path: try folder.write("{\"time\":\"20", to: "x.log"))
-        try await backend.start()
-        try await backend.update(.shown())
-        await backend.stop()
-        let lines = try folder.read("x.log").split(separator: "\n")
-        try #require(lines.count == 2)
-        #expect(try decodeLog(String(lines[1]) + "\n").map(\.event) == ["shown"])
     }
 
     @Test func `A relative path is logged with the absolute one`() async throws {

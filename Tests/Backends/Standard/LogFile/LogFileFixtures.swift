@@ -67,14 +67,12 @@ extension LogFileBackend {
         format: Format = .json,
         maxSize: Int = 0,
         keep: Int = 3,
-        logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
-        environment: [String: String] = [:]
+        logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
     ) -> LogFileBackend {
         LogFileBackend(
             applicationName: "my-app",
             settings: Settings(path: path, format: format, maxSize: maxSize, keep: keep),
-            logger: logger,
-            environment: environment
+            logger: logger
         )
     }
 }

@@ -46,7 +46,7 @@ import Testing
             lines == [
                 "running",
                 "unavailable: log file 'x.log': cannot write to it: No space left on device; free space on its file system",
-                "running", "shown", "hidden", "shown", "hidden",
+                "running", "shown", "hidden", "hidden",
             ]
         )
     }

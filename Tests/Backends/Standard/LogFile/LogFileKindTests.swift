@@ -89,7 +89,7 @@ import Testing
         #expect(
             await availability(folder.path)
                 == .unavailable(
-                    reason: "\(folder.path): it is a directory",
+                    reason: "log file '\(folder.path)': it is a directory",
                     help: "set 'path' to a file in it, such as '\(folder.path)/indicator.log'"
                 )
         )

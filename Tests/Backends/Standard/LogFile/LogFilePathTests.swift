@@ -42,7 +42,7 @@ import Testing
         #expect {
             try path(given, ["HOME": "/h"])
         } throws: { error in
-            error is LogFileError && "\(error)".contains("set 'path'")
+            error is Unavailability && "\(error)".contains("set 'path'")
         }
     }
 

@@ -101,11 +101,16 @@ import Testing
             #expect(bytes.dropLast().allSatisfy { $0 >= 0x20 && $0 != 0x7F })
             let decoded = try JSONDecoder().decode(LogLine.self, from: Data(bytes)).label
             #expect(
-                decoded?.unicodeScalars.elementsEqual(SafeText.singleLine(label, limit: 1000).unicodeScalars)
+                decoded?.unicodeScalars.elementsEqual(SafeText.singleLine(label, limit: 320).unicodeScalars)
                     == true,
                 "from U+\(String(first, radix: 16))"
             )
         }
+    }
+
+    @Test func `A quote with a combining mark does not end the text`() throws {
+        let label = "a\"\u{301}b\\\u{301}c"
+        #expect(try JSONDecoder().decode(LogLine.self, from: Data(line(.shown(label)))).label == label)
     }
 
     @Test(arguments: LogFileBackend.Format.allCases)
@@ -139,25 +144,17 @@ import Testing
         let app = String(repeating: "\"", count: 1000)
         let bytes = line(.shown(String(repeating: character, count: 10_000), count: .max, progress: 1 / 3), app: app)
         #expect(bytes.count <= 4096)
-        #expect(bytes.count > 3300)
         let decoded = try JSONDecoder().decode(LogLine.self, from: Data(bytes))
         let label = try #require(decoded.label)
         #expect(label.last == "…")
         #expect(label.dropLast().allSatisfy { String($0) == character })
     }
 
-    @Test func `A label that just fits is not cut`() throws {
-        for count in [3071, 3072, 3073] {
-            let label = String(repeating: "x", count: count)
-            let decoded = try JSONDecoder().decode(LogLine.self, from: Data(line(.shown(label))))
-            #expect(decoded.label == (count <= 3072 ? label : String(repeating: "x", count: 3069) + "…"))
-        }
-    }
-
     @Test func `A single character of a megabyte is cut too`() throws {
         let label = "a" + String(repeating: "\u{301}", count: 500_000)
         let decoded = try JSONDecoder().decode(LogLine.self, from: Data(line(.shown(label))))
-        #expect(decoded.label == "…")
+        let cut = try #require(decoded.label)
+        #expect(cut.hasSuffix("…") && cut.unicodeScalars.count == 320)
     }
 
     @Test func `Progress that is not finite is omitted`() throws {
