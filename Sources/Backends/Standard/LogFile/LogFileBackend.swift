@@ -112,11 +112,6 @@ public final class LogFileBackend: IndicatorBackend {
     public func start() async throws {
         let environment = ProcessInfo.processInfo.environment
         let path = try LogFilePath(settings.path, applicationName: applicationName, environment: environment)
-        if path.isRelative {
-            logger.warning(
-                "log file '\(settings.path ?? "")' is '\(path)': set 'path' to one that begins with '/' or '~/'"
-            )
-        }
         try change { state throws(Unavailability) in
             var file = LogFile(path: path, maxSize: settings.maxSize, keep: settings.keep)
             try file.open()

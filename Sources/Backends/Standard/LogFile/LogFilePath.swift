@@ -6,8 +6,6 @@ import Foundation
 struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
     /// The absolute path.
     let description: String
-    /// Whether the given path was relative to the current folder.
-    let isRelative: Bool
 
     /// Resolves the path.
     ///
@@ -34,8 +32,7 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
             }
             path = home + path.dropFirst()
         }
-        isRelative = !path.hasPrefix("/")
-        description = isRelative ? FileManager.default.currentDirectoryPath + "/" + path : path
+        description = path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
     }
 
     /// Why a path cannot be the path of a log file; `nil` if it can.

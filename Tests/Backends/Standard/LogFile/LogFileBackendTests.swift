@@ -102,19 +102,6 @@ import Testing
         #expect(mode(of: path) == 0o640)
     }
 
-    @Test func `A relative path is logged with the absolute one`() async throws {
-        let messages = InMemoryLogHandler()
-        let logger = Logger(label: "test", factory: { _ in messages })
-        let name = "indicator-test-\(UUID().uuidString).log"
-        let backend = LogFileBackend.fixture(path: name, logger: logger)
-        try await backend.start()
-        await backend.stop()
-        let path = FileManager.default.currentDirectoryPath + "/" + name
-        try FileManager.default.removeItem(atPath: path)
-        let text = "log file '\(name)' is '\(path)': set 'path' to one that begins with '/' or '~/'"
-        #expect(messages.entries.map(\.message.description) == [text])
-    }
-
     @Test func `It can be started again and repeats nothing`() async throws {
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"))
         for _ in 0..<2 {
