@@ -1,8 +1,12 @@
 #if DesktopNotification
+import DisplayText
+import IndicatorThreads
+import Logging
 import TestSupport
 import Testing
 
 @testable import DesktopBackends
+@testable import IndicatorCore
 
 /// Servers that differ from dunst, each the real program.
 @Suite(.needs(.notifications)) struct NotificationServersTests {
@@ -118,6 +122,75 @@ import Testing
         #expect(await eventually { monitor.shown.last?.body == "again" })
         #expect(monitor.shown.map(\.body) == ["first", "again"])
         try await probe.shutdown()
+    }
+
+    @Test(arguments: NotificationWay.both)
+    func `One that the user closes while an update is on its way stays closed`(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try ScriptedServer(address: bus.address, closesUpdated: true)
+        let probe = try await DesktopProbe("notification", "expiry=3600", through: way, bus: bus)
+        try await probe.tell("begin", "first")
+        #expect(await eventually { server.shown == [1] })
+        try await probe.tell("label", "second")
+        #expect(await eventually { server.notifyCount == 2 && server.shown.isEmpty })
+        try await probe.tell("end")
+        try await probe.tell("begin", "again")
+        #expect(await eventually { server.shown == [3] })
+        #expect(server.notifyCount == 3)
+        try await probe.shutdown()
+    }
+
+    @Test("An outcome that the server refuses is logged", arguments: [NotificationWay.auto, .dbus])
+    func refusedOutcome(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try ScriptedServer(address: bus.address, wrongAnswer: [])
+        let probe = try await DesktopProbe("notification", "delays", "outcomes", through: way, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        // Hidden: only the outcome is sent.
+        try await probe.tell("begin", "work")
+        try await probe.tell("end")
+        #expect(await eventually { probe.log.contains("the server did not show the notification of an outcome: ") })
+        try await probe.shutdown()
+        #expect(server.notifyCount == 1)
+    }
+
+    @Test func `A server that hangs gets an outcome once: an update that throws, and is repeated, has not sent it`()
+        async throws
+    {
+        let bus = try await PrivateBus()
+        let server = try ScriptedServer(address: bus.address, isSilent: true)
+        let snapshot = Locked(IndicatorSnapshot(state: .active, activityCount: 1, label: "work", progress: nil))
+        let session = NotificationSession(
+            applicationName: "app",
+            settings: DesktopNotificationSettings(whenDone: .always, after: .zero, through: .dbus),
+            address: bus.address,
+            logger: Logger(label: "test"),
+            latest: { snapshot.withLock(\.self) }
+        )
+        let thread = ServiceThread(name: "test", idleTime: .zero)
+        let link = BusLink(to: bus.address, thread: thread, session: session, onLoss: { _ in })
+        try await withTaskExecutorPreference(thread) {
+            _ = try await link.begin()
+            var isLate = false
+            while !isLate {
+                do { _ = try session.update(on: link) } catch { isLate = true }
+                try await link.turn(until: .now + .milliseconds(50))
+            }
+            snapshot.withLock {
+                $0.finishedActivities.latest = [
+                    FinishedActivity(label: "work", outcome: .succeeded, duration: .seconds(1))
+                ]
+            }
+            #expect(throws: DesktopNotificationError.notResponding) { try session.update(on: link) }
+            // Sent after what the update may have sent.
+            let interface = NotificationSender.interface
+            _ = try await link.call(
+                .call(interface, path: NotificationSender.path, interface: interface, member: "GetCapabilities"),
+                timeLimit: .seconds(60)
+            )
+            #expect(server.notifyCount == 1)
+            await link.end()
+        }
     }
 
     @Test(

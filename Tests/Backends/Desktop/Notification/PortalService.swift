@@ -91,12 +91,16 @@ final class ScriptedServer: Sendable {
     ///   - identifier: the identifier of the first notification.
     ///   - others: the identifiers of other apps' notifications that it shows.
     ///   - wrongAnswer: how it answers `Notify`, if that is not the identifier; an empty answer is an error.
+    ///   - isSilent: whether it never answers `Notify`.
+    ///   - closesUpdated: whether its user closes a notification just before each update.
     init(
         address: String,
         name: String = "tests",
         identifier: UInt32 = 1,
         others: [UInt32] = [],
-        wrongAnswer: [BusValue]? = nil
+        wrongAnswer: [BusValue]? = nil,
+        isSilent: Bool = false,
+        closesUpdated: Bool = false
     ) throws {
         recorded.state.withLock { state in
             state.lastIdentifier = identifier - 1
@@ -123,15 +127,17 @@ final class ScriptedServer: Sendable {
             case ("Notify", 8):
                 guard case .uint32(let replaced) = arguments[1] else { return [] }
                 recorded.state.withLock { $0.notifyCount += 1 }
+                if isSilent { return [] }
                 if isRefused(replaced) || wrongAnswer == [] { return [message.reply(refusal)] }
                 if let wrongAnswer { return [message.reply(wrongAnswer)] }
+                let closed = closesUpdated && replaced != 0 ? Self.close(replaced, for: 2, in: recorded) : nil
                 let identifier = recorded.state.withLock { state in
                     if state.owners[replaced] == nil { state.lastIdentifier += 1 }
                     let identifier = state.owners[replaced] == nil ? state.lastIdentifier : replaced
                     state.owners[identifier] = sender
                     return identifier
                 }
-                return [message.reply([.uint32(identifier)])]
+                return [closed, message.reply([.uint32(identifier)])].compactMap(\.self)
             case ("CloseNotification", 1):
                 guard case .uint32(let identifier)? = arguments.first else { return [] }
                 if isRefused(identifier) { return [message.reply(refusal)] }
