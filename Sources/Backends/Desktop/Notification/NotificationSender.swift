@@ -46,6 +46,8 @@ final class NotificationSender {
     private final class Shown {
         /// The server's identifier, 1 in the portal; 0 if it is not shown.
         var identifier: UInt32 = 0
+        /// The one before: a server gives a new one if an update was on its way when it was closed.
+        var formerIdentifier: UInt32 = 0
         /// libnotify's object, if libnotify sends.
         var object: LibNotify.Notification?
         var isHidden = false
@@ -193,6 +195,7 @@ final class NotificationSender {
     private func finish(_ shown: Shown, _ identifier: UInt32, mayBeAgain: Bool, on bus: BusLink) {
         (isSending, hasReportedRefusal) = (false, false)
         let isShown = mayBeAgain || identifier != shown.identifier
+        if identifier != shown.identifier { shown.formerIdentifier = shown.identifier }
         shown.identifier = identifier
         shownAt = .now
         // The indicator was hidden meanwhile.
@@ -208,7 +211,10 @@ final class NotificationSender {
     /// Handles that the server has closed the notification with this identifier. Servers report it to the connection
     /// that has shown it, or to all.
     func wasClosed(_ identifier: UInt32, for reason: UInt32) {
-        if let current, identifier != 0, identifier == current.identifier { wasClosed(current, for: reason) }
+        guard let current, identifier != 0 else { return }
+        if identifier == current.identifier { wasClosed(current, for: reason) }
+        // Through libnotify, whose connection is another one, the answer to the update may arrive before this.
+        if identifier == current.formerIdentifier { onClosed(reason) }
     }
 
     private func wasClosed(_ shown: Shown, for reason: UInt32) {
