@@ -31,6 +31,37 @@ struct IndicatorTestingTests {
         await reader.join()
     }
 
+    /// A backend of an app that animates.
+    private final class Spinner: IndicatorBackend {
+        let name = "spinner"
+        let delivery = BackendDelivery(animationInterval: .milliseconds(100))
+        private let control = Mutex(IndicatorControl())
+        let frames = Mutex<[String]>([])
+
+        func attach(to control: IndicatorControl) { self.control.withLock { $0 = control } }
+        func start() async throws {}
+        func stop() async {}
+
+        func update(_ snapshot: IndicatorSnapshot) async throws {
+            guard snapshot.isVisible else { return }
+            let time = control.withLock { $0 }.now()
+            frames.withLock { $0.append("\(time) \(snapshot.label ?? "")\(snapshot.isRepetition ? " again" : "")") }
+        }
+    }
+
+    @Test
+    func `let a backend that animates tell a repetition from a change, and read the virtual clock`() async throws {
+        let clock = VirtualClock()
+        let spinner = Spinner()
+        let delays = try IndicatorDelays(startDelay: .zero)
+        let indicator = IndicatorManager(delays: delays, backends: [spinner], clock: clock)
+        indicator.start("a", label: "A")
+        #expect(await eventually { clock.deadlines.contains(.milliseconds(100)) })
+        await clock.advance(by: .milliseconds(100), settling: indicator)
+        #expect(spinner.frames.withLock { $0 } == ["0.0 seconds A", "0.1 seconds A again"])
+        await indicator.shutdown()
+    }
+
     @Test
     func `advance the clock, and return when the indicator and its backends have done what was due`() async throws {
         let clock = VirtualClock()

@@ -86,7 +86,9 @@ final class BackendRunner: SnapshotReceiver {
                 do {
                     switch operation {
                     case .start: try await backend.start()
-                    case .update(let snapshot, _): try await backend.update(snapshot)
+                    case .update(var snapshot, let isRepetition):
+                        snapshot.isRepetition = isRepetition
+                        try await backend.update(snapshot)
                     case .stop: await backend.stop()
                     }
                 } catch {

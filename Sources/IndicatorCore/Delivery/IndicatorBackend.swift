@@ -88,8 +88,9 @@ public struct BackendDelivery: Sendable, Hashable {
     /// too. Default `false`: a hidden indicator then costs the backend nothing.
     public var includesHidden: Bool
 
-    /// While visible, the latest snapshot is delivered again at this interval, for backends that animate. Default
-    /// `nil`: it is delivered only when something changed. Less than 10 ms counts as 10 ms.
+    /// While visible, the latest snapshot is delivered again at this interval, for backends that animate; then it is a
+    /// repetition (``IndicatorSnapshot/isRepetition``). Default `nil`: it is delivered only when something changed. Less
+    /// than 10 ms counts as 10 ms.
     public var animationInterval: Duration?
 
     /// The shortest time between the beginnings of two updates, for surfaces with a limit of their own; the latest
@@ -150,6 +151,9 @@ public struct IndicatorControl: Sendable {
     /// ``IndicatorManager/cancellationRequests``. Returns immediately.
     public let requestCancellation: @Sendable (_ label: String?) -> Void
 
+    /// The time since the indicator was made, by its clock: for animations, which a virtual clock then drives in tests.
+    public let now: @Sendable () -> Duration
+
     /// Makes a control, for the tests of a backend.
     public init(
         setEnabled: @escaping @Sendable (Bool) -> Void = { _ in },
@@ -157,7 +161,8 @@ public struct IndicatorControl: Sendable {
         surfaceWasLost: @escaping @Sendable (String) -> Void = { _ in },
         backendStatuses: @escaping @Sendable () -> [BackendStatus] = { [] },
         isCancellable: @escaping @Sendable () -> Bool = { false },
-        requestCancellation: @escaping @Sendable (String?) -> Void = { _ in }
+        requestCancellation: @escaping @Sendable (String?) -> Void = { _ in },
+        now: @escaping @Sendable () -> Duration = { .zero }
     ) {
         self.setEnabled = setEnabled
         self.retry = retry
@@ -165,5 +170,6 @@ public struct IndicatorControl: Sendable {
         self.backendStatuses = backendStatuses
         self.isCancellable = isCancellable
         self.requestCancellation = requestCancellation
+        self.now = now
     }
 }

@@ -30,7 +30,8 @@ extension IndicatorEngine {
                 surfaceWasLost: { [weak runner] in runner?.surfaceWasLost($0) },
                 backendStatuses: { [self] in backendStatuses },
                 isCancellable: { [cancellation] in cancellation.isPossible },
-                requestCancellation: { [cancellation] in cancellation.request(CancellationRequest(label: $0)) }
+                requestCancellation: { [cancellation] in cancellation.request(CancellationRequest(label: $0)) },
+                now: { [time] in time.now }
             )
         )
         let isNeeded: Void? = add(runner, if: { $0.runners.contains { $0 === runner } && !$0.machine.isShutDown }) {

@@ -59,6 +59,9 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     /// How many more times the indicator was shown or hidden than ``transitions`` lists.
     public internal(set) var omittedTransitionCount = 0
 
+    /// Whether a backend receives it again, unchanged, for its animation; see ``BackendDelivery/animationInterval``.
+    public internal(set) var isRepetition = false
+
     /// Makes a snapshot, by default that of an idle indicator. Without `activities`, one activity with `label` and
     /// `progress` is listed, or none if `label` is `nil`.
     public init(
