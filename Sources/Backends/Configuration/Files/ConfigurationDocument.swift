@@ -137,12 +137,8 @@ struct ConfigurationDocument {
 
     private mutating func entry(_ key: Node, _ value: Node) -> ConfigurationNode.Entry? {
         let key = read(key)
-        guard case .scalar(let name, let isQuoted) = key.content, !key.isAlias else {
+        guard case .scalar(let name, _) = key.content, !key.isAlias else {
             report(key.position, "expected a name before ':', found \(key.kind)")
-            return nil
-        }
-        if name == "<<", !isQuoted {
-            report(key.position, "merge keys ('<<') are not supported; write the settings out")
             return nil
         }
         return ConfigurationNode.Entry(name: name, position: key.position, value: read(value))
@@ -195,18 +191,17 @@ struct ConfigurationDocument {
         let content: ConfigurationNode.Content
         if scanner.skip(UInt8(ascii: "{")) {
             var entries: [ConfigurationNode.Entry] = []
-            var lines: [String: Int] = [:]
+            var names: Set<String> = []
             try scanner.elements(until: UInt8(ascii: "}")) { scanner throws(JSONProblem) in
                 _ = scanner.isAtEnd()
                 let position = places.position(of: scanner.position)
                 let name = try scanner.text(of: scanner.string())
                 try scanner.expect(UInt8(ascii: ":"))
                 let value = try value(&scanner, &places, depth: depth + 1)
-                if let line = lines[name] {
-                    report(position, "duplicate key '\(QuotedText.shortened(name))', first used on line \(line)")
-                } else {
-                    lines[name] = position.line
+                if names.insert(name).inserted {
                     entries.append(ConfigurationNode.Entry(name: name, position: position, value: value))
+                } else {
+                    report(position, "the key '\(QuotedText.shortened(name))' is duplicated")
                 }
             }
             content = .section(entries)

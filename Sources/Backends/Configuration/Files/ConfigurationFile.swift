@@ -74,12 +74,6 @@ struct ConfigurationFileContents {
 
     init(bytes: [UInt8]) throws(Failure) {
         var bytes = bytes[...]
-        let others: [(mark: [UInt8], name: String)] = [
-            ([0xFF, 0xFE, 0, 0], "UTF-32"), ([0xFF, 0xFE], "UTF-16"), ([0xFE, 0xFF], "UTF-16"),
-        ]
-        for (mark, name) in others where bytes.starts(with: mark) {
-            throw Failure(position: TextPosition(line: 1, column: 1), message: "this file is \(name); save it as UTF-8")
-        }
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes = bytes.dropFirst(3) }
         text = try Self.decoded(bytes)
     }
@@ -170,11 +164,7 @@ struct ConfigurationFileContents {
                 throw Failure(position: position, message: message)
             }
             guard isAllowed(scalar) else {
-                let isMark = scalar == "\u{FEFF}"
-                let isControl = scalar.properties.generalCategory == .control
-                let name = isMark ? "byte order mark" : isControl ? "control character" : "character"
-                let place = isMark ? "allowed at the beginning only" : "not allowed"
-                let message = "the \(name) \(QuotedText.codePoint(scalar)) is \(place); remove it"
+                let message = "the character \(QuotedText.codePoint(scalar)) is not allowed here; remove it"
                 throw Failure(position: position, message: message)
             }
             rest = rest.dropFirst(scalar.utf8.count)

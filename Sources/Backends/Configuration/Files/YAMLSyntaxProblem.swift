@@ -52,16 +52,10 @@ struct YAMLSyntaxProblem {
             (position, message) = (opened, "expected ':' and a value after this name")
         } else if problem.contains("did not find expected key") {
             describeMissingKey()
-        } else if problem.contains("did not find expected '-' indicator") {
-            message = "expected '- ' and another value of the list here; check the indentation of the line"
         } else if problem.contains("<document start>") {
             message = "unexpected after the lines above; expected 'key: value' lines with the same indentation"
         } else if problem.contains("unknown escape character") {
             message = "unknown escape after '\\'; write '\\\\' for a backslash, or put the string in single quotes"
-        } else if problem.contains("invalid Unicode character escape") {
-            message = "this escape is not a character; write the character itself"
-        } else if problem.contains("block sequence entries are not allowed") {
-            message = "a list cannot begin on this line; put it on the lines below the key, or in brackets: [a, b]"
         } else {
             message = "not valid YAML: \(context.isEmpty ? "" : "\(context): ")\(problem)"
         }

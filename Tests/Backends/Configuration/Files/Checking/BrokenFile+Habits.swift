@@ -102,14 +102,7 @@ extension BrokenFile {
             "a byte order mark in the middle, where two files were joined",
             "startDelay: 1\n\u{FEFF}enabled: true\n",
             reports: [
-                "indicator.yaml:2:1: error: the byte order mark U+FEFF is allowed at the beginning only; remove it"
-            ]
-        ),
-        BrokenFile(
-            "UTF-32",
-            bytes: [0xFF, 0xFE, 0x00, 0x00, 0x61, 0x00, 0x00, 0x00],
-            reports: [
-                "indicator.yaml:1:1: error: this file is UTF-32; save it as UTF-8"
+                "indicator.yaml:2:1: error: the character U+FEFF is not allowed here; remove it"
             ]
         ),
     ]

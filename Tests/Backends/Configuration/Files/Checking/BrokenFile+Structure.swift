@@ -154,7 +154,7 @@ extension BrokenFile {
             "{\n  \"startDelay\": 1,\n  \"startDelay\": 2\n}\n",
             file: "indicator.json",
             reports: [
-                "indicator.json:3:3: error: duplicate key 'startDelay', first used on line 2"
+                "indicator.json:3:3: error: the key 'startDelay' is duplicated"
             ]
         ),
         BrokenFile(
