@@ -46,13 +46,7 @@ extension DesktopNotificationSettings {
             ),
             summary: "the text below it, with the same placeholders; empty for none"
         ),
-        Setting(
-            "icon",
-            \.icon,
-            .text,
-            summary: "the name of an icon in the theme, or the path of an image",
-            validate: withoutNUL
-        ),
+        Setting("icon", \.icon, .text, summary: "the name of an icon in the theme, or the path of an image"),
         Setting("urgency", \.urgency, .choice, summary: "the urgency level"),
         Setting("transient", \.isTransient, .boolean, summary: "whether servers exclude it from their history"),
         Setting(
@@ -62,7 +56,7 @@ extension DesktopNotificationSettings {
             example: .seconds(30),
             summary: "how long until the server closes it; by default until the indicator is hidden"
         ),
-        Setting("category", \.category, .text, summary: "the category of the notification", validate: withoutNUL),
+        Setting("category", \.category, .text, summary: "the category of the notification"),
         Setting(
             "live",
             \.isLive,
@@ -85,9 +79,5 @@ extension DesktopNotificationSettings {
         copy.icon = HomeFolder.expanding(icon, in: environment)
         if !isLive, whenDone == .never { copy.whenDone = .always }
         return copy
-    }
-
-    private static func withoutNUL(_ text: String) -> String? {
-        text.utf8.contains(0) ? "a string without a NUL character" : nil
     }
 }

@@ -425,8 +425,10 @@ struct ConfigurationReloadTests {
                 "env -u INDICATOR_CONFIG -u INDICATOR_TESTS XDG_CONFIG_HOME=\(folder.path) XDG_CONFIG_DIRS=/nonexistent"
             for (file, bus) in [("-", ""), ("-", "unix:path=/nonexistent"), ("auto.yaml", ""), ("indicator.yaml", "")] {
                 let probe = "\(run) DBUS_SESSION_BUS_ADDRESS=\(bus) \(helper) configuration \(file) plain"
-                try await tmux.type("clear; cd \(folder.path); \(probe)")
-                #expect(try await eventually { try await "\n\(tmux.screen)".contains("\ndone\n") })
+                // Of this run: the screen may still have the end of the one before.
+                let end = "ended \(file)\(bus)"
+                try await tmux.type("clear; cd \(folder.path); \(probe); echo \(end.replacing(" ", with: "' '"))")
+                #expect(try await eventually { try await tmux.screen.contains(end) })
                 let text = try await tmux.screen.split(separator: "\n").prefix { $0 != "done" }.joined()
                 #expect(file == "indicator.yaml" || text.isEmpty, "\(text)")
                 #expect(text.components(separatedBy: "'startDelay': expected").count <= 2, "\(text)")
