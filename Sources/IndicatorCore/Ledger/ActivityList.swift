@@ -170,7 +170,8 @@ package struct ActivityList: Sendable {
             activities.append(details)
         }
         var longest: Duration?
-        for member in record.group?.listed.values(from: 0, limit: Self.longestList) ?? [] {
+        let members = record.group?.listed.values.prefix(Self.longestList).map(\.self) ?? []
+        for member in members {
             let remaining = append(
                 member,
                 to: &activities,
