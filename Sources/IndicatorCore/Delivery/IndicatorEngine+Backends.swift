@@ -8,7 +8,6 @@ extension IndicatorEngine {
     /// - Parameter logger: for its diagnostics; by default the engine's.
     package func addBackend(_ backend: any IndicatorBackend, logger: Logger? = nil) -> Bool {
         let logger = logger ?? self.logger
-        let cancellation = keptResource(Cancellation.self) ?? Cancellation()
         let runner = BackendRunner(backend: backend, time: time, logger: logger)
         let refusal: String? = storage.withLock { storage in
             if storage.machine.isShutDown { return "the indicator was shut down" }
@@ -29,8 +28,8 @@ extension IndicatorEngine {
                 retry: { [weak runner] in runner?.retry() },
                 surfaceWasLost: { [weak runner] in runner?.surfaceWasLost($0) },
                 backendStatuses: { [self] in backendStatuses },
-                isCancellable: { [cancellation] in cancellation.isPossible },
-                requestCancellation: { [cancellation] in cancellation.request(CancellationRequest(label: $0)) },
+                isCancellable: { [self] in isCancellable },
+                requestCancellation: { [self] in requestCancellation(label: $0) },
                 now: { [time] in time.now }
             )
         )

@@ -27,6 +27,7 @@ package final class IndicatorEngine: Sendable {
         /// The receivers of snapshots: those of the app, and the runners that have received their first one.
         var receivers: [any SnapshotReceiver] = []
         var resources: [any ManagerResource] = []
+        var cancellation = CancellationSubscribers()
     }
 
     typealias Actions = IndicatorStateMachine.Actions
@@ -64,7 +65,7 @@ package final class IndicatorEngine: Sendable {
     /// Hides the indicator permanently, and lets the backends and subscriptions finish.
     func end(timeLimit: Duration) -> (runners: [any SnapshotReceiver], resources: [any ManagerResource]) {
         let now = time.now
-        let (actions, hasObjects, runners, resources) = storage.withLock { storage in
+        let (actions, hasObjects, runners, resources, cancellation) = storage.withLock { storage in
             var actions = Actions()
             if !storage.machine.isShutDown {
                 actions = storage.machine.shutDown(at: now) ?? actions
@@ -73,12 +74,14 @@ package final class IndicatorEngine: Sendable {
                 for receiver in actions.receivers { receiver.finish(timeLimit: timeLimit, at: now) }
             }
             defer {
-                (storage.receivers, storage.resources) = ([], [])
+                (storage.receivers, storage.resources, storage.cancellation) = ([], [], CancellationSubscribers())
                 updateAudience(of: &storage)
             }
-            return (actions, storage.machine.list.objectCount > 0, storage.runners, storage.resources)
+            let hasObjects = storage.machine.list.objectCount > 0
+            return (actions, hasObjects, storage.runners, storage.resources, storage.cancellation)
         }
         perform(actions)
+        cancellation.finish()
         if hasObjects { checkLater(at: now) }
         return (runners, resources)
     }

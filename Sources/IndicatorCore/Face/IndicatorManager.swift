@@ -22,7 +22,6 @@ public final class IndicatorManager: ActivityContainer {
 
     /// Keeps the engine open, as each activity does.
     @usableFromInline let lease: EngineLease
-    private let cancellation = Cancellation()
 
     @inlinable
     package var engine: IndicatorEngine { lease.engine }
@@ -45,7 +44,6 @@ public final class IndicatorManager: ActivityContainer {
     ) {
         let engine = IndicatorEngine(delays: delays, isEnabled: isEnabled, clock: clock, logger: logger)
         lease = EngineLease(engine)
-        engine.keep(cancellation)
         for backend in backends { addBackend(backend) }
     }
 
@@ -122,7 +120,7 @@ public final class IndicatorManager: ActivityContainer {
     /// The button is there while a task iterates this sequence. Each access makes a new sequence, which gets the
     /// requests from then on; the last 16 wait for a slow iteration. It ends when the manager is shut down or
     /// deallocated. Any thread may use it.
-    public var cancellationRequests: AsyncStream<CancellationRequest> { cancellation.requests() }
+    public var cancellationRequests: AsyncStream<CancellationRequest> { engine.cancellationRequests() }
 
     /// Hides the indicator permanently and stops the backends, which restore what they changed and flush their output.
     ///

@@ -59,17 +59,15 @@ import Testing
 
     @Test
     func `A request reaches only those that are subscribers when it is made`() async throws {
-        let cancellation = Cancellation()
-        var first = cancellation.requests().makeAsyncIterator()
+        let indicator = IndicatorManager()
+        var first = indicator.cancellationRequests.makeAsyncIterator()
         for number in 0..<100 {
-            let request = CancellationRequest(label: "\(number)")
-            cancellation.request(request)
-            var later = cancellation.requests().makeAsyncIterator()
-            #expect(await first.next() == request)
-            let last = CancellationRequest(label: "last")
-            cancellation.request(last)
-            #expect(await later.next() == last)
-            #expect(await first.next() == last)
+            indicator.engine.requestCancellation(label: "\(number)")
+            var later = indicator.cancellationRequests.makeAsyncIterator()
+            #expect(await first.next()?.label == "\(number)")
+            indicator.engine.requestCancellation(label: "last")
+            #expect(await later.next()?.label == "last")
+            #expect(await first.next()?.label == "last")
         }
     }
 }
