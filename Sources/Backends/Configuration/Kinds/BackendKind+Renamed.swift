@@ -52,11 +52,7 @@ extension BackendKind {
         name: String,
         summary: String,
         settings: [BackendSetting],
-        make: @escaping @Sendable (BackendContext, BackendSettings) throws -> any IndicatorBackend,
-        isApplicable: @Sendable (BackendContext, BackendSettings) -> Bool = { _, _ in true },
-        availability: @Sendable (BackendContext, BackendSettings) async -> BackendAvailability = { _, _ in
-            .available(detail: nil)
-        }
+        make: @escaping @Sendable (BackendContext, BackendSettings) throws -> any IndicatorBackend
     ) {
         self.init(name: name, summary: summary, defaults: (), settings: []) { _, _ in throw ExpectedSetting("") }
     }

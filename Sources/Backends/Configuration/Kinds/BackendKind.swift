@@ -48,7 +48,8 @@ public struct BackendKind: Sendable {
     ///   - isApplicable: whether there is a surface here, such as a terminal, or may be one while the app runs; by
     ///     default `true`. A backend without is skipped without a warning, because the same configuration is used in
     ///     many places. Must not block.
-    ///   - availability: whether it could work here, checked without side effects; by default it could.
+    ///   - availability: returns where it could show something, such as `/dev/pts/3`, if that is of interest, or throws
+    ///     why it could not. Checks that without side effects. By default, it could.
     public init<Settings: Sendable>(
         name: String,
         summary: String,
@@ -56,9 +57,7 @@ public struct BackendKind: Sendable {
         settings: [Setting<Settings>],
         make: @escaping @Sendable (BackendContext, Settings) throws -> any IndicatorBackend,
         isApplicable: @escaping @Sendable (BackendContext, Settings) -> Bool = { _, _ in true },
-        availability: @escaping @Sendable (BackendContext, Settings) async -> BackendAvailability = { _, _ in
-            .available(detail: nil)
-        }
+        availability: @escaping @Sendable (BackendContext, Settings) async throws -> String? = { _, _ in nil }
     ) {
         @Sendable func read(_ values: Values) throws -> Settings {
             var result = defaults
@@ -77,7 +76,9 @@ public struct BackendKind: Sendable {
         }
         self.availability = { context, values in
             do {
-                return await availability(context, try read(values))
+                return .available(detail: try await availability(context, read(values)))
+            } catch let error as any BackendProblem {
+                return .unavailable(reason: error.reason, help: error.help)
             } catch {
                 return .unavailable(reason: "\(error)", help: nil)
             }
@@ -93,43 +94,16 @@ public struct BackendKind: Sendable {
         self.init(name: name, summary: summary, defaults: (), settings: [], make: make)
     }
 
-    /// Makes a kind that `backends: auto` may choose.
-    ///
-    /// - Parameter availability: returns where it could show something, such as `/dev/pts/3`, or throws why it could
-    ///   not.
-    package init<Settings: Sendable>(
-        name: String,
-        summary: String,
-        defaults: Settings,
-        settings: [Setting<Settings>],
-        make: @escaping @Sendable (BackendContext, Settings) throws -> any IndicatorBackend,
-        isApplicable: @escaping @Sendable (BackendContext, Settings) -> Bool = { _, _ in true },
-        fit: (@Sendable (AutomaticPlace) -> AutomaticFit)? = nil,
-        availability: @escaping @Sendable (BackendContext, Settings) async throws -> String
-    ) {
-        self.init(
-            name: name,
-            summary: summary,
-            defaults: defaults,
-            settings: settings,
-            make: make,
-            isApplicable: isApplicable,
-            availability: { context, settings in
-                do {
-                    return .available(detail: try await availability(context, settings))
-                } catch let error as any BackendProblem {
-                    return .unavailable(reason: error.reason, help: error.help)
-                } catch {
-                    return .unavailable(reason: "\(error)", help: nil)
-                }
-            }
-        )
-        self.fit = fit
+    /// The kind, of which `backends: auto` asks whether it fits.
+    package func fitting(_ fit: @escaping @Sendable (AutomaticPlace) -> AutomaticFit) -> Self {
+        var copy = self
+        copy.fit = fit
+        return copy
     }
 }
 
 /// Whether a kind of backend could work where the program runs.
-public enum BackendAvailability: Sendable, Hashable {
+package enum BackendAvailability: Sendable, Hashable {
     /// It could; `detail` is where, such as `/dev/pts/3`.
     case available(detail: String?)
     /// It could not, because of `reason`; `help` is what to install or set, if that would help.

@@ -73,13 +73,7 @@ enum SectionName {
 
     /// Names become parts of environment variables, messages and file names.
     static func isValid(_ name: String) -> Bool {
-        guard let first = name.unicodeScalars.first, isLetter(first), name.unicodeScalars.count <= 64 else {
-            return false
-        }
-        return name.unicodeScalars.allSatisfy { isLetter($0) || ("0"..."9").contains($0) || $0 == "-" || $0 == "_" }
-    }
-
-    private static func isLetter(_ scalar: Unicode.Scalar) -> Bool {
-        ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar)
+        name.first?.isLetter == true && name.utf8.count <= 64
+            && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") }
     }
 }

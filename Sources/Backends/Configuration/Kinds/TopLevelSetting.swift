@@ -62,49 +62,51 @@ struct GeneralSettings: Sendable {
     var delays = IndicatorDelays.standard
     var isAccessible = false
 
+    typealias Entry = (setting: Setting<Self>, inCode: @Sendable (ConfigurationValues) -> BackendSettingValue?)
+
     /// Each setting, and its value in code.
-    static let all: [(setting: Setting<Self>, inCode: @Sendable (ConfigurationValues) -> BackendSettingValue?)] = [
-        (
-            Setting("enabled", \.isEnabled, .boolean, summary: "whether the indicator is on"),
-            { $0.isEnabled.map { .boolean($0) } }
+    static let all: [Entry] = [
+        entry("enabled", \.isEnabled, \.isEnabled, .boolean, "whether the indicator is on"),
+        entry(
+            "startDelay",
+            \.delays.startDelay,
+            \.startDelay,
+            .seconds,
+            "how long work must last before the indicator is shown"
         ),
-        (
-            Setting(
-                "startDelay",
-                \.delays.startDelay,
-                .seconds,
-                summary: "how long work must last before the indicator is shown"
-            ),
-            { $0.startDelay.map { .duration($0) } }
+        entry(
+            "completionDelay",
+            \.delays.completionDelay,
+            \.completionDelay,
+            .seconds,
+            "how long there must be no work before it is hidden"
         ),
-        (
-            Setting(
-                "completionDelay",
-                \.delays.completionDelay,
-                .seconds,
-                summary: "how long there must be no work before it is hidden"
-            ),
-            { $0.completionDelay.map { .duration($0) } }
+        entry(
+            "minimumVisibleTime",
+            \.delays.minimumVisibleTime,
+            \.minimumVisibleTime,
+            .seconds,
+            "the minimum time that it stays visible"
         ),
-        (
-            Setting(
-                "minimumVisibleTime",
-                \.delays.minimumVisibleTime,
-                .seconds,
-                summary: "the minimum time that it stays visible"
-            ),
-            { $0.minimumVisibleTime.map { .duration($0) } }
-        ),
-        (
-            Setting(
-                "accessible",
-                \.isAccessible,
-                .boolean,
-                summary: "for screen readers: sentences instead of bars, and no animations"
-            ),
-            { $0.isAccessible.map { .boolean($0) } }
+        entry(
+            "accessible",
+            \.isAccessible,
+            \.isAccessible,
+            .boolean,
+            "for screen readers: sentences instead of bars, and no animations"
         ),
     ]
+
+    private static func entry<Value>(
+        _ name: String,
+        _ property: Setting<Self>.Property<Value>,
+        _ inCode: any KeyPath<ConfigurationValues, Value?> & Sendable,
+        _ form: SettingForm<Value>,
+        _ summary: String
+    ) -> Entry {
+        (Setting(name, property, form, summary: summary), { $0[keyPath: inCode].flatMap(form.write) })
+    }
+
     static let definitions = all.map { $0.setting.definition(defaults: Self()) }
 
     /// Settings with these values, which are checked.

@@ -164,9 +164,8 @@ extension BackendKind {
         summary: String,
         defaults: Settings,
         settings: [Setting<Settings>],
-        bus: @escaping @Sendable (Settings) -> DBusAddress = { _ in .session },
+        bus: @escaping @Sendable (Settings) -> DBusAddress,
         environment: @escaping @Sendable () -> [String: String] = { ProcessInfo.processInfo.environment },
-        fit: (@Sendable (AutomaticPlace) -> AutomaticFit)? = nil,
         make: @escaping @Sendable (BackendContext, Settings) -> BusBackend,
     ) {
         self.init(
@@ -179,7 +178,6 @@ extension BackendKind {
             isApplicable: { context, settings in
                 context.isNamed || bus(settings).mayExist(in: environment())
             },
-            fit: fit,
             availability: { context, settings in try await make(context, settings).probe() }
         )
     }

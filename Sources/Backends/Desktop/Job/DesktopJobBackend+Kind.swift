@@ -11,18 +11,7 @@ extension BackendKind {
             summary: "a job of KDE Plasma: bar, text and a button to cancel",
             defaults: DesktopJobSettings(),
             settings: DesktopJobSettings.settings,
-            fit: { place in
-                let desktop = DesktopSituation(place)
-                return AutomaticFit(
-                    desktop.hasJobs,
-                    desktop.reason,
-                    replaced: [
-                        "desktopNotification": "the job shows the same",
-                        "launcherEntry": "Plasma shows the job in its task manager",
-                    ],
-                    dependsOnBus: desktop.dependsOnBus
-                )
-            },
+            bus: { _ in .session },
             make: { context, settings in
                 DesktopJobBackend(
                     name: context.name,
@@ -32,6 +21,18 @@ extension BackendKind {
                 )
             }
         )
+        .fitting { place in
+            let desktop = DesktopSituation(place)
+            return AutomaticFit(
+                desktop.hasJobs,
+                desktop.reason,
+                replaced: [
+                    "desktopNotification": "the job shows the same",
+                    "launcherEntry": "Plasma shows the job in its task manager",
+                ],
+                dependsOnBus: desktop.dependsOnBus
+            )
+        }
     }
 }
 

@@ -11,7 +11,7 @@ extension BackendKind {
             summary: "the app's icon in the dock: bar, badge and mark",
             defaults: LauncherEntrySettings(desktopFile: ""),
             settings: LauncherEntrySettings.settings,
-            fit: fit,
+            bus: { _ in .session },
             make: { context, settings in
                 let file = LauncherEntrySettings.file(
                     of: context.applicationName,
@@ -21,6 +21,7 @@ extension BackendKind {
                 return LauncherEntryBackend(name: context.name, settings: settings)
             }
         )
+        .fitting(fit)
     }
 
     @Sendable private static func fit(in place: AutomaticPlace) -> AutomaticFit {

@@ -11,10 +11,7 @@ extension BackendKind {
             summary: "a notification on the desktop",
             defaults: DesktopNotificationSettings(),
             settings: DesktopNotificationSettings.settings,
-            fit: { place in
-                let desktop = DesktopSituation(place)
-                return AutomaticFit(desktop.isPresent, desktop.reason, dependsOnBus: desktop.dependsOnBus)
-            },
+            bus: { _ in .session },
             make: { context, settings in
                 DesktopNotificationBackend(
                     name: context.name,
@@ -24,6 +21,10 @@ extension BackendKind {
                 )
             }
         )
+        .fitting { place in
+            let desktop = DesktopSituation(place)
+            return AutomaticFit(desktop.isPresent, desktop.reason, dependsOnBus: desktop.dependsOnBus)
+        }
     }
 }
 

@@ -18,13 +18,6 @@ extension BackendKind {
             settings: DBusPropertySettings.settings,
             bus: \.bus,
             environment: environment,
-            fit: { place in
-                let hasBus = DBusAddress.session.mayExist(in: place.environment)
-                return AutomaticFit(
-                    hasBus,
-                    hasBus ? "there is a session bus, on which panels may read it" : DesktopSituation.noBus
-                )
-            },
             make: { context, settings in
                 DBusPropertyBackend(
                     name: context.name,
@@ -34,6 +27,13 @@ extension BackendKind {
                 )
             }
         )
+        .fitting { place in
+            let hasBus = DBusAddress.session.mayExist(in: place.environment)
+            return AutomaticFit(
+                hasBus,
+                hasBus ? "there is a session bus, on which panels may read it" : DesktopSituation.noBus
+            )
+        }
     }
 }
 

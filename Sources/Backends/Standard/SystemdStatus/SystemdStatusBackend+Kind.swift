@@ -18,17 +18,17 @@ extension BackendKind {
                 // systemd sets it before the process starts, or never.
                 ProcessInfo.processInfo.environment[SystemdStatusBackend.variable]?.isEmpty == false
             },
-            fit: { place in
-                place.environment[SystemdStatusBackend.variable]?.isEmpty == false
-                    ? AutomaticFit(true, "NOTIFY_SOCKET is set: this is a service")
-                    : AutomaticFit(false, "NOTIFY_SOCKET is not set: this is no service")
-            },
             availability: { _, _ in
                 let environment = ProcessInfo.processInfo.environment
                 _ = try NotifySocket(environment: environment)
                 return environment[SystemdStatusBackend.variable] ?? ""
             }
         )
+        .fitting { place in
+            place.environment[SystemdStatusBackend.variable]?.isEmpty == false
+                ? AutomaticFit(true, "NOTIFY_SOCKET is set: this is a service")
+                : AutomaticFit(false, "NOTIFY_SOCKET is not set: this is no service")
+        }
     }
 }
 

@@ -35,15 +35,15 @@ extension BackendKind {
                     try TerminalTitleBackend.openTerminal(path: path, environment: environment, settings: settings)
                 }
             },
-            fit: { _ in
-                let hasTerminal = TerminalDevice.controlling != nil
-                return AutomaticFit(hasTerminal, hasTerminal ? "the app has a terminal" : "the app has no terminal")
-            },
             availability: { _, settings in
                 try TerminalTitleBackend.openTerminal(path: path, environment: environment, settings: settings)
                     .device.name
             }
         )
+        .fitting { _ in
+            let hasTerminal = TerminalDevice.controlling != nil
+            return AutomaticFit(hasTerminal, hasTerminal ? "the app has a terminal" : "the app has no terminal")
+        }
     }
 }
 
