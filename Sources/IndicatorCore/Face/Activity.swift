@@ -239,7 +239,7 @@ struct ActivityHandle: ~Copyable, Sendable {
     func endOnce() {
         // The caller is the only owner, so no other thread stores a record now.
         let bits = recordBits.load(ordering: .acquiring)
-        if bits == Self.noRecord, lease.counter.end() { return }
+        if bits == Self.noRecord, lease.end() { return }
         endWithLock(bits)
     }
 
@@ -248,7 +248,7 @@ struct ActivityHandle: ~Copyable, Sendable {
     func end(_ outcome: ActivityOutcome) {
         let bits = recordBits.bitwiseOr(Self.ended, ordering: .acquiringAndReleasing).oldValue
         guard bits & Self.ended == 0 else { return }
-        if bits == Self.noRecord, lease.counter.end() { return }
+        if bits == Self.noRecord, lease.end() { return }
         endWithLock(Self.record(bits)?.takeUnretainedValue(), outcome)
     }
 

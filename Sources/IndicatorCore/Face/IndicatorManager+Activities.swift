@@ -72,6 +72,13 @@ extension EngineLease {
         if counter.begin() { engine.report() }
         return ActivityHandle(self)
     }
+
+    /// Ends an activity without details, unless that needs the lock.
+    @inlinable
+    func end() -> Bool {
+        // Unmanaged: the lease retains the counter, and another retain would cost as much as the end.
+        Unmanaged.passUnretained(counter)._withUnsafeGuaranteedRef { $0.end() }
+    }
 }
 
 /// The details of an activity and a changed copy of them; without a record if the activity is not in progress.

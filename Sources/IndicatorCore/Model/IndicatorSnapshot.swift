@@ -21,7 +21,7 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     public var activities: [ActivityDetails]
 
     /// When the indicator was last shown or hidden, by the wall clock; if it never was, when it was created. This and
-    /// all other dates are those of the wall clock as it is set when the snapshot is made.
+    /// all other dates are those of the wall clock as it was set when a snapshot was last published.
     public var since: Date
 
     /// The same as ``since``, as of `ServiceThread.now`; `nil` in a snapshot that an app has made, or with another
