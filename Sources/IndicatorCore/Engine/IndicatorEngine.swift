@@ -269,4 +269,10 @@ package final class EngineLease: Sendable {
     }
 
     deinit { engine.close() }
+
+    /// Calls a function with the engine, without a retain: the lease retains it, and another one is measurable.
+    @inlinable @inline(__always)
+    func withEngine<Result>(_ body: (IndicatorEngine) -> Result) -> Result {
+        Unmanaged.passUnretained(engine)._withUnsafeGuaranteedRef(body)
+    }
 }

@@ -259,9 +259,11 @@ struct ActivityHandle: ~Copyable, Sendable {
     }
 
     private func endWithLock(_ record: ActivityRecord?, _ outcome: ActivityOutcome) {
-        lease.engine.change { machine, now in
-            machine.change(now) { list in
-                record.map { list.end($0, outcome, at: now) } ?? .init(countChange: -1)
+        lease.withEngine {
+            $0.change { machine, now in
+                machine.change(now) { list in
+                    record.map { list.end($0, outcome, at: now) } ?? .init(countChange: -1)
+                }
             }
         }
     }

@@ -54,11 +54,13 @@ public struct ActivityContext: Sendable {
             unit: unit,
             isMember: group != nil
         )
-        lease.engine.change { machine, now in
-            machine.change(now) { list in
-                let parent = group?.handle.record(in: &list, at: now)
-                let isMember = list.insert(record, in: parent, at: now, lasted: lasted)
-                return .init(countChange: isMember ? 0 : 1, changesDetails: label != nil || parent != nil)
+        lease.withEngine { engine in
+            engine.change { machine, now in
+                machine.change(now) { list in
+                    let parent = group?.handle.record(in: &list, at: now)
+                    let isMember = list.insert(record, in: parent, at: now, lasted: lasted)
+                    return .init(countChange: isMember ? 0 : 1, changesDetails: label != nil || parent != nil)
+                }
             }
         }
         return ActivityHandle(lease, record: record)

@@ -41,7 +41,7 @@ extension IndicatorManager {
     ///   - progress: how much is done, 0…1.
     @inlinable
     public func start(_ id: some Hashable & Sendable, label: String? = nil, progress: Double? = nil) {
-        engine.start(ActivityKey(id), label: label, progress: progress)
+        lease.withEngine { $0.start(ActivityKey(id), label: label, progress: progress) }
     }
 
     /// Changes the details of an activity with an identity; without effect if it is not in progress.
@@ -61,7 +61,7 @@ extension IndicatorManager {
     /// activity that has a label.
     @inlinable
     public func stop(_ id: some Hashable & Sendable, _ outcome: ActivityOutcome = .unspecified) {
-        engine.stop(ActivityKey(id), outcome)
+        lease.withEngine { $0.stop(ActivityKey(id), outcome) }
     }
 }
 

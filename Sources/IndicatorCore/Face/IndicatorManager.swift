@@ -86,7 +86,7 @@ public final class IndicatorManager: ActivityContainer {
     public var activityCount: Int { engine.counter.count }
 
     /// The whole public state now.
-    public var snapshot: IndicatorSnapshot { engine.snapshot }
+    public var snapshot: IndicatorSnapshot { lease.withEngine { $0.snapshot } }
 
     // MARK: - Backends
 
