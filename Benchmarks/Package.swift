@@ -30,7 +30,6 @@ let package = Package(
                 "bare-app",
                 "indicator-app",
                 .product(name: "IndicatorCore", package: "swift-indicator"),
-                .product(name: "IndicatorTracking", package: "swift-indicator"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
         ),

@@ -29,7 +29,6 @@ struct Plan {
                 Step(names: ActivityCosts.memoryNames, measure: ActivityCosts.countBytes),
                 Step(names: [ActivityCosts.allocationsName]) { [try ActivityCosts.countAllocations($0)] },
                 Step(names: [LongestWait.name]) { [LongestWait.measure($0)] },
-                Step(names: [LongestCall.name]) { [LongestCall.measure($0)] },
                 Step(names: [SystemCalls.name]) { [try SystemCalls.count($0)] },
                 Step(names: WakeUps.names, measure: WakeUps.count),
                 Step(names: BackendCosts.names, measure: BackendCosts.measure),

@@ -10,7 +10,7 @@ struct Scale {
     var settling: Duration
     /// The number of activities in progress when memory is measured.
     var liveActivities: Int
-    /// The number of tracked objects, and the like, when the longest wait and call are measured.
+    /// The number of tracked objects when the longest wait is measured.
     var trackedObjects = 100_000
     /// The number of begins and ends when allocations and system calls are counted.
     var countedPairs: Int
