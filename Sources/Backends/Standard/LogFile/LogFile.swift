@@ -66,10 +66,7 @@ struct LogFile {
     private mutating func rotate(_ file: OpenLogFile) -> Bool {
         let before = file.status
         do throws(Unavailability) {
-            // Up to the first gap: with a `keep` of 1000 and two old files, that is two renames.
-            var free = 1
-            while free < keep, access(path.rotated(free), F_OK) == 0 { free += 1 }
-            for number in stride(from: free - 1, to: 0, by: -1) {
+            for number in stride(from: keep - 1, to: 0, by: -1) {
                 try rename(path.rotated(number), path.rotated(number + 1))
             }
             if keep > 0 {
@@ -77,22 +74,19 @@ struct LogFile {
             } else if unlink(path.description) != 0 {
                 throw path.failure("remove it for rotation", errno)
             }
-        } catch {
-            rotationFailure = "\(error); until then the file is not rotated"
-            return false
-        }
-        rotationFailure = nil
-        do throws(Unavailability) {
+            rotationFailure = nil
             try open()
             try self.file?.adopt(before)
         } catch {
-            rotationFailure = "\(error); the file after the rotation is not like the one before"
+            rotationFailure = "\(error); until then, the file grows, or is not like the one before"
         }
-        return true
+        return self.file !== file
     }
 
     private func rename(_ from: String, _ to: String) throws(Unavailability) {
-        guard Foundation.rename(from, to) == 0 else { throw path.failure("rename '\(from)' for rotation", errno) }
+        guard Foundation.rename(from, to) == 0 || from != path.description && errno == ENOENT else {
+            throw path.failure("rename '\(from)' for rotation", errno)
+        }
     }
 }
 

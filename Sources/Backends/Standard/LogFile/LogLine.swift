@@ -62,9 +62,7 @@ struct LogLineFormatter: Sendable {
                 ("state", word(snapshot.state.rawValue)), ("visible", "\(snapshot.isVisible)"),
                 ("count", "\(snapshot.activityCount)"),
             ]
-            if let progress = snapshot.progress, progress.isFinite {
-                fields.append(("progress", Self.rounded(progress)))
-            }
+            if let progress = snapshot.progress { fields.append(("progress", Self.rounded(progress))) }
         }
         // The label is last in the text format, because its length varies.
         if let label {

@@ -55,17 +55,6 @@ import Testing
         #expect(try labels("x.log") == ["c"])
     }
 
-    @Test func `A gap in the numbers is filled first`() async throws {
-        try folder.write("one", to: "x.log.1")
-        try folder.write("three", to: "x.log.3")
-        let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: 10, keep: 3)
-        try await backend.start()
-        try await write(["a", "b"], to: backend)
-        await backend.stop()
-        #expect(try folder.read("x.log.2") == "one")
-        #expect(try folder.read("x.log.3") == "three")
-    }
-
     @Test(arguments: [0, 2])
     func `The new file has the owner, group and mode that the full one has then`(keep: Int) async throws {
         let path = try folder.write("", to: "x.log")

@@ -156,13 +156,6 @@ import Testing
         let cut = try #require(decoded.label)
         #expect(cut.hasSuffix("…") && cut.unicodeScalars.count == 320)
     }
-
-    @Test func `Progress that is not finite is omitted`() throws {
-        for progress in [Double.nan, .infinity] {
-            let decoded = try JSONDecoder().decode(LogLine.self, from: Data(line(.shown(progress: progress))))
-            #expect(decoded.progress == nil)
-        }
-    }
 }
 
 @Suite struct LogTimestampTests {
