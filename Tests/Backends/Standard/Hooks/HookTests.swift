@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test("The arguments of a program are used as they are written")
-    func arguments() throws {
+    func listOfArguments() throws {
         let words = ["sh", "-c", "printf \"[%s]\" \"$@\" > out", "sh", "Done, {title}", "  two  ", ""]
         let list = "[sh, -c, 'printf \"[%s]\" \"$@\" > out', sh, \"Done, {title}\", \"  two  \", \"\"]"
         #expect(try run("command: {run: \(list)}") == .list(words))
