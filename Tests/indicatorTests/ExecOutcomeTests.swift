@@ -485,7 +485,10 @@ import Testing
         for (wrong, message) in [
             (["--pid", "0"], "--pid is '0'; it must be the number of a process"),
             (["--pid", "x"], "The value 'x' is invalid for '--pid <pid>'"),
-            (["--pid", "1", "--", "true"], "--pid shows a running process; it cannot be used with a command or"),
+            (
+                ["--pid", "1", "--", "true"],
+                "--pid shows a running process; it cannot be used with a command or --lasted"
+            ),
         ] {
             let result = try await program.run(arguments: ["exec"] + wrong)
             #expect(result.status == .exited(64))

@@ -7,7 +7,7 @@ package struct BackendTable {
 
     /// The table, with a line break after each row.
     package var text: String {
-        let nameWidth = (["NAME"] + backends.map(title)).map { TextWidth.columns(of: $0) }.max() ?? 0
+        let nameWidth = (["NAME"] + backends.map(title)).map { SafeText.columns(of: $0) }.max() ?? 0
         let stateWidth = 11
         // On a narrow terminal, the text is below the name.
         let indentation = style.width - nameWidth - stateWidth - 4 >= 30 ? nameWidth + stateWidth + 4 : 2
@@ -34,7 +34,7 @@ package struct BackendTable {
     /// What `backends: auto` chooses, and why, one kind a line.
     package func text(of automatic: AutomaticBackends) -> String {
         var text = "\n'backends: auto' here:\n"
-        let nameWidth = automatic.choices.map { TextWidth.columns(of: $0.kind) }.max() ?? 0
+        let nameWidth = automatic.choices.map { SafeText.columns(of: $0.kind) }.max() ?? 0
         for choice in automatic.choices {
             let head = "  " + row(choice.kind, choice.isChosen ? "yes" : "no ", nameWidth)
             let isNarrow = style.width - head.count - 2 < 30
@@ -53,7 +53,7 @@ package struct BackendTable {
     }
 
     private func row(_ name: String, _ state: String, _ width: Int) -> String {
-        name + String(repeating: " ", count: width + 2 - TextWidth.columns(of: name)) + state
+        name + String(repeating: " ", count: width + 2 - SafeText.columns(of: name)) + state
     }
 
     private func state(of backend: ProgramBackend) -> (String, TerminalStyle.Emphasis?) {

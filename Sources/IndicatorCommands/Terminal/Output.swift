@@ -1,4 +1,4 @@
-import ArgumentParser
+package import ArgumentParser
 import Foundation
 import IndicatorBackends
 import IndicatorThreads
@@ -89,5 +89,24 @@ enum JSONLine {
             default: String(scalar)
             }
         }.joined()
+    }
+}
+
+extension ParsableCommand {
+    /// Throws if the first argument is not a command. ArgumentParser would report it as an unexpected argument of the
+    /// default command.
+    package static func requireCommand(in arguments: [String] = Array(CommandLine.arguments.dropFirst())) throws {
+        let names = configuration.subcommands.compactMap { $0.configuration.commandName }
+        guard let name = arguments.first, !name.hasPrefix("-"), !(names + ["help"]).contains(name) else { return }
+        throw ValidationError("There is no command '\(name)'; the commands are \(names.joined(separator: ", ")).")
+    }
+
+    /// Prints the requested help or an error's message, and ends the process with its status.
+    package static func end(with error: any Error) -> Never {
+        let text = fullMessage(for: error, columns: nil)
+        guard exitCode(for: error) != .success, !text.isEmpty else { exit(withError: error) }
+        // The control characters of arguments are escaped.
+        try? Output.error.write(text + "\n")
+        Foundation.exit(exitCode(for: error).rawValue)
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorBackends
 
 /// Draws a timeline as lines of text that fit the terminal.
 ///
@@ -53,8 +54,8 @@ package struct TimelineRenderer {
     private func layout(of timeline: Timeline) -> Layout {
         let all = timeline.rows + [timeline.indicator]
         let least = 10
-        var label = min(all.map { TextWidth.columns(of: $0.label) }.max() ?? 0, max(style.width / 3, 9))
-        var note = min(all.map { TextWidth.columns(of: $0.note) }.max() ?? 0, style.width / 4)
+        var label = min(all.map { SafeText.columns(of: $0.label) }.max() ?? 0, max(style.width / 3, 9))
+        var note = min(all.map { SafeText.columns(of: $0.note) }.max() ?? 0, style.width / 4)
         func plot() -> Int { style.width - (label > 0 ? label + 2 : 0) - (note > 0 ? note + 2 : 0) }
         if plot() < 2 * least { note = 0 }
         if plot() < least { label = max(style.width - least - 2, 0) }
@@ -67,13 +68,13 @@ package struct TimelineRenderer {
         layout: Layout,
         emphasis: TerminalStyle.Emphasis?
     ) -> String {
-        let label = fitted(row.label, to: layout.label, padded: true)
+        let label = fitted(SafeText.singleLine(row.label, limit: 200), to: layout.label, padded: true)
         let bars = bars(of: row, in: timeline, columns: layout.plot)
         let gap = layout.label > 0 ? "  " : ""
         guard layout.note > 0, !row.note.isEmpty else {
             return label + gap + styled(String(bars.reversed().drop { $0 == " " }.reversed()), emphasis)
         }
-        let note = fitted(row.note, to: layout.note)
+        let note = fitted(SafeText.singleLine(row.note, limit: 200), to: layout.note)
         let noteEmphasis: TerminalStyle.Emphasis? =
             switch row.outcome {
             case .neutral: .faint
@@ -128,7 +129,9 @@ package struct TimelineRenderer {
     }
 
     private func fitted(_ text: String, to width: Int, padded: Bool = false) -> String {
-        TextWidth.fitted(text, to: width, padded: padded, usesUnicode: style.usesUnicode)
+        let text = (style.usesUnicode ? Charset.utf8 : .ascii).text(text)
+        let fitted = SafeText.fitted(text, to: width, ellipsis: style.usesUnicode ? SafeText.ellipsis : "~")
+        return padded ? fitted + String(repeating: " ", count: max(width - SafeText.columns(of: fitted), 0)) : fitted
     }
 
     private func styled(_ text: String, _ emphasis: TerminalStyle.Emphasis?) -> String {

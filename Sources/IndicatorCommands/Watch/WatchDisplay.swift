@@ -82,7 +82,7 @@ struct WatchTable: WatchDisplay {
         guard let (columns, rows) = size?() else { return (table() + "\n", nil) }
         // Longer lines would wrap, and the next table would then not be drawn over the first one.
         let lines = table(rows: max(rows - 4, 1)).split(separator: "\n").map {
-            TextWidth.fitted(String($0), to: columns)
+            SafeText.fitted(String($0), to: columns, ellipsis: "")
         }
         defer { writtenRows = lines.count }
         // Up to the first line of the last table, and clear the rest of the screen.
@@ -135,11 +135,11 @@ struct WatchTable: WatchDisplay {
 
     private static func aligned(_ rows: [[String]]) -> [String] {
         let widths = (rows.first ?? []).indices.map { column in
-            rows.map { TextWidth.columns(of: $0[column]) }.max() ?? 0
+            rows.map { SafeText.columns(of: $0[column]) }.max() ?? 0
         }
         return rows.map { row in
             let cells = zip(row, widths).map { text, width in
-                text + String(repeating: " ", count: width - TextWidth.columns(of: text))
+                text + String(repeating: " ", count: width - SafeText.columns(of: text))
             }
             return String(cells.joined(separator: "  ").reversed().drop { $0 == " " }.reversed())
         }

@@ -32,8 +32,7 @@ struct ServeCommand: AsyncParsableCommand {
         }
         try await Output.guarding { try Output.standard.write("\(server.url.absoluteString)\n") }
         // For people. Standard output has only the URL, for programs.
-        let width = TerminalStyle.standardOutput().width
-        try? Output.error.write(HelpText.wrapped(DemoRoutes.table + "\n", to: width))
+        try? Output.error.write(DemoRoutes.table + "\n")
         for await _ in signals { break }
         await server.stop()
     }

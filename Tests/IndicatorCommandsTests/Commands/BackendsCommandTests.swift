@@ -1,3 +1,4 @@
+import IndicatorBackends
 import TestSupport
 import Testing
 
@@ -47,7 +48,7 @@ import Testing
         for line in result.output.split(separator: "\n") {
             // In a pipe, paths are not split.
             let isPath = line.split(separator: " ").contains { $0.contains("/") }
-            #expect(TextWidth.columns(of: String(line)) <= columns || isPath, "\(line)")
+            #expect(SafeText.columns(of: String(line)) <= columns || isPath, "\(line)")
         }
     }
 

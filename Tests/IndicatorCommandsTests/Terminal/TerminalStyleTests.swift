@@ -35,14 +35,4 @@ import Testing
         #expect(TextWidth.wrapped("one two three four five", to: 20) == ["one two three four", "five"])
         #expect(TextWidth.wrapped("/a/path/that/is/longer/than/the/line it is", to: 20).count == 2)
     }
-
-    @Test func `Text is fitted to columns`() {
-        #expect(TextWidth.fitted("request", to: 7) == "request")
-        #expect(TextWidth.fitted("requests", to: 7) == "reques…")
-        #expect(TextWidth.fitted("日本語", to: 5) == "日本…")
-        #expect(TextWidth.fitted("日本語", to: 4, padded: true) == "日… ")
-        #expect(TextWidth.fitted("a\u{1B}b\n", to: 9) == "a?b?")
-        #expect(TextWidth.fitted("é", to: 3, padded: true, usesUnicode: false) == "?  ")
-        #expect(TextWidth.fitted("abc", to: 0) == "")
-    }
 }

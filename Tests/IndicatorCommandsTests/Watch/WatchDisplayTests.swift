@@ -52,12 +52,12 @@ import Testing
         var table = WatchTable(size: { (30, 7) })
         for number in 1...9 { table.receive(event(.appeared, "\(number)", "A long label"), at: .zero) }
         let first = """
-            APP  INSTANCE  STATE   COUNT …
-            app  1         active  2     …
-            app  2         active  2     …
-            app  3         active  2     …
+            APP  INSTANCE  STATE   COUNT
+            app  1         active  2
+            app  2         active  2
+            app  3         active  2
             … and 6 more
-            9 shown, 0 hidden, 0 lost; 18…
+            9 shown, 0 hidden, 0 lost; 18
 
             """
         #expect(table.next(at: .zero) == (first, nil))
