@@ -10,7 +10,7 @@ import Testing
 @Suite struct EndingTests {
     /// How many processes end for each case.
     private static let count =
-        ProcessInfo.processInfo.environment["INDICATOR_ENDINGS"].flatMap { Int($0) } ?? (Tier.nightly.isRequired ? 50 : 4)
+        Int(ProcessInfo.processInfo.environment["INDICATOR_ENDINGS"] ?? "") ?? (Tier.nightly.isRequired ? 50 : 4)
     private static let limit = TimeLimitTrait.Duration.minutes(max(5, count / 10))
 
     enum Way: String, CaseIterable {
