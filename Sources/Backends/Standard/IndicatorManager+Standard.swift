@@ -10,17 +10,16 @@ extension IndicatorManager {
     /// let indicator = IndicatorManager.configured(for: "my-app")
     /// ```
     ///
-    /// ``BackendConfiguration/IndicatorConfiguration/load(from:)`` documents where the file is and what has precedence
-    /// over it.
+    /// `IndicatorConfiguration.load(from:)` documents where the file is and what has precedence over it.
     ///
     /// Never fails: a user's mistake in the configuration must not end the app. An invalid value is replaced by the
     /// default; mistakes are logged, printed to standard error if that is a terminal, and kept in
     /// `configurationProblems`.
     ///
-    /// The file is read again when it changes or first appears, and on `SIGHUP` (see
-    /// ``BackendConfiguration/ConfigurationReloadTriggers``). No activity is lost, and only backends whose settings
-    /// changed are restarted. If the file becomes invalid, the previous configuration remains in effect and the
-    /// mistakes are logged. Deleting the file has no effect until the next `SIGHUP`.
+    /// The file is read again when it changes or first appears, and on `SIGHUP` (see `ConfigurationReloadTriggers`). No
+    /// activity is lost, and only backends whose settings changed are restarted. If the file becomes invalid, the
+    /// previous configuration remains in effect and the mistakes are logged. Deleting the file has no effect until the
+    /// next `SIGHUP`.
     ///
     /// Can be called from any thread; returns immediately.
     ///

@@ -89,8 +89,8 @@ public struct BackendDelivery: Sendable, Hashable {
     public var includesHidden: Bool
 
     /// While visible, the latest snapshot is delivered again at this interval, for backends that animate; then it is a
-    /// repetition (``IndicatorSnapshot/isRepetition``). Default `nil`: it is delivered only when something changed. Less
-    /// than 10 ms counts as 10 ms.
+    /// repetition (``IndicatorSnapshot/isRepetition``). Default `nil`: it is delivered only when something changed.
+    /// Less than 10 ms counts as 10 ms.
     public var animationInterval: Duration?
 
     /// The shortest time between the beginnings of two updates, for surfaces with a limit of their own; the latest

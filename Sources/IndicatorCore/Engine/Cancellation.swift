@@ -34,7 +34,8 @@ extension IndicatorEngine {
     /// Whether a request to cancel would reach anyone.
     var isCancellable: Bool { storage.withLock { !$0.cancellation.continuations.isEmpty } }
 
-    /// Passes a request to cancel to those that are subscribers now. Returns immediately, and `false` if there are none.
+    /// Passes a request to cancel to those that are subscribers now. Returns immediately, and `false` if there are
+    /// none.
     @discardableResult
     package func requestCancellation(label: String? = nil) -> Bool {
         let subscribers = storage.withLock { $0.cancellation }

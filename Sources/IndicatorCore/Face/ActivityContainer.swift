@@ -94,8 +94,8 @@ extension ActivityContainer {
     ///   - label: a short text of what is in progress.
     ///   - progress: how much is done, 0…1.
     ///   - total: the total amount of work; of a group without a `unit`, how many members it will have.
-    ///   - unit: what `total` counts. With a named one, such as ``ActivityUnit/bytes``, a group adds up what its members
-    ///     do in that unit.
+    ///   - unit: what `total` counts. With a named one, such as ``ActivityUnit/bytes``, a group adds up what its
+    ///     members do in that unit.
     ///   - body: the work. It receives the activity, which its closures may capture, and in which members may begin.
     ///     Changes after the end have no effect.
     public func withActivity<Result: ~Copyable, Failure: Error>(

@@ -29,7 +29,7 @@ public struct LauncherEntrySettings: Sendable, Hashable {
 public final class LauncherEntryBackend: BusBackend, @unchecked Sendable {
     // `@unchecked`: as its superclass.
 
-    /// Makes a backend. Does not connect before ``start()``.
+    /// Makes a backend. Does not connect before `start()`.
     ///
     /// - Parameters:
     ///   - name: the name that the config file and the diagnostics use.

@@ -60,7 +60,7 @@ public final class DBusPropertyBackend: BusBackend, @unchecked Sendable {
     /// The longest label in `Activities`, in Unicode scalars.
     static let labelLimit = 256
 
-    /// Makes a backend. Does not connect before ``start()``.
+    /// Makes a backend. Does not connect before `start()`.
     ///
     /// - Parameters:
     ///   - name: the name that the config file and the diagnostics use.

@@ -37,7 +37,7 @@ public struct SleepInhibitorSettings: Sendable, Hashable {
 public final class SleepInhibitorBackend: BusBackend, @unchecked Sendable {
     // `@unchecked`: as its superclass.
 
-    /// Makes a backend. Does not connect before ``start()``.
+    /// Makes a backend. Does not connect before `start()`.
     ///
     /// - Parameters:
     ///   - name: the name that the config file and the diagnostics use.
