@@ -66,7 +66,13 @@ package final class Daemon: Sendable {
         let assignments = variables.map { strdup("\($0.key)=\($0.value)") } + [nil]
         defer { for text in words + assignments { free(text) } }
         var process: pid_t = 0
-        let code = posix_spawn(&process, path, &actions, &attributes, words, assignments)
+        var code = posix_spawn(&process, path, &actions, &attributes, words, assignments)
+        // A program that a test has just written is open for writing, too, in a process that another test forks
+        // meanwhile, until that one calls exec.
+        while code == ETXTBSY {
+            usleep(10_000)
+            code = posix_spawn(&process, path, &actions, &attributes, words, assignments)
+        }
         guard code == 0 else { throw CannotStart(program: path, code: code) }
         processID = process
 
