@@ -41,18 +41,12 @@ import Testing
 
     @Test func `The error for an unknown command lists the commands`() async throws {
         let demo = try DemoProgram()
-        let result = try await demo.run("nonsense", environment: ["COLUMNS": "50"])
+        let result = try await demo.run("nonsense")
         #expect(result.status == 64)
         #expect(
-            result.error == """
-                Error: There is no command 'nonsense'; the
-                commands are run, replay, check-config, backends,
-                watch, serve.
-                Usage: indicator-demo <subcommand>
-                  See 'indicator-demo --help' for more
-                    information.
-
-                """
+            result.error.hasPrefix(
+                "Error: There is no command 'nonsense'; the commands are run, replay, check-config, backends, watch, serve."
+            )
         )
     }
 
