@@ -10,13 +10,16 @@ package struct ReplayCommand: AsyncParsableCommand {
             The time is that of the events: a trace of a day is replayed immediately. After the last event, running \
             delays expire.
 
-            A trace is JSON Lines with one event per line and non-decreasing times:
-              {"t_ms": 0, "event": "start", "id": "a"}
-              {"t_ms": 1800, "event": "stop", "id": "a"}
+            A trace is JSON Lines with one event per line and non-decreasing times in seconds:
+              {"time": 0, "event": "start", "id": "a"}
+              {"time": 1.8, "event": "stop", "id": "a"}
             The events are start, stop, enable and disable. Activities without 'id' are only counted.
 
             Alternatively, it is an object with delays and events. The options override its delays:
-              {"start_delay_ms": 1000, "completion_delay_ms": 200, "minimum_visible_time_ms": 0, "events": [...]}
+              {"startDelay": 1, "completionDelay": 0.2, "minimumVisibleTime": 0, "events": [...]}
+
+            Whole milliseconds can be given instead, as t_ms, start_delay_ms, completion_delay_ms and \
+            minimum_visible_time_ms.
 
             Or it is a log of the backend logFile, in JSON: why was the indicator shown at 14:02? It has the \
             activities with a label that have ended.

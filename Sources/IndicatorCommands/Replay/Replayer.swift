@@ -22,6 +22,8 @@ package struct Replayer: TraceConsumer {
     package private(set) var hasEvents = false
     /// The wall-clock time of the trace's time 0, of a log.
     private var origin: Date?
+    /// Whether the times of the trace are seconds; then those of the output are, too.
+    private var isInSeconds = false
 
     /// Creates a replayer.
     ///
@@ -46,6 +48,7 @@ package struct Replayer: TraceConsumer {
 
     package mutating func apply(_ event: TraceEvent) throws {
         hasEvents = true
+        isInSeconds = event.isInSeconds
         let time = Duration.milliseconds(event.milliseconds)
         switch presentation {
         case .json:
@@ -94,6 +97,8 @@ package struct Replayer: TraceConsumer {
         if let origin {
             let time = Self.text(of: origin + change.instant / .seconds(1))
             lines.append(contentsOf: "{\"time\": \"\(time)\"".utf8)
+        } else if isInSeconds {
+            lines.append(contentsOf: "{\"time\": \(change.instant / .seconds(1))".utf8)
         } else {
             lines.append(contentsOf: #"{"t_ms": "#.utf8)
             lines.append(contentsOf: Self.milliseconds(change.instant).utf8)

@@ -7,6 +7,8 @@ package struct TraceEvent: Hashable, Sendable {
     package var milliseconds: Int
     /// The event.
     package var event: ActivityReplay.Event
+    /// Whether the trace has its time in seconds, as `time`; otherwise in milliseconds, as `t_ms`.
+    package var isInSeconds = false
 }
 
 /// The delays in a trace file, in milliseconds; `nil` for those that it does not set.
@@ -31,9 +33,10 @@ extension JSONScanner {
         case start, stop, enable, disable
     }
 
-    /// Reads an event: an object with `t_ms`, `event` and an optional `id`.
+    /// Reads an event: an object with `time` or `t_ms`, `event` and an optional `id`.
     package mutating func traceEvent(after earliest: Int) throws(JSONProblem) -> TraceEvent {
         var time: Int?
+        var isInSeconds = false
         var name: EventName?
         var id: String?
         var timeOffset = position
@@ -43,10 +46,11 @@ extension JSONScanner {
             let keyOffset = scanner.position
             let key = try scanner.string()
             try scanner.expect(UInt8(ascii: ":"))
-            if scanner.isEqual(key, to: "t_ms") {
-                guard time == nil else { throw scanner.problem("'t_ms' is duplicated", at: keyOffset) }
+            isInSeconds = isInSeconds || scanner.isEqual(key, to: "time")
+            if scanner.isEqual(key, to: "time") || scanner.isEqual(key, to: "t_ms") {
+                guard time == nil else { throw scanner.problem("the time is duplicated", at: keyOffset) }
                 timeOffset = scanner.position
-                time = try scanner.wholeNumber()
+                time = isInSeconds ? try scanner.seconds() : try scanner.wholeNumber()
             } else if scanner.isEqual(key, to: "event") {
                 guard name == nil else { throw scanner.problem("'event' is duplicated", at: keyOffset) }
                 name = try scanner.eventName()
@@ -60,20 +64,39 @@ extension JSONScanner {
                 id = try scanner.text(of: scanner.string())
             } else {
                 let text = try scanner.text(of: key)
-                throw scanner.problem("unknown key '\(text)', expected 't_ms', 'event' or 'id'", at: keyOffset)
+                throw scanner.problem("unknown key '\(text)', expected 'time', 'event' or 'id'", at: keyOffset)
             }
         }
-        guard let time else { throw problem("the event has no 't_ms'", at: start) }
+        guard let time else { throw problem("the event has no 'time'", at: start) }
         guard let name else { throw problem("the event has no 'event'", at: start) }
         guard time >= earliest else {
-            throw problem("'t_ms' is \(time), earlier than \(earliest) of the previous event", at: timeOffset)
+            func text(_ milliseconds: Int) -> String {
+                isInSeconds ? "\(Double(milliseconds) / 1000)" : "\(milliseconds)"
+            }
+            let key = isInSeconds ? "time" : "t_ms"
+            throw problem(
+                "'\(key)' is \(text(time)), earlier than \(text(earliest)) of the previous event",
+                at: timeOffset
+            )
         }
-        switch name {
-        case .start: return TraceEvent(milliseconds: time, event: .start(id: id))
-        case .stop: return TraceEvent(milliseconds: time, event: .stop(id: id))
-        case .enable: return TraceEvent(milliseconds: time, event: .enable)
-        case .disable: return TraceEvent(milliseconds: time, event: .disable)
+        let event: ActivityReplay.Event =
+            switch name {
+            case .start: .start(id: id)
+            case .stop: .stop(id: id)
+            case .enable: .enable
+            case .disable: .disable
+            }
+        return TraceEvent(milliseconds: time, event: event, isInSeconds: isInSeconds)
+    }
+
+    /// Reads a number of seconds. Returns the nearest whole number of milliseconds.
+    mutating func seconds() throws(JSONProblem) -> Int {
+        _ = isAtEnd()
+        let start = position
+        guard let seconds = Double(try number()), (0...1e12).contains(seconds) else {
+            throw problem("expected a number of seconds, zero or more", at: start)
         }
+        return Int((seconds * 1000).rounded())
     }
 
     private mutating func eventName() throws(JSONProblem) -> EventName {

@@ -1,13 +1,18 @@
 package import JSONScanning
 
 /// The keys of a trace in object form.
-package enum TraceObjectKey: String, CaseIterable {
+package enum TraceObjectKey: String {
     case name
-    case startDelay = "start_delay_ms"
-    case completionDelay = "completion_delay_ms"
-    case minimumVisibleTime = "minimum_visible_time_ms"
-    case events
-    case expected
+    /// In seconds, as in a config file.
+    case startDelay, completionDelay, minimumVisibleTime
+    case events, expected
+    /// In milliseconds.
+    case startDelayMilliseconds = "start_delay_ms"
+    case completionDelayMilliseconds = "completion_delay_ms"
+    case minimumVisibleTimeMilliseconds = "minimum_visible_time_ms"
+
+    /// Those that a message suggests.
+    static let suggested: [Self] = [.name, .startDelay, .completionDelay, .minimumVisibleTime, .events, .expected]
 }
 
 extension JSONScanner {
@@ -21,9 +26,12 @@ extension JSONScanner {
             }
             switch key {
             case .name: _ = try scanner.text(of: scanner.string())
-            case .startDelay: delays.startDelay = try scanner.wholeNumber()
-            case .completionDelay: delays.completionDelay = try scanner.wholeNumber()
-            case .minimumVisibleTime: delays.minimumVisibleTime = try scanner.wholeNumber()
+            case .startDelay: delays.startDelay = try scanner.seconds()
+            case .completionDelay: delays.completionDelay = try scanner.seconds()
+            case .minimumVisibleTime: delays.minimumVisibleTime = try scanner.seconds()
+            case .startDelayMilliseconds: delays.startDelay = try scanner.wholeNumber()
+            case .completionDelayMilliseconds: delays.completionDelay = try scanner.wholeNumber()
+            case .minimumVisibleTimeMilliseconds: delays.minimumVisibleTime = try scanner.wholeNumber()
             case .events: try scanner.eventList { _ in }
             case .expected: try scanner.skipValue()
             }
@@ -54,7 +62,7 @@ extension JSONScanner {
             let offset = scanner.position
             let text = try scanner.text(of: scanner.string())
             guard let key = TraceObjectKey(rawValue: text) else {
-                let names = TraceObjectKey.allCases.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+                let names = TraceObjectKey.suggested.map { "'\($0.rawValue)'" }.joined(separator: ", ")
                 throw scanner.problem("unknown key '\(text)', expected one of \(names)", at: offset)
             }
             try scanner.expect(UInt8(ascii: ":"))

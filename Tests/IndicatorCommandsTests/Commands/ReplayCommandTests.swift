@@ -64,6 +64,15 @@ import Testing
         #expect(result.error == "standard input: no events\n")
     }
 
+    @Test func `A trace in seconds has its changes in seconds`() async throws {
+        let trace = """
+            {"time": 0.25, "event": "start"}
+            {"time": 3, "event": "stop"}
+            """
+        let result = try await DemoProgram().run("replay", "-", "--json", input: trace)
+        #expect(result.output == "{\"time\": 1.25, \"visible\": true}\n{\"time\": 3.2, \"visible\": false}\n")
+    }
+
     @Test func `Options override the delays of an object`() async throws {
         let result = try await DemoProgram().run(
             "replay",

@@ -108,6 +108,14 @@ import Testing
         #expect(collected.events.count == 2)
     }
 
+    @Test func `Times and delays may be seconds, by the names of the config file`() throws {
+        let collected = try read(
+            #"{"startDelay": 0.5, "completionDelay": 2, "events": [{"time": 1.8004, "event": "start"}]}"#
+        )
+        #expect(collected.delays == [TraceDelays(startDelay: 500, completionDelay: 2000)])
+        #expect(collected.events == [TraceEvent(milliseconds: 1800, event: .start(id: nil), isInSeconds: true)])
+    }
+
     @Test func `An empty trace has no events`() throws {
         #expect(try read("").events == [])
         #expect(try read("\n \n").events == [])
@@ -132,8 +140,8 @@ import Testing
         ),
         (#"{"t_ms": 5, "event": 1}"#, "t:2: error: expected 'start', 'stop', 'enable' or 'disable', found '1'"),
         (#"{"t_ms": 5}"#, "t:2: error: the event has no 'event'"),
-        (#"{"event": "start"}"#, "t:2: error: the event has no 't_ms'"),
-        (#"{}"#, "t:2: error: the event has no 't_ms'"),
+        (#"{"event": "start"}"#, "t:2: error: the event has no 'time'"),
+        (#"{}"#, "t:2: error: the event has no 'time'"),
         (#"{"t_ms": 4, "event": "start"}"#, "t:2: error: 't_ms' is 4, earlier than 5 of the previous event"),
         (#"{"t_ms": 5.5, "event": "start"}"#, "t:2: error: expected a whole number, zero or more, found '5.5'"),
         (#"{"t_ms": 1e3, "event": "start"}"#, "t:2: error: expected a whole number, zero or more, found '1e3'"),
@@ -148,7 +156,7 @@ import Testing
             #"{"t_ms": 99999999999999999999, "event": "start"}"#,
             "t:2: error: the number is too large; expected at most 9007199254740991"
         ),
-        (#"{"t_ms": 5, "t_ms": 6, "event": "start"}"#, "t:2: error: 't_ms' is duplicated"),
+        (#"{"t_ms": 5, "t_ms": 6, "event": "start"}"#, "t:2: error: the time is duplicated"),
         (#"{"t_ms": 5, "event": "start", "event": "stop"}"#, "t:2: error: 'event' is duplicated"),
         (#"{"t_ms": 5, "event": "start", "id": "a", "id": "a"}"#, "t:2: error: 'id' is duplicated"),
         (
@@ -157,7 +165,7 @@ import Testing
         ),
         (
             #"{"t_ms": 5, "event": "start", "ID": "a"}"#,
-            "t:2: error: unknown key 'ID', expected 't_ms', 'event' or 'id'"
+            "t:2: error: unknown key 'ID', expected 'time', 'event' or 'id'"
         ),
         (
             #"{"t_ms": 5, "event": "start", "id": "a}"#,
@@ -166,6 +174,13 @@ import Testing
         (#"{"t_ms": 5, "event": "start", "id": "\x"}"#, "t:2: error: invalid escape in the string"),
         (#"{"t_ms": 5, "event": "start", "id": "\ud800"}"#, "t:2: error: unpaired surrogate"),
         (#"{'t_ms': 5, 'event': 'start'}"#, "t:2: error: expected a string, found '''"),
+        (#"{"time": -1, "event": "stop"}"#, "t:2: error: expected a number of seconds, zero or more"),
+        (#"{"time": "1", "event": "stop"}"#, "t:2: error: expected a value, found '\"'"),
+        (
+            #"{"time": 0.001, "event": "stop"}"#,
+            "t:2: error: 'time' is 0.001, earlier than 0.005 of the previous event"
+        ),
+        (#"{"time": 5, "t_ms": 5, "event": "stop"}"#, "t:2: error: the time is duplicated"),
         (#"[1]"#, "t:2: error: expected '{', found '['"),
         (#"null"#, "t:2: error: expected '{', found 'null'"),
     ]) func rejectsALineThatIsNotAnEvent(line: String, message: String) throws {
@@ -195,8 +210,8 @@ import Testing
         ),
         (
             "{\n\"t_ms\": 0, \"event\": \"start\"}",
-            "t:2: error: unknown key 't_ms', expected one of 'name', 'start_delay_ms', 'completion_delay_ms', "
-                + "'minimum_visible_time_ms', 'events', 'expected'"
+            "t:2: error: unknown key 't_ms', expected one of 'name', 'startDelay', 'completionDelay', "
+                + "'minimumVisibleTime', 'events', 'expected'"
         ),
         ("{\"events\": [", "t:1: error: expected '{', found the end"),
         ("{\"events\": [], \"expected\": [tru]}", "t:1: error: expected a value, found 'tru'"),
