@@ -102,6 +102,8 @@ import Testing
         let tracker = ActivityTracker<Int>()
         let recorders = (0..<3).map { _ in StatusRecorder<Int>() }
         for recorder in recorders { tracker.subscribe(recorder) }
+        // The first status is the one at that time.
+        #expect(await eventually { recorders.allSatisfy { $0.statuses.count == 1 } })
         let threads = (0..<4).map { thread in
             JoinableThread {
                 for round in 0..<500 {
