@@ -86,7 +86,7 @@ final class ActivityGroup {
     private var finishedCount = 0
     private var failedCount = 0
     /// The message of the first that failed.
-    private var firstFailure: String?
+    private var firstFailure: (label: String?, message: String)?
     /// The shares of all members, and of those of each unit.
     private var all = Sums()
     private var units: [ActivityUnit: Sums] = [:]
@@ -114,7 +114,7 @@ final class ActivityGroup {
         finishedCount += 1
         guard case .failed(let message) = outcome else { return }
         failedCount += 1
-        if failedCount == 1 { firstFailure = "\(member.label.map { "\($0): " } ?? "")\(message)" }
+        if failedCount == 1 { firstFailure = (member.label, message) }
     }
 
     /// The outcome of the group.
@@ -122,7 +122,14 @@ final class ActivityGroup {
         guard failsWithMembers, failedCount > 0, outcome == .succeeded || outcome == .unspecified else {
             return outcome
         }
-        return .failed("\(failedCount) of \(finishedCount + memberCount) failed: \(firstFailure ?? "")")
+        let first = firstFailure.map { "\($0.label.map { "\($0): " } ?? "")\($0.message)" } ?? ""
+        return .failed("\(failedCount) of \(finishedCount + memberCount) failed: \(first)")
+    }
+
+    /// Whether an outcome of the group is the failure that a member has reported: an error that passes through both.
+    func hasReported(_ outcome: ActivityOutcome) -> Bool {
+        guard let firstFailure, firstFailure.label != nil else { return false }
+        return outcome == .failed(firstFailure.message)
     }
 
     /// Adds the members to the group's own ``ActivityDetails/completed`` and ``ActivityDetails/total``, and sets the

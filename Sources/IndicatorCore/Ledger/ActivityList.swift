@@ -308,17 +308,17 @@ package struct ActivityList: Sendable {
         if case .failed(let text) = outcome { finalOutcome = .failed(ActivityDetails.limited(text) ?? "") }
         let wasMember = endInGroup(record, &finalOutcome)
         guard let label = record.label, outcome != nil else { return true }
-        finished.latest.append(
-            FinishedActivity(
-                label: label,
-                outcome: finalOutcome,
-                duration: end - record.began,
-                date: date(at: end),
-                id: record.order,
-                isMember: wasMember,
-                amount: record.amount
-            )
+        var activity = FinishedActivity(
+            label: label,
+            outcome: finalOutcome,
+            duration: end - record.began,
+            date: date(at: end),
+            id: record.order,
+            isMember: wasMember,
+            amount: record.amount
         )
+        activity.repeatsMember = record.group?.hasReported(finalOutcome) ?? false
+        finished.latest.append(activity)
         // Not one by one, which would move all others each time.
         if finished.latest.count == 2 * FinishedActivities.capacity { finished.limit() }
         return true

@@ -46,6 +46,8 @@ public struct FinishedActivity: Sendable, Hashable {
     public package(set) var id: UInt64
     /// Whether it was a member of a group that was still in progress.
     public package(set) var isMember: Bool
+    /// Whether a member has reported the same failure, which a list reports once.
+    package var repeatsMember = false
     /// How much was done, in ``unit``s; 0 if nothing was counted.
     public var completed: Int
     /// What ``completed`` counts.
@@ -54,6 +56,12 @@ public struct FinishedActivity: Sendable, Hashable {
     /// Makes the record of an activity that has ended.
     public init(label: String, outcome: ActivityOutcome, duration: Duration, date: Date = Date()) {
         self.init(label: label, outcome: outcome, duration: duration, date: date, id: 0, isMember: false)
+    }
+
+    /// The message of a failure for a list, in which a member's comes before it; empty if there is none to tell.
+    package var listedMessage: String {
+        guard case .failed(let message) = outcome, !repeatsMember else { return "" }
+        return message
     }
 
     @inline(__always)

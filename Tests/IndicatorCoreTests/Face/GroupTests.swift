@@ -235,6 +235,33 @@ import Testing
         #expect(finished.last?.outcome == (isEnabled ? .failed("2 of 3 failed: b: HTTP 503") : .succeeded))
     }
 
+    @Test func `An error that passes through nested groups is told once`() async throws {
+        let surface = InMemoryBackend()
+        let manager = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [surface]
+        )
+        #expect(throws: URLError.self) {
+            try manager.withActivity("Outer") { outer in
+                try outer.withActivity("Inner") { inner in
+                    try inner.withActivity("a") { throw URLError(.timedOut) }
+                }
+            }
+        }
+        #expect(throws: URLError.self) {
+            try manager.withActivity("Other") { other in
+                other.begin("b").end(.failed("HTTP 503"))
+                throw URLError(.timedOut)
+            }
+        }
+        await manager.shutdown()
+        let finished = surface.snapshots.flatMap(\.finished)
+        #expect(finished.map(\.label) == ["a", "Inner", "Outer", "b", "Other"])
+        #expect(finished.map(\.repeatsMember) == [false, true, true, false, false])
+        // Where members are not listed, the group tells it.
+        #expect(Set(finished.map(\.outcome)).count == 2)
+    }
+
     /// What members contribute is added when they begin and subtracted when they end.
     @Test func `Sums leave nothing`() throws {
         var generator = SplitMix(state: 9)

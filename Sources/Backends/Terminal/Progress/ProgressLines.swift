@@ -140,13 +140,11 @@ struct ProgressLines: Sendable {
     /// The line that an activity leaves when it ends.
     func line(for finished: FinishedActivity) -> String {
         let label = look.text(finished.label)
+        let message = look.text(finished.listedMessage)
         let (mark, style, text): (String, LiveLine.Style, String) =
             switch finished.outcome {
-            case .failed(let message):
-                (
-                    look.usesUnicode ? "✗" : "x", .failure,
-                    message.isEmpty ? "\(label): failed" : "\(label): \(look.text(message))"
-                )
+            case .failed:
+                (look.usesUnicode ? "✗" : "x", .failure, "\(label): \(message.isEmpty ? "failed" : message)")
             case .cancelled: ("-", .faint, "\(label): cancelled")
             case .succeeded: (look.usesUnicode ? "✓" : "+", .success, label)
             // Nobody said whether it succeeded.

@@ -130,11 +130,10 @@ struct ProgressReport: Sendable {
     private func end(of finished: FinishedActivity) -> String {
         let label = look.text(finished.label)
         let time = look.time(finished.duration)
+        let message = look.text(finished.listedMessage)
         if settings.accessible {
             return switch finished.outcome {
-            case .failed(let message) where !message.isEmpty:
-                "\(label) failed after \(time): \(look.text(message))."
-            case .failed: "\(label) failed after \(time)."
+            case .failed: "\(label) failed after \(time)\(message.isEmpty ? "" : ": \(message)")."
             case .cancelled: "\(label) was cancelled after \(time)."
             case .succeeded: "\(label) finished after \(time)."
             case .unspecified: "\(label) ended after \(time)."
@@ -144,8 +143,7 @@ struct ProgressReport: Sendable {
         let failed =
             look.usesColor ? LiveLine.Style.failure.sequence + "failed" + LiveLine.Style.plain.sequence : "failed"
         return switch finished.outcome {
-        case .failed(let message) where !message.isEmpty: "\(label): \(failed): \(look.text(message)) (\(summary))"
-        case .failed: "\(label): \(failed) (\(summary))"
+        case .failed: "\(label): \(failed)\(message.isEmpty ? "" : ": \(message)") (\(summary))"
         case .cancelled: "\(label): cancelled (\(summary))"
         case .succeeded: "\(label): done (\(summary))"
         case .unspecified: "\(label): ended (\(summary))"

@@ -276,6 +276,10 @@ struct ProgressLinesTests {
         #expect(line(.cancelled) == "- Fetching index: cancelled (2.1 s)")
         // Not as a success, which nobody has reported.
         #expect(line(.unspecified) == "• Fetching index: ended (2.1 s)")
+        // A member has told it.
+        var group = FinishedActivity(label: "Files", outcome: .failed("HTTP 503"), duration: .seconds(2))
+        group.repeatsMember = true
+        #expect(layout().line(for: group) == "✗ Files: failed (2.0 s)")
     }
 
     @Test
@@ -404,6 +408,15 @@ struct ProgressReportTests {
             at: .zero
         )
         #expect(line == (accessible ? "a ended after 2.0 s.\n" : "a: ended (2.0 s)\n"))
+    }
+
+    @Test(arguments: [false, true])
+    func `tell an error that passes through a group once`(accessible: Bool) {
+        var report = makeReport(.init(accessible: accessible))
+        var group = finished("Files", .failed("HTTP 503"), 2)
+        group.repeatsMember = true
+        let line = report.line(for: snapshot([], age: 0), finished: [group], date: start, at: .zero)
+        #expect(line == (accessible ? "Files failed after 2.0 s.\n" : "Files: failed (2.0 s)\n"))
     }
 
     /// Each file that began put the total off by ten seconds.
