@@ -154,6 +154,8 @@ struct Probe {
             manager.stop("other")
         case "fail":
             manager.stop("work", .failed(words[1]))
+        case "succeed":
+            manager.stop("work", .succeeded)
         case "cancel":
             manager.stop("work", .cancelled)
         case "bytes":

@@ -55,6 +55,8 @@ final class DesktopJobSession: BusSession {
     private var sentAt: SuspendingClock.Instant?
     /// The last failure while the view is shown.
     private var failure: FinishedActivity?
+    /// Whether something has succeeded while the view is shown.
+    private var hasSucceeded = false
     /// The label that is shown.
     private var label: String?
 
@@ -129,10 +131,11 @@ final class DesktopJobSession: BusSession {
         let snapshot = latest()
         let failed = snapshot.finished.last { WhenDone.failures.covers($0, after: snapshot.startDelay) }
         failure = failed ?? failure
+        hasSucceeded = hasSucceeded || snapshot.finished.contains { $0.outcome == .succeeded && !$0.isMember }
         guard snapshot.isVisible else {
             // A view that was requested ends when it is there.
             if case .shown(let place) = view { terminate(place, on: bus) }
-            if case .none = view { failure = nil }
+            if case .none = view { (failure, hasSucceeded) = (nil, false) }
             return nil
         }
         switch view {
@@ -222,10 +225,13 @@ final class DesktopJobSession: BusSession {
             (code, message) = (Self.failed, Self.markup(failure.outcome.message ?? ""))
             if settings.whenDone == .never { code = Self.cancelled }
             send("update", [.properties([BusProperty("title", title(failure.label))])], to: place, on: bus)
+        } else if settings.whenDone == .always, !hasSucceeded {
+            // Nobody said that it has succeeded, so nothing remains.
+            code = Self.cancelled
         }
         send("terminate", [.uint32(code), .string(message), .properties([])], to: place, on: bus)
         view = .none
-        failure = nil
+        (failure, hasSucceeded) = (nil, false)
     }
 
     private func send(_ member: String, _ arguments: [BusValue], to place: Place, on bus: BusLink) {

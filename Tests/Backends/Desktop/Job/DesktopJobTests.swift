@@ -80,10 +80,16 @@ import Testing
         #expect(await eventually { server.open.isEmpty })
         #expect(server.views.first?.end?.code == code)
         #expect(server.views.first?.end?.message == "disk &lt;full&gt;")
-        // The next one succeeds.
+        // The next one ends, and nobody says how: it does not remain as a success.
         try await probe.tell("begin", "Copying")
         #expect(await eventually { server.open.count == 1 })
         try await probe.tell("end")
+        #expect(await eventually { server.open.isEmpty })
+        #expect(server.views.last?.end?.code == (whenDone == "always" ? 1 : 0))
+        // The last one succeeds.
+        try await probe.tell("begin", "Copying")
+        #expect(await eventually { server.open.count == 1 })
+        try await probe.tell("succeed")
         #expect(await eventually { server.open.isEmpty })
         #expect(server.views.last?.end?.code == 0)
     }
