@@ -12,7 +12,7 @@ package struct BackendTable {
         // On a narrow terminal, the text is below the name.
         let indentation = style.width - nameWidth - stateWidth - 4 >= 30 ? nameWidth + stateWidth + 4 : 2
         var text = row("NAME", "STATE", nameWidth)
-        if indentation > 2 { text += "  WHERE, OR WHY NOT" }
+        if indentation > 2 { text += String(repeating: " ", count: stateWidth - 5) + "  WHERE, OR WHY NOT" }
         text += "\n"
         for backend in backends {
             let (state, emphasis) = state(of: backend)

@@ -1,7 +1,7 @@
 package import ArgumentParser
 
 /// `shell-init`: the code with which a shell reports long commands.
-package struct ShellInitCommand: ParsableCommand {
+package struct ShellInitCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "shell-init",
         abstract: "Print code for a shell that leaves a notification for every long command.",
@@ -44,8 +44,8 @@ package struct ShellInitCommand: ParsableCommand {
         }
     }
 
-    package func run() throws {
-        try Output.standard.write(Self.code(for: shell, after: after))
+    package func run() async throws {
+        try await Output.guarding { try Output.standard.write(Self.code(for: shell, after: after)) }
     }
 
     /// - Parameter seconds: how long a command must have lasted.
