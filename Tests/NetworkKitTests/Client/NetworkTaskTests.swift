@@ -49,6 +49,13 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
+    @Test(arguments: [("no such thing", ": no such thing"), (" <!DOCTYPE html><h1>Not found</h1>", "")])
+    func `The line of a failure has the beginning of a text, and no page`(body: String, excerpt: String) async throws {
+        let server = try RawServer.closing { _, connection in try connection.respond("404 Not Found", text: body) }
+        let error = await thrown { _ = try await client().send(route(server)) }
+        #expect(error.map { "\($0)".hasSuffix("status 404\(excerpt)") } == true, "\(error as Any)")
+    }
+
     @Test func `A refused connection is announced once`() async throws {
         let server = try RawServer { _, _ in false }
         server.stop()
