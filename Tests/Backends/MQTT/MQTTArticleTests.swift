@@ -65,8 +65,13 @@ import Testing
         #expect(
             try await eventually {
                 let hosts = Locked<[String]>([])
-                try await watcher.run(once: true) { report in
-                    if case .event(.appeared(let topic, _)) = report { hosts.withLock { $0.append(topic.host) } }
+                do {
+                    try await watcher.run(once: true) { report in
+                        if case .event(.appeared(let topic, _)) = report { hosts.withLock { $0.append(topic.host) } }
+                    }
+                } catch MQTTError.lost {
+                    // Seen once with OpenSSL 3.5 on a busy machine, beside the client that the broker refuses.
+                    return false
                 }
                 return hosts.withLock { $0 }.sorted() == ["web-1", "web-2"]
             }
