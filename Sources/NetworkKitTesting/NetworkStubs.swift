@@ -108,9 +108,8 @@ extension NetworkStubs: TransportStub {
         }
         guard let response else {
             let list = known.sorted().joined(separator: ", ")
-            throw NetworkError.invalidRequest(
-                "no stub for \(request.method.rawValue) \(request.url.withoutSecretValues); there are stubs for: \(list)"
-            )
+            let wanted = "\(request.method.rawValue) \(request.url.withoutSecretValues)"
+            throw NetworkError.invalidRequest("no stub for \(wanted); there are stubs for: \(list)")
         }
         if response.delay > .zero { try await clock.sleep(for: response.delay) }
         if !response.hasHead, let kind = response.answer.failure {

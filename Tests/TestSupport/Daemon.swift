@@ -69,7 +69,7 @@ package final class Daemon: Sendable {
         var code = posix_spawn(&process, path, &actions, &attributes, words, assignments)
         // A program that a test has just written is open for writing, too, in a process that another test forks
         // meanwhile, until that one calls exec.
-        while code == ETXTBSY {
+        for _ in 0..<1000 where code == ETXTBSY {
             usleep(10_000)
             code = posix_spawn(&process, path, &actions, &attributes, words, assignments)
         }

@@ -204,7 +204,7 @@ package final class MQTTClient {
             status = library.mosquitto_publish_v5(handle, nil, topic, count, payload, 1, retain, properties)
             return true
         }
-        guard status == 0 else { throw .lost("\(url)", reason: reason(status)) }
+        guard status == 0 else { throw failure(status) }
         unacknowledged += 1
         acknowledgementDue = acknowledgementDue ?? .now + .seconds(keepAlive)
     }
@@ -216,7 +216,7 @@ package final class MQTTClient {
     /// here, so QoS 1 would save no message.
     package func subscribe(to filter: String) throws(MQTTError) {
         let status = library.mosquitto_subscribe(handle, nil, filter, isVersion5 ? 1 : 0)
-        guard status == 0 else { throw .lost("\(url)", reason: reason(status)) }
+        guard status == 0 else { throw failure(status) }
         unansweredSubscriptions += 1
     }
 

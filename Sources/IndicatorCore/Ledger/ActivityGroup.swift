@@ -85,7 +85,7 @@ final class ActivityGroup {
     /// How many members have ended, and how many failed.
     private var finishedCount = 0
     private var failedCount = 0
-    /// The message of the first that failed.
+    /// The label and the message of the first that failed.
     private var firstFailure: (label: String?, message: String)?
     /// The shares of all members, and of those of each unit.
     private var all = Sums()

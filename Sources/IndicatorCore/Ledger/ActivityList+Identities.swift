@@ -1,4 +1,19 @@
 extension ActivityList {
+    /// The entry of an activity with an identity.
+    struct Entry: Sendable {
+        let order: UInt64
+        var record: ActivityRecord?
+
+        /// The activity's record, made if it has none yet.
+        mutating func makeRecord(at now: () -> Duration) -> ActivityRecord {
+            if let record { return record }
+            let record = ActivityRecord()
+            record.begin(order: order, at: now())
+            self.record = record
+            return record
+        }
+    }
+
     /// The activities of one type of identity.
     struct Identities<Key: Hashable & Sendable>: Sendable {
         /// With spare capacity: removing from a crowded dictionary hashes the keys that follow.

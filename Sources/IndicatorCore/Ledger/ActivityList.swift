@@ -14,21 +14,6 @@ package struct ActivityList: Sendable {
     /// The time, read from a clock only if it is needed.
     package typealias Now = () -> Duration
 
-    /// The entry of an activity with an identity.
-    struct Entry: Sendable {
-        let order: UInt64
-        var record: ActivityRecord?
-
-        /// The activity's record, made if it has none yet.
-        mutating func makeRecord(at now: () -> Duration) -> ActivityRecord {
-            if let record { return record }
-            let record = ActivityRecord()
-            record.begin(order: order, at: now())
-            self.record = record
-            return record
-        }
-    }
-
     /// The consequences of a change of the list.
     package struct Change {
         /// How many activities began that are not members of a group in progress; negative if some ended.
@@ -308,17 +293,18 @@ package struct ActivityList: Sendable {
         if case .failed(let text) = outcome { finalOutcome = .failed(ActivityDetails.limited(text) ?? "") }
         let wasMember = endInGroup(record, &finalOutcome)
         guard let label = record.label, outcome != nil else { return true }
-        var activity = FinishedActivity(
-            label: label,
-            outcome: finalOutcome,
-            duration: end - record.began,
-            date: date(at: end),
-            id: record.order,
-            isMember: wasMember,
-            amount: record.amount
+        finished.latest.append(
+            FinishedActivity(
+                label: label,
+                outcome: finalOutcome,
+                duration: end - record.began,
+                date: date(at: end),
+                id: record.order,
+                isMember: wasMember,
+                repeatsMember: record.group?.hasReported(finalOutcome) ?? false,
+                amount: record.amount
+            )
         )
-        activity.repeatsMember = record.group?.hasReported(finalOutcome) ?? false
-        finished.latest.append(activity)
         // Not one by one, which would move all others each time.
         if finished.latest.count == 2 * FinishedActivities.capacity { finished.limit() }
         return true

@@ -47,7 +47,7 @@ public struct FinishedActivity: Sendable, Hashable {
     /// Whether it was a member of a group that was still in progress.
     public package(set) var isMember: Bool
     /// Whether a member has reported the same failure, which a list reports once.
-    package var repeatsMember = false
+    package var repeatsMember: Bool
     /// How much was done, in ``unit``s; 0 if nothing was counted.
     public var completed: Int
     /// What ``completed`` counts.
@@ -72,6 +72,7 @@ public struct FinishedActivity: Sendable, Hashable {
         date: Date,
         id: UInt64,
         isMember: Bool,
+        repeatsMember: Bool = false,
         amount: (completed: Int, unit: ActivityUnit) = (0, .count)
     ) {
         self.label = label
@@ -80,6 +81,7 @@ public struct FinishedActivity: Sendable, Hashable {
         self.date = date
         self.id = id
         self.isMember = isMember
+        self.repeatsMember = repeatsMember
         (completed, unit) = amount
     }
 }

