@@ -56,6 +56,8 @@ struct IndicatorTestingTests {
         let delays = try IndicatorDelays(startDelay: .zero)
         let indicator = IndicatorManager(delays: delays, backends: [spinner], clock: clock)
         indicator.start("a", label: "A")
+        // The animation may be scheduled before the backend has read the clock.
+        await clock.advance(by: .zero, settling: indicator)
         #expect(await eventually { clock.deadlines.contains(.milliseconds(100)) })
         await clock.advance(by: .milliseconds(100), settling: indicator)
         #expect(spinner.frames.withLock { $0 } == ["0.0 seconds A", "0.1 seconds A again"])

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorThreads
+import Synchronization
 package import Logging
 
 extension IndicatorEngine {
@@ -71,7 +72,10 @@ extension IndicatorEngine {
     ///
     /// - Returns: the time until more is due; `nil` if nothing is.
     package func settle() async -> Duration? {
-        await Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in advance() }.value
+        await Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
+            while checksInProgress.load(ordering: .acquiring) > 0 { await Task.yield() }
+            advance()
+        }.value
         let runners = storage.withLock { $0.runners }.compactMap { $0 as? BackendRunner }
         for runner in runners { await runner.settle() }
         let deadlines = runners.compactMap(\.deadline) + [read { $0.wakesAt }].compactMap(\.self)

@@ -37,6 +37,8 @@ package final class IndicatorEngine: Sendable {
     let logger: Logger
     let storage: Locked<Storage>
     private let timer: DeadlineTimer
+    /// The timer's checks of objects, which may keep references to them for a moment.
+    let checksInProgress = Atomic(0)
 
     init(delays: IndicatorDelays, isEnabled: Bool, clock: any Clock<Duration>, logger: Logger) {
         self.logger = logger
@@ -151,8 +153,10 @@ package final class IndicatorEngine: Sendable {
     /// ended object delays timers or other indicators.
     private func checkLater(at now: Duration) {
         Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
+            checksInProgress.add(1, ordering: .relaxed)
             // Released last: a `deinit` may block.
             withExtendedLifetime(checkLifetimes(at: now)) { advance(to: now) }
+            checksInProgress.subtract(1, ordering: .releasing)
         }
     }
 
