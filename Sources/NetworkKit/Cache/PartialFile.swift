@@ -100,13 +100,6 @@ final class PartialFile: @unchecked Sendable {
         return nil
     }
 
-    /// Removes the part of an earlier download to the target, unless another download writes it.
-    static func removePart(of target: URL) {
-        guard let part = part(of: target) else { return }
-        try? part.setContent(nil)
-        part.end()
-    }
-
     deinit {
         end()
         close(descriptor)

@@ -8,10 +8,8 @@ extension NetworkClient {
         /// An attempt of the same call, or the part that an earlier call left behind, also in another process. The part
         /// of a download that fails or is cancelled is kept.
         case acrossRuns
-        /// An attempt of the same call. The part of an earlier call is removed, and none is left behind.
+        /// An attempt of the same call. No part is left behind.
         case withinCall
-        /// Nothing: every attempt begins again. The part of an earlier call is removed, and none is left behind.
-        case never
     }
 
     /// Downloads to a file. The complete download replaces an existing file atomically.
@@ -27,9 +25,9 @@ extension NetworkClient {
     /// With ``Resumption/acrossRuns``, the bytes are written to a hidden file in the same folder, `.NAME.part`. It is
     /// kept when the download fails, is cancelled, or its process is killed, and the next download of the same URL to
     /// the same file with ``Resumption/acrossRuns`` continues it. `.NAME.part.json` records what it is a part of. Other
-    /// users can open neither file. The part is kept without a time limit, until a download to the same file completes
-    /// or replaces it. Remove both files to discard it. While another download to the same file runs, a further one
-    /// uses a file of its own, which is not kept.
+    /// users can open neither file. The part is kept without a time limit, until such a download to the same file
+    /// completes or replaces it. Remove both files to discard it. While another one to the same file runs, a further
+    /// one uses a file of its own, which is not kept.
     ///
     /// - Parameters:
     ///   - route: the endpoint.
@@ -52,12 +50,11 @@ extension NetworkClient {
         return try await task.run { [self] in
             let partial = try await blocking {
                 if resume == .acrossRuns, let part = PartialFile.part(of: file) { return part }
-                if resume != .acrossRuns { PartialFile.removePart(of: file) }
                 return try PartialFile(for: file)
             }
             // Not only when it is released: the thread of the last write may release it later.
             defer { partial.end() }
-            var download = Download(partial: partial, file: file, mayResume: resume != .never)
+            var download = Download(partial: partial, file: file)
             return try await perform(route, task) { request, body in
                 try await download.attempt(request, body, task) { request, start in
                     try await openChecked(route, request, body, task, capacity: 1 << 20, resumingAt: start)
@@ -80,14 +77,12 @@ private struct Download {
 
     let partial: PartialFile
     let file: URL
-    let mayResume: Bool
     /// Whether the bytes in the file are those of an earlier call.
     private var isOfEarlierCall = true
 
-    init(partial: PartialFile, file: URL, mayResume: Bool) {
+    init(partial: PartialFile, file: URL) {
         self.partial = partial
         self.file = file
-        self.mayResume = mayResume
     }
 
     /// Makes an attempt.
@@ -102,7 +97,7 @@ private struct Download {
         let isWhole = request.headers[.range] == nil
         // Ranges of a compressed body cannot be concatenated.
         if request.headers[.acceptEncoding] == nil { request.setHeader("Accept-Encoding", "identity") }
-        let identity = body == nil && isWhole && mayResume ? request.identity(to: file) : nil
+        let identity = body == nil && isWhole ? request.identity(to: file) : nil
         let opened = try await self.open(request, identity, task, open)
         let (head, transfer) = (opened.head, opened.transfer)
         // Also when the file cannot be written.

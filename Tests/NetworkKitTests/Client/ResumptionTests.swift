@@ -289,23 +289,6 @@ import Testing
         #expect(try Data(contentsOf: target) == Self.body)
     }
 
-    @Test(arguments: [NetworkClient.Resumption.withinCall, .never])
-    func `A download that does not continue removes the part`(resume: NetworkClient.Resumption) async throws {
-        let server = try server()
-        try await leavePart(server)
-        let broken = try self.server()
-        await #expect(throws: NetworkError.self) {
-            try await NetworkClient().download(route(broken), to: target, resume: resume)
-        }
-        #expect(try files == [])
-        let retry = RequestRetry(maximumAttempts: 2, initialDelay: .milliseconds(1))
-        let again = try self.server()
-        _ = try await NetworkClient(retry: retry).download(route(again), to: target, resume: resume)
-        #expect(ranges(again) == [nil, resume == .never ? nil : "bytes=60000-"])
-        #expect(try Data(contentsOf: target) == Self.body)
-        #expect(try files == ["file.bin"])
-    }
-
     // MARK: - Other users and processes
 
     /// What another user, or another program, may have put in the place of the part or its record.
@@ -354,7 +337,7 @@ import Testing
         let probe = try Daemon(try Command.built("network-probe"), ["download", first.url.absoluteString, target.path])
         #expect(await eventually { count(Self.names.part) == 60_000 })
         let second = try RawServer.closing { _, connection in try connection.respond(text: "second") }
-        for resume in [NetworkClient.Resumption.acrossRuns, .never] {
+        for resume in [NetworkClient.Resumption.acrossRuns, .withinCall] {
             _ = try await NetworkClient().download(route(second), to: target, resume: resume)
             #expect(try String(contentsOf: target, encoding: .utf8) == "second")
             #expect(try files == [Self.names.part, Self.names.record, "file.bin"])
