@@ -2,27 +2,17 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// The cache on disk: one file per entry, in a dedicated folder. Except for ``touch(_:)``, all
-/// functions block.
+/// The cache on disk: one file per entry, in a dedicated folder. Except for ``use(_:)``, all functions block.
 ///
 /// Files are written under a temporary name and then renamed, so no reader sees a partial file, even after a process
-/// was killed. Unreadable and incomplete files are removed. A file's modification time is the entry's time of last use.
-/// Only the user can read the files. A folder that another user owns or can write to is rejected.
+/// was killed. Unreadable and incomplete files are removed. A file's modification time is when the entry was last
+/// written, or read from the disk. Only the user can read the files. A folder that another user owns or can write to is
+/// rejected.
 final class CacheDisk: Sendable {
-    /// The number of partial files of killed processes that were removed.
-    let removedLeftovers: Int
     /// Hashes secrets. The key is stored in the folder.
     let hash: KeyedHash
     private let directory: URL
     private let index: Locked<LeastRecentlyUsed<String, Void>>
-    private let touched = Locked(Touched())
-
-    /// The files that were used, and whose times are not set.
-    private struct Touched {
-        var names: Set<String> = []
-        /// Whether a thread sets times.
-        var isBusy = false
-    }
 
     /// Opens the folder; creates it if it does not exist.
     init(directory: URL, capacity: Int) throws {
@@ -34,7 +24,7 @@ final class CacheDisk: Sendable {
         )
         try Self.check(directory)
         hash = try Self.loadHash(in: directory)
-        removedLeftovers = PartialFile.removeLeftovers(in: directory)
+        PartialFile.removeLeftovers(in: directory)
         var index = LeastRecentlyUsed<String, Void>(capacity: capacity)
         let keys: [URLResourceKey] = [.contentModificationDateKey, .fileSizeKey]
         let files =
@@ -70,13 +60,9 @@ final class CacheDisk: Sendable {
     private static func loadHash(in directory: URL) throws -> KeyedHash {
         let file = directory.appending(path: "key")
         if let data = FileManager.default.contents(atPath: file.path), let hash = KeyedHash(key: data) { return hash }
+        // If processes create it at the same time, the last one counts in their next runs.
         let hash = KeyedHash()
-        let partial = try PartialFile(for: file)
-        try partial.write(hash.keyData)
-        // Another process may create a key at the same time. A damaged one is replaced.
-        if partial.linkIntoPlace() { return hash }
-        if let data = FileManager.default.contents(atPath: file.path), let hash = KeyedHash(key: data) { return hash }
-        try partial.moveIntoPlace()
+        try Self.write(hash.keyData, to: file)
         return hash
     }
 
@@ -102,27 +88,10 @@ final class CacheDisk: Sendable {
         return response
     }
 
-    /// Records a use of an entry that was served from memory. Does not block: the time of the file is set later, on
-    /// another thread, of which there is at most one.
-    func touch(_ key: String) {
+    /// Records a use of an entry that was served from memory. Does not access the disk, which may hang.
+    func use(_ key: String) {
         let name = CacheFile.name(of: key, hash: hash)
-        guard index.withLock({ $0.use(name) }) != nil else { return }
-        let mustStart = touched.withLock { touched in
-            defer { touched.names.insert(name) }
-            return !touched.isBusy && touched.names.isEmpty
-        }
-        if mustStart { RequestThreads.run { self.setTimes() } }
-    }
-
-    private func setTimes() {
-        while true {
-            let names = touched.withLock { touched in
-                defer { touched = Touched(isBusy: !touched.names.isEmpty) }
-                return touched.names
-            }
-            if names.isEmpty { return }
-            for name in names { utimensat(AT_FDCWD, file(name).path, nil, 0) }
-        }
+        index.withLock { _ = $0.use(name) }
     }
 
     func write(_ response: CachedResponse, for key: String) {
@@ -131,15 +100,15 @@ final class CacheDisk: Sendable {
         else {
             return remove(key)
         }
-        do {
-            let file = try PartialFile(for: file(name))
-            try file.write(data)
-            try file.moveIntoPlace()
-        } catch {
-            // A write error is not an error of the request: the entry is only dropped.
-            return remove(key)
-        }
+        // A write error is not an error of the request: the entry is only dropped.
+        guard (try? Self.write(data, to: file(name))) != nil else { return remove(key) }
         removeFiles(index.withLock { $0.insert((), for: name, cost: data.count) })
+    }
+
+    private static func write(_ data: Data, to file: URL) throws {
+        let partial = try PartialFile(for: file)
+        try partial.write(data)
+        try partial.moveIntoPlace()
     }
 
     func remove(_ key: String) {
@@ -164,40 +133,25 @@ final class CacheDisk: Sendable {
     private func file(_ name: String) -> URL { directory.appending(path: name) }
 }
 
-/// The file format of a cache entry: a magic line, the lengths, a checksum, the metadata as JSON, the body.
+/// The file format of a cache entry: a checksum, the metadata as JSON on one line, the body.
 enum CacheFile {
-    private static var magic: [UInt8] { Array("NetworkKit cache 2\n".utf8) }
-    private static var headerCount: Int { magic.count + 3 * 8 }
-
     static func encode(_ response: CachedResponse, hash: KeyedHash) throws -> Data {
-        let metadata = try JSONEncoder().encode(response.metadata)
-        var data = Data(magic)
-        for number in [UInt64(metadata.count), UInt64(response.body.count), hash(metadata + response.body)] {
-            withUnsafeBytes(of: number.littleEndian) { data.append(contentsOf: $0) }
-        }
-        data.append(metadata)
-        data.append(response.body)
-        return data
+        let content = try JSONEncoder().encode(response.metadata) + [0x0A] + response.body
+        return checksum(of: content, hash) + content
     }
 
     /// Reads an entry; `nil` when the file is damaged.
     static func decode(_ data: Data, hash: KeyedHash) -> CachedResponse? {
-        let data = Data(data)
-        guard data.count >= headerCount, data.starts(with: magic) else { return nil }
-        let numbers: [UInt64] = (0..<3).map { index in
-            data[(magic.count + index * 8)...].prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
-        }
-        let available = UInt64(data.count - headerCount)
-        guard numbers[0] <= available, numbers[1] == available - numbers[0] else { return nil }
-        let bodyStart = headerCount + Int(numbers[0])
-        guard hash(Data(data[headerCount...])) == numbers[2],
-            let metadata = try? JSONDecoder().decode(
-                CachedResponse.Metadata.self,
-                from: Data(data[headerCount..<bodyStart])
-            ),
+        let content = Data(data.dropFirst(8))
+        guard data.prefix(8) == checksum(of: content, hash), let end = content.firstIndex(of: 0x0A),
+            let metadata = try? JSONDecoder().decode(CachedResponse.Metadata.self, from: content[..<end]),
             (100...599).contains(metadata.status)
         else { return nil }
-        return CachedResponse(metadata: metadata, body: Data(data[bodyStart...]))
+        return CachedResponse(metadata: metadata, body: Data(content[(end + 1)...]))
+    }
+
+    private static func checksum(of content: Data, _ hash: KeyedHash) -> Data {
+        withUnsafeBytes(of: hash(content).littleEndian) { Data($0) }
     }
 
     /// The file name for a URL. It does not reveal the URL.

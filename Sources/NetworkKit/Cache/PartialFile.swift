@@ -3,9 +3,8 @@ import Foundation
 /// A temporary file that is written next to its target and replaces it when it is complete.
 ///
 /// Other users cannot open it until it is complete. There are three kinds. One without a name (O_TMPFILE of open(2))
-/// ends with its process. Where the file system has none, it has a unique name and is locked: an unlocked one was left
-/// behind by a killed process. A part, `.NAME.part`, is locked, too, and continued by a later download of the same
-/// content; `.NAME.part.json` records what it is a part of.
+/// ends with its process. Where the file system has none, it has a unique name. A part, `.NAME.part`, is locked, and
+/// continued by a later download of the same content; `.NAME.part.json` records what it is a part of.
 final class PartialFile: @unchecked Sendable {
     // `@unchecked`: only one task at a time uses it.
 
@@ -34,22 +33,10 @@ final class PartialFile: @unchecked Sendable {
             (path, recordPath, descriptor) = (nil, nil, unnamed)
             return
         }
-        while true {
-            let path = Self.uniquePath(for: target)
-            let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
-            guard descriptor >= 0 else { throw Self.error(target) }
-            flock(descriptor, LOCK_EX)
-            var status = stat()
-            fstat(descriptor, &status)
-            if status.st_nlink > 0 {
-                self.path = path
-                self.descriptor = descriptor
-                recordPath = nil
-                return
-            }
-            // Another process has removed the file before it was locked.
-            close(descriptor)
-        }
+        let path = Self.uniquePath(for: target)
+        descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw Self.error(target) }
+        (self.path, recordPath) = (path, nil)
     }
 
     private init(partOf target: URL, path: String, descriptor: Int32, count: Int64) {
@@ -172,10 +159,6 @@ final class PartialFile: @unchecked Sendable {
     /// - Parameter isShared: whether other users may read the target, as far as the process's umask allows it.
     func moveIntoPlace(isShared: Bool = false) throws {
         if isShared { fchmod(descriptor, 0o666 & ~Self.fileModeMask) }
-        if path == nil, linkIntoPlace() {
-            hasEnded = true
-            return
-        }
         let name = path ?? Self.uniquePath(for: target)
         guard path != nil || link(to: name), rename(name, target.path) == 0 else {
             defer {
@@ -189,12 +172,9 @@ final class PartialFile: @unchecked Sendable {
         flock(descriptor, LOCK_UN)
     }
 
-    /// Gives the file the name of its target, unless that exists. Returns whether it has it now.
-    func linkIntoPlace() -> Bool { link(to: target.path) }
-
+    /// Gives a file without a name one. Another link to it replaces no file.
     private func link(to name: String) -> Bool {
-        if let path { return Glibc.link(path, name) == 0 }
-        return linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0
+        linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0
     }
 
     private static func uniquePath(for target: URL) -> String {
@@ -208,19 +188,15 @@ final class PartialFile: @unchecked Sendable {
         return mask.flatMap { mode_t($0, radix: 8) } ?? 0o077
     }
 
-    /// Removes the files of killed processes in a folder. Returns their number.
-    static func removeLeftovers(in folder: URL) -> Int {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-        return names.count { name in
-            // The folder belongs to the user, so only names that `init` has created are removed.
-            guard name.hasPrefix("."), name.hasSuffix(suffix),
-                UUID(uuidString: String(name.dropLast(suffix.count).suffix(36))) != nil
-            else { return false }
+    /// Removes the files of killed processes in a folder: those that nobody has written to for an hour.
+    static func removeLeftovers(in folder: URL) {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [] {
             let path = folder.appending(path: name).path
-            let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-            guard descriptor >= 0 else { return false }
-            defer { close(descriptor) }
-            return flock(descriptor, LOCK_EX | LOCK_NB) == 0 && unlink(path) == 0
+            var status = stat()
+            guard name.hasPrefix("."), name.hasSuffix(suffix), lstat(path, &status) == 0, status.isOwnFile,
+                status.st_mtim.tv_sec < time(nil) - 3600
+            else { continue }
+            unlink(path)
         }
     }
 

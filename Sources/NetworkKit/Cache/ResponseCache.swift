@@ -85,9 +85,6 @@ public final class ResponseCache: Sendable {
         self.now = now
     }
 
-    /// The number of partial files of killed processes that were removed.
-    package var removedLeftovers: Int { disk?.removedLeftovers ?? 0 }
-
     /// The size of the entries in memory, in bytes.
     public var memoryUsage: Int { memory.withLock { $0.cost } }
 
@@ -167,8 +164,7 @@ public final class ResponseCache: Sendable {
 
     private func read(_ key: String) async -> CachedResponse? {
         if let response = memory.withLock({ $0.use(key) }) {
-            // Not awaited: the disk may hang.
-            disk?.touch(key)
+            disk?.use(key)
             return response
         }
         guard let disk, let response = try? await blocking({ disk.read(key) }) else { return nil }

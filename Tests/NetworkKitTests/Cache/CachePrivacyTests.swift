@@ -189,28 +189,17 @@ import Testing
         #expect(ResponseCache(directory: directory).diskProblem != nil)
     }
 
-    @Test func `Processes that create the key at the same time get the same`() throws {
-        for round in 0..<50 {
-            let directory = folder.url.appending(path: "\(round)")
-            let keys = Locked<Set<Data>>([])
-            DispatchQueue.concurrentPerform(iterations: 8) { _ in
-                let key = try? CacheDisk(directory: directory, capacity: 1000).hash.keyData
-                keys.withLock { _ = $0.insert(key ?? Data()) }
-            }
-            #expect(keys.withLock { $0 } == [try Data(contentsOf: directory.appending(path: "key"))])
+    @Test func `Files of a killed process are removed`() async throws {
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        for age in [0, 7200] {
+            let file = directory.appending(path: ".\(age).cache.\(UUID()).partial")
+            try Data("half".utf8).write(to: file)
+            let date = Date.now.addingTimeInterval(-Double(age))
+            try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: file.path)
         }
-    }
-
-    @Test func `Files of a killed process are removed and counted`() async throws {
-        #expect(ResponseCache(directory: directory).removedLeftovers == 0)
-        for _ in 0..<3 {
-            try Data("half".utf8).write(to: directory.appending(path: ".0.cache.\(UUID()).partial"))
-        }
-        let writing = try PartialFile(for: directory.appending(path: "1.cache"))
-        #expect(ResponseCache(directory: directory).removedLeftovers == 3)
-        try writing.write(Data("whole".utf8))
-        try writing.moveIntoPlace()
-        #expect(try Set(stored().map(\.lastPathComponent)) == ["key", "1.cache"])
+        #expect(ResponseCache(directory: directory).diskProblem == nil)
+        // Another process may still write the first one.
+        #expect(try Set(stored().map { $0.lastPathComponent.prefix(3) }) == ["key", ".0."])
     }
 
     // MARK: - Responses without a lifetime
