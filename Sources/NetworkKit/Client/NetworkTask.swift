@@ -5,10 +5,11 @@ import IndicatorThreads
 /// A request in progress, returned by ``NetworkClient/start(_:onProgress:)``.
 ///
 /// The task is the `object` of the indicator's notifications, also for requests by other functions of the client. It
-/// posts each of them once and in order. Observers of its beginning, and those of calls of ``suspend()`` and
-/// ``resume()``, run on the caller's thread and in its Swift task; all others, and `onProgress`, on threads for that
-/// purpose. One that blocks delays only its own request, which waits for it before a retry and at the end. Progress
-/// that it is too slow for is left out, except the latest. A task is thread-safe.
+/// posts each of them once and in order. Observers of its beginning, of its end with the last progress, and those of
+/// calls of ``suspend()`` and ``resume()``, run in the Swift task that sends the request or makes the call, and must not
+/// block; all others, and `onProgress`, on threads for that purpose. One that blocks there delays only its own request,
+/// which waits for it before a retry and at the end. Progress that it is too slow for is left out, except the latest. A
+/// task is thread-safe.
 public final class NetworkTask: Sendable {
     private enum Phase {
         /// Not started.
@@ -44,8 +45,6 @@ public final class NetworkTask: Sendable {
         var unseen: (isPosted: Bool, label: String?, isWaiting: Bool?)?
         /// Whether it was announced that the request waits for a connection, or before a retry.
         var isWaiting = false
-        /// Whether the response was announced except for its last bytes. That is announced with the end, which follows.
-        var isLastUnseen = false
         var isCancelled = false
         var transfer: Transfer?
         var response: Task<NetworkResponse, any Error>?
@@ -183,25 +182,28 @@ public final class NetworkTask: Sendable {
         return work
     }
 
-    /// Announces the end.
-    ///
-    /// - Parameter waiter: resumed when the observers have returned.
-    func complete(_ outcome: ActivityOutcome, _ waiter: CheckedContinuation<Void, Never>? = nil) {
-        announce { state in
-            let passed = waiter.map { Event.passed($0) }
-            guard state.phase != .completed else { return passed }
-            state.phase = .completed
-            state.transfer = nil
-            guard let passed else { return .completed(outcome) }
-            state.outbox.append(.completed(outcome))
-            return passed
+    /// Announces the end on another thread.
+    func complete(_ outcome: ActivityOutcome) {
+        announce { Self.complete(&$0, outcome) }
+        tasks.remove(self)
+    }
+
+    /// Announces the end in the current Swift task, and waits until the observers of all events have returned.
+    func end(_ outcome: ActivityOutcome) async {
+        await withCheckedContinuation { continuation in
+            announceHere { state in
+                if let completed = Self.complete(&state, outcome) { state.outbox.append(completed) }
+                return .passed(continuation)
+            }
         }
         tasks.remove(self)
     }
 
-    /// Announces the end, and waits until the observers have returned.
-    func end(_ outcome: ActivityOutcome) async {
-        await withCheckedContinuation { complete(outcome, $0) }
+    private static func complete(_ state: inout State, _ outcome: ActivityOutcome) -> Event? {
+        guard state.phase != .completed else { return nil }
+        state.phase = .completed
+        state.transfer = nil
+        return .completed(outcome)
     }
 
     /// Passes on an event, if the app wants events.
@@ -257,7 +259,6 @@ public final class NetworkTask: Sendable {
             state.label = label ?? state.label
             state.progress = TransferProgress(bytesToSend: state.progress.bytesToSend)
             state.announced = 0
-            state.isLastUnseen = false
             state.isWaiting = label != nil
             return progress(&state, isPosted: true, label: state.label, isWaiting: state.isWaiting)
         }
@@ -269,16 +270,13 @@ public final class NetworkTask: Sendable {
             change(&state.progress)
             let (count, total) = state.progress.shown
             let step = total.map { max(1, $0 / 100) } ?? 1 << 18
-            let isPosted = count >= state.announced + step || (count == total && count != state.announced)
+            // The last bytes of a response are announced with the end, which follows.
+            let isLast = count == total && state.progress.bytesToSend == 0
+            let isPosted = !isLast && (count >= state.announced + step || (count == total && count != state.announced))
             if isPosted, state.phase == .running { state.announced = count }
             if state.isWaiting {
                 state.isWaiting = false
                 return progress(&state, isPosted: true, isWaiting: false)
-            }
-            // A thread would be woken for each short response.
-            if isPosted, count == total, state.progress.bytesToSend == 0, onProgress == nil, state.unseen == nil {
-                state.isLastUnseen = state.phase == .running
-                return nil
             }
             return progress(&state, isPosted: isPosted)
         }
@@ -353,8 +351,9 @@ public final class NetworkTask: Sendable {
                 }
                 onProgress?(progress)
             case .completed(let outcome):
-                let (progress, isUnseen) = state.withLock { ($0.progress, $0.isLastUnseen) }
-                if isUnseen { post(.indicatorTaskDidProgress, progress) }
+                let (progress, announced) = state.withLock { ($0.progress, $0.announced) }
+                let (count, total) = progress.shown
+                if count == total, count != announced { post(.indicatorTaskDidProgress, progress) }
                 post(.indicatorTaskDidComplete, outcome: outcome)
             case .logged(let event): onEvent?(event)
             case .passed(let waiter): waiter.resume()
