@@ -11,7 +11,6 @@
 typedef size_t (*curl_kit_bytes_function)(char *, size_t, size_t, void *);
 typedef int (*curl_kit_seek_function)(void *, curl_off_t, int);
 typedef int (*curl_kit_progress_function)(void *, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
-typedef int (*curl_kit_debug_function)(CURL *, curl_infotype, char *, size_t, void *);
 
 static inline CURLcode curl_kit_set_long(CURL *handle, CURLoption option, long value) {
     return curl_easy_setopt(handle, option, value);
@@ -41,25 +40,12 @@ static inline CURLcode curl_kit_set_progress_function(CURL *handle, curl_kit_pro
     return curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, value);
 }
 
-static inline CURLcode curl_kit_set_debug_function(CURL *handle, curl_kit_debug_function value) {
-    return curl_easy_setopt(handle, CURLOPT_DEBUGFUNCTION, value);
-}
-
 static inline CURLcode curl_kit_set_open_function(CURL *handle, curl_opensocket_callback value) {
     return curl_easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, value);
 }
 
 static inline CURLcode curl_kit_set_close_function(CURL *handle, curl_closesocket_callback value) {
     return curl_easy_setopt(handle, CURLOPT_CLOSESOCKETFUNCTION, value);
-}
-
-/* Keeps a transfer from waiting for the thread that looks up its host's name (7.87). */
-static inline CURLcode curl_kit_set_quick_exit(CURL *handle) {
-#if LIBCURL_VERSION_NUM >= 0x075700
-    return curl_easy_setopt(handle, CURLOPT_QUICK_EXIT, 1L);
-#else
-    return CURLE_NOT_BUILT_IN;
-#endif
 }
 
 /*
@@ -90,15 +76,6 @@ static inline long long curl_kit_count_read(curl_socket_t socket) {
     if (getsockopt(socket, tcp, tcp_info, &info, &size) || size < sizeof info) return -1;
     if (ioctl(socket, fionread, &waiting)) return -1;
     return (long long)info.received - waiting;
-}
-
-/* libcurl 7.85 added protocol names and deprecated the bit mask. */
-static inline CURLcode curl_kit_allow_http_only(CURL *handle) {
-#if LIBCURL_VERSION_NUM >= 0x075500
-    return curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-#else
-    return curl_easy_setopt(handle, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-#endif
 }
 
 static inline curl_off_t curl_kit_get_offset(CURL *handle, CURLINFO info) {

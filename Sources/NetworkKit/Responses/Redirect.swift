@@ -51,28 +51,13 @@ extension URL {
 
 extension String {
     /// The name of a host as settings for hosts are compared: in lower case, an international one encoded, without the
-    /// brackets of an IPv6 address and the dot at the end; an address in its usual form, as libcurl reads it.
+    /// brackets of an IPv6 address and the dot at the end.
     var canonicalHost: String {
         let name = drop { $0 == "[" }.prefix { $0 != "]" }.lowercased()
-        var address = [UInt8](repeating: 0, count: 16)
-        let isVersion6 = name.contains(":")
-        if isVersion6 ? inet_pton(AF_INET6, name, &address) == 1 : Self.parse(name, into: &address) {
-            var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-            inet_ntop(isVersion6 ? AF_INET6 : AF_INET, address, &text, socklen_t(text.count))
-            return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
-        }
-        guard !isVersion6 else { return name }
+        guard !name.contains(":") else { return name }
         var parts = URLComponents()
         parts.host = name
         let encoded = parts.encodedHost ?? name
         return encoded.hasSuffix(".") ? String(encoded.dropLast()) : encoded
-    }
-
-    /// Reads an IPv4 address, also one such as `127.1` or `0x7f000001`.
-    private static func parse(_ name: String, into bytes: inout [UInt8]) -> Bool {
-        var address = in_addr()
-        guard inet_aton(name, &address) != 0 else { return false }
-        withUnsafeBytes(of: address) { bytes.replaceSubrange(0..<4, with: $0) }
-        return true
     }
 }

@@ -21,9 +21,9 @@ extension CurlTransfer {
     private func setTarget() {
         curl_kit_set_long(handle, CURLOPT_NOSIGNAL, 1)
         // Otherwise, the end of a transfer would wait for the look-up of its host's name, and all others with it.
-        curl_kit_set_quick_exit(handle)
+        curl_kit_set_long(handle, CURLOPT_QUICK_EXIT, 1)
         curl_kit_set_pointer(handle, CURLOPT_ERRORBUFFER, errorText)
-        curl_kit_allow_http_only(handle)
+        curl_kit_set_string(handle, CURLOPT_PROTOCOLS_STR, "http,https")
         curl_kit_set_string(handle, CURLOPT_URL, request.url.absoluteString)
         // Otherwise libcurl would remove dot segments from the route's path.
         curl_kit_set_long(handle, CURLOPT_PATH_AS_IS, 1)
@@ -95,15 +95,6 @@ extension CurlTransfer {
         }
         curl_kit_set_long(handle, CURLOPT_NOPROGRESS, 0)
         loop.watch.open(with: handle, for: self)
-        // Only the log has the server's key, which the error of a pinned key names.
-        guard !trust.pinnedKeys.isEmpty else { return }
-        curl_kit_set_debug_function(handle) { _, kind, text, count, context in
-            guard kind == CURLINFO_TEXT, let text else { return 0 }
-            CurlTransfer.from(context)?.logged(Data(bytesNoCopy: text, count: count, deallocator: .none))
-            return 0
-        }
-        curl_kit_set_pointer(handle, CURLOPT_DEBUGDATA, context)
-        curl_kit_set_long(handle, CURLOPT_VERBOSE, 1)
     }
 }
 

@@ -22,8 +22,6 @@ final class CurlTransfer {
     /// Whether the empty line after them has arrived. libcurl accepts a head without it.
     private var isHeadComplete = false
     private var hasDeliveredHead = false
-    /// The hash of the server's public key, as libcurl logs it when keys are pinned.
-    private var serverKey: String?
     /// Why a callback ended the transfer.
     private var problem: (any Error)?
     private var bytes: (sent: Int64, received: Int64) = (0, 0)
@@ -64,12 +62,6 @@ final class CurlTransfer {
 
     static func from(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? {
         context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
-    }
-
-    func logged(_ text: Data) {
-        let line = String(decoding: text, as: UTF8.self)
-        guard let start = line.range(of: "public key hash: ")?.upperBound else { return }
-        serverKey = line[start...].trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     /// libcurl first calls this when the transfer has a connection or starts to establish one.
@@ -220,7 +212,7 @@ final class CurlTransfer {
         if code == CURLE_COULDNT_RESOLVE_PROXY || text.hasPrefix("Unsupported proxy") {
             text = "the URL of the proxy is invalid, or its host has no address; check http_proxy and https_proxy"
         }
-        let explanation = trust.explanation(of: code, text, host: transfer.origin[1], serverKey: serverKey)
+        let explanation = trust.explanation(of: code, text, host: transfer.origin[1])
         let kind = explanation == nil ? TransportFailure.Kind(code) : .insecure
         let isUnsent = curl_kit_get_long(handle, CURLINFO_REQUEST_SIZE) == 0
         finish(transfer.failure(kind, explanation ?? text, isUnsent: isUnsent), metrics)

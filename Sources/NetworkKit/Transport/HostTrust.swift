@@ -92,13 +92,10 @@ extension HostTrust: CustomStringConvertible, CustomReflectable {
     }
 
     /// What did not fit, as far as libcurl's own message does not say so.
-    ///
-    /// - Parameter serverKey: the hash of the server's public key, as libcurl logged it.
-    func explanation(of code: CURLcode, _ text: String, host: String, serverKey: String?) -> String? {
+    func explanation(of code: CURLcode, _ text: String, host: String) -> String? {
         switch code {
         case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
-            "the public key of '\(host)' is \(serverKey ?? "unknown"), and not one of those that are pinned: "
-                + pinnedKeys.joined(separator: ", ")
+            "the public key of '\(host)' is not one of those that are pinned: \(pinnedKeys.joined(separator: ", "))"
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE:
             certificateAuthorities.map { "\(text); the authorities of '\(host)' are those in '\($0.path)'" }
         case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SSL_CONNECT_ERROR:

@@ -88,19 +88,6 @@ import Testing
         await server.end()
     }
 
-    @Test func `An address is the same host in every form`() async throws {
-        let server = try await serve()
-        let trust = HostTrust(certificateAuthorities: file("ca.pem"), pinnedKeys: [try await hash("server")])
-        let parts = address.host.split(separator: ".").compactMap { Int($0) }
-        let number = parts.reduce(0) { $0 << 8 | $1 }
-        for host in ["\(number)", "0x\(String(number, radix: 16))", "127.\(number & 0xFF_FFFF)", address.host] {
-            let url = try #require(URL(string: "https://\(host):\(address.port)/"))
-            #expect(await send(client(trust), url) == nil, "\(host)")
-        }
-        await server.end()
-        #expect("[0:0:0:0:0:0:0:1]".canonicalHost == "::1" && "Example.COM.".canonicalHost == "example.com")
-    }
-
     @Test(arguments: ["", "sha256/", "sha256//"]) func `A hash may begin with slashes`(_ prefix: String) async throws {
         let server = try await serve()
         let hash = "//" + String(repeating: "A", count: 41) + "="
@@ -119,9 +106,7 @@ import Testing
         let other = try await serve("client")
         let failure = await send(client)
         #expect(failure?.kind == .insecure)
-        let actual = try await hash("client")
-        #expect(failure?.reason.contains(actual) == true, "\(failure as Any)")
-        #expect(failure?.reason.contains(pin) == true)
+        #expect(failure?.reason.contains(pin) == true, "\(failure as Any)")
         #expect(failure?.reason.contains(address.host) == true)
         await other.end()
     }
