@@ -210,17 +210,8 @@ extension URL {
 extension String {
     fileprivate var quotedForShell: String {
         let text = withoutControls
-        let isPlain =
-            !text.isEmpty
-            && text.utf8.allSatisfy { byte in
-                byte.isASCIILetterOrDigit || "-._/:=@%+,".utf8.contains(byte)
-            }
+        let plain = CharacterSet.lettersAndDigits.union(.init(charactersIn: "-._/:=@%+,"))
+        let isPlain = !text.isEmpty && text.unicodeScalars.allSatisfy { plain.contains($0) }
         return isPlain ? text : "'" + text.replacing("'", with: "'\\''") + "'"
-    }
-}
-
-extension UInt8 {
-    fileprivate var isASCIILetterOrDigit: Bool {
-        Unicode.Scalar(self).properties.isAlphabetic && self < 0x80 || (0x30...0x39).contains(self)
     }
 }
