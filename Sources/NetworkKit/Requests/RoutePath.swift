@@ -22,11 +22,6 @@ public struct RoutePath: ExpressibleByStringInterpolation, Hashable, Sendable {
         encoded = stringInterpolation.encoded
     }
 
-    /// Creates a path from segments, each a value.
-    public init(segments: some Sequence<String>) {
-        encoded = segments.map { PercentEncoding.encode($0) }.joined(separator: "/")
-    }
-
     /// Creates a path from a text that is only known at run time. Its slashes separate segments; no other character has
     /// a meaning.
     public init(path: String) {
@@ -50,11 +45,6 @@ public struct RoutePath: ExpressibleByStringInterpolation, Hashable, Sendable {
         /// Adds a value.
         public mutating func appendInterpolation(_ value: some LosslessStringConvertible) {
             encoded += PercentEncoding.encode(value.description)
-        }
-
-        /// Adds several segments, separated by the slashes in the value.
-        public mutating func appendInterpolation(path value: String) {
-            encoded += PercentEncoding.encode(value, allowed: .path)
         }
 
         /// Adds the raw value of an enum case.
