@@ -37,7 +37,7 @@ public struct DecodedImage: Hashable, Sendable {
     ///   - data: the bytes of a file.
     ///   - maximumPixels: the maximum number of pixels. Default: 64 million. A larger image is rejected before its
     ///     memory is allocated.
-    ///   - timeLimit: the maximum time, for which the call blocks at most. Default 10 s.
+    ///   - timeLimit: the maximum time; decoding stops after the next 4 KiB of the data. Default 10 s.
     /// - Throws: ``ImageError``.
     public init(
         decoding data: Data,

@@ -1,18 +1,15 @@
 import CGdkPixbuf
 import Foundation
 import IndicatorThreads
-import Synchronization
 
 // The only file that uses gdk-pixbuf.
 
-/// Decodes with a loader, which rejects an image that is too large before allocating it. After a timeout, the decoding
-/// thread is abandoned; it stops before the next chunk.
+/// Decodes with a loader, which rejects an image that is too large before allocating it, and stops between chunks when
+/// the time is over.
 enum PixbufDecoder {
-    /// The state shared by the loader's signal handler and the waiting caller, for the duration of the decoding.
-    private final class Limit: @unchecked Sendable {
-        // `@unchecked`: only the decoding thread uses `refused`.
+    /// What the loader's signal handler is given.
+    private final class Limit {
         let maximumPixels: Int
-        let isOver = Atomic(false)
         var refused: (width: Int, height: Int)?
 
         init(maximumPixels: Int) {
@@ -20,73 +17,31 @@ enum PixbufDecoder {
         }
     }
 
-    /// What a call waits for: the first result counts.
-    private final class Outcome: Sendable {
-        private let waiter: Locked<(@Sendable (Result<DecodedImage, ImageError>) -> Void)?>
-
-        init(_ waiter: @escaping @Sendable (Result<DecodedImage, ImageError>) -> Void) {
-            self.waiter = Locked(waiter)
-        }
-
-        func resolve(_ result: Result<DecodedImage, ImageError>) {
-            let waiter = waiter.withLock { $0.take() }
-            waiter?(result)
-        }
-    }
-
-    static func decode(_ data: Data, maximumPixels: Int, timeLimit: Duration) throws(ImageError) -> DecodedImage {
-        let result = Locked<Result<DecodedImage, ImageError>?>(nil)
-        let isKnown = DispatchSemaphore(value: 0)
-        start(data, maximumPixels, timeLimit) { value in
-            result.withLock { $0 = value }
-            isKnown.signal()
-        }
-        isKnown.wait()
-        guard let result = result.withLock({ $0 }) else { throw .unreadable("the decoder failed") }
-        return try result.get()
-    }
-
+    /// Decodes on a thread of its own.
     static func decode(_ data: Data, maximumPixels: Int, timeLimit: Duration) async throws(ImageError) -> DecodedImage {
         try await withCheckedContinuation { continuation in
-            start(data, maximumPixels, timeLimit) { continuation.resume(returning: $0) }
+            let isStarted = ThreadStarter.start(named: "image") {
+                continuation.resume(
+                    returning: Result { () throws(ImageError) in
+                        try decode(data, maximumPixels: maximumPixels, timeLimit: timeLimit)
+                    }
+                )
+            }
+            if isStarted { return }
+            let problem = "could not create a thread: the process is at its limit"
+            continuation.resume(returning: .failure(.unreadable(problem)))
         }.get()
     }
 
-    /// Decodes on another thread, and calls a function once.
-    private static func start(
-        _ data: Data,
-        _ maximumPixels: Int,
-        _ timeLimit: Duration,
-        _ done: @escaping @Sendable (Result<DecodedImage, ImageError>) -> Void
-    ) {
+    /// Decodes on the caller's thread.
+    static func decode(_ data: Data, maximumPixels: Int, timeLimit: Duration) throws(ImageError) -> DecodedImage {
         guard let format = ImageFormat(data) else {
             let reason = data.isEmpty ? "the data is empty" : "it is not a PNG, JPEG, GIF, BMP, ICO, TIFF or WebP"
-            return done(.failure(.unreadable(reason)))
+            throw .unreadable(reason)
         }
-        if let problem = format.problem(of: data) { return done(.failure(.truncated(problem))) }
-        guard timeLimit > .zero else { return done(.failure(.tooSlow(limit: timeLimit))) }
+        if let problem = format.problem(of: data) { throw .truncated(problem) }
         let bytes = format == .gif ? ImageFormat.firstFrame(ofGIF: data) : data
         let limit = Limit(maximumPixels: maximumPixels)
-        let outcome = Outcome(done)
-        let end = ServiceThread.now + Int64(min(timeLimit / .seconds(1), 1e9) * 1e9)
-        let timer = ServiceThread.shared.call(at: end) {
-            limit.isOver.store(true, ordering: .relaxed)
-            outcome.resolve(.failure(.tooSlow(limit: timeLimit)))
-        }
-        let isStarted = ThreadStarter.start(named: "image") {
-            outcome.resolve(Result { () throws(ImageError) in try decode(bytes, format, limit) })
-            ServiceThread.shared.cancelCall(timer)
-        }
-        if isStarted { return }
-        ServiceThread.shared.cancelCall(timer)
-        outcome.resolve(.failure(.unreadable("could not create a thread: the process is at its limit")))
-    }
-
-    private static func decode(
-        _ data: Data,
-        _ format: ImageFormat,
-        _ limit: Limit
-    ) throws(ImageError) -> DecodedImage {
         var error: UnsafeMutablePointer<GError>?
         // Not by the bytes: the installed loaders of other formats would be asked, too.
         guard let loader = gdk_pixbuf_loader_new_with_type(format.rawValue, &error) else {
@@ -94,13 +49,13 @@ enum PixbufDecoder {
         }
         defer { g_object_unref(UnsafeMutableRawPointer(loader)) }
         connect(limit, to: loader)
-        let failure = withExtendedLifetime(limit) { load(data, into: loader, limit: limit) }
+        let failure = withExtendedLifetime(limit) { load(bytes, into: loader, limit: limit, timeLimit) }
         if let refused = limit.refused {
-            throw .tooLarge(width: refused.width, height: refused.height, maximumPixels: limit.maximumPixels)
+            throw .tooLarge(width: refused.width, height: refused.height, maximumPixels: maximumPixels)
         }
         if let failure { throw failure }
         guard let pixbuf = gdk_pixbuf_loader_get_pixbuf(loader) else { throw .unreadable("it contains no picture") }
-        return try image(pixbuf, maximumPixels: limit.maximumPixels)
+        return try image(pixbuf, maximumPixels: maximumPixels)
     }
 
     /// Small, because the time limit is only checked between chunks.
@@ -132,12 +87,18 @@ enum PixbufDecoder {
     private static func load(
         _ data: Data,
         into loader: OpaquePointer,
-        limit: Limit
+        limit: Limit,
+        _ timeLimit: Duration
     ) -> ImageError? {
+        let begin = ContinuousClock.now
         var failure: ImageError?
         data.withUnsafeBytes { (bytes: UnsafeRawBufferPointer) in
             var start = 0
-            while start < bytes.count, failure == nil, limit.refused == nil, !limit.isOver.load(ordering: .relaxed) {
+            while start < bytes.count, failure == nil, limit.refused == nil {
+                guard ContinuousClock.now - begin < timeLimit else {
+                    failure = .tooSlow(limit: timeLimit)
+                    return
+                }
                 let piece = bytes[start..<min(start + pieceSize, bytes.count)]
                 var error: UnsafeMutablePointer<GError>?
                 let base = UnsafeRawBufferPointer(rebasing: piece).baseAddress?.assumingMemoryBound(to: UInt8.self)
