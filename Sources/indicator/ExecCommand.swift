@@ -131,12 +131,14 @@ struct ExecCommand: ParsableCommand {
             try? Output.error.write("indicator: \(error)\n")
             throw ExitCode.failure
         }
+        // It may execute another program: the child of a shell does, soon after its beginning.
+        func currentLabel() -> String? { label ?? process.command.map { CommandLabel($0).text } ?? process.name }
         let shown = options.shown(
-            label: process.command.map { CommandLabel($0).text } ?? process.name ?? "process \(pid)",
+            label: currentLabel() ?? "process \(pid)",
             since: .now - (process.lasted ?? .zero)
         )
         repeat {
-            shown.update(process.position)
+            shown.update(label: currentLabel(), process.position)
         } while !process.wait(milliseconds: 500)
         // Only its parent knows how it ended.
         shown.end(.unspecified)

@@ -7,7 +7,7 @@ import Logging
 final class ShownCommand {
     private let indicator: IndicatorManager
     private let activity: ManagedActivity
-    private let label: String
+    private var label: String
     private let began: ContinuousClock.Instant
     private let app: String
     /// Of which ends to notify; `nil` if the config file's backends do.
@@ -108,21 +108,27 @@ final class ShownCommand {
         return status()
     }
 
-    /// What the user has configured and did not get: mistakes in the config file, and the backends that were not
-    /// available. Without a terminal, as under cron, nothing else shows that.
-    private var problems: [String] {
+    /// Shuts the backends down. Returns what the user has configured and did not get: the backends that were not
+    /// available or failed at the end, and mistakes in the config file. Without a terminal, as under cron, nothing else
+    /// shows that.
+    private func shutDown() -> [String] {
         let named = indicator.configuration?.backends.filter(\.context.isNamed).map(\.name) ?? []
-        let unavailable = indicator.backendStatuses.compactMap { status -> String? in
-            guard named.contains(status.name), case .unavailable(let reason) = status.state else { return nil }
-            return "\(status.name): \(reason)"
-        }
         let hasMistakes = !indicator.configurationProblems.isEmpty
+        let earlier = indicator.backendStatuses
+        ProcessSignals.shutDownIndicators()
+        let unavailable = zip(earlier, indicator.backendStatuses).compactMap { earlier, status -> String? in
+            guard named.contains(status.name) else { return nil }
+            if case .unavailable(let reason) = earlier.state { return "\(status.name): \(reason)" }
+            return status.outages == earlier.outages ? nil : status.lastError.map { "\(status.name): \($0)" }
+        }
         return unavailable + (hasMistakes ? ["the config file has mistakes; see 'indicator check-config'"] : [])
     }
 
-    /// Shows how much of a file has been read, in bytes; nothing for `nil`.
-    func update(_ position: (bytes: Int, size: Int)?) {
+    /// Shows a label, unless it is `nil`, and how much of a file has been read, in bytes; nothing for `nil`.
+    func update(label: String?, _ position: (bytes: Int, size: Int)?) {
+        self.label = label ?? self.label
         activity.update { details in
+            details.label = self.label
             (details.completed, details.total, details.unit) = (position?.bytes ?? 0, position?.size, .bytes)
         }
     }
@@ -151,10 +157,7 @@ final class ShownCommand {
                 ringBell()
             }
         }
-        // The shutdown forgets them.
-        let problems = problems
-        ProcessSignals.shutDownIndicators()
-        for problem in problems {
+        for problem in shutDown() {
             // The terminal may still be in raw mode.
             let end = isatty(STDERR_FILENO) == 1 ? "\r\n" : "\n"
             try? FileHandle.standardError.write(contentsOf: Data("indicator: \(problem)\(end)".utf8))

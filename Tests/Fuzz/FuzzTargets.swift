@@ -74,6 +74,8 @@ private struct TraceCount: TraceConsumer {
     }
 
     mutating func flush() throws {}
+    mutating func beginLog(origin: Date) {}
+    mutating func note(_ change: VisibilityChange) {}
 }
 
 /// An unlinked file, which the reader opens through `/proc/self/fd`.

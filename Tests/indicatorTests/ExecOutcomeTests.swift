@@ -378,6 +378,17 @@ import Testing
         }
     }
 
+    @Test("A hook that fails at the end is reported there", .needs("curl", package: "curl"))
+    func failingHook() async throws {
+        // Not an address that curl tries again.
+        let settings = "webhook: {url: 'http://[::1', after: 0}\n"
+        try Self.configure(program, backends: "logFile, webhook", more: settings)
+        let result = try await program.run(["sh", "-c", whenShown("exit 0")])
+        #expect(result.status == .exited(0))
+        #expect(result.error.hasPrefix("indicator: webhook: [::1: 'curl' ended with status 3: curl: (3)"))
+        #expect(result.error.count(where: \.isNewline) == 1)
+    }
+
     #if MQTT
     @Test(
         "A broker that cannot be used, or forbids publishing, is reported at the end",
@@ -432,7 +443,8 @@ import Testing
         try program.home.write(String(repeating: "x", count: 10_000_000), to: "large")
         try program.home.write(String(repeating: "x", count: 4_000_000), to: "part")
         // Nobody reads what it writes.
-        let script = "cd '\(program.home.path)'; mkfifo fifo; exec 9<>fifo; exec \(command)"
+        // Another program first, as in the child of a shell.
+        let script = "cd '\(program.home.path)'; mkfifo fifo; exec 9<>fifo; read -r; exec \(command)"
         let process = try Daemon("bash", ["-c", script], environment: ["LC_ALL": "C"])
         let exec = try Daemon(
             program.path,
@@ -440,6 +452,8 @@ import Testing
             environment: program.variables
         )
         var state = ""
+        #expect(try await eventually { try await broker.retained().first?.value.contains(#""label":"bash"#) == true })
+        process.write("\n")
         let hasProgress = try await eventually {
             state = try await broker.retained().first?.value ?? ""
             return state.contains(#""progress":0."#)

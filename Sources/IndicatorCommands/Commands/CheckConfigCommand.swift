@@ -10,8 +10,8 @@ package struct CheckConfigCommand: AsyncParsableCommand {
             Without FILE, checks the file that \(Program.name) itself uses: $INDICATOR_CONFIG, then \
             \(Program.name == "indicator" ? "" : "\(Program.name)/indicator.yaml and ")indicator/indicator.yaml \
             under $XDG_CONFIG_HOME and each of $XDG_CONFIG_DIRS. Environment variables such as \
-            INDICATOR_START_DELAY override the file and are checked too. A kind of backend that only the app of the \
-            file has is a warning, and its settings are not checked.
+            INDICATOR_START_DELAY override the file and are checked too. In a given FILE, a kind of backend that only \
+            its app has is a warning, and its settings are not checked.
 
             Mistakes are printed to standard error as 'file:line:column: error: ...'. The status is then 78.
 
@@ -36,7 +36,7 @@ package struct CheckConfigCommand: AsyncParsableCommand {
         }
         let configuration: IndicatorConfiguration
         var source = ConfigurationSource(for: Program.name, path: file)
-        source.acceptsKindsOfApps = true
+        source.acceptsKindsOfApps = file != nil
         do throws(ConfigurationError) {
             configuration = try IndicatorConfiguration.load(from: source)
         } catch {

@@ -21,8 +21,8 @@ package struct ReplayCommand: AsyncParsableCommand {
             Whole milliseconds can be given instead, as t_ms, start_delay_ms, completion_delay_ms and \
             minimum_visible_time_ms.
 
-            Or it is a log of the backend logFile, in JSON: why was the indicator shown at 14:02? It has the \
-            activities with a label that have ended.
+            Or it is a log of the backend logFile, in JSON: why was the indicator shown at 14:02? Nothing is computed \
+            then: a log has when the indicator was shown, and the activities with a label that have ended.
 
             EXAMPLES
               \(Program.name) replay ~/.local/state/my-app/indicator.log
@@ -83,6 +83,9 @@ package struct ReplayCommand: AsyncParsableCommand {
                 throw ExitCode.usage
             } catch let error as InvalidDelayError {
                 try? Output.error.write("\(TraceInput.name(of: trace)): error: \(error)\n")
+                throw ExitCode.usage
+            } catch let error as ValidationError {
+                try? Output.error.write("\(TraceInput.name(of: trace)): error: \(error.message)\n")
                 throw ExitCode.usage
             }
             if !replayer.hasEvents {

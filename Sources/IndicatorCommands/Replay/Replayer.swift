@@ -1,3 +1,4 @@
+import ArgumentParser
 package import Foundation
 import IndicatorBackends
 package import IndicatorCore
@@ -44,19 +45,33 @@ package struct Replayer: TraceConsumer {
         replay = ActivityReplay(delays: try overrides.applied(to: delays.delays()))
     }
 
-    package mutating func setOrigin(_ origin: Date) { self.origin = origin }
+    package mutating func beginLog(origin: Date) throws {
+        guard try overrides == DelayOverrides() else {
+            throw ValidationError("a log has when the indicator was shown; delays can only be given for other traces")
+        }
+        self.origin = origin
+    }
 
     package mutating func apply(_ event: TraceEvent) throws {
         hasEvents = true
         isInSeconds = event.isInSeconds
         let time = Duration.milliseconds(event.milliseconds)
-        switch presentation {
-        case .json:
-            for change in replay.apply(event.event, at: time) { write(change) }
-        case .timeline:
+        let growth: Int
+        if origin != nil {
+            growth = if case .start = event.event { 1 } else { -1 }
+        } else {
             let before = replay.activityCount
             for change in replay.apply(event.event, at: time) { note(change) }
-            timeline.note(event.event, growth: replay.activityCount - before, at: time / .seconds(1))
+            growth = replay.activityCount - before
+        }
+        if presentation == .timeline { timeline.note(event.event, growth: growth, at: time / .seconds(1)) }
+    }
+
+    package mutating func note(_ change: VisibilityChange) {
+        hasEvents = true
+        switch presentation {
+        case .json: write(change)
+        case .timeline: timeline.note(isVisible: change.isVisible, at: change.instant / .seconds(1))
         }
     }
 
@@ -68,12 +83,7 @@ package struct Replayer: TraceConsumer {
 
     /// Lets the last delay expire, and flushes.
     package mutating func finish() throws {
-        for change in replay.finish() {
-            switch presentation {
-            case .json: write(change)
-            case .timeline: note(change)
-            }
-        }
+        for change in replay.finish() { note(change) }
         try flush()
     }
 
@@ -87,10 +97,6 @@ package struct Replayer: TraceConsumer {
     private static func text(of date: Date) -> String {
         // Milliseconds, as in the rest of the output.
         "\(LogTimestamp(date).text.dropLast(4))Z"
-    }
-
-    private mutating func note(_ change: VisibilityChange) {
-        timeline.note(isVisible: change.isVisible, at: change.instant / .seconds(1))
     }
 
     private mutating func write(_ change: VisibilityChange) {

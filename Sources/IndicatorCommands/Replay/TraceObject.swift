@@ -1,3 +1,4 @@
+import IndicatorBackends
 package import JSONScanning
 
 /// The keys of a trace in object form.
@@ -12,7 +13,7 @@ package enum TraceObjectKey: String {
     case minimumVisibleTimeMilliseconds = "minimum_visible_time_ms"
 
     /// Those that a message suggests.
-    static let suggested: [Self] = [.name, .startDelay, .completionDelay, .minimumVisibleTime, .events, .expected]
+    static let suggested = [name, startDelay, completionDelay, minimumVisibleTime, events, expected].map(\.rawValue)
 }
 
 extension JSONScanner {
@@ -62,8 +63,10 @@ extension JSONScanner {
             let offset = scanner.position
             let text = try scanner.text(of: scanner.string())
             guard let key = TraceObjectKey(rawValue: text) else {
-                let names = TraceObjectKey.suggested.map { "'\($0.rawValue)'" }.joined(separator: ", ")
-                throw scanner.problem("unknown key '\(text)', expected one of \(names)", at: offset)
+                let names = TraceObjectKey.suggested.map { "'\($0)'" }.joined(separator: ", ")
+                let nearest = NearestName.find(for: text, among: TraceObjectKey.suggested)
+                let suggestion = nearest.map { "did you mean '\($0)'?" } ?? "expected one of \(names)"
+                throw scanner.problem("unknown key '\(text)', \(suggestion)", at: offset)
             }
             try scanner.expect(UInt8(ascii: ":"))
             try body(&scanner, key, offset)

@@ -1,5 +1,6 @@
 package import Foundation
-import IndicatorCore
+import IndicatorBackends
+package import IndicatorCore
 import JSONScanning
 
 /// Receives the contents of a trace in order.
@@ -10,12 +11,12 @@ package protocol TraceConsumer {
     mutating func apply(_ event: TraceEvent) throws
     /// Writes buffered output: all available input was read, but more may follow.
     mutating func flush() throws
-    /// The wall-clock time of the trace's time 0, called before ``begin(delays:)`` for a log.
-    mutating func setOrigin(_ origin: Date)
-}
-
-extension TraceConsumer {
-    package mutating func setOrigin(_ origin: Date) {}
+    /// Begins a log instead. Its activities follow, then when the indicator was shown and hidden.
+    ///
+    /// - Parameter origin: the wall-clock time of the trace's time 0.
+    mutating func beginLog(origin: Date) throws
+    /// The indicator was shown or hidden, says a log.
+    mutating func note(_ change: VisibilityChange)
 }
 
 /// Reads a trace in either form: JSON Lines with one event per line, or an object with delays and a list of events; or
@@ -58,7 +59,7 @@ package struct TraceReader {
         if input.bytes.starts(with: mark) { input.consume(mark.count) }
     }
 
-    /// Whether the trace is an object: its first line is only a brace, or its first key is a ``TraceObjectKey``.
+    /// Whether the trace is an object: its first line is only a brace, or its first key is nearly a ``TraceObjectKey``.
     private func isObject() throws(TraceError) -> Bool {
         while true {
             if let answer = Self.isObject(input.bytes) { return answer }
@@ -79,7 +80,9 @@ package struct TraceReader {
         var scanner = JSONScanner(base, count: bytes.count)
         _ = scanner.skip(UInt8(ascii: "{"))
         guard let key = try? scanner.string() else { return nil }
-        return (try? scanner.text(of: key)).flatMap(TraceObjectKey.init) != nil
+        guard let text = try? scanner.text(of: key) else { return false }
+        if TraceObjectKey(rawValue: text) != nil { return true }
+        return NearestName.find(for: text, among: TraceObjectKey.suggested) != nil
     }
 
     /// Whether the file begins as a line of a log in JSON does.
@@ -91,46 +94,60 @@ package struct TraceReader {
         return input.bytes.starts(with: start)
     }
 
-    /// What a replay needs of a line of a log: the end of an activity, and how long it has lasted.
+    /// What a replay needs of a line of a log: when a process showed or hid its indicator, and the end of an activity.
     private struct LogLine: Decodable {
         var time: String
         var event: String
         var label: String?
         var seconds: Double?
+        var app: String?
+        var pid: Int?
     }
 
-    /// Replays the activities that have ended.
+    /// Reads the activities that have ended, and when the indicator was shown: nothing is computed, since the delays of
+    /// the log's processes are not known.
     private func readLog(into consumer: inout some TraceConsumer) throws {
         while try input.fill(limit: Self.largestObject) {}
-        var ended: [(start: Date, end: Date, label: String)] = []
         let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-        for (index, text) in input.bytes.split(separator: 0x0A).enumerated() {
+        let lines = try input.bytes.split(separator: 0x0A).enumerated().map { index, text in
             guard let line = try? JSONDecoder().decode(LogLine.self, from: Data(text)),
-                let end = try? style.parse(line.time)
+                let time = try? style.parse(line.time)
             else { throw error("not a line of a log: expected JSON with 'time' and 'event'", line: index + 1) }
-            guard line.event == "finished", let label = line.label, let seconds = line.seconds else { continue }
-            ended.append((end - seconds, end, label))
-        }
-        ended.sort { $0.start < $1.start }
-        if let origin = ended.first?.start {
-            consumer.setOrigin(origin)
-            try consumer.begin(delays: TraceDelays())
-            func milliseconds(_ date: Date) -> Int { Int((date.timeIntervalSince(origin) * 1000).rounded()) }
-            var events: [TraceEvent] = []
-            // Several activities may have the same label at once.
-            var ends: [String: Date] = [:]
-            for (index, span) in ended.enumerated() {
-                let isOnly = ends[span.label].map { $0 <= span.start } ?? true
-                let id = isOnly ? span.label : "\(span.label) (\(index + 1))"
-                ends[span.label] = max(ends[span.label] ?? span.end, span.end)
-                events.append(TraceEvent(milliseconds: milliseconds(span.start), event: .start(id: id)))
-                events.append(TraceEvent(milliseconds: milliseconds(span.end), event: .stop(id: id)))
-            }
-            for event in events.sorted(by: { $0.milliseconds < $1.milliseconds }) { try consumer.apply(event) }
-        } else {
-            try consumer.begin(delays: TraceDelays())
+            return (time: time, line: line)
         }
         input.consume(input.bytes.count)
+        let hasSeveralApps = Set(lines.compactMap(\.line.app)).count > 1
+        let ended = lines.compactMap { time, line -> (start: Date, end: Date, label: String)? in
+            guard line.event == "finished", let label = line.label, let seconds = line.seconds else { return nil }
+            return (time - seconds, time, hasSeveralApps ? "\(line.app ?? "?"): \(label)" : label)
+        }.sorted { $0.start < $1.start }
+        let origin = [ended.first?.start, lines.first?.time].compactMap(\.self).min() ?? .distantPast
+        try consumer.beginLog(origin: origin)
+
+        func milliseconds(_ date: Date) -> Int { Int((date.timeIntervalSince(origin) * 1000).rounded()) }
+        var events: [TraceEvent] = []
+        // Several activities may have the same label at once.
+        var ends: [String: Date] = [:]
+        for (index, span) in ended.enumerated() {
+            let isOnly = ends[span.label].map { $0 <= span.start } ?? true
+            let id = isOnly ? span.label : "\(span.label) (\(index + 1))"
+            ends[span.label] = max(ends[span.label] ?? span.end, span.end)
+            events.append(TraceEvent(milliseconds: milliseconds(span.start), event: .start(id: id)))
+            events.append(TraceEvent(milliseconds: milliseconds(span.end), event: .stop(id: id)))
+        }
+        for event in events.sorted(by: { $0.milliseconds < $1.milliseconds }) { try consumer.apply(event) }
+
+        // Shown while any process shows it. One that was killed wrote no more, and others followed.
+        let lastLines = Dictionary(lines.indices.map { (lines[$0].line.pid, $0) }, uniquingKeysWith: max)
+        var shown: Set<Int?> = []
+        for (index, (time, line)) in lines.enumerated() {
+            let wasVisible = !shown.isEmpty
+            if line.event == "shown" { shown.insert(line.pid) }
+            let isKilled = lastLines[line.pid] == index && index < lines.count - 1
+            if line.event == "hidden" || isKilled { shown.remove(line.pid) }
+            guard shown.isEmpty == wasVisible else { continue }
+            consumer.note(VisibilityChange(isVisible: !wasVisible, instant: .milliseconds(milliseconds(time))))
+        }
         try consumer.flush()
     }
 
@@ -210,7 +227,9 @@ package struct TraceReader {
 
     /// The message of a problem. Invalid UTF-8 comes first, because it explains all other problems.
     private func message(of problem: JSONProblem, in bytes: UnsafeBufferPointer<UInt8>) -> String {
-        String(validating: bytes, as: UTF8.self) == nil ? "not valid UTF-8" : problem.message
+        if String(validating: bytes, as: UTF8.self) == nil { return "not valid UTF-8" }
+        let isTextLog = bytes.starts(with: Array("20".utf8)) && bytes.prefix(11).last == UInt8(ascii: "T")
+        return isTextLog ? "a line of a log in text; only logs with 'format: json' can be replayed" : problem.message
     }
 }
 

@@ -100,6 +100,30 @@ import Testing
         #expect(result.status == 64)
     }
 
+    @Test func `A log is printed with its wall-clock times, and takes no delays`() async throws {
+        let log = """
+            {"time":"2026-11-26T14:02:00.500000Z","event":"shown","app":"x","pid":1}
+            {"time":"2026-11-26T14:02:03.000000Z","event":"finished","label":"a","seconds":3.5,"app":"x","pid":1}
+            {"time":"2026-11-26T14:02:03.250000Z","event":"hidden","app":"x","pid":1}
+
+            """
+        let demo = try DemoProgram()
+        let result = try await demo.run("replay", "-", "--json", input: log)
+        #expect(
+            result.output == """
+                {"time": "2026-11-26T14:02:00.500Z", "visible": true}
+                {"time": "2026-11-26T14:02:03.250Z", "visible": false}
+
+                """
+        )
+        let timeline = try await demo.run("replay", "-", input: log)
+        #expect(timeline.output.hasPrefix("times from 2026-11-26T14:01:59.500Z\n"), "\(timeline.output)")
+        let refused = try await demo.run("replay", "-", "--start-delay", "1", input: log)
+        #expect(refused.status == 64)
+        let message = "a log has when the indicator was shown; delays can only be given for other traces"
+        #expect(refused.error == "standard input: error: \(message)\n")
+    }
+
     @Test func `A negative delay is wrong usage`() async throws {
         let result = try await DemoProgram().run("replay", "-", "--start-delay=-1")
         #expect(result.status == 64)

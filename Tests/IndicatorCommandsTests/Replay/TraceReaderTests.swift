@@ -14,6 +14,11 @@ import Testing
         mutating func begin(delays: TraceDelays) { self.delays.append(delays) }
         mutating func apply(_ event: TraceEvent) { events.append(event) }
         mutating func flush() {}
+
+        var origin: Date?
+        var changes: [VisibilityChange] = []
+        mutating func beginLog(origin: Date) { self.origin = origin }
+        mutating func note(_ change: VisibilityChange) { changes.append(change) }
     }
 
     private func read(_ text: String) throws -> Collector {
@@ -55,17 +60,23 @@ import Testing
         )
     }
 
-    @Test func `The log of the product is a trace`() throws {
-        let log = """
-            {"time":"2026-11-26T14:02:00.500000Z","event":"shown","state":"active","visible":true,"count":2}
-            {"time":"2026-11-26T14:02:03.000000Z","event":"finished","label":"a","outcome":"succeeded","seconds":3.5}
-            {"time":"2026-11-26T14:02:05.000000Z","event":"finished","label":"b","outcome":"failed","seconds":5.0}
-            {"time":"2026-11-26T14:02:09.000000Z","event":"finished","label":"a","outcome":"succeeded","seconds":1.0}
-
-            """
-        let events = try read(log).events
+    @Test func `A log is read with the times at which the indicator was shown`() throws {
+        func line(_ second: Double, _ event: String, _ more: String = "", app: String = "x", pid: Int = 1) -> String {
+            #"{"time":"2026-11-26T14:02:0\#(second)Z","event":"\#(event)",\#(more)"app":"\#(app)","pid":\#(pid)}"#
+                + "\n"
+        }
+        let log = [
+            line(0.5, "shown"),
+            line(3.0, "finished", #""label":"a","outcome":"succeeded","seconds":3.5,"#),
+            // Another process, which is killed.
+            line(4.0, "shown", pid: 2), line(4.5, "hidden"),
+            line(5.0, "finished", #""label":"b","outcome":"failed","seconds":5.0,"#, pid: 2),
+            line(7.0, "shown"), line(8.0, "hidden"),
+            line(9.0, "finished", #""label":"a","outcome":"succeeded","seconds":1.0,"#),
+        ].joined()
+        let collected = try read(log)
         #expect(
-            events == [
+            collected.events == [
                 TraceEvent(milliseconds: 0, event: .start(id: "a")),
                 TraceEvent(milliseconds: 500, event: .start(id: "b")),
                 TraceEvent(milliseconds: 3500, event: .stop(id: "a")),
@@ -74,7 +85,20 @@ import Testing
                 TraceEvent(milliseconds: 9500, event: .stop(id: "a")),
             ]
         )
+        #expect(
+            collected.changes == [
+                VisibilityChange(isVisible: true, instant: .seconds(1)),
+                VisibilityChange(isVisible: false, instant: .seconds(5.5)),
+                VisibilityChange(isVisible: true, instant: .seconds(7.5)),
+                VisibilityChange(isVisible: false, instant: .seconds(8.5)),
+            ]
+        )
+        #expect(collected.delays.isEmpty)
         #expect(throws: TraceError.self) { try read(log + "broken\n") }
+        let other = line(9.5, "finished", #""label":"a","outcome":"succeeded","seconds":1,"#, app: "y", pid: 3)
+        #expect(try read(log + other).events.contains(TraceEvent(milliseconds: 9000, event: .start(id: "y: a"))))
+        let text = #expect(throws: TraceError.self) { try read("2026-11-26T14:02:00Z shown\n") }
+        #expect(text?.message == "a line of a log in text; only logs with 'format: json' can be replayed")
     }
 
     @Test func `Decodes escapes of identities`() throws {
@@ -213,6 +237,7 @@ import Testing
             "t:2: error: unknown key 't_ms', expected one of 'name', 'startDelay', 'completionDelay', "
                 + "'minimumVisibleTime', 'events', 'expected'"
         ),
+        ("{\"startDelai\": 1, \"events\": []}", "t:1: error: unknown key 'startDelai', did you mean 'startDelay'?"),
         ("{\"events\": [", "t:1: error: expected '{', found the end"),
         ("{\"events\": [], \"expected\": [tru]}", "t:1: error: expected a value, found 'tru'"),
     ]) func `Rejects an object that is not a trace`(text: String, message: String) throws {
