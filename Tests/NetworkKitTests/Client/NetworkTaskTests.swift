@@ -260,25 +260,34 @@ import Testing
     }
 
     @Test
-    func `A request that waits for a connection, or before a retry, is announced as waiting`() async throws {
+    func `A request that waits for a connection is announced as waiting`() async throws {
         let server = try RawServer.closing { request, connection in
             if request.target == "/" { return connection.waitForEnd() }
             try connection.respond(text: "hello")
         }
-        let waits = Locked<[Bool]>([])
-        let token = recorder.center.addObserver(forName: .indicatorTaskDidProgress, object: nil, queue: nil) {
-            guard let isWaiting = $0.userInfo?[TaskNotifications.waitingKey] as? Bool else { return }
-            waits.withLock { $0.append(isWaiting) }
-        }
+        let waits = Waits(in: recorder.center)
         let client = client(connections: 1)
         let first = client.start(route(server))
         #expect(await eventually { server.requests.count == 1 })
         let second = client.start(route(server, .get("2")))
-        #expect(await eventually { waits.withLock { $0 } == [true] })
+        #expect(await eventually { waits.values == [true] })
         first.cancel()
         #expect(try await second.response.string() == "hello")
-        #expect(await eventually { waits.withLock { $0 } == [true, false] })
-        recorder.center.removeObserver(token)
+        #expect(await eventually { waits.values == [true, false] })
+    }
+
+    /// Records whether requests announce that they wait.
+    private final class Waits: Sendable {
+        private let recorded = Locked<[Bool]>([])
+
+        init(in center: NotificationCenter) {
+            _ = center.addObserver(forName: .indicatorTaskDidProgress, object: nil, queue: nil) { [self] in
+                guard let isWaiting = $0.userInfo?[TaskNotifications.waitingKey] as? Bool else { return }
+                recorded.withLock { $0.append(isWaiting) }
+            }
+        }
+
+        var values: [Bool] { recorded.withLock { $0 } }
     }
 
     /// libcurl's own list of waiting transfers would keep them from beginning.
@@ -297,7 +306,8 @@ import Testing
         for task in stuck { task.cancel() }
     }
 
-    @Test func `Retries are announced as one request`() async throws {
+    @Test func `Retries are announced as one request, which waits before each`() async throws {
+        let waits = Waits(in: recorder.center)
         let count = Locked(0)
         let server = try RawServer.closing { _, connection in
             let number = count.withLock { count in
@@ -311,6 +321,8 @@ import Testing
             .send(route(server))
         #expect(try response.string() == "at last")
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
+        // What is not posted before the next progress is part of that.
+        #expect(waits.values.first == true && waits.values.last == false)
     }
 
     @Test func `The indicator shows the fraction of an upload`() async throws {
