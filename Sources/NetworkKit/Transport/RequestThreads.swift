@@ -2,8 +2,8 @@ import IndicatorThreads
 
 /// The threads on which requests call their observers and access files.
 enum RequestThreads {
-    /// What blocks does not delay the rest, unless it blocks all of them.
-    private static let threads = ServiceThread(name: "network-calls", limit: 64)
+    /// What blocks does not delay the rest, unless it blocks all of them at the same time.
+    private static let threads = ServiceThread(name: "network-calls", limit: 256)
 
     /// Calls a function on one of the threads; on the caller's if the process can have none.
     static func run(_ body: @escaping @Sendable () -> Void) {
