@@ -4,8 +4,8 @@ extension ResponseStream {
     /// The body as lines of UTF-8, without their ends: LF, CR LF or CR. Invalid bytes become U+FFFD.
     ///
     /// - Parameter maximumLength: the length of a line, in bytes, above which the request fails. Default 1 MiB.
-    public func lines(maximumLength: Int = 1 << 20) -> Lines {
-        Lines(stream: self, maximumLength: maximumLength)
+    public func lines(maximumLength: Int = 1 << 20) -> Elements<String> {
+        Elements(stream: self) { LineParser(maximumLength: maximumLength) }
     }
 
     /// The body as server-sent events. An event without its empty line at the end of the body is left out.
@@ -16,87 +16,37 @@ extension ResponseStream {
     ///
     /// - Parameter maximumLength: the length of a line, and of an event's data, in bytes, above which the request
     ///   fails. Default 1 MiB.
-    public func events(maximumLength: Int = 1 << 20) -> Events {
-        Events(stream: self, maximumLength: maximumLength)
+    public func events(maximumLength: Int = 1 << 20) -> Elements<ServerSentEvent> {
+        Elements(stream: self) { EventParser(maximumLength: maximumLength) }
     }
 
-    /// The lines of a body.
-    public struct Lines: AsyncSequence, Sendable {
-        /// A line without its end.
-        public typealias Element = String
-
+    /// The lines or events of a body.
+    public struct Elements<Element: Sendable>: AsyncSequence, Sendable {
         fileprivate let stream: ResponseStream
-        fileprivate let maximumLength: Int
+        fileprivate let makeParser: @Sendable () -> any BodyParser<Element>
 
         /// Reads the body.
         public func makeAsyncIterator() -> Iterator {
-            Iterator(bytes: stream.makeAsyncIterator(), splitter: .init(maximumLength: maximumLength))
+            Iterator(bytes: stream.makeAsyncIterator(), parser: makeParser())
         }
 
         /// Reads the body.
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate var bytes: ResponseStream.Iterator
-            fileprivate var splitter: LineSplitter
+            fileprivate var parser: any BodyParser<Element>
 
-            /// Waits for the next line; `nil` at the end.
+            /// Waits for the next element; `nil` at the end.
             ///
             /// - Throws: ``NetworkError``, or `CancellationError`.
-            public mutating func next() async throws -> String? {
+            public mutating func next() async throws -> Element? {
                 while true {
-                    if let line = try await nextComplete() { return String(decoding: line, as: UTF8.self) }
-                    if let chunk = try await bytes.next() {
-                        splitter.add(chunk)
-                    } else {
-                        return splitter.rest().map { String(decoding: $0, as: UTF8.self) }
+                    do {
+                        if let element = try parser.next() { return element }
+                    } catch {
+                        throw await bytes.fail(error.description)
                     }
-                }
-            }
-
-            /// The next line that has arrived with its end.
-            fileprivate mutating func nextComplete() async throws -> Data? {
-                do {
-                    return try splitter.next()
-                } catch {
-                    throw await bytes.fail(error.description)
-                }
-            }
-        }
-    }
-
-    /// The server-sent events of a body.
-    public struct Events: AsyncSequence, Sendable {
-        /// An event.
-        public typealias Element = ServerSentEvent
-
-        fileprivate let stream: ResponseStream
-        fileprivate let maximumLength: Int
-
-        /// Reads the body.
-        public func makeAsyncIterator() -> Iterator {
-            let lines = Lines(stream: stream, maximumLength: maximumLength)
-            return Iterator(lines: lines.makeAsyncIterator(), parser: .init(maximumLength: maximumLength))
-        }
-
-        /// Reads the body.
-        public struct Iterator: AsyncIteratorProtocol {
-            fileprivate var lines: Lines.Iterator
-            fileprivate var parser: EventParser
-
-            /// Waits for the next event; `nil` at the end.
-            ///
-            /// - Throws: ``NetworkError``, or `CancellationError`.
-            public mutating func next() async throws -> ServerSentEvent? {
-                while true {
-                    while let line = try await lines.nextComplete() {
-                        if let event = parser.take(line) { return event }
-                        if parser.isTooLong {
-                            throw await lines.bytes.fail(
-                                "the data of an event is longer than \(parser.maximumLength) bytes"
-                            )
-                        }
-                    }
-                    guard let chunk = try await lines.bytes.next() else { return nil }
-                    lines.splitter.add(chunk)
+                    guard let chunk = try await bytes.next() else { return parser.rest() }
+                    parser.add(chunk)
                 }
             }
         }

@@ -15,13 +15,27 @@ public struct ServerSentEvent: Hashable, Sendable {
     public init() {}
 }
 
-/// Splits bytes into lines.
-struct LineSplitter: Sendable {
-    struct TooLong: Error, CustomStringConvertible {
-        var description: String
-    }
+/// Finds elements in the bytes of a body.
+protocol BodyParser<Element> {
+    associatedtype Element
+    /// Adds bytes, after all complete elements were read.
+    mutating func add(_ bytes: Data)
+    /// The next complete element.
+    mutating func next() throws(TooLong) -> Element?
+    /// A last element without an end.
+    mutating func rest() -> Element?
+}
 
-    let maximumLength: Int
+/// An element is longer than the app allows.
+struct TooLong: Error, CustomStringConvertible {
+    let what: String
+    let limit: Int
+    var description: String { "\(what) is longer than \(limit) bytes; raise maximumLength to allow it" }
+}
+
+/// Splits bytes into lines of UTF-8.
+struct LineParser: BodyParser {
+    private let maximumLength: Int
     private var chunk = Data()
     /// The beginning of a line, from earlier chunks.
     private var beginning = Data()
@@ -32,13 +46,11 @@ struct LineSplitter: Sendable {
         self.maximumLength = maximumLength
     }
 
-    /// Adds bytes, after all complete lines were read.
     mutating func add(_ bytes: Data) {
         chunk = bytes
     }
 
-    /// The next complete line.
-    mutating func next() throws(TooLong) -> Data? {
+    mutating func next() throws(TooLong) -> String? {
         if followsCR, let first = chunk.first {
             followsCR = false
             if first == 0x0A { chunk = chunk.dropFirst() }
@@ -47,7 +59,7 @@ struct LineSplitter: Sendable {
         // In place: a server may send each byte of a long line alone.
         beginning.append(chunk[..<(end ?? chunk.endIndex)])
         guard beginning.count <= maximumLength else {
-            throw TooLong(description: "a line is longer than \(maximumLength) bytes; raise maximumLength to allow it")
+            throw TooLong(what: "a line", limit: maximumLength)
         }
         guard let end else {
             chunk = Data()
@@ -55,20 +67,21 @@ struct LineSplitter: Sendable {
         }
         followsCR = chunk[end] == 0x0D
         chunk = chunk[(end + 1)...]
-        defer { beginning = Data() }
-        return beginning
+        return takeLine()
     }
 
-    /// A last line without an end.
-    mutating func rest() -> Data? {
+    mutating func rest() -> String? { beginning.isEmpty ? nil : takeLine() }
+
+    private mutating func takeLine() -> String {
         defer { beginning = Data() }
-        return beginning.isEmpty ? nil : beginning
+        return String(decoding: beginning, as: UTF8.self)
     }
 }
 
 /// Interprets the lines of an event stream (WHATWG HTML §9.2.6).
-struct EventParser: Sendable {
-    let maximumLength: Int
+struct EventParser: BodyParser {
+    private let maximumLength: Int
+    private var lines: LineParser
     private var event = ServerSentEvent()
     private var data: [String] = []
     private var dataCount = 0
@@ -76,13 +89,25 @@ struct EventParser: Sendable {
 
     init(maximumLength: Int) {
         self.maximumLength = maximumLength
+        lines = LineParser(maximumLength: maximumLength)
     }
 
-    var isTooLong: Bool { dataCount > maximumLength }
+    mutating func add(_ bytes: Data) { lines.add(bytes) }
+
+    mutating func next() throws(TooLong) -> ServerSentEvent? {
+        while let line = try lines.next() {
+            if let event = take(line) { return event }
+            if dataCount > maximumLength { throw TooLong(what: "the data of an event", limit: maximumLength) }
+        }
+        return nil
+    }
+
+    /// An event without an empty line is none.
+    mutating func rest() -> ServerSentEvent? { nil }
 
     /// Takes a line; returns the event that it ends.
-    mutating func take(_ line: Data) -> ServerSentEvent? {
-        var text = String(decoding: line, as: UTF8.self)
+    private mutating func take(_ line: String) -> ServerSentEvent? {
+        var text = line
         if isFirstLine, text.unicodeScalars.first == "\u{FEFF}" { text.unicodeScalars.removeFirst() }
         isFirstLine = false
         guard !text.isEmpty else { return end() }
@@ -94,7 +119,7 @@ struct EventParser: Sendable {
         case "event": event.type = value.isEmpty ? "message" : String(value)
         case "data":
             data.append(String(value))
-            dataCount += line.count
+            dataCount += line.utf8.count
         case "id" where !value.contains("\0"): event.id = value.isEmpty ? nil : String(value)
         case "retry" where !value.isEmpty && value.allSatisfy { ("0"..."9").contains($0) }:
             event.retry = Int(String(value)).map { .milliseconds($0) }
