@@ -50,11 +50,9 @@ struct ExchangeLog: Sendable {
     ]
     private let number = Self.counter.wrappingAdd(1, ordering: .relaxed).newValue
     private let request: NetworkRequest
-    private let url: String
 
     init(_ request: NetworkRequest) {
         self.request = request
-        url = request.url.withoutSecretValues
     }
 
     func event(_ kind: NetworkEvent.Kind, _ headers: HTTPFields = [:]) -> NetworkEvent {
@@ -70,6 +68,7 @@ struct ExchangeLog: Sendable {
             }
             safe.append(field)
         }
+        let url = request.url.withoutSecretValues
         return NetworkEvent(kind: kind, exchange: number, method: request.method, url: url, headers: safe)
     }
 }
@@ -83,8 +82,7 @@ final class LiveTasks: Sendable {
     }
 
     func remove(_ task: NetworkTask) {
-        let removed = tasks.withLock { $0.removeValue(forKey: ObjectIdentifier(task)) }
-        _ = removed
+        _ = tasks.withLock { $0.removeValue(forKey: ObjectIdentifier(task)) }
     }
 
     func cancelAll() {

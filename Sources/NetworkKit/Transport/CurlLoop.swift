@@ -91,7 +91,6 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     private var nextCheck: ContinuousClock.Instant?
     /// How many rounds there are, at least, before the thread waits.
     private var roundsLeft = 0
-    private static let roundsAfterAChange = 2
 
     init(_ settings: Settings) {
         self.settings = settings
@@ -202,7 +201,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     }
 
     private func perform(commandsOf transfer: Transfer, _ multi: UnsafeMutableRawPointer) {
-        roundsLeft = Self.roundsAfterAChange
+        roundsLeft = 2
         while true {
             switch transfer.command() {
             case .none:
@@ -247,7 +246,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     }
 
     private func begin(_ transfer: Transfer, _ multi: UnsafeMutableRawPointer, _ share: UnsafeMutableRawPointer) {
-        roundsLeft = Self.roundsAfterAChange
+        roundsLeft = 2
         guard let handle = curl_easy_init() else {
             hosts[transfer.origin]?.end()
             transfer.finish(throwing: transfer.failure(.other, Self.outOfMemory))
@@ -288,7 +287,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     }
 
     private func remove(_ transfer: Transfer, _ multi: UnsafeMutableRawPointer) {
-        roundsLeft = Self.roundsAfterAChange
+        roundsLeft = 2
         guard let curl = active.removeValue(forKey: ObjectIdentifier(transfer)) else { return }
         handles[curl.handle] = nil
         curl_multi_remove_handle(multi, curl.handle)
@@ -300,7 +299,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     private func endOverdue(_ multi: UnsafeMutableRawPointer) {
         guard let nextCheck, nextCheck <= .now else { return }
         self.nextCheck = nil
-        roundsLeft = Self.roundsAfterAChange
+        roundsLeft = 2
         for curl in active.values {
             if curl.failIfOverdue() { remove(curl.transfer, multi) } else { check(by: curl.nextLimit) }
         }
@@ -322,19 +321,19 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     /// Waits until there is something to do.
     ///
     /// When `curl_multi_perform` looks for a connection, such as in the round after a transfer was added, it drops the
-    /// timers that were set before in the same call (up to libcurl 8.17). One of them may stand for data that was
-    /// already read from the socket. It runs every transfer, so another round makes up for that. Therefore this only
-    /// waits after two rounds since the last change, and one since the last event of a socket, in which libcurl itself
-    /// may look for a connection.
+    /// timers that were set before in the same call (up to libcurl 8.17): those of other transfers. One of them may
+    /// stand for data that was already read from the socket. It runs every transfer, so another round makes up for
+    /// that. Therefore, with several transfers, this only waits after two rounds since the last change, and one since
+    /// the last event of a socket, in which libcurl itself may look for a connection.
     private func wait(_ multi: UnsafeMutableRawPointer, _ wakeUp: WakeUp) {
         let check = nextCheck.map { WakeUp.milliseconds(until: .now + ContinuousClock.now.duration(to: $0)) }
-        let timeout = roundsLeft > 0 ? 0 : check ?? .max
+        let timeout = roundsLeft > 0 && active.count > 1 ? 0 : check ?? .max
         var descriptor = curl_waitfd(fd: wakeUp.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0)
         var eventCount: Int32 = 0
         watch.end()
         curl_multi_poll(multi, &descriptor, 1, timeout, &eventCount)
         watch.begin()
-        roundsLeft = max(roundsLeft - 1, eventCount > 0 ? 1 : 0)
-        wakeUp.clear()
+        roundsLeft = active.count > 1 ? max(roundsLeft - 1, eventCount > 0 ? 1 : 0) : 0
+        if descriptor.revents != 0 { wakeUp.clear() }
     }
 }
