@@ -175,15 +175,15 @@ public final class NetworkClient: Sendable {
         while true {
             var sent = request
             do {
-                try Task.checkCancellation()
-                for interceptor in interceptors { try await interceptor.change(&sent) }
-                sent = try sent.checked()
+                try task.checkCancellation()
+                sent = try await changed(sent, task).checked()
                 return try await attempt(sent, body)
             } catch {
-                guard !Task.isCancelled else { throw CancellationError() }
+                try task.checkCancellation()
                 if !hasRefreshed, let refresh = sent.refresh, sent.isRejected(by: error) {
                     hasRefreshed = true
-                    try await refresh(sent.url)
+                    let url = sent.url
+                    try await task.cancellable { try await refresh(url) }
                     await task.willRepeat()
                     continue
                 }
@@ -196,11 +196,29 @@ public final class NetworkClient: Sendable {
                         chance: .random(in: 0...1)
                     )
                 else { throw error }
-                await task.willRetry(number, of: retry.maximumAttempts - 1)
-                await retry.onRetry(.init(number: number, count: retry.maximumAttempts - 1, delay: delay, error: error))
-                try await clock.sleep(for: delay)
+                let next = RequestRetry.Attempt(
+                    number: number,
+                    count: retry.maximumAttempts - 1,
+                    delay: delay,
+                    error: error
+                )
+                await task.willRetry(number, of: next.count)
+                try await task.cancellable { [clock] in
+                    await retry.onRetry(next)
+                    try await clock.sleep(for: delay)
+                }
                 number += 1
             }
+        }
+    }
+
+    /// The request with the changes of the interceptors.
+    private func changed(_ request: NetworkRequest, _ task: NetworkTask) async throws -> NetworkRequest {
+        guard !interceptors.isEmpty else { return request }
+        return try await task.cancellable { [interceptors] in
+            var request = request
+            for interceptor in interceptors { try await interceptor.change(&request) }
+            return request
         }
     }
 
@@ -265,7 +283,9 @@ public final class NetworkClient: Sendable {
         var source: any ResponseSource = loop
         if let stub = options.stub {
             source = StubbedSource(
-                answer: try await stub.answer(to: request, body: body?.bytesInMemory ?? Data())
+                answer: try await task.cancellable {
+                    try await stub.answer(to: request, body: body?.bytesInMemory ?? Data())
+                }
             )
         }
         return Transfer(request, body: body, delivery: delivery, source: source, deadline: deadline) { progress in

@@ -6,10 +6,10 @@ import IndicatorThreads
 ///
 /// The task is the `object` of the indicator's notifications, also for requests by other functions of the client. It
 /// posts each of them once and in order. Observers of its beginning, of its end with the last progress, and those of
-/// calls of ``suspend()`` and ``resume()``, run in the Swift task that sends the request or makes the call, and must not
-/// block; all others, and `onProgress`, on threads for that purpose. One that blocks there delays only its own request,
-/// which waits for it before a retry and at the end. Progress that it is too slow for is left out, except the latest. A
-/// task is thread-safe.
+/// calls of ``suspend()`` and ``resume()``, run in the Swift task that sends the request or makes the call, and must
+/// not block; all others, and `onProgress`, on threads for that purpose. One that blocks there delays only its own
+/// request, which waits for it before a retry and at the end. Progress that it is too slow for is left out, except the
+/// latest. A task is thread-safe.
 public final class NetworkTask: Sendable {
     private enum Phase {
         /// Not started.
@@ -47,8 +47,10 @@ public final class NetworkTask: Sendable {
         var isWaiting = false
         var isCancelled = false
         var transfer: Transfer?
+        /// The work that ``NetworkTask/start(_:)`` has begun.
         var response: Task<NetworkResponse, any Error>?
-        var cancelWork: (@Sendable () -> Void)?
+        /// Cancels a step that is no transfer.
+        var cancelStep: (@Sendable () -> Void)?
         var outbox = Outbox<Event>()
     }
 
@@ -85,11 +87,11 @@ public final class NetworkTask: Sendable {
     /// The progress of the request.
     public var progress: TransferProgress { state.withLock { $0.progress } }
 
-    /// The complete response. Waits for it.
+    /// The complete response of a request that ``NetworkClient/start(_:onProgress:)`` has begun. Waits for it.
     ///
     /// Cancelling the Swift task that waits does not cancel the request; ``cancel()`` does.
     ///
-    /// - Throws: ``NetworkError``, the error of an interceptor, or `CancellationError`.
+    /// - Throws: ``NetworkError``, the error of an interceptor, or `CancellationError`, also for other requests.
     public var response: NetworkResponse {
         get async throws {
             guard let work = state.withLock({ $0.response }) else { throw CancellationError() }
@@ -116,70 +118,58 @@ public final class NetworkTask: Sendable {
     /// Cancels the request: the function that sends it, its stream or ``response`` throws a `CancellationError`. No
     /// effect when it has ended.
     public func cancel() {
-        let (cancelWork, transfer) = state.withLock { state in
+        let (cancelStep, transfer) = state.withLock { state in
             guard state.phase != .completed else { return (nil, nil) as ((@Sendable () -> Void)?, Transfer?) }
             state.isCancelled = true
-            return (state.cancelWork, state.transfer)
+            return (state.cancelStep, state.transfer)
         }
-        cancelWork?()
-        // The task in which a stream was opened has ended.
+        cancelStep?()
         transfer?.cancel()
     }
 
     // MARK: - The client
 
-    /// Starts the request.
+    /// Starts the request in a Swift task of its own.
     func start(_ send: @escaping @Sendable () async throws -> NetworkResponse) {
         // Announces the start before a caller can pause or cancel the task.
         announceHere(Self.begin)
-        work(isEnd: true, send)
+        let work = Task { try await finish(send) }
+        state.withLock { $0.response = work }
     }
 
-    /// Runs the request. Cancelling the caller's task cancels it. With `isEnd` false, the request continues after the
-    /// return. If this throws, the request has ended.
-    func run<Value: Sendable>(
-        isEnd: Bool = true,
-        _ send: @escaping @Sendable () async throws -> Value
-    ) async throws -> Value {
-        guard !Task.isCancelled else {
-            await end(.cancelled)
-            throw CancellationError()
+    /// Runs the request in the caller's Swift task. With `isEnd` false, the request continues after the return. If this
+    /// throws, the request has ended.
+    func run<Value>(isEnd: Bool = true, _ send: () async throws -> Value) async throws -> Value {
+        if !Task.isCancelled { announceHere(Self.begin) }
+        return try await finish(isEnd: isEnd, send)
+    }
+
+    private func finish<Value>(isEnd: Bool = true, _ send: () async throws -> Value) async throws -> Value {
+        do {
+            try checkCancellation()
+            let value = try await send()
+            if isEnd { await end(.succeeded) }
+            return value
+        } catch {
+            await end(ActivityOutcome(error))
+            throw error
         }
-        // In the caller's task, with its task-local values.
-        announceHere(Self.begin)
-        let work = work(isEnd: isEnd, send)
-        // Its value may be a stream, which retains this.
-        defer { _ = state.withLock { $0.cancelWork.take() } }
+    }
+
+    /// Runs a step of the request that ``cancel()`` cancels, as it cancels transfers.
+    func cancellable<Value: Sendable>(_ step: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        let work = Task { try await step() }
+        let isCancelled = state.withLock { state in
+            state.cancelStep = { work.cancel() }
+            return state.isCancelled
+        }
+        if isCancelled { work.cancel() }
+        defer { _ = state.withLock { $0.cancelStep.take() } }
         return try await withTaskCancellationHandler {
             try await work.value
         } onCancel: {
             work.cancel()
         }
-    }
-
-    @discardableResult
-    private func work<Value: Sendable>(
-        isEnd: Bool,
-        _ send: @escaping @Sendable () async throws -> Value
-    ) -> Task<Value, any Error> {
-        let work = Task {
-            do {
-                try Task.checkCancellation()
-                let value = try await send()
-                if isEnd { await end(.succeeded) }
-                return value
-            } catch {
-                await end(ActivityOutcome(error))
-                throw error
-            }
-        }
-        let isCancelled = state.withLock { state in
-            state.response = work as? Task<NetworkResponse, any Error>
-            state.cancelWork = { work.cancel() }
-            return state.isCancelled
-        }
-        if isCancelled { work.cancel() }
-        return work
     }
 
     /// Announces the end on another thread.
@@ -213,15 +203,18 @@ public final class NetworkTask: Sendable {
         announce { _ in .logged(event) }
     }
 
-    /// Throws when ``cancel()`` was called.
+    /// Throws when the request or the current Swift task was cancelled.
     func checkCancellation() throws {
-        if state.withLock({ $0.isCancelled }) { throw CancellationError() }
+        if Task.isCancelled || state.withLock({ $0.isCancelled }) { throw CancellationError() }
     }
 
     /// Sets the current transfer, and starts it unless the task is suspended.
     func attach(_ transfer: Transfer) {
-        state.withLock { $0.transfer = transfer }
-        passOnPause()
+        let isCancelled = state.withLock { state in
+            state.transfer = transfer
+            return state.isCancelled
+        }
+        if isCancelled { transfer.cancel() } else { passOnPause() }
     }
 
     /// Starts or pauses the transfer. Repeats this if the state has changed meanwhile.
