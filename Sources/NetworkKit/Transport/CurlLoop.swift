@@ -46,7 +46,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     private final class Host {
         /// Those that have not begun, because the limit is reached or they are suspended. The oldest is first.
         var waiting: Deque<Transfer> = []
-        /// How many of them, at the end, are new.
+        /// How many of them, at the end, have not been reported as waiting.
         var newCount = 0
         /// How many are active. One that waits for the app, because it is paused, is not counted.
         var activeCount = 0
@@ -91,6 +91,8 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     private var nextCheck: ContinuousClock.Instant?
     /// How many rounds there are, at least, before the thread waits.
     private var roundsLeft = 0
+    /// Most transfers wait for a shorter time, of which nobody is notified.
+    private static let reportDelay = Duration.milliseconds(100)
 
     init(_ settings: Settings) {
         self.settings = settings
@@ -161,13 +163,16 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         curl_kit_share_cookies(share)
         while let arrived = takeInbox() {
             var running: Int32 = 0
+            let count = active.count
             curl_multi_perform(multi, &running)
             finishEnded(multi)
             endOverdue(multi)
             for transfer in arrived.transfers { perform(commandsOf: transfer, multi) }
             for job in arrived.jobs { run(job, share) }
             beginWaiting(multi, share)
-            wait(multi, wakeUp)
+            // After the last transfer, nobody wakes the thread of a loop that was closed before.
+            if active.isEmpty, hosts.isEmpty, inbox.withLock({ $0.isClosed }) { continue }
+            wait(multi, wakeUp, isAlone: max(count, active.count) <= 1)
         }
     }
 
@@ -239,8 +244,8 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         curl_kit_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, limit + paused.count)
         for (origin, host) in hosts {
             while let transfer = host.next() { begin(transfer, multi, share) }
-            for transfer in host.waiting.suffix(host.newCount) { transfer.reportWaiting() }
-            host.newCount = 0
+            if host.waiting.isEmpty { host.newCount = 0 }
+            if host.newCount > 0 { check(by: .now + Self.reportDelay) }
             if host.activeCount == 0, host.waiting.isEmpty { hosts[origin] = nil }
         }
     }
@@ -304,6 +309,8 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
             if curl.failIfOverdue() { remove(curl.transfer, multi) } else { check(by: curl.nextLimit) }
         }
         for host in hosts.values {
+            for transfer in host.waiting.suffix(host.newCount) { transfer.reportWaiting() }
+            host.newCount = 0
             host.waiting.removeAll { transfer in
                 if transfer.failIfOverdue() { return true }
                 check(by: transfer.deadline)
@@ -325,15 +332,17 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     /// stand for data that was already read from the socket. It runs every transfer, so another round makes up for
     /// that. Therefore, with several transfers, this only waits after two rounds since the last change, and one since
     /// the last event of a socket, in which libcurl itself may look for a connection.
-    private func wait(_ multi: UnsafeMutableRawPointer, _ wakeUp: WakeUp) {
+    ///
+    /// - Parameter isAlone: whether at most one transfer was run, and is run next.
+    private func wait(_ multi: UnsafeMutableRawPointer, _ wakeUp: WakeUp, isAlone: Bool) {
         let check = nextCheck.map { WakeUp.milliseconds(until: .now + ContinuousClock.now.duration(to: $0)) }
-        let timeout = roundsLeft > 0 && active.count > 1 ? 0 : check ?? .max
+        let timeout = roundsLeft > 0 && !isAlone ? 0 : check ?? .max
         var descriptor = curl_waitfd(fd: wakeUp.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0)
         var eventCount: Int32 = 0
         watch.end()
         curl_multi_poll(multi, &descriptor, 1, timeout, &eventCount)
         watch.begin()
-        roundsLeft = active.count > 1 ? max(roundsLeft - 1, eventCount > 0 ? 1 : 0) : 0
+        roundsLeft = max(roundsLeft - 1, eventCount > 0 ? 1 : 0)
         if descriptor.revents != 0 { wakeUp.clear() }
     }
 }
