@@ -114,7 +114,7 @@ private func fuzzTrace(_ bytes: [UInt8]) {
 
 // MARK: - The cache's files
 
-private let hash = KeyedHash(key: (0, 0))
+private let hash = KeyedHash(key: Data(count: 16))!
 
 private func fuzzCacheFile(_ bytes: [UInt8]) {
     check(CacheFile.decode(Data(bytes), hash: hash))

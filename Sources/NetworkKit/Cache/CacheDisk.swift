@@ -62,7 +62,7 @@ final class CacheDisk: Sendable {
         if let data = FileManager.default.contents(atPath: file.path), let hash = KeyedHash(key: data) { return hash }
         // If processes create it at the same time, the last one counts in their next runs.
         let hash = KeyedHash()
-        try Self.write(hash.keyData, to: file)
+        try Self.write(hash.key, to: file)
         return hash
     }
 

@@ -3,26 +3,21 @@ import Foundation
 /// SipHash-2-4 (Aumasson and Bernstein, 2012): a short hash that reveals nothing without the key. It finds
 /// damage; it is too short to be a proof against somebody who can try often.
 struct KeyedHash: Sendable {
-    static var keySize: Int { 16 }
+    /// 16 bytes.
+    let key: Data
 
-    private let key: (UInt64, UInt64)
-
-    init(key: (UInt64, UInt64) = (.random(in: 0 ... .max), .random(in: 0 ... .max))) {
-        self.key = key
+    init() {
+        key = Data((0..<16).map { _ in .random(in: 0...255) })
     }
 
     /// Uses a saved key; `nil` when it has the wrong size.
     init?(key: Data) {
-        guard key.count == Self.keySize else { return nil }
-        self.key = (Self.word(key.prefix(8)), Self.word(key.suffix(8)))
-    }
-
-    var keyData: Data {
-        withUnsafeBytes(of: key.0.littleEndian) { Data($0) } + withUnsafeBytes(of: key.1.littleEndian) { Data($0) }
+        guard key.count == 16 else { return nil }
+        self.key = key
     }
 
     func callAsFunction(_ data: Data) -> UInt64 {
-        var state = State(key)
+        var state = State((Self.word(key.prefix(8)), Self.word(key.suffix(8))))
         let tail = data.count / 8 * 8
         data.withUnsafeBytes { bytes in
             for offset in stride(from: 0, to: tail, by: 8) {

@@ -65,26 +65,24 @@ final class PartialFile: @unchecked Sendable {
     ///   opened.
     static func part(of target: URL) -> PartialFile? {
         let path = target.deletingLastPathComponent().appending(path: prefix(of: target) + "part").path
-        // Each further attempt follows a change by another process.
-        for _ in 0..<10 {
-            let descriptor = open(path, O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
-            guard descriptor >= 0 else { return nil }
-            var (status, named) = (stat(), stat())
-            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &status) == 0, status.isOwnFile else {
-                close(descriptor)
-                return nil
-            }
+        let descriptor = open(path, O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+        guard descriptor >= 0 else { return nil }
+        var (status, named) = (stat(), stat())
+        let isLocked = flock(descriptor, LOCK_EX | LOCK_NB) == 0
+        guard isLocked, fstat(descriptor, &status) == 0, status.isOwnFile,
             // Before it was locked, another process may have moved it into place, or removed it.
-            let isNamed =
-                lstat(path, &named) == 0 && named.st_ino == status.st_ino && named.st_dev == status.st_dev
-            if isNamed, status.st_mode & 0o077 == 0 {
-                return PartialFile(partOf: target, path: path, descriptor: descriptor, count: Int64(status.st_size))
-            }
-            // Another user may have opened it.
-            if isNamed { unlink(path) }
+            lstat(path, &named) == 0, named.st_ino == status.st_ino, named.st_dev == status.st_dev
+        else {
             close(descriptor)
+            return nil
         }
-        return nil
+        guard status.st_mode & 0o077 == 0 else {
+            // Another user may have opened it.
+            unlink(path)
+            close(descriptor)
+            return nil
+        }
+        return PartialFile(partOf: target, path: path, descriptor: descriptor, count: Int64(status.st_size))
     }
 
     deinit {
@@ -232,7 +230,7 @@ struct DownloadContent: Codable {
         self.validator = validator
         self.length = length
         self.encoding = encoding
-        key = hash.keyData
+        key = hash.key
         self.request = hash.digest(request)
         self.location = hash.digest(location.withoutQuery)
     }

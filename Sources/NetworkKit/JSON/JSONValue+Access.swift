@@ -82,7 +82,7 @@ extension JSONEncoder {
         encoder.dateEncodingStrategy = .custom { date, encoder in
             var container = encoder.singleValueContainer()
             let isWhole = date.timeIntervalSinceReferenceDate == date.timeIntervalSinceReferenceDate.rounded()
-            try container.encode(date.formatted(.iso8601Date(hasFraction: !isWhole)))
+            try container.encode(date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: !isWhole)))
         }
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return encoder
@@ -98,21 +98,14 @@ extension JSONDecoder {
             if let seconds = try? container.decode(Double.self) { return Date(timeIntervalSinceReferenceDate: seconds) }
             let text = try container.decode(String.self)
             for hasFraction in [false, true] {
-                if let date = try? Date(text, strategy: .iso8601Date(hasFraction: hasFraction)) { return date }
+                let format = Date.ISO8601FormatStyle(includingFractionalSeconds: hasFraction)
+                if let date = try? format.parse(text) { return date }
             }
             let problem = "'\(text)' is not a date (ISO 8601)"
             throw DecodingError.dataCorruptedError(in: container, debugDescription: problem)
         }
         return decoder
     }
-}
-
-extension FormatStyle where Self == Date.ISO8601FormatStyle {
-    fileprivate static func iso8601Date(hasFraction: Bool) -> Self { .init(includingFractionalSeconds: hasFraction) }
-}
-
-extension ParseStrategy where Self == Date.ISO8601FormatStyle {
-    fileprivate static func iso8601Date(hasFraction: Bool) -> Self { .init(includingFractionalSeconds: hasFraction) }
 }
 
 extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,

@@ -226,6 +226,6 @@ import Testing
         #expect(hash(Data()) == 0x726F_DB47_DD0E_0E31)
         #expect(hash(Data([0])) == 0x74F8_39C5_93DC_67FD)
         #expect(hash(Data(0..<15)) == 0xA129_CA61_49BE_45E5)
-        #expect(KeyedHash(key: hash.keyData)?(Data([0])) == hash(Data([0])))
+        #expect(KeyedHash(key: hash.key)?(Data([0])) == hash(Data([0])))
     }
 }
