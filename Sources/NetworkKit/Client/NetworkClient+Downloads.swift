@@ -55,9 +55,9 @@ extension NetworkClient {
             // Not only when it is released: the thread of the last write may release it later.
             defer { partial.end() }
             var download = Download(partial: partial, file: file)
-            return try await perform(route, task) { request, body in
+            return try await perform(task) { request, body in
                 try await download.attempt(request, body, task) { request, start in
-                    try await openChecked(route, request, body, task, capacity: 1 << 20, resumingAt: start)
+                    try await openChecked(request, body, task, capacity: 1 << 20, resumingAt: start)
                 }
             }
         }

@@ -89,8 +89,8 @@ extension NetworkClient {
     ) async throws -> ResponseStream {
         let task = makeTask(route, in: container, onProgress)
         return try await task.run(isEnd: false) { [self] in
-            try await perform(route, task) { request, body in
-                let (head, transfer) = try await openChecked(route, request, body, task)
+            try await perform(task) { request, body in
+                let (head, transfer) = try await openChecked(request, body, task)
                 return ResponseStream(
                     url: head.url,
                     status: head.status,
@@ -103,7 +103,6 @@ extension NetworkClient {
 
     /// Sends a request, waits for the response's head, and throws if the response is not accepted.
     func openChecked(
-        _ route: some RequestRoute,
         _ request: NetworkRequest,
         _ body: RequestBody?,
         _ task: NetworkTask,
@@ -113,7 +112,7 @@ extension NetworkClient {
         let (head, _, transfer) = try await open(request, body, task, .pieces(capacity: capacity), resumingAt: start)
         // The caller judges these. A part may leave out the content type, for example.
         if start > 0, [.partialContent, .rangeNotSatisfiable].contains(head.status) { return (head, transfer) }
-        let validation = validation(of: route.request)
+        let validation = validation(of: task.request)
         func check(_ start: Data) throws {
             try validation.check(NetworkResponse(ReceivedResponse(head: head, data: start)))
         }

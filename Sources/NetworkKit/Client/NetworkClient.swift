@@ -80,7 +80,7 @@ public final class NetworkClient: Sendable {
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> NetworkResponse {
         let task = makeTask(route, in: container, onProgress)
-        return try await task.run { [self] in try await whole(route, task) }
+        return try await task.run { try await whole(task) }
     }
 
     /// Starts a request that can be paused, and continues even if no task waits for it.
@@ -93,7 +93,7 @@ public final class NetworkClient: Sendable {
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) -> NetworkTask {
         let task = makeTask(route, onProgress)
-        task.start { [self] in try await whole(route, task) }
+        task.start { [self] in try await whole(task) }
         return task
     }
 
@@ -103,9 +103,12 @@ public final class NetworkClient: Sendable {
         _ onProgress: (@Sendable (TransferProgress) -> Void)?
     ) -> NetworkTask {
         let request = route.request
-        let path = (try? request.url(relativeTo: route.baseURL).path(percentEncoded: false)) ?? request.path.encoded
+        let url = Result { try request.url(relativeTo: route.baseURL) }
+        let path = (try? url.get().path(percentEncoded: false)) ?? request.path.encoded
         let label = (request.label ?? "\(request.method.rawValue) \(path.isEmpty ? "/" : path)").withoutControls
         return NetworkTask(
+            request,
+            to: url,
             label: label,
             container: container,
             center: center,
@@ -128,15 +131,15 @@ public final class NetworkClient: Sendable {
     public func curlDescription(of route: some RequestRoute) async throws -> String {
         let description = route.request
         let body = try await prepared(description.body)
-        var request = try description.networkRequest(relativeTo: route.baseURL, body)
+        var request = description.networkRequest(to: try route.url(), body)
         for interceptor in interceptors { try await interceptor.change(&request) }
         return try request.checked().curlDescription(body)
     }
 
     // MARK: - One request
 
-    private func whole(_ route: some RequestRoute, _ task: NetworkTask) async throws -> NetworkResponse {
-        try await perform(route, task) { request, body in
+    private func whole(_ task: NetworkTask) async throws -> NetworkResponse {
+        try await perform(task) { request, body in
             let response =
                 if let cache {
                     try await cache.respond(
@@ -148,7 +151,7 @@ public final class NetworkClient: Sendable {
                 } else {
                     NetworkResponse(try await receive(request, body, task))
                 }
-            try validation(of: route.request).check(response)
+            try validation(of: task.request).check(response)
             return response
         }
     }
@@ -161,14 +164,13 @@ public final class NetworkClient: Sendable {
 
     /// Sends a request, with retries.
     func perform<Value: Sendable>(
-        _ route: some RequestRoute,
         _ task: NetworkTask,
         _ attempt: (NetworkRequest, RequestBody?) async throws -> Value
     ) async throws -> Value {
-        let description = route.request
+        let description = task.request
         let retry = description.retry ?? self.retry
         let body = try await prepared(description.body)
-        let request = try description.networkRequest(relativeTo: route.baseURL, body)
+        let request = description.networkRequest(to: try task.url.get(), body)
         task.setBytesToSend(body?.count ?? 0)
         var number = 1
         var hasRefreshed = false

@@ -40,9 +40,9 @@ public final class NetworkTask: Sendable {
         var progress = TransferProgress()
         /// How many bytes were announced last.
         var announced: Int64 = 0
-        /// Progress of which the observers have not been notified: whether there is a notification, which label
-        /// changed.
-        var unseen: (isPosted: Bool, label: String?, isWaiting: Bool?)?
+        /// Progress of which the observers have not been notified: whether there is a notification, and whether it has
+        /// the label and whether the request waits.
+        var unseen: (isPosted: Bool, isDetailed: Bool)?
         /// Whether it was announced that the request waits for a connection, or before a retry.
         var isWaiting = false
         var isCancelled = false
@@ -54,6 +54,8 @@ public final class NetworkTask: Sendable {
         var outbox = Outbox<Event>()
     }
 
+    let request: RouteRequest
+    let url: Result<URL, any Error>
     /// Contains the request's activity; `nil`: the task posts notifications instead.
     private let container: (any ActivityContainer)?
     /// The activity in `container`. Only the thread that announces events changes it.
@@ -67,6 +69,8 @@ public final class NetworkTask: Sendable {
     private let state: Locked<State>
 
     init(
+        _ request: RouteRequest,
+        to url: Result<URL, any Error>,
         label: String,
         container: (any ActivityContainer)?,
         center: NotificationCenter,
@@ -74,6 +78,8 @@ public final class NetworkTask: Sendable {
         onEvent: (@Sendable (NetworkEvent) -> Void)?,
         tasks: LiveTasks
     ) {
+        self.request = request
+        self.url = url
         self.label = label
         self.container = container
         self.center = center
@@ -242,7 +248,7 @@ public final class NetworkTask: Sendable {
     func waits() {
         announce { state in
             state.isWaiting = true
-            return progress(&state, isPosted: true, isWaiting: true)
+            return progress(&state, isPosted: true, isDetailed: true)
         }
     }
 
@@ -253,7 +259,7 @@ public final class NetworkTask: Sendable {
             state.progress = TransferProgress(bytesToSend: state.progress.bytesToSend)
             state.announced = 0
             state.isWaiting = label != nil
-            return progress(&state, isPosted: true, label: state.label, isWaiting: state.isWaiting)
+            return progress(&state, isPosted: true, isDetailed: true)
         }
         await observersHaveReturned()
     }
@@ -269,26 +275,19 @@ public final class NetworkTask: Sendable {
             if isPosted, state.phase == .running { state.announced = count }
             if state.isWaiting {
                 state.isWaiting = false
-                return progress(&state, isPosted: true, isWaiting: false)
+                return progress(&state, isPosted: true, isDetailed: true)
             }
             return progress(&state, isPosted: isPosted)
         }
     }
 
     /// Returns an event for new progress, unless it is announced with progress that waits for the observers.
-    private func progress(
-        _ state: inout State,
-        isPosted: Bool,
-        label: String? = nil,
-        isWaiting: Bool? = nil
-    ) -> Event? {
+    private func progress(_ state: inout State, isPosted: Bool, isDetailed: Bool = false) -> Event? {
         let isPosted = isPosted && state.phase == .running
         guard isPosted || onProgress != nil else { return nil }
-        let waiting = state.unseen
-        state.unseen = (
-            isPosted || waiting?.isPosted == true, label ?? waiting?.label, isWaiting ?? waiting?.isWaiting
-        )
-        return waiting == nil ? .progressed : nil
+        let earlier = state.unseen
+        state.unseen = (isPosted || earlier?.isPosted == true, isDetailed || earlier?.isDetailed == true)
+        return earlier == nil ? .progressed : nil
     }
 
     private static func begin(_ state: inout State) -> Event? {
@@ -338,9 +337,13 @@ public final class NetworkTask: Sendable {
             case .resumed(let label): post(.indicatorTaskDidResume, label: label)
             case .suspended: post(.indicatorTaskDidSuspend)
             case .progressed:
-                let (progress, unseen) = state.withLock { ($0.progress, $0.unseen.take()) }
-                if let unseen, unseen.isPosted {
-                    post(.indicatorTaskDidProgress, label: unseen.label, progress, isWaiting: unseen.isWaiting)
+                let (progress, unseen, label, isWaiting) = state.withLock { state in
+                    (state.progress, state.unseen.take(), state.label, state.isWaiting)
+                }
+                if unseen?.isPosted == true, unseen?.isDetailed == true {
+                    post(.indicatorTaskDidProgress, label: label, progress, isWaiting: isWaiting)
+                } else if unseen?.isPosted == true {
+                    post(.indicatorTaskDidProgress, progress)
                 }
                 onProgress?(progress)
             case .completed(let outcome):

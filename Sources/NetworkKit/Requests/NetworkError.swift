@@ -152,6 +152,7 @@ extension String {
     /// The text with control characters, line separators and formatting characters, such as those that change the
     /// writing direction, replaced by spaces.
     var withoutControls: String {
+        if utf8.allSatisfy({ 0x20..<0x7F ~= $0 }) { return self }
         var safe = String.UnicodeScalarView()
         for scalar in unicodeScalars {
             switch scalar.properties.generalCategory {

@@ -170,8 +170,8 @@ extension RouteRequest {
     }
 
     /// The request with the content type of the body, but without the body.
-    func networkRequest(relativeTo base: URL, _ body: RequestBody?) throws -> NetworkRequest {
-        var request = NetworkRequest(url: try url(relativeTo: base), method: method)
+    func networkRequest(to url: URL, _ body: RequestBody?) -> NetworkRequest {
+        var request = NetworkRequest(url: url, method: method)
         request.credentials = credentials
         request.timeout = timeout
         request.timeLimit = timeLimit
