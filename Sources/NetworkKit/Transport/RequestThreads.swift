@@ -4,10 +4,17 @@ import IndicatorThreads
 enum RequestThreads {
     /// What blocks does not delay the rest, unless it blocks all of them at the same time.
     private static let threads = ServiceThread(name: "network-calls", limit: 256)
+    /// Whether there is at least one, from then on.
+    private static let hasThread = Locked(false)
 
-    /// Calls a function on one of the threads; on the caller's if the process can have none.
+    /// Calls a function on one of the threads; on the caller's while the process can have none.
     static func run(_ body: @escaping @Sendable () -> Void) {
-        if threads.start() { threads.call(at: .min, body) } else { body() }
+        let hasThread = hasThread.withLock { hasThread in
+            // Under the lock: nobody else may rely on a thread before it has been started.
+            hasThread = hasThread || threads.start()
+            return hasThread
+        }
+        if hasThread { threads.call(at: .min, body) } else { body() }
     }
 }
 
