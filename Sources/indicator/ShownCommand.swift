@@ -111,10 +111,11 @@ final class ShownCommand {
     /// Shuts the backends down. Returns what the user has configured and did not get: the backends that were not
     /// available or failed at the end, and mistakes in the config file. Without a terminal, as under cron, nothing else
     /// shows that.
-    private func shutDown() -> [String] {
+    ///
+    /// - Parameter earlier: the statuses before the end.
+    private func shutDown(since earlier: [BackendStatus]) -> [String] {
         let named = indicator.configuration?.backends.filter(\.context.isNamed).map(\.name) ?? []
         let hasMistakes = !indicator.configurationProblems.isEmpty
-        let earlier = indicator.backendStatuses
         ProcessSignals.shutDownIndicators()
         let unavailable = zip(earlier, indicator.backendStatuses).compactMap { earlier, status -> String? in
             guard named.contains(status.name) else { return nil }
@@ -144,6 +145,7 @@ final class ShownCommand {
 
     /// Ends the activity, notifies, and restores all backends.
     func end(_ outcome: ActivityOutcome) {
+        let earlier = indicator.backendStatuses
         activity.end(outcome)
         let finished = FinishedActivity(label: label, outcome: outcome, duration: began.duration(to: .now))
         if whenDone?.covers(finished, after: after) == true, !Self.isUsable(desktopStatus()) {
@@ -157,7 +159,7 @@ final class ShownCommand {
                 ringBell()
             }
         }
-        for problem in shutDown() {
+        for problem in shutDown(since: earlier) {
             // The terminal may still be in raw mode.
             let end = isatty(STDERR_FILENO) == 1 ? "\r\n" : "\n"
             try? FileHandle.standardError.write(contentsOf: Data("indicator: \(problem)\(end)".utf8))

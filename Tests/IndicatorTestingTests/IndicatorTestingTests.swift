@@ -18,12 +18,12 @@ struct IndicatorTestingTests {
         }
         let ended = Locked(0)
         let count = 2000
-        for _ in 0..<count {
+        for round in 0..<count {
             let task = Task { @Sendable in
                 #expect(await backend.first { _ in false } == nil)
                 ended.withLock { $0 += 1 }
             }
-            usleep(.random(in: 0..<100))
+            usleep(UInt32(round % 100))
             Thread.detachNewThread { task.cancel() }
         }
         #expect(await eventually { ended.withLock { $0 } == count })

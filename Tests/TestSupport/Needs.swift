@@ -139,6 +139,8 @@ package enum Ability: String, Sendable {
     case mounts = "needs mount namespaces: root, or unprivileged user namespaces, and no chroot"
     case rootMounts = "needs root and mount namespaces, and no chroot"
     case networks = "needs root and network namespaces"
+    case processes = "needs root and process namespaces"
+    case noWebPLoader = "the loader for WebP is installed"
     case fullDevice = "needs /dev/full"
     case version6 = "needs the loopback address ::1"
     case night = "runs at night, or with INDICATOR_NIGHTLY=true"
@@ -151,6 +153,12 @@ package enum Ability: String, Sendable {
             case .mounts: try await SmallDisk.mayMount()
             case .rootMounts: try await Self.rootCan("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/tmp")
             case .networks: try await Self.rootCan("unshare", "--net", "true")
+            case .processes: try await Self.rootCan("unshare", "--pid", "--fork", "true")
+            case .noWebPLoader:
+                !["x86_64", "aarch64"].contains { machine in
+                    let folder = "/usr/lib/\(machine)-linux-gnu/gdk-pixbuf-2.0/2.10.0/loaders"
+                    return FileManager.default.fileExists(atPath: folder + "/libpixbufloader-webp.so")
+                }
             case .version6:
                 (try? String(contentsOfFile: "/proc/net/if_inet6", encoding: .utf8))?.contains(" lo\n") == true
             case .night: Tier.nightly.isRequired

@@ -7,7 +7,7 @@ import NetworkKit
 /// Downloads files in parallel, with a bar for each and log lines above them: `downloads SERVER FOLDER FILE…`.
 @main
 struct Downloads {
-    static func main() async throws {
+    static func main() async {
         let arguments = CommandLine.arguments
         guard arguments.count > 3, let server = URL(string: arguments[1]) else { exit(64) }
         LoggingSystem.bootstrap { IndicatorLogHandler(wrapping: StreamLogHandler.standardError(label: $0)) }
@@ -15,16 +15,22 @@ struct Downloads {
         let defaults = ConfigurationValues(backends: ["terminalProgress"])
         let indicator = IndicatorManager.configured(from: ConfigurationSource(for: "downloads", defaults: defaults))
         let client = NetworkClient()
-        try await withThrowingDiscardingTaskGroup { group in
-            for name in arguments.dropFirst(3) {
-                group.addTask {
-                    // NetworkKit posts notifications for its requests, so they are activities.
-                    let route = URLRoute(server, .get("\(name)", label: name))
-                    _ = try await client.download(route, to: URL(filePath: arguments[2]).appending(path: name))
-                    logger.info("\(name) is complete")
+        var status: Int32 = 0
+        do {
+            try await withThrowingDiscardingTaskGroup { group in
+                for name in arguments.dropFirst(3) {
+                    group.addTask {
+                        // NetworkKit posts notifications for its requests, so they are activities.
+                        let route = URLRoute(server, .get("\(name)", label: name))
+                        _ = try await client.download(route, to: URL(filePath: arguments[2]).appending(path: name))
+                        logger.info("\(name) is complete")
+                    }
                 }
             }
+        } catch {
+            status = 1  // What failed has a line.
         }
         await indicator.shutdown()
+        exit(status)
     }
 }

@@ -1,4 +1,5 @@
 package import ArgumentParser
+import Foundation
 package import IndicatorBackends
 
 /// `check-config`: the mistakes in a config file, or the settings in effect.
@@ -36,7 +37,9 @@ package struct CheckConfigCommand: AsyncParsableCommand {
         }
         let configuration: IndicatorConfiguration
         var source = ConfigurationSource(for: Program.name, path: file)
-        source.acceptsKindsOfApps = file != nil
+        // Not in the file that this program uses itself.
+        let own = ConfigurationSource(for: Program.name).locateFile().map { URL(filePath: $0).resolvingSymlinksInPath() }
+        source.acceptsKindsOfApps = file.map { URL(filePath: $0).resolvingSymlinksInPath() != own } ?? false
         do throws(ConfigurationError) {
             configuration = try IndicatorConfiguration.load(from: source)
         } catch {

@@ -18,9 +18,6 @@ package struct ReplayCommand: AsyncParsableCommand {
             Alternatively, it is an object with delays and events. The options override its delays:
               {"startDelay": 1, "completionDelay": 0.2, "minimumVisibleTime": 0, "events": [...]}
 
-            Whole milliseconds can be given instead, as t_ms, start_delay_ms, completion_delay_ms and \
-            minimum_visible_time_ms.
-
             Or it is a log of the backend logFile, in JSON: why was the indicator shown at 14:02? Nothing is computed \
             then: a log has when the indicator was shown, and the activities with a label that have ended.
 

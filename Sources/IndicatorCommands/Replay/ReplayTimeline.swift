@@ -47,6 +47,7 @@ package struct ReplayTimeline {
 
     /// Records that the indicator was shown or hidden, at a time in seconds.
     package mutating func note(isVisible: Bool, at time: Double) {
+        first = first ?? time
         last = max(last, time)
         if isVisible { indicator.begin(at: time) } else { indicator.end(at: time) }
     }

@@ -109,11 +109,16 @@ package struct TraceReader {
     private func readLog(into consumer: inout some TraceConsumer) throws {
         while try input.fill(limit: Self.largestObject) {}
         let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-        let lines = try input.bytes.split(separator: 0x0A).enumerated().map { index, text in
-            guard let line = try? JSONDecoder().decode(LogLine.self, from: Data(text)),
+        let texts = input.bytes.split(separator: 0x0A)
+        let lines = try texts.enumerated().compactMap { index, text -> (time: Date, line: LogLine)? in
+            if let line = try? JSONDecoder().decode(LogLine.self, from: Data(text)),
                 let time = try? style.parse(line.time)
-            else { throw error("not a line of a log: expected JSON with 'time' and 'event'", line: index + 1) }
-            return (time: time, line: line)
+            {
+                return (time, line)
+            }
+            // The last one may be incomplete: a full disk, a copy of a file that grows.
+            if index > 0, index == texts.count - 1 { return nil }
+            throw error("not a line of a log: expected JSON with 'time' and 'event'", line: index + 1)
         }
         input.consume(input.bytes.count)
         let hasSeveralApps = Set(lines.compactMap(\.line.app)).count > 1
@@ -121,6 +126,7 @@ package struct TraceReader {
             guard line.event == "finished", let label = line.label, let seconds = line.seconds else { return nil }
             return (time - seconds, time, hasSeveralApps ? "\(line.app ?? "?"): \(label)" : label)
         }.sorted { $0.start < $1.start }
+        let (shown, inProgress) = Self.shown(in: lines)
         let origin = [ended.first?.start, lines.first?.time].compactMap(\.self).min() ?? .distantPast
         try consumer.beginLog(origin: origin)
 
@@ -135,20 +141,54 @@ package struct TraceReader {
             events.append(TraceEvent(milliseconds: milliseconds(span.start), event: .start(id: id)))
             events.append(TraceEvent(milliseconds: milliseconds(span.end), event: .stop(id: id)))
         }
+        events += inProgress.map { TraceEvent(milliseconds: milliseconds($0.time), event: .start(id: $0.label)) }
         for event in events.sorted(by: { $0.milliseconds < $1.milliseconds }) { try consumer.apply(event) }
 
-        // Shown while any process shows it. One that was killed wrote no more, and others followed.
-        let lastLines = Dictionary(lines.indices.map { (lines[$0].line.pid, $0) }, uniquingKeysWith: max)
-        var shown: Set<Int?> = []
-        for (index, (time, line)) in lines.enumerated() {
-            let wasVisible = !shown.isEmpty
-            if line.event == "shown" { shown.insert(line.pid) }
-            let isKilled = lastLines[line.pid] == index && index < lines.count - 1
-            if line.event == "hidden" || isKilled { shown.remove(line.pid) }
-            guard shown.isEmpty == wasVisible else { continue }
-            consumer.note(VisibilityChange(isVisible: !wasVisible, instant: .milliseconds(milliseconds(time))))
+        // Shown while any process shows it.
+        var current: (start: Date, end: Date?)?
+        func report() {
+            guard let current else { return }
+            consumer.note(VisibilityChange(isVisible: true, instant: .milliseconds(milliseconds(current.start))))
+            guard let end = current.end else { return }
+            consumer.note(VisibilityChange(isVisible: false, instant: .milliseconds(milliseconds(end))))
         }
+        for span in shown.sorted(by: { $0.start < $1.start }) {
+            guard let (start, end) = current, span.start <= end ?? span.start else {
+                report()
+                current = span
+                continue
+            }
+            current = (start, end.flatMap { end in span.end.map { max(end, $0) } })
+        }
+        report()
         try consumer.flush()
+    }
+
+    /// When each process showed its indicator, without an end if it still does, and the labels of those.
+    private static func shown(
+        in lines: [(time: Date, line: LogLine)]
+    ) -> (spans: [(start: Date, end: Date?)], inProgress: [(time: Date, label: String)]) {
+        var spans: [(start: Date, end: Date?)] = []
+        var open: [Int?: (start: Date, latest: Date, label: String?)] = [:]
+        for (time, line) in lines {
+            if line.event == "shown" {
+                // Another process with the same number, as in a container.
+                if let earlier = open[line.pid] { spans.append((earlier.start, earlier.latest)) }
+                open[line.pid] = (time, time, line.label)
+            }
+            open[line.pid]?.latest = time
+            if line.event == "hidden", let span = open.removeValue(forKey: line.pid) {
+                spans.append((span.start, time))
+            }
+        }
+        var inProgress: [(time: Date, label: String)] = []
+        for (pid, span) in open {
+            // Whoever was killed showed it at least until its last line.
+            let isRunning = pid.map { kill(pid_t(truncatingIfNeeded: $0), 0) == 0 || errno != ESRCH } ?? false
+            spans.append((span.start, isRunning ? nil : span.latest))
+            if isRunning, let label = span.label { inProgress.append((span.start, label)) }
+        }
+        return (spans, inProgress)
     }
 
     private func readLines(into consumer: inout some TraceConsumer) throws {

@@ -1,5 +1,5 @@
 import Foundation
-import IndicatorThreads
+package import IndicatorThreads
 package import Logging
 
 /// Passes messages to another handler on a thread of its own, in their order: a thread that logs never waits for it.
@@ -45,7 +45,8 @@ struct BackgroundLogHandler: LogHandler {
         Self.thread.call(at: .min) { [logger] in
             var request = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
             poll(&request, 1, -1)
-            logger.handler.log(event: event)
+            let write = Logger.writing.withLock { $0 }
+            write { logger.handler.log(event: event) }
             let lostCount = Self.counts.withLock { counts in
                 counts.waiting -= 1
                 return counts.waiting == 0 ? exchange(&counts.lost, with: 0) : 0
@@ -62,6 +63,9 @@ struct BackgroundLogHandler: LogHandler {
 }
 
 extension Logger {
+    /// Calls the function that writes a message of this package; what draws on the terminal removes its lines for it.
+    package static let writing = Locked<@Sendable (() -> Void) -> Void>({ $0() })
+
     /// A logger that passes its messages to this one's handler on another thread. See ``BackgroundLogHandler``.
     package var inBackground: Logger {
         handler is BackgroundLogHandler ? self : Logger(label: label) { _ in BackgroundLogHandler(self) }

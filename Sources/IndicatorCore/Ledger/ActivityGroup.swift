@@ -126,10 +126,11 @@ final class ActivityGroup {
         return .failed("\(failedCount) of \(finishedCount + memberCount) failed: \(first)")
     }
 
-    /// Whether an outcome of the group is the failure that a member has reported: an error that passes through both.
+    /// Whether an outcome of the group tells the failure that a member has reported: an error that passes through both,
+    /// or the first of those that make the group fail.
     func hasReported(_ outcome: ActivityOutcome) -> Bool {
         guard let firstFailure, firstFailure.label != nil else { return false }
-        return outcome == .failed(firstFailure.message)
+        return outcome == .failed(firstFailure.message) || outcome == self.outcome(.succeeded, failsWithMembers: true)
     }
 
     /// Adds the members to the group's own ``ActivityDetails/completed`` and ``ActivityDetails/total``, and sets the

@@ -15,7 +15,9 @@ public enum ActivityOutcome: Sendable, Hashable {
     /// ``failed(_:)`` with a text of the error: its `LocalizedError.errorDescription`; that of a Foundation error, with
     /// the name of its file; or its description.
     public init(_ error: any Error) {
-        let isCancelled = error is CancellationError || (error as? URLError)?.code == .cancelled
+        let isCancelled =
+            error is CancellationError || (error as? URLError)?.code == .cancelled
+            || (error as? CocoaError)?.code == .userCancelled
         self = isCancelled ? .cancelled : .failed(Self.text(of: error))
     }
 
@@ -58,10 +60,12 @@ public struct FinishedActivity: Sendable, Hashable {
         self.init(label: label, outcome: outcome, duration: duration, date: date, id: 0, isMember: false)
     }
 
-    /// The message of a failure for a list, in which a member's comes before it; empty if there is none to tell.
+    /// The message of a failure for a list, in which a member's comes before it: of a group, at most how many failed.
     package var listedMessage: String {
-        guard case .failed(let message) = outcome, !repeatsMember else { return "" }
-        return message
+        guard case .failed(let message) = outcome else { return "" }
+        guard repeatsMember else { return message }
+        guard message.first?.isNumber == true, let end = message.firstRange(of: " failed: ") else { return "" }
+        return "\(message[..<end.lowerBound]) failed"
     }
 
     @inline(__always)

@@ -112,8 +112,8 @@ public struct TransportFailure: Sendable, CustomStringConvertible {
         self.reason = reason.withoutControls
     }
 
-    /// URL, reason and kind.
-    public var description: String { "\(url.withoutSecrets): \(reason) (\(kind))" }
+    /// URL and reason.
+    public var description: String { "\(url.withoutSecrets): \(reason)" }
 }
 
 /// A response that was not accepted.

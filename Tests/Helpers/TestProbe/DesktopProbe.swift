@@ -373,15 +373,16 @@ enum Limits {
     /// The kernel counts the threads of a real user, and does not limit root, nor those with these two capabilities
     /// (setrlimit(2)). The files and the bus are still those of root.
     private static func becomeSomebody() {
-        guard getuid() == 0, let symbol = dlsym(nil, "capset") else { return }
-        typealias SetCapabilities = @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> Int32
+        guard getuid() == 0, let get = dlsym(nil, "capget"), let set = dlsym(nil, "capset") else { return }
+        typealias Capabilities = @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> Int32
         setreuid(1_000_000_000 + uid_t(getpid()), 0)
-        // Version 3 and this process; all but CAP_SYS_ADMIN and CAP_SYS_RESOURCE (capabilities(7)).
+        // Version 3 and this process; all that it has but CAP_SYS_ADMIN and CAP_SYS_RESOURCE (capabilities(7)).
         var header: [UInt32] = [0x2008_0522, 0]
+        var sets: [UInt32] = [0, 0, 0, 0, 0, 0]
+        var status = unsafeBitCast(get, to: Capabilities.self)(&header, &sets)
         let low = ~(UInt32(1) << 21 | 1 << 24)
-        var sets: [UInt32] = [low, low, 0, 0, 0, 0]
-        let capset = unsafeBitCast(symbol, to: SetCapabilities.self)
-        let status = capset(&header, &sets)
+        (sets[0], sets[1], sets[2]) = (sets[1] & low, sets[1] & low, 0)
+        if status == 0 { status = unsafeBitCast(set, to: Capabilities.self)(&header, &sets) }
         precondition(status == 0)
     }
 }

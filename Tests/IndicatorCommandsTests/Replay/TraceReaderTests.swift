@@ -61,17 +61,20 @@ import Testing
     }
 
     @Test func `A log is read with the times at which the indicator was shown`() throws {
-        func line(_ second: Double, _ event: String, _ more: String = "", app: String = "x", pid: Int = 1) -> String {
+        // None of the processes runs.
+        func line(_ second: Double, _ event: String, _ more: String = "", app: String = "x", pid: Int = 1 << 30)
+            -> String
+        {
             #"{"time":"2026-11-26T14:02:0\#(second)Z","event":"\#(event)",\#(more)"app":"\#(app)","pid":\#(pid)}"#
                 + "\n"
         }
         let log = [
             line(0.5, "shown"),
             line(3.0, "finished", #""label":"a","outcome":"succeeded","seconds":3.5,"#),
-            // Another process, which is killed.
-            line(4.0, "shown", pid: 2), line(4.5, "hidden"),
-            line(5.0, "finished", #""label":"b","outcome":"failed","seconds":5.0,"#, pid: 2),
-            line(7.0, "shown"), line(8.0, "hidden"),
+            // Another process, which is killed, and one that gets its number.
+            line(4.0, "shown", pid: 1 << 29), line(4.5, "hidden"),
+            line(5.0, "finished", #""label":"b","outcome":"failed","seconds":5.0,"#, pid: 1 << 29),
+            line(7.0, "shown", pid: 1 << 29), line(8.0, "hidden", pid: 1 << 29),
             line(9.0, "finished", #""label":"a","outcome":"succeeded","seconds":1.0,"#),
         ].joined()
         let collected = try read(log)
@@ -94,8 +97,13 @@ import Testing
             ]
         )
         #expect(collected.delays.isEmpty)
-        #expect(throws: TraceError.self) { try read(log + "broken\n") }
-        let other = line(9.5, "finished", #""label":"a","outcome":"succeeded","seconds":1,"#, app: "y", pid: 3)
+        #expect(throws: TraceError.self) { try read(line(1, "shown") + "broken\n" + line(2, "hidden")) }
+        #expect(try read(log + #"{"time":"2026"#).events == collected.events)
+        // This process shows it, and is not the last one that wrote.
+        let running = line(1, "shown", #""label":"b","#, pid: Int(getpid())) + line(2, "shown") + line(3, "hidden")
+        #expect(try read(running).changes == [VisibilityChange(isVisible: true, instant: .zero)])
+        #expect(try read(running).events == [TraceEvent(milliseconds: 0, event: .start(id: "b"))])
+        let other = line(9.5, "finished", #""label":"a","outcome":"succeeded","seconds":1,"#, app: "y")
         #expect(try read(log + other).events.contains(TraceEvent(milliseconds: 9000, event: .start(id: "y: a"))))
         let text = #expect(throws: TraceError.self) { try read("2026-11-26T14:02:00Z shown\n") }
         #expect(text?.message == "a line of a log in text; only logs with 'format: json' can be replayed")
@@ -207,7 +215,7 @@ import Testing
         (#"{"time": 5, "t_ms": 5, "event": "stop"}"#, "t:2: error: the time is duplicated"),
         (#"[1]"#, "t:2: error: expected '{', found '['"),
         (#"null"#, "t:2: error: expected '{', found 'null'"),
-    ]) func rejectsALineThatIsNotAnEvent(line: String, message: String) throws {
+    ]) func `Rejects a line that is not an event`(line: String, message: String) throws {
         let error = #expect(throws: TraceError.self) {
             _ = try read(#"{"t_ms": 5, "event": "start"}"# + "\n" + line + "\n" + #"{"t_ms": 6, "event": "stop"}"#)
         }

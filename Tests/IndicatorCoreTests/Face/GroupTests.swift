@@ -233,6 +233,8 @@ import Testing
         #expect(finished.map(\.label) == ["a", "b", "c", "Group"])
         #expect(finished.map(\.isMember) == [true, true, true, false])
         #expect(finished.last?.outcome == (isEnabled ? .failed("2 of 3 failed: b: HTTP 503") : .succeeded))
+        // A list has the message of the member.
+        #expect(finished.last?.listedMessage == (isEnabled ? "2 of 3 failed" : ""))
     }
 
     @Test func `An error that passes through nested groups is told once`() async throws {

@@ -166,7 +166,8 @@ import Testing
     }
 
     /// A `deinit` that the closure of an observation releases.
-    @Test func `An observation that blocks when it is released does not delay the shutdown`() async throws {
+    @Test(.timeLimit(.minutes(5)))
+    func `An observation that blocks when it is released does not delay the shutdown`() async throws {
         let manager = try Self.manager()
         let semaphore = DispatchSemaphore(value: 0)
         func observe() {

@@ -124,7 +124,7 @@ import Testing
     func `With any limit of threads, downloads end, and later ones succeed`(_ more: Int) async throws {
         let server = try server(bytes: 1 << 20)
         // As that user, with root's access to files.
-        let access = "+dac_override,+dac_read_search"
+        let access = "+dac_override"
         let result = try await Command.run(
             "setpriv",
             [

@@ -168,12 +168,7 @@ import Testing
         for count in 0..<data.count { _ = ImageFormat.firstFrame(ofGIF: data.prefix(count)) }
     }
 
-    private static let hasWebPLoader = ["x86_64", "aarch64"].contains { machine in
-        let folder = "/usr/lib/\(machine)-linux-gnu/gdk-pixbuf-2.0/2.10.0/loaders"
-        return FileManager.default.fileExists(atPath: folder + "/libpixbufloader-webp.so")
-    }
-
-    @Test(.disabled(if: hasWebPLoader, "the loader for WebP is installed"))
+    @Test(.needs(.noWebPLoader))
     func `The error of a WebP names the package of its loader`() {
         let error = #expect(throws: ImageError.self) {
             try DecodedImage(decoding: Data("RIFF\u{10}\0\0\0WEBPVP8 ".utf8) + Data(count: 1000))

@@ -63,7 +63,8 @@ import Testing
             let workers = 4
             for worker in 0..<workers {
                 group.addTask {
-                    for _ in stride(from: worker, to: Self.count, by: workers) {
+                    for number in stride(from: worker, to: Self.count, by: workers) {
+                        let environment = environment + ["ENDING_NUMBER=\(number)"]
                         let result = try await run(url, way.rawValue, environment, in: TemporaryDirectory())
                         #expect(result.status == (way == .signal ? 128 + 15 : 0), "\(result.error)")
                         forget()

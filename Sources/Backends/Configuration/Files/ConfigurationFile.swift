@@ -28,7 +28,7 @@ extension ConfigurationSource {
     }
 
     /// The path of the file, if there is one.
-    func locateFile() -> String? {
+    package func locateFile() -> String? {
         givenFile?.path ?? fileCandidates.first(where: Self.fileExists)
     }
 

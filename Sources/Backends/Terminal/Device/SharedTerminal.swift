@@ -3,6 +3,7 @@ import DisplayText
 import Foundation
 import IndicatorCore
 import IndicatorThreads
+import Logging
 import Synchronization
 
 /// A terminal with the state of its title and of the lines that are drawn on it, shared by the backends of this process
@@ -142,6 +143,7 @@ enum TerminalRegistry {
     /// Opens a terminal, or returns it if it is already open.
     static func open(path: String, environment: [String: String]) throws(TerminalError) -> SharedTerminal {
         ProcessSignals.observe(hooks)
+        Logger.writing.withLock { $0 = writeLog }
         let device = try TerminalDevice(path: path)
         let terminal = change { state in
             let open = state.terminals.compactMap(\.terminal)
@@ -153,6 +155,11 @@ enum TerminalRegistry {
         }.0
         _ = try? terminal.settle(within: .zero)
         return terminal
+    }
+
+    /// Writes a message of this package above the lines, as ``IndicatorLogHandler`` does.
+    @Sendable private static func writeLog(_ write: () -> Void) {
+        if drawnTerminal(of: STDERR_FILENO) == nil { write() } else { TerminalOutput.suspend(write) }
     }
 
     /// Opens a terminal that supports control sequences, as ``open(path:environment:)`` does.

@@ -51,8 +51,7 @@ struct ProgressReport: Sendable {
         at now: Duration
     ) -> String? {
         let wanted = finished.filter {
-            settings.finished != .none
-                && ($0.duration >= snapshot.startDelay || settings.finished.includes($0.outcome))
+            settings.finished != .none && ($0.duration >= snapshot.startDelay || $0.outcome.isFailure)
         }
         for finished in wanted {
             // Failures come first in a line, but none before its beginning.
@@ -112,7 +111,8 @@ struct ProgressReport: Sendable {
     }
 
     private mutating func add(_ id: UInt64, _ text: String, _ kind: Kind) {
-        if pending.count < 64 { pending.append((id, text, kind)) } else { omittedCount += 1 }
+        // Totals come first in a line, whatever else there is.
+        if kind == .total || pending.count < 64 { pending.append((id, text, kind)) } else { omittedCount += 1 }
     }
 
     private func progress(of activity: ActivityDetails, at date: Date) -> String {

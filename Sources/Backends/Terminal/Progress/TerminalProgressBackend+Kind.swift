@@ -87,12 +87,19 @@ public struct TerminalProgressSettings: Sendable, Hashable {
     public enum Finished: String, Sendable, Hashable, CaseIterable {
         /// Those that failed, also before the indicator was shown.
         case failures
-        /// All that end while the indicator is shown, and those that failed.
+        /// All that have lasted for the start delay and end while the indicator is shown, and those that failed.
         case all
         /// None; also as plain lines.
         case none
 
-        func includes(_ outcome: ActivityOutcome) -> Bool { self == .all || self == .failures && outcome.isFailure }
+        /// Whether an activity leaves a line of its own.
+        func includes(_ finished: FinishedActivity, in snapshot: IndicatorSnapshot) -> Bool {
+            switch self {
+            case .all: finished.outcome.isFailure || finished.duration >= snapshot.startDelay
+            case .failures: finished.outcome.isFailure
+            case .none: false
+            }
+        }
     }
 
     /// Whether lines are redrawn in place. Default: `auto`.
@@ -100,7 +107,7 @@ public struct TerminalProgressSettings: Sendable, Hashable {
     /// How many activities get a line, 1…16, besides the groups that they belong to; another line has the number of the
     /// others. Default: 4.
     public var maxLines: Int
-    /// Which activities leave a line when they end. Default: `failures`. Unless it is `none`, plain lines also report
+    /// Which activities leave a line when they end. Default: `all`. Unless it is `none`, plain lines also report
     /// the end of every activity whose beginning they reported.
     public var finished: Finished
     /// Whether to write sentences instead of bars, for screen readers. Default: `false`.
@@ -112,7 +119,7 @@ public struct TerminalProgressSettings: Sendable, Hashable {
     public init(
         mode: Mode = .auto,
         maxLines: Int = 4,
-        finished: Finished = .failures,
+        finished: Finished = .all,
         accessible: Bool = false,
         template: LineTemplate = .standard
     ) {

@@ -22,7 +22,7 @@ import IndicatorThreads
 ///   mode, with input by lines and echo: editors, pagers, full-screen programs, and questions for a password.
 /// - The cursor is never hidden. The lines are removed when the indicator is hidden, the backend is stopped or the
 ///   process exits. For signals that end or stop the process, see `IndicatorManager.configured(for:)`.
-/// - An activity that fails leaves a line (``TerminalProgressSettings/finished``).
+/// - An activity that ends leaves a line (``TerminalProgressSettings/finished``).
 ///
 /// If standard error is not a terminal, does not support control sequences or does not know the size of its window, and
 /// in CI (the variable `CI` is set), it writes plain lines instead: one for an activity that has lasted the start
@@ -227,7 +227,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
         let terminal = state.withLock { state -> SharedTerminal? in
             let finished = Self.finished(of: snapshot, &state)
             guard let terminal = state.terminal else { return nil }
-            let wanted = finished.filter { settings.finished.includes($0.outcome) }
+            let wanted = finished.filter { settings.finished.includes($0, in: snapshot) }
             // The outcomes of omitted activities are unknown: they are counted if any of the listed ones is wanted.
             state.finished.append(
                 FinishedActivities(latest: wanted, omittedCount: snapshot.omittedFinishedCount)

@@ -13,7 +13,11 @@ struct TerminalProgressProcessTests {
     init() throws {
         folder = try TemporaryDirectory()
         helper = try Command.built("test-probe")
-        try folder.write("startDelay: 0\ncompletionDelay: 0\nbackends: [terminalProgress]\n", to: "config.yaml")
+        let settings = "terminalProgress: {finished: failures}"
+        try folder.write(
+            "startDelay: 0\ncompletionDelay: 0\nbackends: [terminalProgress]\n\(settings)\n",
+            to: "config.yaml"
+        )
         try #require(mkfifo(folder.appending("commands"), 0o600) == 0)
     }
 
@@ -119,6 +123,22 @@ struct TerminalProgressProcessTests {
                     $0.count == 4 && $0[1] == full && $0[2] == "continued" && $0[3].hasPrefix("one ")
                 }
             )
+            try await tell("shutdown")
+        }
+    }
+
+    @Test("keeps its own messages above the lines", .needs("tmux", package: "tmux"))
+    func ownMessages() async throws {
+        try await inTerminal { tmux in
+            try await tell("begin one")
+            #expect(try await shows(tmux) { $0.count == 1 && $0[0].hasPrefix("one ") })
+            try folder.write("startDelai: 0\nbackends: [terminalProgress]\n", to: "config.yaml")
+            func isWhole(_ lines: [String]) -> Bool {
+                lines.count > 2 && lines.last?.hasPrefix("one ") == true
+                    && lines.contains { $0.hasSuffix("the previous one remains in effect:") }
+                    && lines.dropLast().allSatisfy { !$0.contains("━") }
+            }
+            #expect(try await shows(tmux, isWhole))
             try await tell("shutdown")
         }
     }
