@@ -120,6 +120,7 @@ final class ShownCommand {
         let unavailable = zip(earlier, indicator.backendStatuses).compactMap { earlier, status -> String? in
             guard named.contains(status.name) else { return nil }
             if case .unavailable(let reason) = earlier.state { return "\(status.name): \(reason)" }
+            if status.state != .stopped { return "\(status.name): it did not end in time" }
             return status.outages == earlier.outages ? nil : status.lastError.map { "\(status.name): \($0)" }
         }
         return unavailable + (hasMistakes ? ["the config file has mistakes; see 'indicator check-config'"] : [])
