@@ -38,8 +38,9 @@ package struct CheckConfigCommand: AsyncParsableCommand {
         let configuration: IndicatorConfiguration
         var source = ConfigurationSource(for: Program.name, path: file)
         // Not in the file that this program uses itself.
-        let own = ConfigurationSource(for: Program.name).locateFile().map { URL(filePath: $0).resolvingSymlinksInPath() }
-        source.acceptsKindsOfApps = file.map { URL(filePath: $0).resolvingSymlinksInPath() != own } ?? false
+        let own = ConfigurationSource(for: Program.name).locateFile()
+        func place(_ path: String) -> URL { URL(filePath: path).resolvingSymlinksInPath() }
+        source.acceptsKindsOfApps = file.map { place($0) != own.map(place) } ?? false
         do throws(ConfigurationError) {
             configuration = try IndicatorConfiguration.load(from: source)
         } catch {
