@@ -22,9 +22,10 @@ let package = Package(
     ].map { .library(name: $0, targets: [$0]) }
         + ["indicator", "indicator-demo"].map { .executable(name: $0, targets: [$0]) },
     traits: [
-        // libnotify is not linked, but loaded where it is installed.
+        // libdbus, libnotify and libmosquitto are not linked, but loaded where they are installed. Only the last one's
+        // headers are needed to build.
         .trait(name: "DesktopNotification", description: "Desktop notifications.", enabledTraits: ["DBus"]),
-        .trait(name: "DBus", description: "Property, jobs, dock, sleep: the backends on D-Bus; needs libdbus."),
+        .trait(name: "DBus", description: "Property, jobs, dock, sleep: the backends on D-Bus."),
         .trait(name: "MQTT", description: "The MQTT backend; needs libmosquitto."),
         .default(enabledTraits: ["DesktopNotification", "DBus"]),
     ],
@@ -56,9 +57,9 @@ let package = Package(
         module("IndicatorServiceLifecycle", "IndicatorCore ServiceLifecycle"),
 
         // The backends, by floors: a module uses only those above it.
-        .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
+        .systemLibrary(name: "CDBus"),
         .systemLibrary(name: "CMosquitto", providers: [.apt(["libmosquitto-dev"])]),
-        .systemLibrary(name: "CNotify", providers: [.apt(["libnotify-dev"])]),
+        .systemLibrary(name: "CNotify"),
         module("DisplayText", "IndicatorCore", path: "Sources/Backends/Text"),
         module("BackendConfiguration", "\(core) DisplayText JSONScanning Yams", path: "Sources/Backends/Configuration"),
         module("TerminalBackends", backend, path: "Sources/Backends/Terminal"),
@@ -89,7 +90,7 @@ let package = Package(
             "test-probe",
             """
             \(core) IndicatorBackends IndicatorServiceLifecycle IndicatorTesting IndicatorTracking ServiceLifecycle \
-            UnixSignals DBus:CDBus DesktopNotification:CNotify
+            UnixSignals DesktopNotification:CNotify
             """,
             path: "Tests/Helpers/TestProbe"
         ),

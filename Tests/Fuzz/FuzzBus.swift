@@ -1,5 +1,6 @@
 #if DBus && DEBUG
 import CDBus
+import Foundation
 
 @testable import DesktopBackends
 
@@ -7,9 +8,9 @@ import CDBus
 /// select. Mutations alone rarely find a valid message.
 func fuzzBusDecoder(_ bytes: [UInt8]) {
     if let handle = bytes.withUnsafeBytes({ demarshal($0) }) { check(BusMessage(owning: handle)) }
-    guard let handle = dbus_message_new_method_call("a.b", "/", "a.b", "c") else { return }
+    guard let handle = dbus.message_new_method_call("a.b", "/", "a.b", "c") else { return }
     var iterator = DBusMessageIter()
-    dbus_message_iter_init_append(handle, &iterator)
+    dbus.message_iter_init_append(handle, &iterator)
     var generator = BusGenerator(bytes: bytes)
     while !generator.isAtEnd { generator.append(generator.type(depth: 0), to: &iterator) }
     check(BusMessage(owning: handle))
@@ -17,7 +18,9 @@ func fuzzBusDecoder(_ bytes: [UInt8]) {
 
 private func demarshal(_ bytes: UnsafeRawBufferPointer) -> OpaquePointer? {
     guard let start = bytes.bindMemory(to: CChar.self).baseAddress else { return nil }
-    return dbus_message_demarshal(start, Int32(bytes.count), nil)
+    typealias Demarshal = @convention(c) (UnsafePointer<CChar>, Int32, UnsafeMutableRawPointer?) -> OpaquePointer?
+    let symbol = dlsym(dlopen("libdbus-1.so.3", RTLD_NOW), "dbus_message_demarshal")
+    return unsafeBitCast(symbol, to: Demarshal.self)(start, Int32(bytes.count), nil)
 }
 
 /// Every part of a message can be read within the limits, and the values survive a round trip.
@@ -115,14 +118,14 @@ private struct BusGenerator {
         default:
             var value = (0..<8).reduce(UInt64(0)) { number, _ in number << 8 | UInt64(next()) }
             if code == UInt8(ascii: "b") { value &= 1 }
-            _ = dbus_message_iter_append_basic(&iterator, Int32(code), &value)
+            _ = dbus.message_iter_append_basic(&iterator, Int32(code), &value)
         }
     }
 
     private func append(_ text: String, _ code: UInt8, to iterator: inout DBusMessageIter) {
         text.withCString { pointer in
             var pointer: UnsafePointer<CChar>? = pointer
-            _ = dbus_message_iter_append_basic(&iterator, Int32(code), &pointer)
+            _ = dbus.message_iter_append_basic(&iterator, Int32(code), &pointer)
         }
     }
 
@@ -133,9 +136,9 @@ private struct BusGenerator {
         _ body: (inout Self, inout DBusMessageIter) -> Void
     ) {
         var inner = DBusMessageIter()
-        _ = dbus_message_iter_open_container(&iterator, Int32(code), signature, &inner)
+        _ = dbus.message_iter_open_container(&iterator, Int32(code), signature, &inner)
         body(&self, &inner)
-        _ = dbus_message_iter_close_container(&iterator, &inner)
+        _ = dbus.message_iter_close_container(&iterator, &inner)
     }
 
     /// A string without NUL. At most one is longer than the decoder accepts.

@@ -4,10 +4,6 @@ import IndicatorCore
 import IndicatorThreads
 import Logging
 
-#if DBus
-import CDBus
-#endif
-
 /// An app with desktop backends that executes commands from standard input. For tests that observe a process from
 /// outside: what remains after it has ended, and how it runs without file descriptors.
 ///
@@ -390,13 +386,18 @@ enum Limits {
 /// Another part of the app, which uses libdbus independently.
 final class Neighbour: Sendable {
     #if DBus
-    // Used by the thread of the probe's commands only.
-    private nonisolated(unsafe) let bus = dbus_bus_get(DBUS_BUS_SESSION, nil)
+    private typealias Get = @convention(c) (Int32, OpaquePointer?) -> OpaquePointer?
+    private typealias HasOwner = @convention(c) (OpaquePointer?, UnsafePointer<CChar>, OpaquePointer?) -> UInt32
+    // Both are used by the thread of the probe's commands only.
+    private nonisolated(unsafe) let library = dlopen("libdbus-1.so.3", RTLD_NOW)
+    private nonisolated(unsafe) let bus: OpaquePointer?
+
+    init() { bus = unsafeBitCast(dlsym(library, "dbus_bus_get"), to: Get.self)(0, nil) }
 
     /// What does not work, or `nil`.
     var fault: String? {
-        let answers = dbus_bus_name_has_owner(bus, "org.freedesktop.DBus", nil) != 0
-        return answers ? nil : "the connection to the bus does not work"
+        let hasOwner = unsafeBitCast(dlsym(library, "dbus_bus_name_has_owner"), to: HasOwner.self)
+        return hasOwner(bus, "org.freedesktop.DBus", nil) != 0 ? nil : "the connection to the bus does not work"
     }
     #else
     var fault: String? { nil }

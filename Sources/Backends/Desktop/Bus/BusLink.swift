@@ -132,6 +132,7 @@ package final class BusLink: @unchecked Sendable {
 
     private func connect() throws(MessageBusError) -> BusLoop {
         guard SpareDescriptors.exist() else { throw .noResources(reason: SpareDescriptors.problem) }
+        if let problem = LibDBus.problem { throw .noLibrary(reason: problem) }
         let loop: BusLoop
         do throws(BusError) {
             // Strong: this lives until it leaves.

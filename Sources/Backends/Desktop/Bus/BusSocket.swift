@@ -14,23 +14,28 @@ struct BusSocket {
     static func elements(of address: String) -> [BusSocket] {
         var entries: UnsafeMutablePointer<OpaquePointer?>?
         var count: Int32 = 0
-        guard dbus_parse_address(address, &entries, &count, nil) != 0, let entries else { return [] }
-        defer { dbus_address_entries_free(entries) }
+        guard LibDBus.problem == nil, dbus.parse_address(address, &entries, &count, nil) != 0, let entries else {
+            return []
+        }
+        defer { dbus.address_entries_free(entries) }
         return (0..<Int(count)).compactMap { entries[$0].map(BusSocket.init) }
     }
 
     private init(_ entry: OpaquePointer) {
-        transport = dbus_address_entry_get_method(entry).map { String(cString: $0) } ?? ""
+        transport = dbus.address_entry_get_method(entry).map { String(cString: $0) } ?? ""
         values = ["path", "abstract", "host", "port"].reduce(into: [:]) { values, key in
-            values[key] = dbus_address_entry_get_value(entry, key).map { String(cString: $0) }
+            values[key] = dbus.address_entry_get_value(entry, key).map { String(cString: $0) }
         }
     }
 
     /// A text in the form that a value of an address has.
     static func escaped(_ text: String) -> String {
-        guard let escaped = dbus_address_escape_value(text) else { return text }
-        defer { dbus_free(escaped) }
-        return String(cString: escaped)
+        // The specification's optionally-escaped bytes, in every version of it.
+        let plain = Set("-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz/.".utf8)
+        return text.utf8.map { byte in
+            plain.contains(byte)
+                ? String(UnicodeScalar(byte)) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        }.joined()
     }
 
     /// How long a bus may take to accept a connection over TCP.

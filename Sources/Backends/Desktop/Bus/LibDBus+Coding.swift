@@ -9,19 +9,19 @@ enum BusCoding {
         switch value {
         case .boolean(let boolean):
             var boolean: dbus_bool_t = boolean ? 1 : 0
-            _ = dbus_message_iter_append_basic(&iterator, BusType.boolean, &boolean)
+            _ = dbus.message_iter_append_basic(&iterator, BusType.boolean, &boolean)
         case .byte(var number):
-            _ = dbus_message_iter_append_basic(&iterator, BusType.byte, &number)
+            _ = dbus.message_iter_append_basic(&iterator, BusType.byte, &number)
         case .int32(var number):
-            _ = dbus_message_iter_append_basic(&iterator, BusType.int32, &number)
+            _ = dbus.message_iter_append_basic(&iterator, BusType.int32, &number)
         case .uint32(var number):
-            _ = dbus_message_iter_append_basic(&iterator, BusType.uint32, &number)
+            _ = dbus.message_iter_append_basic(&iterator, BusType.uint32, &number)
         case .int64(var number):
-            _ = dbus_message_iter_append_basic(&iterator, BusType.int64, &number)
+            _ = dbus.message_iter_append_basic(&iterator, BusType.int64, &number)
         case .uint64(var number):
-            _ = dbus_message_iter_append_basic(&iterator, BusType.uint64, &number)
+            _ = dbus.message_iter_append_basic(&iterator, BusType.uint64, &number)
         case .double(var number):
-            _ = dbus_message_iter_append_basic(&iterator, BusType.double, &number)
+            _ = dbus.message_iter_append_basic(&iterator, BusType.double, &number)
         case .string(let text): append(BusString.valid(text), BusType.string, to: &iterator)
         case .objectPath(let path): append(path, BusType.objectPath, to: &iterator)
         case .variant(let inner):
@@ -55,7 +55,7 @@ enum BusCoding {
     private static func append(_ text: String, _ type: Int32, to iterator: inout DBusMessageIter) {
         text.withCString { pointer in
             var pointer: UnsafePointer<CChar>? = pointer
-            _ = dbus_message_iter_append_basic(&iterator, type, &pointer)
+            _ = dbus.message_iter_append_basic(&iterator, type, &pointer)
         }
     }
 
@@ -66,9 +66,9 @@ enum BusCoding {
         _ body: (inout DBusMessageIter) -> Void
     ) {
         var inner = DBusMessageIter()
-        _ = dbus_message_iter_open_container(&iterator, type, signature, &inner)
+        _ = dbus.message_iter_open_container(&iterator, type, signature, &inner)
         body(&inner)
-        _ = dbus_message_iter_close_container(&iterator, &inner)
+        _ = dbus.message_iter_close_container(&iterator, &inner)
     }
 }
 
@@ -87,48 +87,48 @@ package struct BusDecoder {
     /// The values from here to the end of the message or container.
     mutating func values(_ iterator: inout DBusMessageIter) -> [BusValue] {
         var values: [BusValue] = []
-        while left > 0, dbus_message_iter_get_arg_type(&iterator) != BusType.invalid {
+        while left > 0, dbus.message_iter_get_arg_type(&iterator) != BusType.invalid {
             values.append(value(&iterator))
-            dbus_message_iter_next(&iterator)
+            _ = dbus.message_iter_next(&iterator)
         }
         return values
     }
 
     private mutating func value(_ iterator: inout DBusMessageIter) -> BusValue {
         left -= 16
-        let type = dbus_message_iter_get_arg_type(&iterator)
+        let type = dbus.message_iter_get_arg_type(&iterator)
         switch type {
         case BusType.boolean:
             var boolean: dbus_bool_t = 0
-            dbus_message_iter_get_basic(&iterator, &boolean)
+            dbus.message_iter_get_basic(&iterator, &boolean)
             return .boolean(boolean != 0)
         case BusType.uint32:
             var number: UInt32 = 0
-            dbus_message_iter_get_basic(&iterator, &number)
+            dbus.message_iter_get_basic(&iterator, &number)
             return .uint32(number)
         case BusType.int32:
             var number: Int32 = 0
-            dbus_message_iter_get_basic(&iterator, &number)
+            dbus.message_iter_get_basic(&iterator, &number)
             return .int32(number)
         case BusType.int64:
             var number: Int64 = 0
-            dbus_message_iter_get_basic(&iterator, &number)
+            dbus.message_iter_get_basic(&iterator, &number)
             return .int64(number)
         case BusType.uint64:
             var number: UInt64 = 0
-            dbus_message_iter_get_basic(&iterator, &number)
+            dbus.message_iter_get_basic(&iterator, &number)
             return .uint64(number)
         case BusType.double:
             var number = 0.0
-            dbus_message_iter_get_basic(&iterator, &number)
+            dbus.message_iter_get_basic(&iterator, &number)
             return .double(number)
         case BusType.string, BusType.objectPath, BusType.signature:
             var text: UnsafePointer<CChar>?
-            dbus_message_iter_get_basic(&iterator, &text)
+            dbus.message_iter_get_basic(&iterator, &text)
             return .string(string(text))
         case BusType.variant:
             var inner = DBusMessageIter()
-            dbus_message_iter_recurse(&iterator, &inner)
+            dbus.message_iter_recurse(&iterator, &inner)
             return .variant(value(&inner))
         case BusType.array:
             return array(&iterator)
@@ -146,32 +146,32 @@ package struct BusDecoder {
     }
 
     private mutating func array(_ iterator: inout DBusMessageIter) -> BusValue {
-        let elementType = dbus_message_iter_get_element_type(&iterator)
+        let elementType = dbus.message_iter_get_element_type(&iterator)
         var elements = DBusMessageIter()
-        dbus_message_iter_recurse(&iterator, &elements)
+        dbus.message_iter_recurse(&iterator, &elements)
         switch elementType {
         case BusType.string:
             return .strings(values(&elements).compactMap(\.text))
         case BusType.dictionaryEntry:
             var properties: [BusProperty] = []
-            while left > 0, dbus_message_iter_get_arg_type(&elements) == BusType.dictionaryEntry {
+            while left > 0, dbus.message_iter_get_arg_type(&elements) == BusType.dictionaryEntry {
                 var entry = DBusMessageIter()
-                dbus_message_iter_recurse(&elements, &entry)
+                dbus.message_iter_recurse(&elements, &entry)
                 let pair = values(&entry)
                 if pair.count == 2, let name = pair[0].text { properties.append(BusProperty(name, pair[1].unwrapped)) }
-                dbus_message_iter_next(&elements)
+                _ = dbus.message_iter_next(&elements)
             }
             return .properties(properties)
         case BusType.structure:
-            let signature = dbus_message_iter_get_signature(&iterator)
-            defer { dbus_free(signature) }
+            let signature = dbus.message_iter_get_signature(&iterator)
+            defer { dbus.free(signature) }
             var structures: [[BusValue]] = []
-            while left > 0, dbus_message_iter_get_arg_type(&elements) == BusType.structure {
+            while left > 0, dbus.message_iter_get_arg_type(&elements) == BusType.structure {
                 left -= 16
                 var structure = DBusMessageIter()
-                dbus_message_iter_recurse(&elements, &structure)
+                dbus.message_iter_recurse(&elements, &structure)
                 structures.append(values(&structure))
-                dbus_message_iter_next(&elements)
+                _ = dbus.message_iter_next(&elements)
             }
             // Removes "a(" and ")".
             return .structures(String(string(signature).dropFirst(2).dropLast()), structures)

@@ -3,6 +3,22 @@ import DisplayText
 import CDBus
 import Foundation
 
+/// libdbus, loaded when it is first used. Without it there are no connections, and so no messages.
+let dbus = LibDBus.loaded.functions
+
+enum LibDBus {
+    fileprivate static let loaded: (functions: CDBusFunctions, problem: String?) = {
+        var functions = CDBusFunctions()
+        if let problem = cdbus_load(&functions) { return (functions, String(cString: problem)) }
+        // Otherwise libdbus makes the process ignore SIGPIPE when it connects. It sends with MSG_NOSIGNAL anyway.
+        functions.connection_set_change_sigpipe(0)
+        return (functions, functions.threads_init_default() == 0 ? "there is no memory" : nil)
+    }()
+
+    /// Why libdbus cannot be used. Not loaded without descriptors: the failure would be remembered.
+    static var problem: String? { SpareDescriptors.exist() ? loaded.problem : SpareDescriptors.problem }
+}
+
 /// A D-Bus message. Owns a reference to it.
 package final class BusMessage {
     fileprivate let handle: OpaquePointer
@@ -11,8 +27,13 @@ package final class BusMessage {
         self.handle = handle
     }
 
+    fileprivate convenience init(retaining handle: OpaquePointer) {
+        _ = dbus.message_ref(handle)
+        self.init(owning: handle)
+    }
+
     deinit {
-        dbus_message_unref(handle)
+        dbus.message_unref(handle)
     }
 
     /// A method call; `nil` if the destination or the path, which may come from a bus, is invalid: libdbus would end
@@ -25,30 +46,30 @@ package final class BusMessage {
         _ arguments: [BusValue] = [],
         expectsReply: Bool = true
     ) -> BusMessage? {
-        guard dbus_validate_bus_name(destination, nil) != 0, dbus_validate_path(path, nil) != 0 else { return nil }
-        let handle = dbus_message_new_method_call(destination, path, interface, member)
+        guard dbus.validate_bus_name(destination, nil) != 0, dbus.validate_path(path, nil) != 0 else { return nil }
+        let handle = dbus.message_new_method_call(destination, path, interface, member)
         if let handle {
-            dbus_message_set_auto_start(handle, 0)
-            dbus_message_set_no_reply(handle, expectsReply ? 0 : 1)
+            dbus.message_set_auto_start(handle, 0)
+            dbus.message_set_no_reply(handle, expectsReply ? 0 : 1)
         }
         return BusMessage(made: handle, arguments)
     }
 
     /// A signal.
     package static func signal(path: String, interface: String, member: String, _ arguments: [BusValue]) -> BusMessage {
-        BusMessage(made: dbus_message_new_signal(path, interface, member), arguments)
+        BusMessage(made: dbus.message_new_signal(path, interface, member), arguments)
     }
 
     /// The reply to this call; `nil` if the caller expects none.
     func reply(_ arguments: [BusValue]) -> BusMessage? {
-        guard dbus_message_get_no_reply(handle) == 0 else { return nil }
-        return BusMessage(made: dbus_message_new_method_return(handle), arguments)
+        guard dbus.message_get_no_reply(handle) == 0 else { return nil }
+        return BusMessage(made: dbus.message_new_method_return(handle), arguments)
     }
 
     /// The error reply to this call; `nil` if the caller expects none.
     func reply(_ error: BusError) -> BusMessage? {
-        guard dbus_message_get_no_reply(handle) == 0 else { return nil }
-        return BusMessage(made: dbus_message_new_error(handle, error.name, BusString.valid(error.text)), [])
+        guard dbus.message_get_no_reply(handle) == 0 else { return nil }
+        return BusMessage(made: dbus.message_new_error(handle, error.name, BusString.valid(error.text)), [])
     }
 
     private convenience init(made handle: OpaquePointer?, _ arguments: [BusValue]) {
@@ -56,29 +77,29 @@ package final class BusMessage {
         guard let handle else { preconditionFailure("libdbus created no message: a name is invalid") }
         self.init(owning: handle)
         var iterator = DBusMessageIter()
-        dbus_message_iter_init_append(handle, &iterator)
+        dbus.message_iter_init_append(handle, &iterator)
         for argument in arguments { BusCoding.append(argument, to: &iterator) }
     }
 
-    package var interface: String? { dbus_message_get_interface(handle).map { String(cString: $0) } }
-    package var member: String? { dbus_message_get_member(handle).map { String(cString: $0) } }
-    package var path: String? { dbus_message_get_path(handle).map { String(cString: $0) } }
-    package var sender: String? { dbus_message_get_sender(handle).map { String(cString: $0) } }
+    package var interface: String? { dbus.message_get_interface(handle).map { String(cString: $0) } }
+    package var member: String? { dbus.message_get_member(handle).map { String(cString: $0) } }
+    package var path: String? { dbus.message_get_path(handle).map { String(cString: $0) } }
+    package var sender: String? { dbus.message_get_sender(handle).map { String(cString: $0) } }
 
     /// The error, if the message is an error reply.
     package var error: BusError? {
-        guard dbus_message_get_type(handle) == DBUS_MESSAGE_TYPE_ERROR else { return nil }
-        let name = dbus_message_get_error_name(handle).map { String(cString: $0) } ?? ""
+        guard dbus.message_get_type(handle) == DBUS_MESSAGE_TYPE_ERROR else { return nil }
+        let name = dbus.message_get_error_name(handle).map { String(cString: $0) } ?? ""
         return BusError(name: name, ofPeer: arguments.first?.text ?? "")
     }
 
     /// The signature of the arguments.
-    package var signature: String { dbus_message_get_signature(handle).map { String(cString: $0) } ?? "" }
+    package var signature: String { dbus.message_get_signature(handle).map { String(cString: $0) } ?? "" }
 
     /// The arguments, decoded on every access: check the signature first. Peers can send 128 MiB; see ``BusDecoder``.
     package var arguments: [BusValue] {
         var iterator = DBusMessageIter()
-        guard dbus_message_iter_init(handle, &iterator) != 0 else { return [] }
+        guard dbus.message_iter_init(handle, &iterator) != 0 else { return [] }
         var decoder = BusDecoder()
         return decoder.values(&iterator)
     }
@@ -88,9 +109,9 @@ extension BusMessage {
     /// The descriptor that the message consists of, if it does: a copy, which the caller owns.
     var descriptor: BusDescriptor? {
         var iterator = DBusMessageIter()
-        guard signature == "h", dbus_message_iter_init(handle, &iterator) != 0 else { return nil }
+        guard signature == "h", dbus.message_iter_init(handle, &iterator) != 0 else { return nil }
         var number: Int32 = -1
-        dbus_message_iter_get_basic(&iterator, &number)
+        dbus.message_iter_get_basic(&iterator, &number)
         return number < 0 ? nil : BusDescriptor(owning: number)
     }
 }
@@ -116,32 +137,24 @@ final class BusConnection {
     private let onSignal: Box<SignalHandler>
     private var onCall: Box<CallService>?
 
-    /// Initializes libdbus before its first use on any thread.
-    private static let isReady: Bool = {
-        // Otherwise libdbus makes the process ignore SIGPIPE when it connects. It sends with MSG_NOSIGNAL anyway.
-        dbus_connection_set_change_sigpipe(0)
-        return dbus_threads_init_default() != 0
-    }()
-
     /// Connects to a bus, without calling `Hello`.
     init(address: String, onSignal: @escaping SignalHandler) throws(BusError) {
-        _ = Self.isReady
         if BusSocket.wouldBlock(address) { throw .notAccepting }
         self.onSignal = Box(onSignal)
         var error = LibDBusError()
-        guard let opened = dbus_connection_open_private(address, &error.value) else { throw error.take() }
+        guard let opened = dbus.connection_open_private(address, &error.value) else { throw error.take() }
         handle = opened
         // Otherwise libdbus exits the process when the bus ends.
-        dbus_connection_set_exit_on_disconnect(handle, 0)
+        dbus.connection_set_exit_on_disconnect(handle, 0)
         sources.install(on: handle)
-        dbus_connection_add_filter(
+        _ = dbus.connection_add_filter(
             handle,
             { _, message, context in
                 guard let message, let context else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
-                guard dbus_message_get_type(message) == DBUS_MESSAGE_TYPE_SIGNAL else {
+                guard dbus.message_get_type(message) == DBUS_MESSAGE_TYPE_SIGNAL else {
                     return DBUS_HANDLER_RESULT_NOT_YET_HANDLED
                 }
-                let signal = BusMessage(owning: dbus_message_ref(message))
+                let signal = BusMessage(retaining: message)
                 Unmanaged<Box<SignalHandler>>.fromOpaque(context).takeUnretainedValue().value(signal)
                 return DBUS_HANDLER_RESULT_NOT_YET_HANDLED
             },
@@ -151,29 +164,29 @@ final class BusConnection {
     }
 
     deinit {
-        dbus_connection_close(handle)
+        dbus.connection_close(handle)
         // Calls the handlers a last time, and completes the pending calls.
-        while dbus_connection_dispatch(handle) == DBUS_DISPATCH_DATA_REMAINS {}
-        dbus_connection_unref(handle)
+        while dbus.connection_dispatch(handle) == DBUS_DISPATCH_DATA_REMAINS {}
+        dbus.connection_unref(handle)
         withExtendedLifetime((sources, onSignal, onCall)) {}
     }
 
     /// Whether the connection is open.
-    var isConnected: Bool { dbus_connection_get_is_connected(handle) != 0 }
+    var isConnected: Bool { dbus.connection_get_is_connected(handle) != 0 }
 
     /// The number of unsent bytes.
-    var outgoingBytes: Int { Int(dbus_connection_get_outgoing_size(handle)) }
+    var outgoingBytes: Int { Int(dbus.connection_get_outgoing_size(handle)) }
 
     /// Whether there are unsent messages.
-    var hasOutgoing: Bool { dbus_connection_has_messages_to_send(handle) != 0 }
+    var hasOutgoing: Bool { dbus.connection_has_messages_to_send(handle) != 0 }
 
     /// Sets the unique name that the bus returned from `Hello`. Returns whether it is valid.
     func setUniqueName(_ name: String) -> Bool {
-        dbus_validate_bus_name(name, nil) != 0 && dbus_bus_set_unique_name(handle, name) != 0
+        dbus.validate_bus_name(name, nil) != 0 && dbus.bus_set_unique_name(handle, name) != 0
     }
 
     /// Queues a message in memory until the bus accepts it.
-    func send(_ message: BusMessage) { _ = dbus_connection_send(handle, message.handle, nil) }
+    func send(_ message: BusMessage) { _ = dbus.connection_send(handle, message.handle, nil) }
 
     /// Serves method calls of the object at `path`. libdbus answers `Peer`, and `Introspect` for the parents of the
     /// path.
@@ -186,10 +199,10 @@ final class BusConnection {
         var functions = DBusObjectPathVTable()
         functions.message_function = { _, message, context in
             guard let message, let context else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
-            guard dbus_message_get_type(message) == DBUS_MESSAGE_TYPE_METHOD_CALL else {
+            guard dbus.message_get_type(message) == DBUS_MESSAGE_TYPE_METHOD_CALL else {
                 return DBUS_HANDLER_RESULT_NOT_YET_HANDLED
             }
-            let call = BusMessage(owning: dbus_message_ref(message))
+            let call = BusMessage(retaining: message)
             let service = Unmanaged<Box<CallService>>.fromOpaque(context).takeUnretainedValue().value
             guard let path = call.path, path != "/", !service.path.hasPrefix(path + "/")
             else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
@@ -197,8 +210,8 @@ final class BusConnection {
             return DBUS_HANDLER_RESULT_HANDLED
         }
         let context = Unmanaged.passUnretained(box).toOpaque()
-        _ = dbus_connection_try_register_object_path(handle, path, &functions, context, nil)
-        _ = dbus_connection_try_register_fallback(handle, "/", &functions, context, nil)
+        _ = dbus.connection_try_register_object_path(handle, path, &functions, context, nil)
+        _ = dbus.connection_try_register_fallback(handle, "/", &functions, context, nil)
     }
 
     private struct CallService {
@@ -210,15 +223,15 @@ final class BusConnection {
     /// the connection has ended.
     func sendWithReply(_ message: BusMessage) -> BusPendingReply? {
         var pending: OpaquePointer?
-        guard dbus_connection_send_with_reply(handle, message.handle, &pending, Int32.max) != 0 else { return nil }
+        guard dbus.connection_send_with_reply(handle, message.handle, &pending, Int32.max) != 0 else { return nil }
         return pending.map(BusPendingReply.init(owning:))
     }
 
     /// Whether received messages were not handled yet.
-    var mustDispatch: Bool { dbus_connection_get_dispatch_status(handle) == DBUS_DISPATCH_DATA_REMAINS }
+    var mustDispatch: Bool { dbus.connection_get_dispatch_status(handle) == DBUS_DISPATCH_DATA_REMAINS }
 
     /// Handles one received message.
-    func dispatch() { _ = dbus_connection_dispatch(handle) }
+    func dispatch() { _ = dbus.connection_dispatch(handle) }
 
     /// The descriptors and events to poll.
     var descriptors: [pollfd] { sources.descriptors }
@@ -236,14 +249,14 @@ final class BusPendingReply {
     }
 
     deinit {
-        dbus_pending_call_cancel(handle)
-        dbus_pending_call_unref(handle)
+        dbus.pending_call_cancel(handle)
+        dbus.pending_call_unref(handle)
     }
 
     /// Returns the reply, once, after it has arrived.
     func take() -> BusMessage? {
-        guard dbus_pending_call_get_completed(handle) != 0 else { return nil }
-        return dbus_pending_call_steal_reply(handle).map(BusMessage.init(owning:))
+        guard dbus.pending_call_get_completed(handle) != 0 else { return nil }
+        return dbus.pending_call_steal_reply(handle).map(BusMessage.init(owning:))
     }
 }
 
@@ -253,7 +266,7 @@ private final class BusSources {
     private var polled: [OpaquePointer] = []
 
     func install(on connection: OpaquePointer) {
-        _ = dbus_connection_set_watch_functions(
+        _ = dbus.connection_set_watch_functions(
             connection,
             { watch, context in
                 if let watch, let context { BusSources.from(context).watches.append(watch) }
@@ -277,13 +290,13 @@ private final class BusSources {
     }
 
     var descriptors: [pollfd] {
-        polled = watches.filter { dbus_watch_get_enabled($0) != 0 }
+        polled = watches.filter { dbus.watch_get_enabled($0) != 0 }
         return polled.map { watch in
-            let flags = dbus_watch_get_flags(watch)
+            let flags = dbus.watch_get_flags(watch)
             var events: Int16 = 0
             if flags & DBUS_WATCH_READABLE.rawValue != 0 { events |= Int16(POLLIN) }
             if flags & DBUS_WATCH_WRITABLE.rawValue != 0 { events |= Int16(POLLOUT) }
-            return pollfd(fd: dbus_watch_get_unix_fd(watch), events: events, revents: 0)
+            return pollfd(fd: dbus.watch_get_unix_fd(watch), events: events, revents: 0)
         }
     }
 
@@ -296,18 +309,19 @@ private final class BusSources {
             if descriptor.revents & Int16(POLLOUT) != 0 { flags |= DBUS_WATCH_WRITABLE.rawValue }
             if descriptor.revents & Int16(POLLHUP) != 0 { flags |= DBUS_WATCH_HANGUP.rawValue }
             if descriptor.revents & Int16(POLLERR | POLLNVAL) != 0 { flags |= DBUS_WATCH_ERROR.rawValue }
-            _ = dbus_watch_handle(watch, flags)
+            _ = dbus.watch_handle(watch, flags)
         }
     }
 }
 
-/// Why a D-Bus address is invalid; `nil` if it is valid.
+/// Why a D-Bus address is invalid; `nil` if it is valid, or if libdbus cannot be used.
 func faultOfBusAddress(_ address: String) -> String? {
+    guard LibDBus.problem == nil else { return nil }
     var error = LibDBusError()
     var entries: UnsafeMutablePointer<OpaquePointer?>?
     var count: Int32 = 0
-    guard dbus_parse_address(address, &entries, &count, &error.value) != 0 else { return error.take().text }
-    dbus_address_entries_free(entries)
+    guard dbus.parse_address(address, &entries, &count, &error.value) != 0 else { return error.take().text }
+    dbus.address_entries_free(entries)
     return nil
 }
 
@@ -315,11 +329,11 @@ func faultOfBusAddress(_ address: String) -> String? {
 private struct LibDBusError: ~Copyable {
     var value = DBusError()
 
-    init() { dbus_error_init(&value) }
+    init() { dbus.error_init(&value) }
 
     deinit {
         var value = value
-        dbus_error_free(&value)
+        dbus.error_free(&value)
     }
 
     func take() -> BusError {

@@ -5,6 +5,8 @@ import DisplayText
 package enum MessageBusError: BackendProblem, Sendable, Hashable {
     /// The text is neither `session` nor `system` nor an address.
     case invalidAddress(String, reason: String)
+    /// libdbus is not installed, or cannot be used.
+    case noLibrary(reason: String)
     /// The process has no login session with a bus.
     case noSessionBus
     /// The bus at the address cannot be reached, or does not answer.
@@ -22,6 +24,7 @@ package enum MessageBusError: BackendProblem, Sendable, Hashable {
     package var reason: String {
         switch self {
         case .invalidAddress(let text, let reason): "'\(text)' is not a D-Bus address: \(reason)"
+        case .noLibrary(let reason): "libdbus cannot be loaded: \(reason)"
         case .noSessionBus:
             "there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set and $XDG_RUNTIME_DIR/bus does not exist"
         case .unreachable(let address, let reason): "the bus at '\(address)' cannot be reached: \(reason)"
@@ -36,6 +39,7 @@ package enum MessageBusError: BackendProblem, Sendable, Hashable {
     package var help: String? {
         switch self {
         case .invalidAddress: "write session, system, or an address such as unix:path=/run/user/1000/bus"
+        case .noLibrary: "install it (apt-get install libdbus-1-3)"
         case .noSessionBus:
             "log in to a session that has one, or start the program with dbus-run-session (package dbus)"
         case .unreachable, .lost: "check that the bus runs and that this user may connect to it"
