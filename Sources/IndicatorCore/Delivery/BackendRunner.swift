@@ -235,8 +235,11 @@ final class BackendRunner: SnapshotReceiver {
             logger.debug("The backend '\(name)' will be tried again in \(delay).")
         case .recovered:
             logger.notice("The backend '\(name)' is available again.")
-        case .stalled:
-            logger.warning("The backend '\(name)' has not returned for \(delivery.updateTimeLimit).")
+        case .stalled(let call):
+            let target = delivery.target.map { " (\($0))" } ?? ""
+            logger.warning(
+                "The backend '\(name)'\(target) has not returned from '\(call)' for \(delivery.updateTimeLimit)."
+            )
         case .resumed:
             logger.notice("The backend '\(name)' has returned.")
         case .givenUp:

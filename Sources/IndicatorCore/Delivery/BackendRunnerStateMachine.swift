@@ -9,6 +9,15 @@ struct BackendRunnerStateMachine: Sendable {
         case start
         case update(IndicatorSnapshot, isRepetition: Bool)
         case stop
+
+        /// The name of the function.
+        var name: String {
+            switch self {
+            case .start: "start"
+            case .update: "update"
+            case .stop: "stop"
+            }
+        }
     }
 
     /// An event to log.
@@ -16,7 +25,7 @@ struct BackendRunnerStateMachine: Sendable {
         case becameUnavailable(reason: String)
         case waitsToRetry(Duration)
         case recovered
-        case stalled
+        case stalled(call: String)
         case resumed
         case givenUp
     }
@@ -234,7 +243,7 @@ struct BackendRunnerStateMachine: Sendable {
         var events: [Event] = []
         if let call, !isStalled, call.begunAt + delivery.updateTimeLimit <= now {
             isStalled = true
-            events.append(.stalled)
+            events.append(.stalled(call: call.operation.name))
         }
         if let finish, !isFinished, finish.deadline <= now {
             isGivenUp = true

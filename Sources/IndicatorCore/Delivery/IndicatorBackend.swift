@@ -101,17 +101,23 @@ public struct BackendDelivery: Sendable, Hashable {
     /// years, there is no limit.
     public var updateTimeLimit: Duration
 
+    /// What the backend writes to or talks to, such as a path or an address, which the report of a call that does not
+    /// return names. Default: `nil`.
+    public var target: String?
+
     /// Makes a delivery policy.
     public init(
         includesHidden: Bool = false,
         animationInterval: Duration? = nil,
         minimumInterval: Duration = .zero,
-        updateTimeLimit: Duration = .seconds(5)
+        updateTimeLimit: Duration = .seconds(5),
+        target: String? = nil
     ) {
         self.includesHidden = includesHidden
         self.animationInterval = animationInterval
         self.minimumInterval = minimumInterval
         self.updateTimeLimit = updateTimeLimit
+        self.target = target
     }
 
     /// The latest snapshot, while visible: suits most surfaces.

@@ -172,7 +172,10 @@ import Testing
 
     @Test func `A backend that never returns from an update is stalled and given up`() async throws {
         let gate = Gate()
-        let stuck = ScriptedBackend(onUpdate: { _ in await gate.pass() })
+        let stuck = ScriptedBackend(
+            delivery: BackendDelivery(target: "/mnt/x"),
+            onUpdate: { _ in await gate.pass() }
+        )
         let manager = try manager(with: stuck)
         manager.start("a")
         #expect(await eventually { gate.waiterCount == 1 && clock.deadlines.contains(.seconds(5)) })
@@ -180,6 +183,8 @@ import Testing
         #expect(await eventually { manager.backendStatuses.last?.updatesDelivered == 1 })
         clock.advance(by: .seconds(5))
         #expect(try await eventually { try status(manager).state == .stalled })
+        let warning = "The backend 'scripted' (/mnt/x) has not returned from 'update' for 5.0 seconds."
+        #expect(await eventually { messages(.warning) == [warning] })
         manager.stop("a")
         #expect(await eventually { healthy.snapshots.count == 2 })
         try await expectShutdown(of: manager, takes: .seconds(2))

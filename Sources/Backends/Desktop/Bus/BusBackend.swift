@@ -56,6 +56,8 @@ public class BusBackend: ConnectedBackend, @unchecked Sendable {
         makeSession: @escaping SessionMaker
     ) {
         self.name = name
+        var delivery = delivery
+        delivery.target = "\(bus)"
         self.delivery = delivery
         self.bus = bus
         self.environment = environment
