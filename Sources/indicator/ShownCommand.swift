@@ -88,7 +88,7 @@ final class ShownCommand {
         guard !TerminalFocus.isRemote else { return }
         var settings = DesktopNotificationSettings(whenDone: whenDone, after: after)
         settings.isLive = false
-        settings.icon = "utilities-terminal"
+        (settings.icon, settings.category) = ("utilities-terminal", "")
         indicator.addBackend(
             DesktopNotificationBackend(
                 name: Self.desktopName,

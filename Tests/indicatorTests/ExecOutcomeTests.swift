@@ -214,6 +214,7 @@ import Testing
         #expect(shown.summary == "Build" && shown.applicationName == "indicator" && shown.identifier == 0)
         #expect(shown.body.replacing(/after \d+ s/, with: "after 0 s") == body)
         #expect(shown.hints["urgency"] == "y 1" && shown.hints["transient"] == nil && shown.timeout == -1)
+        #expect(shown.icon == "utilities-terminal" && shown.hints["category"] == nil)
         #expect(try await server.displayedCount == 1)
     }
 
