@@ -81,7 +81,7 @@ package struct WatchCommand: AsyncParsableCommand {
                 if broker.forget { return try await broker.forgetLost() }
                 #endif
                 switch format {
-                case Self.table?: try await show(WatchTable(size: once ? nil : TerminalStyle.standardOutputSize))
+                case Self.table?: try await show(WatchTable(size: TerminalStyle.standardOutputSize))
                 case let format?: try await show(WatchPanel(PanelFormat(rawValue: format) ?? .text))
                 case nil where once: try await show(WatchTable(isJSON: json))
                 case nil: try await show(WatchLines(isJSON: json))

@@ -24,14 +24,13 @@ package struct TerminalStyle: Sendable, Hashable {
         )
     }
 
-    /// Reads the size of the terminal that is standard output; `nil` if that is none.
-    static var standardOutputSize: (() -> (columns: Int, rows: Int))? {
-        guard standardOutput().isTerminal else { return nil }
-        return {
-            var size = winsize()
-            let hasSize = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_row > 0
-            return (standardOutput().width, hasSize ? Int(size.ws_row) : 24)
-        }
+    /// The size of the terminal that is standard output; `nil` if that is none, or its size is unknown.
+    static func standardOutputSize() -> (columns: Int, rows: Int)? {
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0,
+            standardOutput().isTerminal
+        else { return nil }
+        return (Int(size.ws_col), Int(size.ws_row))
     }
 
     /// Creates a style.

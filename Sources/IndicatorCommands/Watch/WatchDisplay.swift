@@ -54,15 +54,15 @@ struct WatchTable: WatchDisplay {
     static let interval = Duration.seconds(1)
 
     let isJSON: Bool
-    /// The terminal on which the table replaces the one before; `nil` elsewhere.
-    let size: (() -> (columns: Int, rows: Int))?
+    /// The size of the terminal on which the table replaces the one before; `nil` elsewhere.
+    let size: () -> (columns: Int, rows: Int)?
     private var events: [String: WatchEvent] = [:]
     private var failedCount = 0
     private var isChanged = true
     private var writtenAt: Duration?
     private var writtenRows = 0
 
-    init(isJSON: Bool = false, size: (() -> (columns: Int, rows: Int))? = nil) {
+    init(isJSON: Bool = false, size: @escaping () -> (columns: Int, rows: Int)? = { nil }) {
         (self.isJSON, self.size) = (isJSON, size)
     }
 
@@ -79,7 +79,7 @@ struct WatchTable: WatchDisplay {
         guard isChanged else { return ("", nil) }
         if let end = writtenAt.map({ $0 + Self.interval }), now < end { return ("", end) }
         (isChanged, writtenAt) = (false, now)
-        guard let (columns, rows) = size?() else { return (table() + "\n", nil) }
+        guard let (columns, rows) = size() else { return (table() + "\n", nil) }
         // Longer lines would wrap, and the next table would then not be drawn over the first one.
         let lines = table(rows: max(rows - 4, 1)).split(separator: "\n").map {
             SafeText.fitted(String($0), to: columns, ellipsis: "")
