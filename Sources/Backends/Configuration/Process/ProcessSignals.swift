@@ -28,8 +28,6 @@ package final class ProcessSignals: Sendable {
 
     /// What happens to a surface that outlives the indicators, such as a terminal, on the thread of this class.
     package struct Hooks: Sendable {
-        /// A signal is about to end the process.
-        package var willEnd: @Sendable () -> Void
         /// The indicators were shut down, and the process ends.
         package var didShutDown: @Sendable () -> Void
         /// The process is about to be stopped.
@@ -38,12 +36,10 @@ package final class ProcessSignals: Sendable {
         package var didContinue: @Sendable () -> Void
 
         package init(
-            willEnd: @escaping @Sendable () -> Void,
             didShutDown: @escaping @Sendable () -> Void,
             willStop: @escaping @Sendable () -> Void,
             didContinue: @escaping @Sendable () -> Void
         ) {
-            self.willEnd = willEnd
             self.didShutDown = didShutDown
             self.willStop = willStop
             self.didContinue = didContinue
@@ -221,7 +217,6 @@ package final class ProcessSignals: Sendable {
     }
 
     private func end(by signal: CInt) {
-        hooks?.willEnd()
         shutDown()
         hooks?.didShutDown()
         Self.raiseByDefault(signal)

@@ -46,7 +46,7 @@ struct LogFile {
         for _ in 0..<20 {
             if file == nil { try open() }
             guard let file else { break }
-            guard file.isRegular else { return try file.write(line, size: nil) }
+            guard file.isRegular else { return try file.write(line) }
             // Without the lock, lines are written, but not rotated or removed.
             let isLocked = file.lock()
             defer { if isLocked { file.unlock() } }
@@ -56,7 +56,7 @@ struct LogFile {
             }
             let size = Int64(file.status.st_size)
             if isLocked, maxSize > 0, size > 0, size + Int64(line.count) > maxSize, rotate(file) { continue }
-            return try file.write(line, size: size, isLocked: isLocked)
+            return try file.write(line, sizeBefore: isLocked ? size : nil)
         }
         throw path.failure("open it because it is replaced repeatedly", EAGAIN)
     }
@@ -185,16 +185,12 @@ private final class OpenLogFile {
         else { throw path.failure("give it the same owner, group and mode", errno) }
     }
 
-    /// Writes a line.
-    ///
-    /// - Parameters:
-    ///   - size: the size of a regular file.
-    ///   - isLocked: whether a part of a line can be removed again.
-    func write(_ line: [UInt8], size: Int64?, isLocked: Bool = false) throws(Unavailability) {
+    /// Writes a line, and removes a part of one again if the size before it is given.
+    func write(_ line: [UInt8], sizeBefore: Int64? = nil) throws(Unavailability) {
         // A standard stream cannot be made non-blocking, because the app shares it. If it is writable, it accepts at
         // least `PIPE_BUF` bytes, and no line is longer.
         var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        guard size != nil || poll(&request, 1, 0) > 0 else { throw path.failure("write to it", EAGAIN) }
+        guard isRegular || poll(&request, 1, 0) > 0 else { throw path.failure("write to it", EAGAIN) }
         let (count, code) = withSignalsBlocked {
             let (count, code) = (Foundation.write(descriptor, line, line.count), errno)
             if count < 0, code == EPIPE || code == EFBIG {
@@ -207,7 +203,7 @@ private final class OpenLogFile {
             return (count, code)
         }
         if count == line.count { return }
-        if count > 0, let size, isLocked { ftruncate(descriptor, off_t(size)) }
+        if count > 0, let sizeBefore { ftruncate(descriptor, off_t(sizeBefore)) }
         throw path.failure("write to it", count < 0 ? code : ENOSPC)
     }
 }

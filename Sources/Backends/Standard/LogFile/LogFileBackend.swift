@@ -58,13 +58,13 @@ public final class LogFileBackend: IndicatorBackend {
         var transitions = LogTransitions()
         var file: LogFile?
         /// The lines that could not be written, and were not reported yet.
-        var loss: LogLoss?
+        var loss: (count: Int, since: LogTimestamp, until: LogTimestamp)?
         /// The time of the previous line.
         var latest: LogTimestamp?
         var control = IndicatorControl()
 
         mutating func lose(_ count: Int, at time: LogTimestamp) {
-            loss = LogLoss(count: (loss?.count ?? 0) + count, first: loss?.first ?? time, last: time)
+            loss = ((loss?.count ?? 0) + count, loss?.since ?? time, time)
         }
     }
 
@@ -103,6 +103,14 @@ public final class LogFileBackend: IndicatorBackend {
         logger.error("'\(name)': \(loss.count == 1 ? "1 line was" : "\(loss.count) lines were") lost")
     }
 
+    /// The latest snapshot, while visible.
+    public var delivery: BackendDelivery { BackendDelivery(target: (try? path())?.description) }
+
+    private func path() throws(Unavailability) -> LogFilePath {
+        let environment = ProcessInfo.processInfo.environment
+        return try LogFilePath(settings.path, applicationName: applicationName, environment: environment)
+    }
+
     /// Keeps the control, to report that a line could not be written.
     public func attach(to control: IndicatorControl) { state.withLock { $0.control = control } }
 
@@ -110,8 +118,7 @@ public final class LogFileBackend: IndicatorBackend {
     ///
     /// - Throws: an error with the path, what is wrong and what to do.
     public func start() async throws {
-        let environment = ProcessInfo.processInfo.environment
-        let path = try LogFilePath(settings.path, applicationName: applicationName, environment: environment)
+        let path = try path()
         try change { state throws(Unavailability) in
             var file = LogFile(path: path, maxSize: settings.maxSize, keep: settings.keep)
             try file.open()
@@ -162,8 +169,6 @@ public final class LogFileBackend: IndicatorBackend {
     /// Closes the file.
     public func stop() async { state.withLock { $0.file = nil } }
 
-    // MARK: Writing
-
     /// Changes the state, then logs a new rotation failure without holding the lock.
     private func change(_ body: (inout State) throws(Unavailability) -> Void) throws(Unavailability) {
         let (warning, failure) = state.withLock { state -> (String?, Unavailability?) in
@@ -179,7 +184,7 @@ public final class LogFileBackend: IndicatorBackend {
 
     private func reportLoss(_ state: inout State) throws(Unavailability) {
         guard let loss = state.loss else { return }
-        try state.file?.append(formatter.line(for: loss))
+        try state.file?.append(formatter.line(lost: loss.count, since: loss.since, until: loss.until))
         state.loss = nil
     }
 

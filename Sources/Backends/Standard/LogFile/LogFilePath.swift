@@ -7,14 +7,9 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
     /// The absolute path.
     let description: String
 
-    /// Resolves the path.
-    ///
-    /// - Parameters:
-    ///   - path: the path from the settings: absolute, relative to the current folder, or with a leading `~` for the
-    ///     home folder. `nil` means `$XDG_STATE_HOME/<app>/indicator.log`, or `~/.local/state/<app>/indicator.log` if
-    ///     that variable is unset or a relative path (XDG Base Directory Specification).
-    ///   - applicationName: the name of the app.
-    ///   - environment: the environment variables.
+    /// Resolves the path from the settings: absolute, relative to the current folder, or with a leading `~` for the
+    /// home folder. `nil` means `$XDG_STATE_HOME/<app>/indicator.log`, or `~/.local/state/<app>/indicator.log` if that
+    /// variable is unset or a relative path (XDG Base Directory Specification).
     init(
         _ path: String?,
         applicationName: String,
@@ -75,8 +70,6 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
     /// The path of the file after `count` rotations.
     func rotated(_ count: Int) -> String { "\(description).\(count)" }
 
-    // MARK: - Checking
-
     /// Creates the missing folders of the path with mode 0700, which the XDG Base Directory Specification requires.
     ///
     /// - Parameter isTrial: whether to remove the first one again, and leave the others.
@@ -122,18 +115,14 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
     /// A folder that only this user and root can write is trusted. In any other folder the file must belong to this
     /// user or root, and have no second name: it could be a hard link to any of this user's files.
     func check(_ status: stat) throws(Unavailability) {
-        let type: String
         switch status.st_mode & S_IFMT {
-        case S_IFREG, S_IFCHR: type = ""
+        case S_IFREG, S_IFCHR: break
         case S_IFDIR: throw refusal("it is a directory", "set 'path' to a file in it, such as '\(self)/indicator.log'")
         case S_IFLNK:
             let help = "set 'path' to the file that it points to; a link to the folder is fine"
             throw refusal("it is a symbolic link, which a log file must not be", help)
-        case S_IFIFO: type = "FIFO"
-        case S_IFSOCK: type = "socket"
-        default: type = "block device"
+        default: throw refusal("it is a FIFO, a socket or a block device", "set 'path' to a regular file")
         }
-        guard type.isEmpty else { throw refusal("it is a \(type)", "set 'path' to a regular file") }
         var folder = stat()
         let isPrivate =
             stat(self.folder, &folder) == 0 && Self.isTrusted(folder.st_uid)

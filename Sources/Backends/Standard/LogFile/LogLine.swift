@@ -2,16 +2,6 @@ import DisplayText
 import Foundation
 import IndicatorCore
 
-/// Lines that could not be written.
-struct LogLoss: Sendable, Hashable {
-    /// The number of lines.
-    var count: Int
-    /// The time of the first line.
-    var first: LogTimestamp
-    /// The time of the last line.
-    var last: LogTimestamp
-}
-
 /// Formats the lines of a log.
 ///
 /// A line has at most ``maximumLength`` bytes, regardless of the label. This is `PIPE_BUF`: up to this size, writes to
@@ -28,11 +18,7 @@ struct LogLineFormatter: Sendable {
 
     init(format: LogFileBackend.Format, applicationName: String) {
         isJSON = format == .json
-        let isWord =
-            (1...64).contains(applicationName.utf8.count)
-            && applicationName.utf8.allSatisfy { byte in
-                Unicode.Scalar(byte).properties.isAlphabetic && byte < 0x80 || "0123456789.-_".utf8.contains(byte)
-            }
+        let isWord = applicationName.wholeMatch(of: /[A-Za-z0-9._-]{1,64}/) != nil
         application = isWord && !isJSON ? applicationName : Self.quoted(applicationName)
     }
 
@@ -72,9 +58,9 @@ struct LogLineFormatter: Sendable {
         return line(event.rawValue, at: time, fields, processID)
     }
 
-    /// The line that reports lost lines: how many, and the times of the last and the first.
-    func line(for loss: LogLoss, processID: Int32 = getpid()) -> [UInt8] {
-        line("lost", at: loss.last, [("count", "\(loss.count)"), ("since", word(loss.first.text))], processID)
+    /// The line that reports how many lines were lost, and the times of the first and the last of them.
+    func line(lost: Int, since: LogTimestamp, until: LogTimestamp, processID: Int32 = getpid()) -> [UInt8] {
+        line("lost", at: until, [("count", "\(lost)"), ("since", word(since.text))], processID)
     }
 
     private func line(

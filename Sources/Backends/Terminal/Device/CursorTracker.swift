@@ -1,14 +1,11 @@
-// What this folder's size buys: several backends, the app's own output and a child process share one terminal, and it
-// is restored however the process ends.
-
 import DisplayText
 import Foundation
 
 /// Follows the app's own text on a terminal, to know when lines below the cursor damage none of it.
 ///
-/// A pure value. It knows what lines of text consist of: characters, line breaks, colours, titles, erasing, and moving
-/// up and down within the text (ECMA-48). Anything else that moves the cursor, or saves its position, makes it
-/// uncertain, and ``allowsLines`` is `false` until the rest of the window is erased or the other screen is left.
+/// A pure value. It knows what lines of text consist of: characters, line breaks, colours, titles, erasing (ECMA-48).
+/// Anything else that moves the cursor, or saves its position, makes it uncertain, and ``allowsLines`` is `false` until
+/// the rest of the window is erased or the other screen is left.
 struct CursorTracker: Sendable {
     private var size = TerminalDevice.Size()
     /// The column of the cursor: as many as the window has after a character in its last column, because a terminal
@@ -19,22 +16,18 @@ struct CursorTracker: Sendable {
     private var extent = 0
     /// Whether the row continues an earlier one.
     private var isContinued = false
-    /// How many rows of text are below that of the cursor.
-    private var rowsBelow = 0
     /// Whether the cursor may be anywhere, or another position is saved.
     private var isUncertain = false
     /// Whether the window has been erased since the last character.
     private var isBlank = false
-    private var hasMargins = false
-    /// Nothing is followed there: the cursor returns to where it was.
-    private var isOnOtherScreen = false
+    /// On the other screen, from which the cursor returns to where it was, or within margins: nothing is followed.
+    private var isElsewhere = false
 
     /// Where the text stops.
     private enum State: Sendable {
         case text
         /// After ESC, and its intermediate bytes.
         case escape
-        case intermediate
         /// In a CSI sequence, with its parameter and intermediate bytes.
         case sequence
         /// In a string such as OSC, until ST, or until BEL.
@@ -53,16 +46,14 @@ struct CursorTracker: Sendable {
 
     /// Whether lines can be drawn below the cursor: it is on the lowest row of the text of the normal screen, and not
     /// behind its last column.
-    var allowsLines: Bool {
-        isBetweenSequences && rowsBelow == 0 && column < size.columns && !isUncertain && !hasMargins && !isOnOtherScreen
-    }
+    var allowsLines: Bool { isBetweenSequences && column < size.columns && !isUncertain && !isElsewhere }
 
     /// Whether there may be text to the right of the cursor.
     var hasTextBehind: Bool { column < extent }
 
     /// Assumes that the cursor is at the start of an empty line: others have written, and probably ended their lines.
     mutating func assumeStartOfLine() {
-        (column, isExact, extent, isContinued, rowsBelow) = (0, true, 0, false, 0)
+        (column, isExact, extent, isContinued) = (0, true, 0, false)
     }
 
     /// Follows a change of the window's size.
@@ -95,7 +86,7 @@ struct CursorTracker: Sendable {
         case .string where byte == Self.escape: state = .stringEscape
         case .string: if [Self.bell, Self.cancel, Self.substitute].contains(byte) { state = .text }
         case .stringEscape where byte == UInt8(ascii: "\\"): state = .text
-        case .stringEscape, .escape, .intermediate, .sequence:
+        case .stringEscape, .escape, .sequence:
             // In a sequence, ESC begins another one, CAN and SUB end it, and other control characters are executed.
             switch byte {
             case Self.escape: (state, parameters) = (.escape, [])
@@ -132,25 +123,19 @@ struct CursorTracker: Sendable {
 
     /// Follows characters of one column each, or a single one.
     private mutating func print(columns count: Int, isCertain: Bool = true) {
-        if isOnOtherScreen { return }
+        if isElsewhere { return }
         isBlank = false
         isExact = isExact && isCertain
         let end = column + (isCertain ? count : 2)
         if end > size.columns, size.isKnown {
             guard isExact else { return setInexact() }
             isContinued = true
-            let rows = (end - 1) / size.columns
-            column = end - rows * size.columns
-            moveDown(by: rows)
+            column = (end - 1) % size.columns + 1
+            extent = 0
         } else {
             column = end
         }
         extent = max(extent, column)
-    }
-
-    private mutating func moveDown(by count: Int) {
-        extent = count > rowsBelow ? 0 : size.columns
-        rowsBelow = max(rowsBelow - count, 0)
     }
 
     private mutating func setInexact() { (column, isExact, extent) = (size.columns, false, size.columns) }
@@ -159,13 +144,12 @@ struct CursorTracker: Sendable {
         endPartial()
         switch byte {
         case Self.escape: (state, parameters) = (.escape, [])
-        case _ where isOnOtherScreen: break
+        case _ where isElsewhere: break
         case UInt8(ascii: "\r"):
             if !isExact { extent = size.columns }
             (column, isExact) = (0, true)
         case UInt8(ascii: "\n"), 0x0B, 0x0C:
-            (column, isExact, isContinued) = (0, true, false)
-            moveDown(by: 1)
+            (column, isExact, extent, isContinued) = (0, true, 0, false)
         case 0x08: column = max(min(column, size.columns - 1) - 1, 0)
         case UInt8(ascii: "\t"): column = max(column, min(column / 8 * 8 + 8, size.columns - 1))
         default: break
@@ -181,8 +165,6 @@ struct CursorTracker: Sendable {
         case .sequence:
             state = .text
             perform(byte)
-        case .intermediate:
-            if byte >= 0x30 { state = .text }
         default: escape(byte)
         }
     }
@@ -193,70 +175,46 @@ struct CursorTracker: Sendable {
         case "[": state = .sequence
         // OSC, DCS, SOS, PM, APC, and the title of GNU screen.
         case "]", "P", "X", "^", "_", "k": state = .string
-        case " "..."/": state = .intermediate
+        case " "..."/": state = .escape
         case "c":
             let size = size
             self = CursorTracker()
             self.size = size
-        case _ where isOnOtherScreen: break
-        case "7", "8", "H", "M": isUncertain = true
-        case "D", "E": moveDown(by: 1)
+        case "7", "8", "D", "E", "H", "M": isUncertain = isUncertain || !isElsewhere
         default: break
         }
     }
 
     private mutating func perform(_ final: UInt8) {
         let text = String(decoding: parameters, as: UTF8.self)
-        let number = Int(text) ?? 0
-        let count = min(max(number, 1), 10_000)
         switch Character(Unicode.Scalar(final)) {
         case "m", "n", "c", "q": break
-        case "h" where parameters.first == UInt8(ascii: "?"), "l" where parameters.first == UInt8(ascii: "?"):
-            setMode(text.dropFirst(), final == UInt8(ascii: "h"))
-        case _ where isOnOtherScreen: break
-        case "A", "F":
-            rowsBelow += count
-            (extent, isContinued) = (size.columns, true)
-            if final == UInt8(ascii: "F") { (column, isExact) = (0, true) }
-        case "B", "E":
-            rowsBelow = max(rowsBelow - count, 0)
-            (extent, isContinued) = (size.columns, true)
-            if final == UInt8(ascii: "E") { (column, isExact) = (0, true) }
-        case "C", "a": column = max(min(column + count, size.columns - 1), column)
-        case "D", "j": column = max(min(column, size.columns - 1) - count, 0)
-        case "G", "`": (column, isExact) = (min(count, size.columns) - 1, true)
+        case "h" where Self.otherScreens.contains(text): isElsewhere = true
+        // The newest one restores the cursor.
+        case "l" where Self.otherScreens.contains(text):
+            (isElsewhere, isUncertain) = (false, isUncertain || text != "?1049")
+        case "r": (isElsewhere, isUncertain) = (isElsewhere || !text.isEmpty, true)
+        case _ where isElsewhere: break
+        // Within the row, to where is known after the next line break.
+        case "C", "D", "G", "a", "j", "`": setInexact()
         // Behind the cursor, there is nothing left.
-        case "J" where text.isEmpty || number == 0:
-            (extent, rowsBelow, isUncertain) = (min(extent, column), 0, false)
-        case "J" where number == 2 || number == 3: (extent, rowsBelow, isUncertain, isBlank) = (0, 0, false, true)
-        case "K" where text.isEmpty || number == 0: extent = min(extent, column)
-        case "K" where number == 2: extent = 0
+        case "J" where text.isEmpty || text == "0": (extent, isUncertain) = (min(extent, column), false)
+        case "J" where text == "2" || text == "3": (extent, isUncertain, isBlank) = (0, false, true)
+        case "K" where text.isEmpty || text == "0": extent = min(extent, column)
+        case "K" where text == "2": extent = 0
         case "K", "J": break
-        case "H", "f", "d":
+        case "H", "f":
             (column, isExact, extent) = (isBlank ? 0 : size.columns - 1, isBlank, isBlank ? 0 : size.columns)
             isUncertain = isUncertain || !isBlank
-        case "r":
-            hasMargins = !text.isEmpty
-            isUncertain = true
+        // Without line breaks at the margin.
+        case "l" where text == "?7": isUncertain = true
         // Titles and what else is known not to move.
         case "t", "h", "l": break
         default: isUncertain = true
         }
     }
 
-    private mutating func setMode(_ numbers: Substring, _ isSet: Bool) {
-        for number in numbers.split(separator: ";") {
-            switch number {
-            case "47", "1047", "1049":
-                isOnOtherScreen = isSet
-                // Leaving it restores the cursor, except for the older ones.
-                if !isSet, number != "1049" { isUncertain = true }
-            case "7": if !isSet { isUncertain = true }
-            default: break
-            }
-        }
-    }
-
+    private static let otherScreens = ["?1049", "?1047", "?47"]
     private static let bell: UInt8 = 0x07
     private static let cancel: UInt8 = 0x18
     private static let substitute: UInt8 = 0x1A

@@ -1,6 +1,7 @@
 import BackendConfiguration
 import DisplayText
 import Foundation
+import Synchronization
 
 /// The capabilities of a terminal, and the environment variables that identify it.
 ///
@@ -48,12 +49,12 @@ struct KnownTerminal: Sendable, Hashable {
         KnownTerminal("Emacs", "INSIDE_EMACS", keepsTitle: true),
         // Either one may run in the other.
         KnownTerminal("GNU screen or tmux", "STY", "TMUX", "TERM=screen*", title: .ascii, keepsTitle: true),
-        KnownTerminal("GNU screen", "STY", "TERM=screen*", title: .screen, keepsTitle: true),
+        KnownTerminal("GNU screen", "STY", "TERM=screen*", title: .ascii, keepsTitle: true),
         KnownTerminal("tmux", "TERM=tmux*", "TERM_PROGRAM=tmux", title: .stack, progress: .since("3.7")),
         KnownTerminal("tmux", "TERM=screen*", "TERM_PROGRAM=tmux", "TMUX", title: .stack, progress: .since("3.7")),
         KnownTerminal("tmux", "TERM=tmux*", title: .stack),
         KnownTerminal("tmux", "TMUX", title: .stack),
-        KnownTerminal("GNU screen", "STY", title: .screen, keepsTitle: true),
+        KnownTerminal("GNU screen", "STY", title: .ascii, keepsTitle: true),
         KnownTerminal("GNU screen or tmux", "TERM=screen*", title: .ascii, keepsTitle: true),
         KnownTerminal("Zellij", "ZELLIJ"),
 
@@ -147,7 +148,7 @@ struct KnownTerminal: Sendable, Hashable {
 
     /// The characters that its title can have.
     func charset(in environment: [String: String]) -> Charset {
-        title == .screen || title == .ascii ? .ascii : Charset(environment: environment)
+        title == .ascii ? .ascii : Charset(environment: environment)
     }
 
     private static func matches(_ pattern: String, _ environment: [String: String]) -> Bool {
@@ -178,15 +179,10 @@ struct KnownTerminal: Sendable, Hashable {
     /// The version of kitty, which is in no variable but in a file that distributions install, in a line such as
     /// `version: Version = Version(0, 26, 5)`.
     private static func kittyVersion(_ environment: [String: String]) -> String? {
-        guard let folder = environment[kittyFolder], folder.hasPrefix("/") else { return nil }
-        // Never blocks, even if the path is something else, such as a FIFO.
-        let descriptor = open(folder + "/kitty/constants.py", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        let count = max(0, read(descriptor, &buffer, buffer.count))
-        let text = String(decoding: buffer[..<count], as: UTF8.self)
-        guard let match = text.firstMatch(of: /version: Version = Version\((\d+), (\d+), (\d+)\)/) else { return nil }
+        guard let folder = environment[kittyFolder],
+            let text = try? String(contentsOfFile: folder + "/kitty/constants.py", encoding: .utf8),
+            let match = text.firstMatch(of: /version: Version = Version\((\d+), (\d+), (\d+)\)/)
+        else { return nil }
         return "\(match.1).\(match.2).\(match.3)"
     }
 }
@@ -206,38 +202,64 @@ extension KnownTerminal {
         /// Like `stack`, but the title is emptied before it is restored, for terminals that may have no stack: they
         /// show their own title instead of a stale one.
         case emptied
-        /// Like `emptied`, in ASCII only.
+        /// Like `emptied`, in ASCII: GNU screen keeps only the low byte of each character, so `⠇` becomes a bell. The
+        /// title of the terminal that it runs in is lost.
         case ascii
-        /// GNU screen: keeps only the low byte of each character, so `⠇` becomes a bell. No stack: the title of the
-        /// terminal that it runs in is lost, and an empty one takes its place.
-        case screen
 
-        /// The sequences before the first title.
-        var beginning: String {
-            switch self {
-            case .stack, .emptied, .ascii: Self.save
-            case .screen: ""
-            }
-        }
+        /// The sequence before the first title. XTWINOPS 22;0 and 23;0: push the icon and window titles on the
+        /// terminal's stack, and pop them.
+        static let beginning = "\u{1B}[22;0t"
 
         /// The sequence that sets a title. `text` must be free of control characters.
         ///
         /// Terminated by BEL, as in terminfo's `fsl`: every terminal supports it, some support nothing else.
-        func setTitle(_ text: String) -> String {
-            "\u{1B}]0;\(text)\u{07}"
-        }
+        func setTitle(_ text: String) -> String { "\u{1B}]0;\(text)\u{07}" }
 
         /// The sequences after the last title.
         var end: String {
             switch self {
-            case .stack: Self.restore
-            case .emptied, .ascii: setTitle("") + Self.restore
-            case .screen: setTitle("")
+            case .stack: "\u{1B}[23;0t"
+            case .emptied, .ascii: setTitle("") + "\u{1B}[23;0t"
             }
         }
-
-        // XTWINOPS 22;0 and 23;0: push the icon and window titles on the terminal's stack, and pop them.
-        private static let save = "\u{1B}[22;0t"
-        private static let restore = "\u{1B}[23;0t"
     }
+}
+
+/// The control sequence for a notification. Texts must be free of control characters.
+enum TerminalNotificationStyle: Sendable, Hashable {
+    /// OSC 99, https://sw.kovidgoyal.net/kitty/desktop-notifications
+    case kitty
+    /// OSC 777, first of urxvt, whose extension is rarely installed.
+    case titleAndBody
+    /// OSC 9, of iTerm2.
+    case text
+
+    /// How many notifications were made: one with the identifier of another replaces it.
+    private static let count = Atomic(0)
+
+    func sequence(for notice: OutcomeNotice) -> String {
+        switch self {
+        case .kitty:
+            // Two parts of one notification, which a focused window does not show.
+            let number = Self.count.add(1, ordering: .relaxed).newValue
+            let common = "i=indicator-\(getpid())-\(number):o=unfocused"
+            return "\u{1B}]99;\(common):d=0;\(notice.title)\u{1B}\\\u{1B}]99;\(common):p=body;\(notice.body)\u{1B}\\"
+        case .titleAndBody:
+            // A semicolon ends the title.
+            return "\u{1B}]777;notify;\(notice.title.replacing(";", with: ","));\(notice.body)\u{1B}\\"
+        case .text:
+            // A number followed by a semicolon is another command.
+            let text = "\(notice.title): \(notice.body)".replacing(";", with: ",")
+            return "\u{1B}]9;\(text)\u{1B}\\"
+        }
+    }
+}
+
+/// The characters of an animation that shows that work is in progress.
+enum SpinnerFrames {
+    private static let braille = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
+    private static let ascii = ["|", "/", "-", "\\"]
+
+    /// The frames, in order.
+    static func all(in charset: Charset) -> [String] { charset == .utf8 ? braille : ascii }
 }

@@ -34,9 +34,6 @@ struct LiveLines: Sendable {
     var holds = 0
     /// Whether the lines are hidden because the process is being stopped by Ctrl-Z.
     var isSuspended = false
-    /// Whether removing the lines leaves the cursor at the start of a line, even after a partial line of other output:
-    /// the process is being ended or stopped, and the terminal shows `^C`.
-    var endsLine = false
 
     private var claims: [Claim] = []
     private var isClosed = false
@@ -81,9 +78,7 @@ struct LiveLines: Sendable {
     }
 
     /// Removes the lines of a claim, if there is one.
-    mutating func hide(_ id: ClaimID) {
-        claims.removeAll { $0.id == id }
-    }
+    mutating func hide(_ id: ClaimID) { claims.removeAll { $0.id == id } }
 
     /// Drops the lines of a claim without erasing them, because the terminal belongs to other processes now.
     mutating func forget(_ id: ClaimID) {
@@ -103,13 +98,16 @@ struct LiveLines: Sendable {
     ///
     /// - Parameter columns: the columns of the window.
     mutating func writeLines(_ lines: [String], columns: Int) {
-        write(Array((startOfLine(columns: columns) + lines.map { $0 + "\r\n" }.joined()).utf8))
+        // Writing as many spaces as there are columns stays on an empty line, and after other text continues on the
+        // next one.
+        let start = columns == 0 ? "\r\n" : String(repeating: " ", count: columns) + "\r" + Self.eraseToEnd
+        write(Array((start + lines.map { $0 + "\r\n" }.joined()).utf8))
     }
 
     /// Ends ``isSuspended``. No lines are shown until the next ``show(_:_:size:anew:)``: the process may be in the
     /// background.
     mutating func resume() {
-        (claims, isSuspended, endsLine) = ([], false, false)
+        (claims, isSuspended) = ([], false)
     }
 
     /// Removes all lines, and ignores later ones.
@@ -148,7 +146,6 @@ struct LiveLines: Sendable {
         let hasText = !text.isEmpty
         var bytes: [UInt8] = []
         if !shown.isEmpty, lines.isEmpty || hasText { bytes += erasure.utf8 }
-        if !shown.isEmpty, lines.isEmpty, endsLine { bytes += startOfLine(columns: size.columns).utf8 }
         bytes += text
         let isAnew = mustDrawAnew || hasText || shown.count > lines.count || shown.isEmpty
         bytes += drawing(lines, over: isAnew ? nil : shown).utf8
@@ -184,13 +181,6 @@ struct LiveLines: Sendable {
         // The cursor may be on the last row: after a line break in other output, or because the window has become
         // smaller. IND makes room, as for a drawing.
         "\u{1B}D\u{1B}[A\u{1B}7\u{1B}[m" + (keepsRow ? "" : eraseToEnd) + "\r\u{1B}[B" + eraseBelow + "\u{1B}8"
-    }
-
-    /// Moves to the start of a line, the next one if this one has text.
-    private func startOfLine(columns: Int) -> String {
-        // Writing as many spaces as there are columns stays on an empty line, and after other text continues on the
-        // next one.
-        columns == 0 ? "\r\n" : String(repeating: " ", count: columns) + "\r" + Self.eraseToEnd
     }
 
     /// SCS: the other output may have selected line graphics. DECRC restores that.
@@ -275,11 +265,6 @@ struct LiveLine: Sendable, Hashable {
         let isSplit = cells[columns].text.isEmpty
         cells.removeLast(cells.count - columns)
         if isSplit, !cells.isEmpty { cells[cells.count - 1] = Cell(text: " ", style: .plain) }
-    }
-
-    /// Adds spaces up to a column.
-    mutating func pad(to column: Int) {
-        if columns < column { append(String(repeating: " ", count: column - columns)) }
     }
 
     /// Removes the spaces at the end.

@@ -124,8 +124,6 @@ enum TerminalRegistry {
 
     private struct State {
         var terminals: [WeakTerminal] = []
-        /// Terminals that no backend uses any more and that were not completely restored yet.
-        var unsettled: [ObjectIdentifier: SharedTerminal] = [:]
         /// The pipes for child processes, by terminal.
         var pipes: [dev_t: ChildOutput] = [:]
     }
@@ -134,7 +132,6 @@ enum TerminalRegistry {
 
     /// What happens to the terminals when the process ends, is stopped or continues.
     private static let hooks = ProcessSignals.Hooks(
-        willEnd: willEnd,
         didShutDown: restoreAll,
         willStop: suspendAll,
         didContinue: resumeAll
@@ -178,22 +175,8 @@ enum TerminalRegistry {
     /// Until then a control sequence may be partly written, and the terminal would treat the app's next output as its
     /// rest.
     static func settleLater(_ terminal: SharedTerminal) {
-        let key = ObjectIdentifier(terminal)
-        if change({ $0.unsettled.updateValue(terminal, forKey: key) }) != nil { return }
-        let isStarted = ThreadStarter.start(named: "terminal-title") {
-            // A closed terminal does not need to be restored.
-            _ = try? terminal.settle()
-            _ = change { $0.unsettled.removeValue(forKey: key) }
-            // Serves a request that arrived while this thread was ending.
-            if (try? terminal.settle(within: .zero)) == false { settleLater(terminal) }
-        }
-        if !isStarted { _ = change { $0.unsettled.removeValue(forKey: key) } }
-    }
-
-    /// Prepares for a signal that ends or stops the process: removing the lines from now on leaves the cursor at the
-    /// start of a line.
-    static func willEnd() {
-        for terminal in terminals { terminal.changeLines { $0.endsLine = true } }
+        // A closed terminal does not need to be restored.
+        _ = ThreadStarter.start(named: "terminal-title") { _ = try? terminal.settle() }
     }
 
     /// Restores the titles and removes the lines permanently, because the process ends.
@@ -204,7 +187,6 @@ enum TerminalRegistry {
 
     /// Restores the titles and removes the lines until ``resumeAll()``, because the process is being stopped.
     static func suspendAll() {
-        willEnd()
         // A command that goes on may set its own title, which must stay.
         settleAll(
             lines: { $0.isSuspended = true },

@@ -20,6 +20,7 @@ final class TerminalDevice: Sendable {
     let number: dev_t
 
     private let descriptor: CInt
+    private let path: String
 
     /// Opens a terminal; throws if the path is something else.
     init(path: String) throws(TerminalError) {
@@ -35,25 +36,16 @@ final class TerminalDevice: Sendable {
             close(descriptor)
             throw .notATerminal(path: path)
         }
-        self.descriptor = descriptor
+        (self.descriptor, self.path) = (descriptor, path)
         number = Self.number(of: descriptor)
     }
 
-    deinit {
-        close(descriptor)
-    }
+    deinit { close(descriptor) }
 
-    /// The path of the terminal itself, such as `/dev/pts/3`; `/dev/tty` if its name is unknown.
+    /// The path of the terminal, such as `/dev/tty` or `/dev/pts/3`.
     var name: String {
-        let major = (number >> 8) & 0xFFF
-        let minor = (number & 0xFF) | ((number >> 12) & 0xFFF00)
-        // Documentation/admin-guide/devices.txt of the kernel.
-        return switch major {
-        case 136...143: "/dev/pts/\((major - 136) << 8 | minor)"
-        case 4 where minor < 64: "/dev/tty\(minor)"
-        case 4: "/dev/ttyS\(minor - 64)"
-        default: Self.controllingTerminal
-        }
+        let stream = [0, 1, 2].first { Self.number(of: $0) == number }.map { "/proc/self/fd/\($0)" }
+        return (try? FileManager.default.destinationOfSymbolicLink(atPath: stream ?? path)) ?? path
     }
 
     /// The size of a window in columns and rows; 0 by 0 if it is unknown, as on a serial line.
@@ -111,8 +103,7 @@ final class TerminalDevice: Sendable {
             switch errno {
             case EINTR: continue
             case EAGAIN: return 0
-            case EIO, ENXIO, ENODEV: throw .hungUp
-            case let number: throw .cannotWrite(errorNumber: number)
+            default: throw .hungUp
             }
         }
     }

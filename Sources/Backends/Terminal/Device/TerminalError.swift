@@ -18,8 +18,6 @@ package enum TerminalError: BackendProblem, Sendable, Hashable {
     case cannotOpen(path: String, errorNumber: Int32)
     /// The terminal was closed, or the connection to it was lost.
     case hungUp
-    /// The terminal could not be written to.
-    case cannotWrite(errorNumber: Int32)
 
     /// Whether opening a terminal fails because there is none that could show anything, as under cron.
     ///
@@ -49,7 +47,6 @@ package enum TerminalError: BackendProblem, Sendable, Hashable {
         case .showsNoNotifications(let terminal): "this terminal (\(terminal)) is not known to show notifications"
         case .cannotOpen(let path, let number): "cannot open \(path): \(String(cString: strerror(number)))"
         case .hungUp: "the terminal was closed"
-        case .cannotWrite(let number): "cannot write to the terminal: \(String(cString: strerror(number)))"
         }
     }
 
@@ -62,12 +59,7 @@ package enum TerminalError: BackendProblem, Sendable, Hashable {
         case .dumbTerminal: "set TERM to the type of the terminal, such as xterm-256color"
         case .keepsTitle: "set 'title: on' to set it anyway"
         case .cannotOpen: "check the permissions of the terminal's device"
-        case .showsNoNotifications, .hungUp, .cannotWrite: nil
+        case .showsNoNotifications, .hungUp: nil
         }
-    }
-
-    /// The problem, and what to do.
-    package var description: String {
-        help.map { "\(reason); \($0)" } ?? reason
     }
 }

@@ -28,8 +28,6 @@ struct TitleLedger: Sendable {
     private var claims: [Claim] = []
     private var isClosed = false
     private var mustRepeatProgress = false
-    /// The progress that is shown while there is no claim.
-    private var lastingProgress: TerminalProgress?
     /// Control sequences to write once, after the title and progress.
     private var messages = ""
 
@@ -51,7 +49,6 @@ struct TitleLedger: Sendable {
     ///   - repeatsProgress: whether to write the progress even if it is unchanged.
     mutating func show(_ id: ClaimID, title: String?, progress: TerminalProgress?, repeatsProgress: Bool = false) {
         guard !isClosed else { return }
-        lastingProgress = nil
         let claim = Claim(id: id, title: title, progress: progress)
         if let index = claims.firstIndex(where: { $0.id == id }) {
             claims[index] = claim
@@ -62,17 +59,10 @@ struct TitleLedger: Sendable {
     }
 
     /// Removes a claim, if there is one.
-    mutating func hide(_ id: ClaimID) {
-        claims.removeAll { $0.id == id }
-    }
+    mutating func hide(_ id: ClaimID) { claims.removeAll { $0.id == id } }
 
     /// Removes all claims.
     mutating func hideAll() { claims = [] }
-
-    /// Sets or clears the progress that is shown until the next claim. No effect after ``close()``.
-    mutating func setLastingProgress(_ progress: TerminalProgress?) {
-        if !isClosed { lastingProgress = progress }
-    }
 
     /// Writes a control sequence once. No effect after ``close()``.
     mutating func send(_ sequence: String) {
@@ -82,7 +72,6 @@ struct TitleLedger: Sendable {
     /// Removes all claims, and ignores later ones.
     mutating func close() {
         claims = []
-        lastingProgress = nil
         isClosed = true
     }
 
@@ -104,10 +93,10 @@ struct TitleLedger: Sendable {
     private func transition() -> (bytes: ArraySlice<UInt8>, result: Shown) {
         let latest = isSuspended ? nil : claims.last
         var sequences = ""
-        let progress = latest == nil && !isSuspended ? lastingProgress : latest?.progress
+        let progress = latest?.progress
         if progress == nil, shown.progress != nil { sequences += Self.setProgress(nil) }
         if let title = latest?.title {
-            if shown.title == nil { sequences += style.beginning }
+            if shown.title == nil { sequences += KnownTerminal.TitleStyle.beginning }
             if shown.title != title { sequences += style.setTitle(title) }
         } else if shown.title != nil {
             sequences += style.end

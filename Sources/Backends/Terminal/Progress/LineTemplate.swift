@@ -160,23 +160,17 @@ public struct LineTemplate: Sendable, Hashable, CustomStringConvertible {
     private static func joiningWords(_ columns: [Column]) -> [Column] {
         let columns = columns.filter { !$0.pieces.isEmpty }
         var joined: [Column] = []
-        var prefix: Column?
+        var joinsNext = false
         for (index, column) in columns.enumerated() {
-            var column = column
-            if let prefix {
-                column = Column(gap: prefix.gap, pieces: prefix.pieces + [.spaces(column.gap)] + column.pieces)
-            }
-            prefix = nil
             let gapAfter = index + 1 < columns.count ? columns[index + 1].gap : .max
-            if !column.placeholders.isEmpty {
-                joined.append(column)
-            } else if gapAfter < .max, joined.isEmpty || gapAfter < column.gap + (column.isSeparator ? 1 : 0) {
-                prefix = column
-            } else if joined.isEmpty {
+            let isWord = column.placeholders.isEmpty
+            let isPrefix = isWord && gapAfter < column.gap + (column.isSeparator ? 1 : 0)
+            if joined.isEmpty || !joinsNext && (!isWord || isPrefix) {
                 joined.append(column)
             } else {
                 joined[joined.count - 1].pieces += [.spaces(column.gap)] + column.pieces
             }
+            joinsNext = isPrefix || joined.last?.placeholders.isEmpty == true
         }
         return joined
     }

@@ -7,8 +7,8 @@ import IndicatorCore
 ///
 /// An activity is reported when it has lasted the start delay, and when it ends; a failure also when it ends sooner,
 /// and what it asks the user for, once. Every ten seconds, the progress is reported, whatever else is: that of groups,
-/// or if there are none, of the first activity. There is at most one line a second: reports in between are combined in
-/// the next one, this progress first, then failures and questions.
+/// or if there are none, of the first activity. There is at most one line a second while the indicator is visible:
+/// reports in between are combined in the next one, this progress first, then failures and questions.
 struct ProgressReport: Sendable {
     /// The shortest time between two lines.
     static let interval: Duration = .seconds(1)
@@ -27,16 +27,13 @@ struct ProgressReport: Sendable {
     private var questions: [UInt64: String] = [:]
     private var pending: [(id: UInt64, text: String, kind: Kind)] = []
     private var omittedCount = 0
-    private var nextLine: Duration?
+    private var nextLine: Duration = .zero
     private var nextProgress: Duration?
 
     init(settings: TerminalProgressSettings, look: ProgressLines.Look) {
         self.settings = settings
         self.look = look
     }
-
-    /// When the pending reports may be written; `nil` if there are none.
-    var due: Duration? { pending.isEmpty && omittedCount == 0 ? nil : nextLine ?? .zero }
 
     /// Processes a snapshot, and returns the line to write now, if any.
     ///
@@ -78,7 +75,8 @@ struct ProgressReport: Sendable {
         if reported.count > 1024 { reported.formIntersection(snapshot.activities.map(\.id)) }
         if questions.count > 1024 { questions = questions.filter { id, _ in reported.contains(id) } }
         addTotals(of: snapshot.activities, date: date, at: now)
-        return dueLine(at: now)
+        // While it is hidden, the next snapshot may never come.
+        return snapshot.isVisible && now < nextLine ? nil : takeLine(at: now)
     }
 
     private mutating func addTotals(of activities: [ActivityDetails], date: Date, at now: Duration) {
@@ -91,15 +89,9 @@ struct ProgressReport: Sendable {
         for activity in groups.isEmpty ? [first] : groups { add(activity.id, progress(of: activity, at: date), .total) }
     }
 
-    /// Returns the pending reports as a line, and clears them, if a line may be written now.
-    mutating func dueLine(at now: Duration) -> String? {
-        guard let due, due <= now else { return nil }
-        return takeLine(at: now)
-    }
-
     /// Returns the pending reports as a line, and clears them.
     mutating func takeLine(at now: Duration) -> String? {
-        guard due != nil else { return nil }
+        guard !pending.isEmpty || omittedCount > 0 else { return nil }
         nextLine = now + Self.interval
         func rank(_ kind: Kind) -> Int { kind == .total ? 0 : kind == .failure || kind == .question ? 1 : 2 }
         let sorted = (0...2).flatMap { wanted in pending.filter { rank($0.kind) == wanted } }

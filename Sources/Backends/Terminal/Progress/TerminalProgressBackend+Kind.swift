@@ -33,14 +33,8 @@ extension BackendKind {
                     throw Unavailability(reason: "standard error is not a terminal that can redraw lines")
                 case .off: throw Unavailability(reason: "its mode is 'off'")
                 case .plain: return "plain lines on standard error"
-                case .live: break
+                case .live: return try TerminalProgressBackend.openTerminal(descriptor, environment).device.name
                 }
-                let backend = TerminalProgressBackend(
-                    applicationName: context.applicationName,
-                    descriptor: descriptor,
-                    environment: environment
-                )
-                return try backend.openTerminal().device.name
             }
         )
     }

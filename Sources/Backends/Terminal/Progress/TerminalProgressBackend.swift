@@ -26,8 +26,7 @@ import IndicatorThreads
 ///
 /// If standard error is not a terminal, does not support control sequences or does not know the size of its window, and
 /// in CI (the variable `CI` is set), it writes plain lines instead: one for an activity that has lasted the start
-/// delay, one every ten seconds, and one when it ends; at most one a second, and another one when the backend is
-/// stopped.
+/// delay, one every ten seconds, and one when it ends; at most one a second while the indicator is visible.
 public final class TerminalProgressBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
@@ -75,10 +74,6 @@ public final class TerminalProgressBackend: IndicatorBackend {
     private let time: TimeSource
     private let date: @Sendable () -> Date
     private let state: Locked<State>
-    /// Held while a plain line is made and written: two threads do that, and lines keep their order.
-    private let plainOutput = Locked(())
-    /// Writes the plain line that is due after the indicator was hidden.
-    private let reportTimer: DeadlineTimer
 
     /// Makes a backend. Writes nothing.
     ///
@@ -128,7 +123,6 @@ public final class TerminalProgressBackend: IndicatorBackend {
             template: settings.template
         )
         state = Locked(State(report: ProgressReport(settings: settings, look: look)))
-        reportTimer = DeadlineTimer(time: time)
         delivery = BackendDelivery(
             includesHidden: settings.finished != .none && display != .off,
             animationInterval: display == .live ? Self.frameInterval : display == .plain ? .seconds(1) : nil,
@@ -162,14 +156,16 @@ public final class TerminalProgressBackend: IndicatorBackend {
     ///
     /// - Throws: if it cannot be opened.
     public func start() async throws {
-        let terminal = display == .live ? try openTerminal() : nil
+        let terminal = display == .live ? try Self.openTerminal(descriptor, environment) : nil
         state.withLock {
             $0 = State(terminal: terminal, report: ProgressReport(settings: settings, look: layout.look))
         }
     }
 
-    /// Opens the terminal that the descriptor leads to.
-    func openTerminal() throws(TerminalError) -> SharedTerminal {
+    /// Opens the terminal that a descriptor refers to, or with a command, the controlling one.
+    static func openTerminal(_ descriptor: CInt, _ environment: [String: String]) throws(TerminalError)
+        -> SharedTerminal
+    {
         try TerminalRegistry.open(
             path: CommandOnTerminal.isPresent
                 ? TerminalDevice.controllingTerminal : TerminalDevice.path(of: descriptor),
@@ -190,27 +186,11 @@ public final class TerminalProgressBackend: IndicatorBackend {
 
     private func report(_ snapshot: IndicatorSnapshot) {
         let (now, date) = (time.now, date())
-        let due = plainOutput.withLock { _ in
-            let (line, due) = state.withLock { state in
-                let finished = Self.finished(of: snapshot, &state)
-                return (state.report.line(for: snapshot, finished: finished, date: date, at: now), state.report.due)
-            }
-            if let line { TerminalOutput.write(Array(line.utf8), to: descriptor) }
-            return due
+        let line = state.withLock { state in
+            let finished = Self.finished(of: snapshot, &state)
+            return state.report.line(for: snapshot, finished: finished, date: date, at: now)
         }
-        // While the indicator is visible, the next snapshot comes within a second. Updates are not concurrent, so the
-        // settings of the timer need no order.
-        reportTimer.set(snapshot.isVisible ? nil : due, version: 0) { [weak self] deadline in
-            guard let self else { return }
-            let now = max(time.now, deadline)
-            // The reader of a pipe may be slow, and this is the thread of all timers.
-            _ = ThreadStarter.start(named: "ind-report") {
-                self.plainOutput.withLock { _ in
-                    guard let line = self.state.withLock({ $0.report.dueLine(at: now) }) else { return }
-                    TerminalOutput.write(Array(line.utf8), to: self.descriptor)
-                }
-            }
-        }
+        if let line { TerminalOutput.write(Array(line.utf8), to: descriptor) }
     }
 
     /// The finished activities to consider: those that failed, and others that ended while the indicator was shown.
@@ -247,14 +227,8 @@ public final class TerminalProgressBackend: IndicatorBackend {
     /// Removes the lines, and writes pending reports.
     public func stop() async {
         let now = time.now
-        let terminal = plainOutput.withLock { _ in
-            let (terminal, line) = state.withLock { state -> (SharedTerminal?, String?) in
-                defer { state.terminal = nil }
-                return (state.terminal, state.report.takeLine(at: now))
-            }
-            if let line { TerminalOutput.write(Array(line.utf8), to: descriptor) }
-            return terminal
-        }
+        let (terminal, line) = state.withLock { ($0.terminal.take(), $0.report.takeLine(at: now)) }
+        if let line { TerminalOutput.write(Array(line.utf8), to: descriptor) }
         guard let terminal else { return }
         terminal.changeLines { $0.hide(ObjectIdentifier(self)) }
         if (try? terminal.settle(within: SharedTerminal.stopLimit)) == false {

@@ -72,22 +72,14 @@ extension TerminalTitleSettings {
 }
 
 extension KnownTerminal {
-    /// Whether the title is set with this setting, and can be restored.
-    func setsTitle(_ setting: TerminalTitleSettings.When) -> Bool {
-        switch setting {
-        case .auto: !keepsTitle
-        case .on: true
-        case .off: false
-        }
+    /// Whether the title is set with these settings, and can be restored.
+    func setsTitle(_ settings: TerminalTitleSettings) -> Bool {
+        settings.title == .auto ? !keepsTitle : settings.title == .on
     }
 
-    /// Whether the terminal shows progress with this setting.
-    func showsProgress(_ setting: TerminalTitleSettings.When, in environment: [String: String]) -> Bool {
-        switch setting {
-        case .auto: showsProgress(in: environment)
-        case .on: true
-        case .off: false
-        }
+    /// Whether the terminal shows progress with these settings.
+    func showsProgress(_ settings: TerminalTitleSettings, in environment: [String: String]) -> Bool {
+        settings.progress == .auto ? showsProgress(in: environment) : settings.progress == .on
     }
 }
 

@@ -19,7 +19,6 @@ import IndicatorThreads
 ///   ``TerminalTitleSettings/title`` is `on`: Emacs, Konsole, QTerminal, urxvt, st, GNU screen, mosh, and unknown
 ///   types (`TERM`).
 /// - Terminals that are known to support it (OSC 9;4) also show the progress, in the tab or the taskbar.
-/// - A failure remains visible in the progress for five seconds, or until the indicator is shown again.
 /// - Several backends of one process can use one terminal: the one that was shown last sets the title.
 /// - Titles are written without control characters, truncated to 240 Unicode scalars, and in UTF-8 if that is the
 ///   character set of the locale; otherwise, and in GNU screen, in ASCII.
@@ -40,9 +39,6 @@ public final class TerminalTitleBackend: IndicatorBackend {
     /// How often unchanged progress is repeated: Ghostty removes it after 15 seconds, kitty after 60.
     static let progressRepeatInterval: Duration = .seconds(5)
 
-    /// How long a failure is shown after the indicator was hidden.
-    static let failureTime: Duration = .seconds(5)
-
     static let spinnerInterval: Duration = .milliseconds(100)
 
     private struct State {
@@ -52,8 +48,6 @@ public final class TerminalTitleBackend: IndicatorBackend {
         var progressWrittenAt: Duration = .zero
         /// Whether an activity has failed since the indicator was shown.
         var hasFailure = false
-        /// Orders the calls that set the timer.
-        var timerVersion: UInt64 = 0
     }
 
     private let applicationName: String
@@ -67,8 +61,6 @@ public final class TerminalTitleBackend: IndicatorBackend {
     private let isStill: Bool
     private let time: TimeSource
     private let state = Locked(State())
-    /// Clears the progress after a failure.
-    private let timer: DeadlineTimer
 
     /// Makes a backend. Opens nothing.
     ///
@@ -105,13 +97,12 @@ public final class TerminalTitleBackend: IndicatorBackend {
         self.path = path
         self.environment = environment
         time = TimeSource.reading(clock)
-        timer = DeadlineTimer(time: time)
         known = KnownTerminal.recognize(by: environment)
         charset = known.charset(in: environment)
-        showsProgress = known.showsProgress(settings.progress, in: environment)
+        showsProgress = known.showsProgress(settings, in: environment)
         isStill = settings.accessible || CommandOnTerminal.isPresent
         let repeatInterval = showsProgress && known.progressExpires ? Self.progressRepeatInterval : nil
-        let format = known.setsTitle(settings.title) ? settings.format : SnapshotFormat(pieces: [])
+        let format = known.setsTitle(settings) ? settings.format : SnapshotFormat(pieces: [])
         delivery = BackendDelivery(
             animationInterval: CommandOnTerminal.isPresent
                 ? nil
@@ -126,7 +117,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
     /// - Throws: if there is no terminal, or it does not support what the settings select.
     public func start() async throws {
         let terminal = try Self.openTerminal(path: path, environment: environment, settings: settings)
-        state.withLock { $0 = State(terminal: terminal, timerVersion: $0.timerVersion) }
+        state.withLock { $0 = State(terminal: terminal) }
     }
 
     /// Shows, changes or restores the title, and waits while the terminal accepts no bytes.
@@ -134,45 +125,23 @@ public final class TerminalTitleBackend: IndicatorBackend {
     /// - Throws: if the terminal was closed.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         let now = time.now
-        let (terminal, failureEnd, version) = state.withLock { state -> (SharedTerminal?, Duration?, UInt64) in
-            guard let terminal = state.terminal else { return (nil, nil, state.timerVersion) }
-            var failureEnd: Duration?
-            state.timerVersion += 1
+        let terminal = state.withLock { state -> SharedTerminal? in
+            guard let terminal = state.terminal else { return nil }
             if snapshot.isVisible {
                 show(snapshot, on: terminal, at: now, state: &state)
             } else {
-                let hasFailure = state.hasFailure || snapshot.hasFailure
-                if state.shownAt != nil, hasFailure, showsProgress { failureEnd = now + Self.failureTime }
-                state.shownAt = nil
-                state.hasFailure = false
-                terminal.change { ledger in
-                    ledger.hide(ObjectIdentifier(self))
-                    if failureEnd != nil { ledger.setLastingProgress(.failure) }
-                }
+                (state.shownAt, state.hasFailure) = (nil, false)
+                terminal.change { $0.hide(ObjectIdentifier(self)) }
             }
-            return (terminal, failureEnd, state.timerVersion)
+            return terminal
         }
-        guard let terminal else { return }
-        timer.set(failureEnd, version: version) { _ in
-            terminal.change { $0.setLastingProgress(nil) }
-            if (try? terminal.settle(within: .zero)) == false { TerminalRegistry.settleLater(terminal) }
-        }
-        try terminal.settle()
+        try terminal?.settle()
     }
 
     /// Restores the title and releases the terminal.
     public func stop() async {
-        let (terminal, version) = state.withLock { state -> (SharedTerminal?, UInt64) in
-            let terminal = state.terminal
-            state = State(timerVersion: state.timerVersion + 1)
-            return (terminal, state.timerVersion)
-        }
-        timer.set(nil, version: version) { _ in }
-        guard let terminal else { return }
-        terminal.change { ledger in
-            ledger.hide(ObjectIdentifier(self))
-            ledger.setLastingProgress(nil)
-        }
+        guard let terminal = state.withLock({ $0.terminal.take() }) else { return }
+        terminal.change { $0.hide(ObjectIdentifier(self)) }
         if (try? terminal.settle(within: SharedTerminal.stopLimit)) == false { TerminalRegistry.settleLater(terminal) }
     }
 
@@ -185,7 +154,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
         let terminal = try TerminalRegistry.openForSequences(path: path, environment: environment)
         let known = KnownTerminal.recognize(by: environment)
         guard
-            known.setsTitle(settings.title) || known.showsProgress(settings.progress, in: environment)
+            known.setsTitle(settings) || known.showsProgress(settings, in: environment)
         else { throw .keepsTitle(terminal: known.name) }
         return terminal
     }
@@ -200,7 +169,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
         if isFirst || repeatsProgress { state.progressWrittenAt = now }
         let frame = (now - shownAt).wholeMilliseconds / Self.spinnerInterval.wholeMilliseconds
         let title = title(for: snapshot, frame: frame)
-        if !isFirst, snapshot.hasFailure { state.hasFailure = true }
+        if !isFirst, snapshot.finished.contains(where: \.outcome.isFailure) { state.hasFailure = true }
         let progress = TerminalProgress(
             state: snapshot.attention != nil ? .attention : state.hasFailure ? .failed : .normal,
             percentage: Percentage(snapshot.progress)
@@ -208,7 +177,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
         terminal.change { ledger in
             ledger.show(
                 ObjectIdentifier(self),
-                title: known.setsTitle(settings.title) ? title : nil,
+                title: known.setsTitle(settings) ? title : nil,
                 progress: showsProgress ? progress : nil,
                 repeatsProgress: repeatsProgress && !isFirst
             )
@@ -224,14 +193,4 @@ public final class TerminalTitleBackend: IndicatorBackend {
         )
         return SafeText.singleLine(text.isEmpty ? applicationName : text, limit: Self.titleLimit)
     }
-}
-
-extension IndicatorSnapshot {
-    /// Whether an activity has failed since the previous snapshot.
-    fileprivate var hasFailure: Bool { finished.contains { $0.outcome.isFailure } }
-}
-
-extension TerminalProgress {
-    /// A full bar: an empty one would be invisible.
-    fileprivate static let failure = TerminalProgress(state: .failed, percentage: Percentage(1))
 }

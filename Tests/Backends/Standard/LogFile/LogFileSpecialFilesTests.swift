@@ -61,13 +61,12 @@ import Testing
         #expect(await startError(deeper)?.description.contains("a part of the path is a file") == true)
     }
 
-    @Test func `A socket is an error`() async throws {
-        let path = folder.appending("socket")
-        #expect(mknod(path, S_IFSOCK | 0o600, 0) == 0)
-        #expect(await startError(path)?.reason.hasSuffix("it is a socket") == true)
-        let fifo = folder.appending("fifo")
-        mkfifo(fifo, 0o600)
-        #expect(await startError(fifo)?.reason.hasSuffix("it is a FIFO") == true)
+    @Test func `A socket or a FIFO is an error`() async throws {
+        for type in [S_IFSOCK, S_IFIFO] {
+            let path = folder.appending("\(type)")
+            #expect(mknod(path, type | 0o600, 0) == 0)
+            #expect(await startError(path)?.reason.hasSuffix("it is a FIFO, a socket or a block device") == true)
+        }
     }
 
     @Test func `A name that is too long is an error`() async {

@@ -76,18 +76,18 @@ import Testing
     }
 
     @Test func `Lost lines are exactly these`() {
-        let loss = LogLoss(
-            count: 7,
-            first: LogTimestamp(IndicatorSnapshot.noon(1)),
-            last: LogTimestamp(IndicatorSnapshot.noon(2))
-        )
+        let times = (LogTimestamp(IndicatorSnapshot.noon(1)), LogTimestamp(IndicatorSnapshot.noon(2)))
+        func line(_ format: LogFileBackend.Format) -> String {
+            let formatter = LogLineFormatter(format: format, applicationName: "my-app")
+            return text(formatter.line(lost: 7, since: times.0, until: times.1, processID: 4242))
+        }
         #expect(
-            text(LogLineFormatter(format: .json, applicationName: "my-app").line(for: loss, processID: 4242))
+            line(.json)
                 == #"{"time":"2026-03-01T12:00:02.000000Z","event":"lost","count":7,"since":"2026-03-01T12:00:01.000000Z","#
                 + #""app":"my-app","pid":4242}"# + "\n"
         )
         #expect(
-            text(LogLineFormatter(format: .text, applicationName: "my-app").line(for: loss, processID: 4242))
+            line(.text)
                 == "2026-03-01T12:00:02.000000Z my-app[4242] lost count=7 since=2026-03-01T12:00:01.000000Z\n"
         )
     }

@@ -21,8 +21,8 @@ struct CursorTrackerTests {
             // A spinner, a wait for a password, a title, a character in another character set.
             "50%\r", "50%\u{8}\u{8}\u{8}", "Word: ", "\u{1B}]0;title\u{7}", "\u{1B}]0;title\u{1B}\\",
             "\u{1B}(0x\u{1B}(B",
-            // Up and down again, and erased below.
-            "one\r\ntwo\r\n\u{1B}[2A\u{1B}[2B", "one\r\ntwo\u{1B}[A\u{1B}[J", "\u{1B}[H\u{1B}[2J\u{1B}[3J",
+            // Erased below, or everywhere.
+            "one\r\ntwo\u{1B}[A\u{1B}[J", "\u{1B}[H\u{1B}[2J\u{1B}[3J",
             "\u{1B}[2J\u{1B}[H", "\u{1B}[H\u{1B}[J",
             // After a full-screen program, also one whose cursor was elsewhere.
             "x\u{1B}[?1049h\u{1B}[2;3Hfull\u{1B}[?1049l", "\u{1B}[?1049h\u{1B}7\u{1B}[?1049l",
@@ -48,8 +48,11 @@ struct CursorTrackerTests {
             "1234567890", "日本語日本", "\r\n1234567890", "⏳⏳⏳⏳⏳", "12345\t123\u{1B}Hx\t",
             // Above a part of the text.
             "one\r\ntwo\u{1B}[A", "one\r\ntwo\u{1B}M", "\u{1B}[H", "\u{1B}[2H", "one\u{1B}[L", "one\u{1B}8",
+            // Within the row, until it ends.
+            "one\u{1B}[2D", "one\u{1B}[1G",
             // Full-screen programs, margins, saved positions, no line breaks.
-            "\u{1B}[?1049h", "\u{1B}[?47h\u{1B}[H\u{1B}[2J", "\u{1B}[1;3r\u{1B}[4H", "\u{1B}7", "\u{1B}7one\u{1B}8two",
+            "\u{1B}[?1049h", "\u{1B}[?1049h\u{1B}[1;3r\u{1B}[r\u{1B}[2J", "\u{1B}[?47h\u{1B}[H\u{1B}[2J",
+            "\u{1B}[1;3r\u{1B}[4H", "\u{1B}7", "\u{1B}7one\u{1B}8two",
             "\u{1B}[s\r\nx", "\u{1B}[?7l",
             // Within a sequence.
             "\u{1B}", "\u{1B}[", "\u{1B}[3", "\u{1B}]0;title", "\u{1B}]0;title\u{1B}", "\u{1B}P1;2", "\u{1B}(",
@@ -77,7 +80,7 @@ struct CursorTrackerTests {
     @Test(
         arguments: [
             ("50%", false), ("50%\r", true), ("50%\u{8}", true), ("50%\r\u{1B}[K", false), ("50%\r\u{1B}[2K", false),
-            ("50%\r\r\n", false), ("50%\r60%", false), ("123456789012\r", true), ("50%\u{1B}[D", true),
+            ("50%\r\r\n", false), ("50%\r60%", false), ("123456789012\r", true),
             ("x\r\u{1B}[J", false),
         ]
     )

@@ -47,22 +47,6 @@ struct LiveLinesTests {
         #expect(take(&live) == "")
     }
 
-    @Test
-    func `leave the cursor at the start of a line when the process is about to end`() {
-        for before in ["", "^C"] {
-            var screen = ScreenEmulator(columns: size.columns, rows: size.rows)
-            var live = LiveLines()
-            live.show(id, lines("one"), size: size, anew: false)
-            screen.receive(take(&live))
-            screen.receive(before)
-            live.endsLine = true
-            live.close()
-            screen.receive(take(&live))
-            #expect(screen.column == 0)
-            #expect(screen.lines == (before.isEmpty ? [] : [before]))
-        }
-    }
-
     /// What precedes text: a line that is written before the size of the window is known, one that is written above
     /// lines, or one that is begun above lines, whose rest is written without them.
     enum Preceding: CaseIterable { case first, above, hidden, held, forgotten }

@@ -63,7 +63,6 @@ import Testing
         (KnownTerminal.TitleStyle.stack, "\u{1B}[22;0t", "\u{1B}[23;0t"),
         (.emptied, "\u{1B}[22;0t", "\u{1B}]0;\u{07}\u{1B}[23;0t"),
         (.ascii, "\u{1B}[22;0t", "\u{1B}]0;\u{07}\u{1B}[23;0t"),
-        (.screen, "", "\u{1B}]0;\u{07}"),
     ])
     func `The title is restored in the style of the terminal`(
         style: KnownTerminal.TitleStyle,

@@ -1,3 +1,4 @@
+import BackendConfiguration
 import Foundation
 @testable import DisplayText
 @testable import TerminalBackends
