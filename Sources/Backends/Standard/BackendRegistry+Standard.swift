@@ -29,9 +29,6 @@ extension BackendRegistry {
         #if !MQTT
         registry.registerMissing("mqtt", reason: "this build has no MQTT; build with the trait MQTT")
         #endif
-        #if DBus
-        registry.busNames = { await DesktopSituation.busNames(in: $0) }
-        #endif
         return registry
     }()
 

@@ -85,7 +85,6 @@ package struct ProgramSetup: Sendable {
             in: AutomaticPlace(
                 applicationName: Program.name,
                 environment: environment,
-                busNames: await registry.busNames(environment),
                 text: { [loaded] section, name in
                     loaded.effectiveSettings.first { $0.key == "\(section).\(name)" }?.value
                 }

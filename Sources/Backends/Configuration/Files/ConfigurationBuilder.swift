@@ -28,14 +28,14 @@ struct ConfigurationBuilder {
         warnings = file?.warnings ?? []
     }
 
-    mutating func build(busNames: Set<String>? = nil) -> IndicatorConfiguration {
+    mutating func build() -> IndicatorConfiguration {
         var values: [String: BackendSettingValue] = [:]
         for setting in GeneralSettings.definitions {
             values[setting.name] = value(of: setting, SettingKey(name: setting.name)).value
         }
         let general = GeneralSettings(values)
         let observe = observedNames()
-        let backends = backends(isAccessible: general.isAccessible, busNames: busNames)
+        let backends = backends(isAccessible: general.isAccessible)
         reportUnknownNamesInCode()
         warnAboutUnknownVariables()
         return IndicatorConfiguration(
@@ -130,14 +130,11 @@ struct ConfigurationBuilder {
 
     // MARK: - Backends
 
-    private mutating func backends(
-        isAccessible: Bool,
-        busNames: Set<String>?
-    ) -> [IndicatorConfiguration.Backend] {
+    private mutating func backends(isAccessible: Bool) -> [IndicatorConfiguration.Backend] {
         let (items, origin) = list(TopLevelSetting.backends(in: registry))
         // By the user: what the app proposes is not worth a warning where there is no surface for it.
         let isNamed = origin != nil
-        let chosen = automaticKinds(items, busNames: busNames)
+        let chosen = automaticKinds(items)
         var backends: [IndicatorConfiguration.Backend] = []
         for item in items where mistakes.count < FileValues.largestNumberOfMistakes {
             let isAutomatic = item.name == AutomaticBackends.name
@@ -159,14 +156,13 @@ struct ConfigurationBuilder {
     }
 
     /// The kinds that `auto` stands for, if it is listed: those of this build that are not listed themselves.
-    private mutating func automaticKinds(_ items: [FileValues.ListItem], busNames: Set<String>?) -> [String] {
+    private mutating func automaticKinds(_ items: [FileValues.ListItem]) -> [String] {
         guard items.contains(where: { $0.name == AutomaticBackends.name }) else { return [] }
         let automatic = AutomaticBackends(
             registry,
             in: AutomaticPlace(
                 applicationName: source.applicationName,
                 environment: source.environment,
-                busNames: busNames,
                 text: { [source, inFile = file?.values ?? [:]] section, name in
                     let key = SettingKey(section: section, name: name)
                     func text(_ value: BackendSettingValue?) -> String? { try? value?.text }

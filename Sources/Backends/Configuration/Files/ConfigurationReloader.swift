@@ -24,8 +24,6 @@ final class ConfigurationReloader: ManagerResource {
         var lastReload: Task<Outcome, Never>?
         var watcher: FileWatcher?
         var hangup: ProcessSignals.Subscription?
-        /// The names on the session bus, if `backends: auto` depends on them and they are known.
-        var busNames: Set<String>?
         var isClosed = false
     }
 
@@ -80,7 +78,6 @@ final class ConfigurationReloader: ManagerResource {
         }
         show(configuration, adding: backends)
         log(configuration.warnings)
-        if configuration.automatic?.dependsOnBus == true { chooseByBus() }
         watch()
         guard triggers.contains(.hangup) else { return }
         let subscription = ProcessSignals.shared.subscribe { [weak self] in _ = self?.reload(by: .hangup) }
@@ -90,20 +87,10 @@ final class ConfigurationReloader: ManagerResource {
         state.withLock { $0.hangup = subscription }
     }
 
-    /// Asks the session bus for its names, and chooses the backends of `auto` again: elsewhere, because the bus may
-    /// hang.
-    private func chooseByBus() {
-        Task(executorPreference: thread) { [self] in
-            guard let names = await source.registry.busNames(source.environment) else { return }
-            state.withLock { $0.busNames = names }
-            _ = reload(by: .bus)
-        }
-    }
-
     // MARK: - Reloading
 
     /// What requested a reload.
-    private enum Trigger { case code, hangup, change, bus }
+    private enum Trigger { case code, hangup, change }
 
     /// Reads the configuration again and applies it. If it has a mistake, throws and changes nothing.
     func reload() async throws(ConfigurationError) {
@@ -140,7 +127,6 @@ final class ConfigurationReloader: ManagerResource {
         // Only who sends the signal waits for an answer.
         case .success(let report?): logger.log(level: trigger == .hangup ? .notice : .debug, "\(prefix)\(report)")
         case .success(nil): break
-        case .failure where trigger == .bus: break
         case .failure(let error):
             // The caller gets the mistakes; those of a changed file are logged only once.
             if trigger == .code || trigger == .change && error.mistakes == problems { return }
@@ -155,7 +141,7 @@ final class ConfigurationReloader: ManagerResource {
     private func reloadNow() async -> Outcome {
         let before = state.withLock { $0.isClosed ? nil : ($0.current, $0.made) }
         guard let (old, oldBackends) = before else { return .success(nil) }
-        let (new, mistakes) = source.read(busNames: state.withLock { $0.busNames })
+        let (new, mistakes) = source.read()
         let wanted = applicable(new.backends)
         let added = wanted.filter { backend in !oldBackends.contains { $0.isSame(as: backend) } }
         let removed = oldBackends.filter { backend in !wanted.contains { $0.isSame(as: backend) } }.map(\.name)

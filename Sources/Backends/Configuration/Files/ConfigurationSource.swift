@@ -54,14 +54,9 @@ public struct ConfigurationSource: Sendable {
 
 extension ConfigurationSource {
     /// Reads the configuration. For an invalid value, the next weaker layer or the default applies.
-    ///
-    /// - Parameter busNames: for `backends: auto`: the names with an owner on the session bus; `nil` if they are not
-    ///   known yet.
-    package func read(
-        busNames: Set<String>? = nil
-    ) -> (configuration: IndicatorConfiguration, mistakes: [ConfigurationMistake]) {
+    package func read() -> (configuration: IndicatorConfiguration, mistakes: [ConfigurationMistake]) {
         var builder = ConfigurationBuilder(self, file: locateFile().map { FileValues(path: $0, source: self) })
-        let configuration = builder.build(busNames: busNames)
+        let configuration = builder.build()
         return (configuration, builder.mistakes.inReadingOrder)
     }
 

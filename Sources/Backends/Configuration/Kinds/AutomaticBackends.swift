@@ -4,20 +4,16 @@ package struct AutomaticPlace: Sendable {
     package var applicationName: String
     /// The environment of the app.
     package var environment: [String: String]
-    /// The names with an owner on the session bus; `nil` if they are not known yet.
-    package var busNames: Set<String>?
     /// The text that a setting of a section has, from whichever source.
     package var text: @Sendable (_ section: String, _ setting: String) -> String?
 
     package init(
         applicationName: String,
         environment: [String: String],
-        busNames: Set<String>?,
         text: @escaping @Sendable (_ section: String, _ setting: String) -> String? = { _, _ in nil }
     ) {
         self.applicationName = applicationName
         self.environment = environment
-        self.busNames = busNames
         self.text = text
     }
 }
@@ -29,19 +25,11 @@ package struct AutomaticFit: Sendable, Hashable {
     package var reason: String
     /// The kinds that are not chosen if this one is, and why not.
     package var replaced: [String: String]
-    /// Whether the names on the session bus could change the choice.
-    package var dependsOnBus: Bool
 
-    package init(
-        _ isChosen: Bool,
-        _ reason: String,
-        replaced: [String: String] = [:],
-        dependsOnBus: Bool = false
-    ) {
+    package init(_ isChosen: Bool, _ reason: String, replaced: [String: String] = [:]) {
         self.isChosen = isChosen
         self.reason = reason
         self.replaced = replaced
-        self.dependsOnBus = dependsOnBus
     }
 }
 
@@ -64,8 +52,6 @@ package struct AutomaticBackends: Sendable, Hashable {
 
     /// The choices, in the order of the kinds.
     package let choices: [Choice]
-    /// Whether the names on the session bus could change the choice.
-    package let dependsOnBus: Bool
 
     /// The names of the chosen kinds.
     package var kinds: [String] { choices.filter(\.isChosen).map(\.kind) }
@@ -78,6 +64,5 @@ package struct AutomaticBackends: Sendable, Hashable {
             if let reason = replaced[kind] { return Choice(kind: kind, isChosen: false, reason: reason) }
             return Choice(kind: kind, isChosen: fit.isChosen, reason: fit.reason)
         }
-        dependsOnBus = fits.contains(where: \.fit.dependsOnBus)
     }
 }

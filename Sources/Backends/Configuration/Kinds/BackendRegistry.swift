@@ -18,9 +18,6 @@ public struct BackendRegistry: Sendable {
     /// Why a kind of this package is not in this build, by the kind's name.
     private var reasonsForMissing: [String: String] = [:]
 
-    /// Returns the names with an owner on the session bus, for `backends: auto`; `nil` if they are not known.
-    package var busNames: @Sendable (_ environment: [String: String]) async -> Set<String>? = { _ in nil }
-
     /// Makes a registry with these kinds.
     public init(kinds: [BackendKind] = []) {
         for kind in kinds { register(kind) }

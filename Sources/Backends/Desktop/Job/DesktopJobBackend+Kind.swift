@@ -29,8 +29,7 @@ extension BackendKind {
                 replaced: [
                     "desktopNotification": "the job shows the same",
                     "launcherEntry": "Plasma shows the job in its task manager",
-                ],
-                dependsOnBus: desktop.dependsOnBus
+                ]
             )
         }
     }

@@ -31,11 +31,7 @@ extension BackendKind {
             ?? LauncherEntrySettings.file(of: place.applicationName, in: place.environment)
         let isInstalled = DesktopFile.isInstalled(file, in: place.environment)
         let reason = isInstalled ? "the app has a desktop file" : "there is no '\(QuotedText.shortened(file))'"
-        return AutomaticFit(
-            desktop.isPresent && isInstalled,
-            desktop.isPresent ? reason : desktop.reason,
-            dependsOnBus: desktop.dependsOnBus
-        )
+        return AutomaticFit(desktop.isPresent && isInstalled, desktop.isPresent ? reason : desktop.reason)
     }
 }
 

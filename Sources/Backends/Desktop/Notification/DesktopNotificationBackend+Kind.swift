@@ -23,7 +23,7 @@ extension BackendKind {
         )
         .fitting { place in
             let desktop = DesktopSituation(place)
-            return AutomaticFit(desktop.isPresent, desktop.reason, dependsOnBus: desktop.dependsOnBus)
+            return AutomaticFit(desktop.isPresent, desktop.reason)
         }
     }
 }

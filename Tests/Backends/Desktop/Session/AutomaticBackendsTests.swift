@@ -19,8 +19,7 @@ import Testing
         _ variables: [String: String] = [:],
         app: String = "my-app",
         hasBus: Bool = true,
-        hasTerminal: Bool = false,
-        names: Set<String>? = nil
+        hasTerminal: Bool = false
     ) -> AutomaticBackends {
         var environment = ["XDG_DATA_HOME": folder.path, "XDG_DATA_DIRS": "/nowhere"].merging(variables) { $1 }
         if hasBus { environment["XDG_RUNTIME_DIR"] = folder.path }
@@ -29,10 +28,7 @@ import Testing
         title.fit = { _ in AutomaticFit(hasTerminal, hasTerminal ? "the app has a terminal" : "the app has no terminal")
         }
         registry.register(title)
-        return AutomaticBackends(
-            registry,
-            in: AutomaticPlace(applicationName: app, environment: environment, busNames: names)
-        )
+        return AutomaticBackends(registry, in: AutomaticPlace(applicationName: app, environment: environment))
     }
 
     #if DBus
@@ -57,16 +53,6 @@ import Testing
         #expect(gnome.kinds == ["desktopNotification", "dbusProperty", "launcherEntry"])
         #expect(!choice(["XDG_CURRENT_DESKTOP": "GNOME"], app: "other").kinds.contains("launcherEntry"))
         #expect(!choice(["XDG_CURRENT_DESKTOP": "KDE"]).kinds.contains("launcherEntry"))
-    }
-
-    @Test
-    func `asks the bus where the environment does not name the desktop`() {
-        #expect(choice().dependsOnBus && !choice(["XDG_CURRENT_DESKTOP": "GNOME"]).dependsOnBus)
-        #expect(!choice(hasBus: false).dependsOnBus)
-        let (jobs, notifications) = ("org.kde.JobViewServer", "org.freedesktop.Notifications")
-        #expect(choice(names: [jobs, notifications]).kinds == ["dbusProperty", "desktopJob"])
-        #expect(choice(names: [notifications]).kinds == ["desktopNotification", "dbusProperty"])
-        #expect(choice(names: []).kinds == ["dbusProperty"])
     }
 
     @Test("says why, also why not")
@@ -142,24 +128,6 @@ import Testing
             }
             #expect(error?.description.contains("without a folder") == true, "\(String(describing: error))")
         }
-    }
-
-    @Test("follows the bus: with a job server there, and no desktop in the environment, the job is shown", .needs(.bus))
-    func asksTheBus() async throws {
-        let bus = try await PrivateBus()
-        let server = try JobServer(on: bus)
-        let probe = try await DesktopProbe(
-            configuration: "backends: auto",
-            in: folder,
-            environment: ["XDG_CURRENT_DESKTOP": "", "WAYLAND_DISPLAY": "", "XDG_DATA_HOME": folder.path],
-            bus: bus
-        )
-        #expect(try await probe.backend("desktopJob", is: "running"))
-        #expect(try await probe.status(of: "desktopNotification").isEmpty)
-        try await probe.tell("begin", "Copying")
-        #expect(await eventually { server.open.count == 1 })
-        #expect(!probe.log.contains("warning"), "\(probe.log)")
-        try await probe.shutdown()
     }
 
     @Test(
