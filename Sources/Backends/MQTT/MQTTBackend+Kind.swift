@@ -29,7 +29,7 @@ extension MQTTSettings {
         Setting(
             "url",
             \.urls,
-            SettingForm(.strings, read: { try urls($0.list) }, write: { .list($0.map(\.description)) }),
+            SettingForm(.strings, read: { try $0.list.map(urls) }, write: { .list($0.map(\.description)) }),
             example: (try? MQTTURL("mqtts://broker.example:8883")).map { [$0] },
             summary: "the broker: mqtt://, or mqtts:// for TLS, then host and port; or a list of its addresses"
         ),

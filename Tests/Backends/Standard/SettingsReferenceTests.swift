@@ -56,7 +56,7 @@ struct SettingsReferenceTests {
             #expect(!setting.summary.isEmpty, "\(setting.name)")
             let value = try #require(setting.example ?? setting.defaultValue, "'\(setting.name)' has no example")
             #expect(throws: Never.self, "\(setting.name)") {
-                _ = try setting.checked(value, environment: ["HOME": "/home/user"])
+                _ = try setting.value(value, in: ["HOME": "/home/user"])
             }
         }
     }

@@ -8,13 +8,16 @@ import Logging
 /// An invalid value is reported and ignored, so that the next weaker layer applies.
 struct ConfigurationBuilder {
     private typealias Location = ConfigurationMistake.Location
-    private typealias Found = (value: BackendSettingValue?, origin: Location?)
+    /// A value, and where it comes from; `nil` for the defaults.
+    private typealias Found = (value: BackendSettingValue?, origin: Location?, places: [Location])
+    /// A name in a list, and where it is.
+    private typealias Item = (name: String, location: Location)
 
     private let source: ConfigurationSource
     private let file: FileValues?
 
     private(set) var mistakes: [ConfigurationMistake]
-    private var warnings: [ConfigurationMistake]
+    private var warnings: [ConfigurationMistake] = []
     private var effectiveSettings: [EffectiveSetting] = []
     /// What `backends: auto` stands for, if it is used.
     private var automatic: AutomaticBackends?
@@ -25,7 +28,6 @@ struct ConfigurationBuilder {
         self.source = source
         self.file = file
         mistakes = file?.mistakes ?? []
-        warnings = file?.warnings ?? []
     }
 
     mutating func build() -> IndicatorConfiguration {
@@ -83,39 +85,39 @@ struct ConfigurationBuilder {
     }
 
     private mutating func strongestValue(of setting: SettingDefinition, _ key: SettingKey) -> Found {
-        if let value = checked(source.overrides.value(key), setting, key) {
-            return (value, .code(key: key.description))
+        let inCode = Location.code(key: key.description)
+        let variable = Location.environment(variable: key.variable)
+        let (source, environment) = (source, source.environment)
+        func checked(_ values: ConfigurationValues) throws -> BackendSettingValue? {
+            try values.value(key).map { try setting.value($0, in: environment) }
         }
-        if let text = source.environmentText(key) {
-            let variable = Location.environment(variable: key.variable)
-            let text = SettingText(text: text, origin: .environment, environment: source.environment)
-            do { return (try text.value(for: setting), variable) } catch { report(variable, error.message) }
+        if let value = valid(inCode, { try checked(source.overrides) }) { return (value, inCode, []) }
+        let text = source.environmentText(key)
+        if let value = valid(variable, { try text.map { try setting.value(of: $0, in: environment) } }) {
+            return (value, variable, [])
         }
-        if let found = file?.values[key] { return (found.value, found.location) }
-        return (checked(source.defaults.value(key), setting, key) ?? setting.defaultValue, nil)
+        if let found = file?.values[key] { return (found.value, found.location, found.places) }
+        return (valid(inCode) { try checked(source.defaults) } ?? setting.defaultValue, nil, [])
     }
 
-    /// A value set in code, if it is valid.
-    private mutating func checked(
-        _ value: BackendSettingValue?,
-        _ setting: SettingDefinition,
-        _ key: SettingKey
+    /// A value, if there is one and it is valid.
+    private mutating func valid(
+        _ location: Location,
+        _ read: () throws -> BackendSettingValue?
     ) -> BackendSettingValue? {
-        guard let value else { return nil }
-        do { return try setting.checked(value, environment: source.environment) } catch {
-            report(.code(key: key.description), error.message)
-            return nil
-        }
+        do { return try read() } catch { report(location, "\(error)") }
+        return nil
     }
 
     // MARK: - Lists
 
-    /// The names in a list, and where they come from; `nil` for the defaults.
-    private mutating func list(_ setting: SettingDefinition) -> (items: [FileValues.ListItem], origin: Location?) {
-        let (value, origin) = value(of: setting, SettingKey(name: setting.name))
-        if case .file = origin, let items = file?.lists[setting.name] { return (items, origin) }
-        guard case .list(let names) = value else { return ([], origin) }
-        return (names.map { ($0, origin ?? .code(key: setting.name)) }, origin)
+    /// The names in a list, and where it comes from; `nil` for the defaults.
+    private mutating func list(_ setting: SettingDefinition) -> (items: [Item], origin: Location?) {
+        let (value, origin, places) = value(of: setting, SettingKey(name: setting.name))
+        let items = (value?.list ?? []).enumerated().map { index, name in
+            (name, places.indices.contains(index) ? places[index] : origin ?? .code(key: setting.name))
+        }
+        return (items, origin)
     }
 
     private mutating func observedNames() -> [String] {
@@ -132,15 +134,14 @@ struct ConfigurationBuilder {
 
     private mutating func backends(isAccessible: Bool) -> [IndicatorConfiguration.Backend] {
         let (items, origin) = list(TopLevelSetting.backends(in: registry))
-        // By the user: what the app proposes is not worth a warning where there is no surface for it.
-        let isNamed = origin != nil
         let chosen = automaticKinds(items)
         var backends: [IndicatorConfiguration.Backend] = []
-        for item in items where mistakes.count < FileValues.largestNumberOfMistakes {
+        for item in items {
             let isAutomatic = item.name == AutomaticBackends.name
             for item in isAutomatic ? chosen.map({ (name: $0, location: item.location) }) : [item] {
                 guard let (kind, values, location) = backend(item) else { continue }
-                let isNamed = isNamed && !isAutomatic
+                // By the user: what the app proposes is not worth a warning where there is no surface for it.
+                let isNamed = origin != nil && !isAutomatic
                 var context = BackendContext(
                     name: item.name,
                     applicationName: source.applicationName,
@@ -156,36 +157,30 @@ struct ConfigurationBuilder {
     }
 
     /// The kinds that `auto` stands for, if it is listed: those of this build that are not listed themselves.
-    private mutating func automaticKinds(_ items: [FileValues.ListItem]) -> [String] {
+    private mutating func automaticKinds(_ items: [Item]) -> [String] {
         guard items.contains(where: { $0.name == AutomaticBackends.name }) else { return [] }
-        let automatic = AutomaticBackends(
-            registry,
-            in: AutomaticPlace(
-                applicationName: source.applicationName,
-                environment: source.environment,
-                text: { [source, inFile = file?.values ?? [:]] section, name in
-                    let key = SettingKey(section: section, name: name)
-                    func text(_ value: BackendSettingValue?) -> String? { try? value?.text }
-                    return text(source.overrides.value(key)) ?? source.environmentText(key) ?? text(inFile[key]?.value)
-                        ?? text(source.defaults.value(key))
-                }
-            )
+        let place = AutomaticPlace(
+            applicationName: source.applicationName,
+            environment: source.environment,
+            text: { [source, inFile = file?.values ?? [:]] section, name in
+                let key = SettingKey(section: section, name: name)
+                return source.overrides.value(key)?.text ?? source.environmentText(key) ?? inFile[key]?.value.text
+                    ?? source.defaults.value(key)?.text
+            }
         )
+        let automatic = AutomaticBackends(registry, in: place)
         self.automatic = automatic
-        return automatic.kinds.filter { kind in
-            registry.kind(named: kind) != nil && !items.contains { $0.name == kind }
-        }
+        return automatic.kinds.filter { kind in !items.contains { $0.name == kind } }
     }
 
     /// The backend for a name in the list; `nil` if it is invalid.
     private mutating func backend(
-        _ item: FileValues.ListItem
+        _ item: Item
     ) -> (kind: BackendKind, values: BackendKind.Values, location: Location)? {
         let name = item.name
         guard let kind = kind(of: item) else { return nil }
         guard SectionName.isValid(name) else {
-            let shown = QuotedText.shortened(name)
-            report(item.location, "'\(shown)' cannot name a backend; expected \(SectionName.expectation)")
+            report(item.location, SectionName.problem(with: name))
             return nil
         }
         let location = file?.sections[name]?.location ?? item.location
@@ -204,58 +199,45 @@ struct ConfigurationBuilder {
         return isComplete ? (kind, values, location) : nil
     }
 
-    /// The kind of a backend: the one that it is named after, or the one in its `kind`.
-    private mutating func kind(of item: FileValues.ListItem) -> BackendKind? {
+    /// The kind of a backend: the one that it is named after, or the one that is given.
+    private mutating func kind(of item: Item) -> BackendKind? {
         let name = item.name
         if let kind = registry.kind(named: name) { return kind }
-        let section = file?.sections[name]
-        let key = SettingKey(section: name, name: TopLevelSetting.kind)
-        var given = source.strongerKind(of: name)
-        if given == nil, section == nil {
-            given = source.defaults.kindName(of: name).map { ($0, .code(key: key.description)) }
-        }
-        let kindName = given?.name ?? section?.kindName ?? name
+        if file?.wrong.contains(SettingKey(name: name)) == true { return nil }
+        let given = file?.sections[name]?.kind ?? source.kind(of: name)
+        let kindName = given?.name ?? name
         if let kind = registry.kind(named: kindName) {
-            addEffective(key, kind.name, given?.location ?? section?.kindLocation)
+            addEffective(SettingKey(section: name, name: TopLevelSetting.kind), kind.name, given?.location)
             return kind
         }
-        guard file?.wrong.contains(SettingKey(name: name)) != true else { return nil }
         if source.mayBeOfApp(kindName) {
             let message = "the backend '\(QuotedText.shortened(kindName))' is unknown here; the app may have it"
             warnings.append(ConfigurationMistake(given?.location ?? item.location, message))
         } else if let reason = registry.reasonForMissing(kindName) {
             report(item.location, "the backend '\(name)' cannot be used: \(reason)")
-        } else if let location = given?.location {
-            report(location, registry.unknownKind(kindName))
-        } else if file?.isComplete != false {
+        } else if let given {
+            report(given.location, registry.unknownKind(kindName))
+        } else if file?.isReadable != false {
             report(item.location, unknownBackend(name))
         }
         return nil
     }
 
     private func unknownBackend(_ name: String) -> String {
-        if name.isEmpty { return "'backends': expected a name, found an empty string" }
-        let shown = QuotedText.shortened(name)
-        if name.contains(where: \.isWhitespace) {
-            return "'backends': expected a name, found '\(shown)'; put commas between names"
-        }
         let own = (file?.sections.keys.sorted() ?? []).filter { !registry.knownNames.contains($0) }
         let listing = "expected a section with a 'kind', or one of"
-        return "unknown backend '\(shown)'"
+        return "unknown backend '\(QuotedText.shortened(name))'"
             + NearestName.suggestion(for: name, among: registry.knownNames + own, listing: listing)
     }
 
     /// Reports what code sets that no backend has, used or not: nothing else would show that it has no effect.
     private mutating func reportUnknownNamesInCode() {
         for (name, values) in [source.overrides, source.defaults].flatMap(\.settings) {
-            let kindName =
-                source.strongerKind(of: name)?.name ?? source.defaults.kindName(of: name)
-                ?? file?.sections[name]?.kindName ?? name
-            guard let kind = registry.kind(named: registry.kind(named: name) == nil ? kindName : name) else {
+            let kindName = (file?.sections[name]?.kind ?? source.kind(of: name))?.name
+            guard let kind = registry.kind(named: name) ?? kindName.flatMap(registry.kind(named:)) else {
                 // A wrong `kind` is reported where a list names its backend.
-                if kindName == name, registry.reasonForMissing(name) == nil,
-                    file?.wrong.contains(.init(name: name)) != true
-                {
+                let isKnown = kindName != nil || registry.reasonForMissing(name) != nil
+                if !isKnown, file?.wrong.contains(SettingKey(name: name)) != true {
                     report(.code(key: name), unknownBackend(name))
                 }
                 continue
@@ -272,7 +254,7 @@ struct ConfigurationBuilder {
     // MARK: - Warnings
 
     private mutating func warnAboutUnusedSections(_ names: [String], _ origin: Location?) {
-        guard let file, file.isComplete, !file.wrong.contains(SettingKey(name: TopLevelSetting.backendsName)) else {
+        guard let file, file.isReadable, !file.wrong.contains(SettingKey(name: TopLevelSetting.backendsName)) else {
             return
         }
         let reason: String
@@ -290,7 +272,7 @@ struct ConfigurationBuilder {
     /// Warns about variables that look like misspelled settings.
     private mutating func warnAboutUnknownVariables() {
         var keys = effectiveSettings.map { SettingKey(section: $0.backend, name: $0.name) }
-        let ownSections = file?.sections.map { ($0.key, $0.value.kindName.flatMap(registry.kind(named:))) } ?? []
+        let ownSections = file?.sections.map { ($0.key, $0.value.kind.flatMap { registry.kind(named: $0.name) }) } ?? []
         for case (let name, let kind?) in registry.kinds.map({ ($0.name, $0) }) + ownSections {
             keys += (kind.settings.map(\.name) + [TopLevelSetting.kind]).map { SettingKey(section: name, name: $0) }
         }

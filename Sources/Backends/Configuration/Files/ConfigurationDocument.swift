@@ -17,22 +17,20 @@ struct ConfigurationNode {
         var name: String
         var position: TextPosition
         var value: ConfigurationNode
-
-        /// The position for a message about the value: the name's if the value is empty.
-        var placeOfValue: TextPosition {
-            if case .scalar("", isQuoted: false) = value.content { position } else { value.position }
-        }
     }
 
     var content: Content
     var position: TextPosition
-    /// A type that was given explicitly, such as `!!str`.
-    var tag: String?
+    /// Whether it has a type, such as `!!str`.
+    var hasTag = false
 
     /// The text of a scalar without quotes.
     private var plain: String? {
         if case .scalar(let text, isQuoted: false) = content { text } else { nil }
     }
+
+    /// Whether there is nothing at all, which has no position of its own.
+    var isEmpty: Bool { plain == "" }
 
     /// Whether there is no value: nothing at all, or one of the spellings of null.
     var isNothing: Bool { plain.map { ["", "~", "null", "Null", "NULL"].contains($0) } ?? false }
@@ -42,24 +40,24 @@ struct ConfigurationNode {
 
     /// The text of a scalar that has one.
     var text: String? {
-        guard case .scalar(let text, _) = content, !isNothing, !isAlias, tag == nil else { return nil }
+        guard case .scalar(let text, _) = content, !isNothing, !isAlias, !hasTag else { return nil }
         return text
     }
 
     /// The elements of a list.
     var items: [ConfigurationNode]? {
-        if case .list(let items) = content { items } else { nil }
+        if case .list(let items) = content, !hasTag { items } else { nil }
     }
 
-    /// What messages call it.
+    /// What messages call it: without its text, which may be a secret.
     var kind: String {
+        if hasTag { return "a value with a type ('!')" }
         switch content {
-        case .scalar where isNothing: "nothing"
-        case .scalar(let text, _) where isAlias: "the alias '\(QuotedText.shortened(text))', which is not supported"
-        case .scalar("", _): "an empty string"
-        case .scalar(let text, _): "'\(QuotedText.shortened(text))'"
-        case .list: "a list"
-        case .section: "a section ('key: value')"
+        case .scalar where isNothing: return "nothing"
+        case .scalar where isAlias: return "an alias ('*')"
+        case .scalar: return "a text"
+        case .list: return "a list"
+        case .section: return "a section ('key: value')"
         }
     }
 }
@@ -110,7 +108,7 @@ struct ConfigurationDocument {
             let name = Self.replacing(Self.asterisk, with: "*", in: names.first ?? "")
             report(TextPosition(context.mark), "the key '\(QuotedText.shortened(name))' is duplicated")
         } catch {
-            let problem = YAMLSyntaxProblem(error, in: TextLines(text))
+            let problem = YAMLSyntaxProblem(error, in: text)
             report(problem.position, problem.message)
         }
     }
@@ -122,14 +120,16 @@ struct ConfigurationDocument {
             let text = Self.replacing(Self.asterisk, with: "*", in: scalar.string)
             let isQuoted = scalar.style != .plain
             // Yams gives every quoted scalar the tag of strings.
-            let tag = isQuoted ? nil : Self.name(of: scalar.tag)
-            return ConfigurationNode(content: .scalar(text, isQuoted: isQuoted), position: position, tag: tag)
+            let hasTag = !isQuoted && !scalar.tag.rawValue.isEmpty
+            return ConfigurationNode(content: .scalar(text, isQuoted: isQuoted), position: position, hasTag: hasTag)
         case .sequence(let sequence):
             let items = sequence.map { read($0) }
-            return ConfigurationNode(content: .list(items), position: position, tag: Self.name(of: sequence.tag))
+            let hasTag = !sequence.tag.rawValue.isEmpty
+            return ConfigurationNode(content: .list(items), position: position, hasTag: hasTag)
         case .mapping(let mapping):
             let entries = mapping.compactMap { entry($0.key, $0.value) }
-            return ConfigurationNode(content: .section(entries), position: position, tag: Self.name(of: mapping.tag))
+            let hasTag = !mapping.tag.rawValue.isEmpty
+            return ConfigurationNode(content: .section(entries), position: position, hasTag: hasTag)
         case .alias:
             return ConfigurationNode(content: .scalar("*", isQuoted: false), position: position)
         }
@@ -138,7 +138,7 @@ struct ConfigurationDocument {
     private mutating func entry(_ key: Node, _ value: Node) -> ConfigurationNode.Entry? {
         let key = read(key)
         guard case .scalar(let name, _) = key.content, !key.isAlias else {
-            report(key.position, "expected a name before ':', found \(key.kind)")
+            report(key.position, "expected a name before ':'")
             return nil
         }
         return ConfigurationNode.Entry(name: name, position: key.position, value: read(value))
@@ -147,12 +147,6 @@ struct ConfigurationDocument {
     private static func replacing(_ scalar: Unicode.Scalar, with other: Unicode.Scalar, in text: String) -> String {
         guard text.unicodeScalars.contains(scalar) else { return text }
         return String(String.UnicodeScalarView(text.unicodeScalars.map { $0 == scalar ? other : $0 }))
-    }
-
-    private static func name(of tag: Tag) -> String? {
-        let (name, core) = (tag.rawValue, "tag:yaml.org,2002:")
-        if name.isEmpty { return nil }
-        return QuotedText.shortened(name.hasPrefix(core) ? "!!" + name.dropFirst(core.count) : name)
     }
 
     // MARK: - JSON
@@ -168,15 +162,7 @@ struct ConfigurationDocument {
         } catch {
             root = nil
             problems = []
-            let rest = bytes.dropFirst(error.offset)
-            let hint =
-                switch rest.first {
-                case UInt8(ascii: "/"), UInt8(ascii: "#"): "; JSON has no comments"
-                case UInt8(ascii: "}"), UInt8(ascii: "]"): "; remove the comma before it"
-                default: ""
-                }
-            let isExpected = error.message.hasPrefix("expected a")
-            report(places.position(of: error.offset), error.message + (isExpected ? hint : ""))
+            report(places.position(of: error.offset), error.message)
         }
     }
 
@@ -241,11 +227,5 @@ private struct JSONPositions {
         }
         counted = max(counted, offset)
         return place
-    }
-}
-
-extension TextPosition {
-    init(_ mark: Mark?) {
-        self.init(line: max(mark?.line ?? 1, 1), column: max(mark?.column ?? 1, 1))
     }
 }

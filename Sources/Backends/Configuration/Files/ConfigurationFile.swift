@@ -82,12 +82,12 @@ struct ConfigurationFileContents {
     private static func bytes(ofFileAt path: String) throws(Failure) -> [UInt8] {
         guard !path.isEmpty, !path.utf8.contains(0) else { throw Failure(message: "this is not the path of a file") }
         var status = stat()
-        guard stat(path, &status) == 0 else { throw failure(errno, path: path) }
+        guard stat(path, &status) == 0 else { throw failure(errno) }
         try requireRegular(status)
         let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
-        guard descriptor >= 0 else { throw failure(errno, path: path) }
+        guard descriptor >= 0 else { throw failure(errno) }
         defer { close(descriptor) }
-        guard fstat(descriptor, &status) == 0 else { throw failure(errno, path: path) }
+        guard fstat(descriptor, &status) == 0 else { throw failure(errno) }
         try requireRegular(status)
         try requireTrusted(status, path: path)
 
@@ -96,15 +96,13 @@ struct ConfigurationFileContents {
         while bytes.count <= largestSize {
             let count = read(descriptor, &piece, piece.count)
             if count == 0 { return bytes }
-            if count > 0 { bytes += piece[..<count] } else if errno != EINTR { throw failure(errno, path: path) }
+            if count > 0 { bytes += piece[..<count] } else if errno != EINTR { throw failure(errno) }
         }
         throw Failure(message: "this file is larger than 1 MiB; a config file is a page of text")
     }
 
     private static func requireRegular(_ status: stat) throws(Failure) {
-        let kinds = [(S_IFDIR, "a folder"), (S_IFIFO, "a FIFO"), (S_IFSOCK, "a socket")]
-        let name = kinds.first { $0.0 == status.st_mode & S_IFMT }?.1 ?? "a device"
-        if status.st_mode & S_IFMT != S_IFREG { throw Failure(message: "this is \(name); expected a file") }
+        if status.st_mode & S_IFMT != S_IFREG { throw Failure(message: "this is not a file, but a folder or device") }
     }
 
     /// Throws if anyone but the user and root can change the file or its folder, or a link on the path or its folder.
@@ -141,43 +139,33 @@ struct ConfigurationFileContents {
 
     private static func isTrustedOwner(_ user: uid_t) -> Bool { user == geteuid() || user == 0 }
 
-    private static func failure(_ code: Int32, path: String) -> Failure {
-        switch code {
-        case ENOENT where (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) != nil:
-            return Failure(message: "this is a link to a file that does not exist")
-        case ENOENT: return Failure(message: "there is no such file")
-        case ENOTDIR: return Failure(message: "there is no such file: a part of the path is not a folder")
-        case EACCES: return Failure(message: "not allowed to read this file; check its permissions and its folder's")
-        default: return Failure(message: "the file cannot be read: \(String(cString: strerror(code)))")
-        }
+    private static func failure(_ code: Int32) -> Failure {
+        Failure(message: "the file cannot be read: \(String(cString: strerror(code)))")
     }
 
-    /// Decodes strictly, so that a message can point at the first invalid byte.
+    /// Decodes strictly: a message points at the first invalid byte, which becomes U+FFFD.
     private static func decoded(_ bytes: ArraySlice<UInt8>) throws(Failure) -> String {
         let text = String(decoding: bytes, as: UTF8.self)
         var position = TextPosition(line: 1, column: 1)
-        var rest = bytes
         for scalar in text.unicodeScalars {
-            guard rest.starts(with: scalar.utf8) else {
-                let byte = String(rest[rest.startIndex], radix: 16, uppercase: true)
-                let message = "the byte 0x\(byte) is not valid UTF-8 here; save the file as UTF-8"
-                throw Failure(position: position, message: message)
-            }
             guard isAllowed(scalar) else {
-                let message = "the character \(QuotedText.codePoint(scalar)) is not allowed here; remove it"
-                throw Failure(position: position, message: message)
+                throw Failure(
+                    position: position,
+                    message: scalar == "\u{FFFD}"
+                        ? "this is not valid UTF-8; save the file as UTF-8"
+                        : "the character \(QuotedText.codePoint(scalar)) is not allowed here; remove it"
+                )
             }
-            rest = rest.dropFirst(scalar.utf8.count)
             position.column += 1
             if scalar == "\n" { position = TextPosition(line: position.line + 1, column: 1) }
         }
         return text
     }
 
-    /// The characters of YAML 1.1, section 5.1, without the one that ``ConfigurationDocument`` needs.
+    /// The characters of YAML 1.1, section 5.1, without the one that ``ConfigurationDocument`` needs, and U+FFFD.
     private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
-        case 0x09, 0x0A, 0x0D, 0x20...0x7E, 0x85, 0xA0...0xD7FF, 0xE000...0xFEFE, 0xFF00...0xFFFD, 0x10000...0x10FFFE:
+        case 0x09, 0x0A, 0x0D, 0x20...0x7E, 0x85, 0xA0...0xD7FF, 0xE000...0xFEFE, 0xFF00...0xFFFC, 0x10000...0x10FFFE:
             true
         default: false
         }

@@ -9,7 +9,7 @@ import Logging
 /// Reloads run one at a time, in the order of their requests. A configuration with a mistake changes nothing. A reload
 /// does not affect activities, which the manager owns, or backends whose kind and settings are unchanged.
 final class ConfigurationReloader: ManagerResource {
-    /// What a reload changed, as a sentence for the log; `nil` if there was nothing to do.
+    /// A sentence for the log; `nil` if there was nothing to do.
     private typealias Outcome = Result<String?, ConfigurationError>
 
     private struct State: Sendable {
@@ -153,10 +153,8 @@ final class ConfigurationReloader: ManagerResource {
             state.problems = problems.mistakes
         }
         guard problems.mistakes.isEmpty else { return .failure(problems) }
-        await withTaskGroup { group in
-            for name in removed {
-                group.addTask { [engine] in await engine.removeBackend(named: name, timeLimit: .seconds(2)) }
-            }
+        await withTaskGroup { [engine] group in
+            for name in removed { group.addTask { await engine.removeBackend(named: name, timeLimit: .seconds(2)) } }
         }
         let isClosed = state.withLock { state in
             (state.current, state.made) = (new, wanted)
@@ -174,24 +172,7 @@ final class ConfigurationReloader: ManagerResource {
         }
         if new.warnings != old.warnings { log(new.warnings) }
 
-        let isGone = new.file == nil && old.file != nil
-        let isSame = (new.delays, new.isEnabled, new.observe) == (old.delays, old.isEnabled, old.observe)
-        let changes = Self.changes(added: added.map(\.name), removed: removed)
-        return .success(
-            (isGone ? "\(old.file ?? "") no longer exists. " : "")
-                + "The configuration was reloaded from \(new.file ?? "the defaults"): "
-                + (changes ?? (isSame ? "nothing has changed" : "the backends are unchanged"))
-        )
-    }
-
-    /// The changes of the backends, such as `restarted logFile; added audit`; `nil` if there are none.
-    private static func changes(added: [String], removed: [String]) -> String? {
-        let texts = [
-            ("restarted", removed.filter(added.contains)),
-            ("added", added.filter { !removed.contains($0) }),
-            ("removed", removed.filter { !added.contains($0) }),
-        ].compactMap { verb, names in names.isEmpty ? nil : "\(verb) \(names.joined(separator: ", "))" }
-        return texts.isEmpty ? nil : texts.joined(separator: "; ")
+        return .success("The configuration was reloaded from \(new.file ?? "the defaults")")
     }
 
     /// The backends that have a surface here. The others are not worth a warning, even if the file names them: the same

@@ -95,10 +95,14 @@ extension ConfigurationSource {
         environment[key.variable].flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// The kind that code or the environment sets for a backend, which overrides the file.
-    func strongerKind(of backend: String) -> (name: String, location: ConfigurationMistake.Location)? {
+    /// The kind of a backend that is not named after one, from the strongest source that gives it.
+    func kind(
+        of backend: String,
+        inFile: (name: String, location: ConfigurationMistake.Location)? = nil
+    ) -> (name: String, location: ConfigurationMistake.Location)? {
         let key = SettingKey(section: backend, name: TopLevelSetting.kind)
-        if let name = overrides.kindName(of: backend) { return (name, .code(key: key.description)) }
-        return environmentText(key).map { ($0, .environment(variable: key.variable)) }
+        if let name = overrides.value(key)?.text { return (name, .code(key: key.description)) }
+        if let name = environmentText(key) { return (name, .environment(variable: key.variable)) }
+        return inFile ?? defaults.value(key)?.text.map { ($0, .code(key: key.description)) }
     }
 }

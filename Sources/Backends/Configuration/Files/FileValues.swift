@@ -3,34 +3,33 @@ import DisplayText
 /// The contents of a config file: its values, each parsed once, their positions, and the mistakes.
 struct FileValues {
     typealias Location = ConfigurationMistake.Location
-    typealias ListItem = (name: String, location: Location)
     private typealias Entry = ConfigurationNode.Entry
+
+    /// The value of a setting.
+    struct Value {
+        var value: BackendSettingValue
+        var location: Location
+        /// The locations of the elements of a list.
+        var places: [Location] = []
+    }
 
     /// The section of a backend.
     struct Section {
         var location: Location
-        /// Its kind, if known.
-        var kindName: String?
-        /// The location of its `kind`, if the file has it.
-        var kindLocation: Location?
+        /// Its kind, if it is not named after it, and where that is given.
+        var kind: (name: String, location: Location)?
     }
-
-    /// Stop after this many mistakes: a file with more is not a config file, and comparing names is slow.
-    static let largestNumberOfMistakes = 1000
 
     let path: String
     /// The text; `nil` if the file could not be read.
     let text: String?
-    /// Whether the whole file could be read; if not, what seems to be missing may be in the unread part.
-    private(set) var isComplete = true
-    private(set) var values: [SettingKey: (value: BackendSettingValue, location: Location)] = [:]
-    /// The names in `backends` and `observe`, with their locations.
-    private(set) var lists: [String: [ListItem]] = [:]
+    /// Whether the file could be read; otherwise, what seems to be missing may be in it.
+    private(set) var isReadable = true
+    private(set) var values: [SettingKey: Value] = [:]
     private(set) var sections: [String: Section] = [:]
     /// The settings and sections that are present but invalid; their mistakes were reported.
     private(set) var wrong: Set<SettingKey> = []
     private(set) var mistakes: [ConfigurationMistake] = []
-    private(set) var warnings: [ConfigurationMistake] = []
 
     private let source: ConfigurationSource
 
@@ -42,7 +41,7 @@ struct FileValues {
             self.init(text: try ConfigurationFileContents(path: path).text, path: path, source: source)
         } catch {
             self.init(text: nil, path: path, source: source)
-            isComplete = false
+            isReadable = false
             var message = error.message
             if error.position == nil, source.givenFile?.isVariable == true {
                 message += "; the path is from the environment variable \(ConfigurationSource.fileVariable)"
@@ -56,7 +55,16 @@ struct FileValues {
         self.text = text
         self.path = path
         self.source = source
-        read(ConfigurationDocument(text ?? "", isJSON: path.hasSuffix(".json")))
+        let document = ConfigurationDocument(text ?? "", isJSON: path.hasSuffix(".json"))
+        for problem in document.problems { report(problem.position, problem.message) }
+        if case .section(let entries)? = document.root?.content {
+            for entry in entries { read(entry) }
+        } else if let root = document.root, !root.isNothing {
+            report(root.position, "expected lines such as 'startDelay: 1', found \(root.kind)")
+            isReadable = false
+        } else {
+            isReadable = document.problems.isEmpty
+        }
     }
 
     private func location(_ position: TextPosition) -> Location {
@@ -68,232 +76,129 @@ struct FileValues {
         if let key { wrong.insert(key) }
     }
 
-    private mutating func read(_ document: ConfigurationDocument) {
-        for problem in document.problems.prefix(Self.largestNumberOfMistakes) {
-            report(problem.position, problem.message)
-        }
-        guard let root = document.root else { return isComplete = document.problems.isEmpty }
-        if root.isNothing { return }
-        guard case .section(let entries) = root.content else {
-            isComplete = false
-            var found = root.kind
-            // Without what follows, which may be a secret.
-            if case .scalar(let text, _) = root.content, let colon = text.firstIndex(of: ":"),
-                !text[..<colon].contains(where: \.isWhitespace)
-            {
-                found = "'\(QuotedText.shortened(String(text[...colon])))…'; put a space after the ':'"
-            }
-            return report(root.position, "expected 'key: value' lines, found \(found)")
-        }
-        for entry in entries {
-            guard mistakes.count < Self.largestNumberOfMistakes else { return isComplete = false }
-            read(entry)
-        }
-    }
-
     private mutating func read(_ entry: Entry) {
-        let key = SettingKey(name: entry.name)
         if let setting = TopLevelSetting.all(in: registry).first(where: { $0.name == entry.name }) {
-            readValue(entry, setting, key)
+            readValue(entry, setting, SettingKey(name: entry.name))
         } else if registry.reasonForMissing(entry.name) != nil {
             // Without the kind, its settings are not known.
-            sections[entry.name] = Section(location: location(entry.position), kindName: entry.name)
+            sections[entry.name] = Section(location: location(entry.position))
         } else {
-            readSection(entry, key)
+            readSection(entry, SettingKey(name: entry.name))
         }
     }
 
     // MARK: - Values
 
     private mutating func readValue(_ entry: Entry, _ setting: SettingDefinition, _ key: SettingKey) {
-        switch setting.type {
-        case .choices, .names: return readList(entry, setting, key)
-        case .strings where entry.value.items != nil: return readList(entry, setting, key)
-        default: break
-        }
-        let position = entry.value.position
-        let isText = [.string, .strings, .path].contains(setting.type)
-        let expected = setting.type.expectation
-        guard let scalar = scalar(entry, expecting: expected, isText: isText, isSecret: setting.isSecret) else {
-            wrong.insert(key)
-            return
-        }
-        let origin = SettingText.Origin.file(isQuoted: scalar.isQuoted)
-        do {
-            let text = SettingText(text: scalar.text, origin: origin, environment: source.environment)
-            values[key] = (try text.value(for: setting), location(position))
-        } catch {
-            report(position, "'\(entry.name)': \(error.message)", of: key)
-        }
-    }
-
-    /// The scalar that an entry must have as its value.
-    ///
-    /// - Parameter isSecret: whether messages must not quote it, in whatever way YAML reads it.
-    private mutating func scalar(
-        _ entry: Entry,
-        expecting expected: String,
-        isText: Bool = false,
-        isSecret: Bool = false
-    ) -> (text: String, isQuoted: Bool)? {
         let value = entry.value
-        if let tag = value.tag {
-            let found =
-                isSecret
-                ? "a value that begins with '!' must be in quotes" : "the type '\(tag)' is not supported; remove it"
-            report(value.position, "'\(entry.name)': \(found)")
-            return nil
+        if let text = value.text {
+            do {
+                let result = try setting.value(of: text, in: source.environment)
+                values[key] = Value(value: result, location: location(value.position))
+            } catch {
+                report(value.position, "'\(entry.name)': \(error)", of: key)
+            }
+        } else if setting.type.isList, let items = value.items {
+            readList(items, entry, setting, key)
+        } else {
+            let isInline = value.position.line == entry.position.line && !value.isEmpty
+            let hint = setting.type.isText && isInline ? "; put a text like this in quotes" : ""
+            let message = "'\(entry.name)': expected \(setting.type.expectation), found \(value.kind)\(hint)"
+            report(value.isEmpty ? entry.position : value.position, message, of: key)
         }
-        var found = value.kind
-        let isInline = value.position.line == entry.position.line
-        switch value.content {
-        case .scalar("", isQuoted: false): found = "nothing after '\(entry.name):'"
-        case .scalar(let text, _) where value.isNothing:
-            let hint = isText ? "; put it in quotes to use it as a string" : ""
-            found = "'\(text)', an empty value\(hint)"
-        case .scalar where value.isAlias:
-            if isSecret { found = "an alias" } else if isText { found += Self.quotes(around: "*") }
-        case .scalar(let text, let isQuoted): return (text, isQuoted)
-        case .list where isInline: if isText { found += Self.quotes(around: "[") }
-        case .section where isInline: if isText { found += Self.quotes(around: "{") }
-        case .list, .section: break
-        }
-        report(entry.placeOfValue, "'\(entry.name)': expected \(expected), found \(found)")
-        return nil
     }
 
-    private static func quotes(around first: Character) -> String {
-        "; put quotes around a string that begins with '\(first)'"
-    }
-
-    /// Reads the value of a setting that is a list. The builder resolves names.
-    private mutating func readList(_ entry: Entry, _ setting: SettingDefinition, _ key: SettingKey) {
-        // The only word that needs no list.
-        let isAutomatic =
-            entry.name == TopLevelSetting.backendsName && entry.value.text == AutomaticBackends.name
-        guard let items = isAutomatic ? [entry.value] : entry.value.items else {
-            let found = entry.value.isNothing ? "nothing; write [] for none" : entry.value.kind
-            return report(
-                entry.placeOfValue,
-                "'\(entry.name)': expected a list such as [\(setting.exampleWords)], found \(found)",
-                of: key
+    /// Reads a list, of which nothing is split. The builder resolves names.
+    private mutating func readList(
+        _ items: [ConfigurationNode],
+        _ entry: Entry,
+        _ setting: SettingDefinition,
+        _ key: SettingKey
+    ) {
+        for item in items where item.text == nil {
+            report(item.position, "'\(entry.name)': expected a text, found \(item.kind)", of: key)
+        }
+        var elements = items.compactMap { item in item.text.map { (text: $0, position: item.position) } }
+        let faults = setting.faults(in: elements.map(\.text))
+        for (index, fault) in faults.reversed() {
+            report(elements.remove(at: index).position, "'\(entry.name)': \(fault)", of: key)
+        }
+        // Of names, the others are used, and checked.
+        guard setting.type == .names || !wrong.contains(key) else { return }
+        do {
+            let list = try setting.value(.list(elements.map(\.text)), in: source.environment)
+            let position = setting.type == .names ? entry.position : entry.value.position
+            values[key] = Value(
+                value: list,
+                location: location(position),
+                places: elements.map { location($0.position) }
             )
+        } catch {
+            report(entry.value.position, "'\(entry.name)': \(error)", of: key)
         }
-        var texts: [(text: String, position: TextPosition)] = []
-        var seen: Set<String> = []
-        for item in items {
-            guard let text = item.text else {
-                let expected = setting.type == .strings ? "a string" : "a name"
-                report(item.position, "'\(entry.name)': expected \(expected), found \(item.tag ?? item.kind)", of: key)
-                continue
-            }
-            if !seen.insert(text).inserted, setting.type != .strings {
-                report(item.position, "'\(QuotedText.shortened(text))' is duplicated in '\(entry.name)'")
-            } else {
-                texts.append((text, item.position))
-            }
-        }
-        if setting.type != .names, !wrong.contains(key) {
-            for (index, failure) in SettingText.problems(in: texts.map(\.text), of: setting) {
-                let position = texts.isEmpty ? entry.value.position : texts[index].position
-                report(position, "'\(entry.name)': \(failure.message)", of: key)
-            }
-        }
-        let isNames = setting.type == .names
-        // The other names are checked, too.
-        guard isNames || !wrong.contains(key) else { return }
-        values[key] = (.list(texts.map(\.text)), location(isNames ? entry.position : entry.value.position))
-        if isNames { lists[entry.name] = texts.map { ($0.text, location($0.position)) } }
     }
 
     // MARK: - Sections
 
     /// Reads a section that is named after its kind, or has another name and a `kind`.
     private mutating func readSection(_ entry: Entry, _ key: SettingKey) {
-        let isKind = registry.kind(named: entry.name) != nil
-        let stronger = isKind ? entry.name : source.strongerKind(of: entry.name)?.name
-        var section = Section(location: location(entry.position), kindName: stronger)
-        if isKind { sections[entry.name] = section }
-        guard case .section(let entries) = entry.value.content, entry.value.tag == nil || !isKind else {
-            guard isKind else { return report(entry.position, unknownKey(entry)) }
-            if entry.value.isNothing, entry.value.tag == nil { return }
-            var found = entry.value.tag.map { "the type '\($0)'" } ?? entry.value.kind
-            // It may be a setting without the space: `password:secret`.
-            if hasSecret(entry.name), case .scalar = entry.value.content {
-                found = "a text; put a space after each ':'"
-            }
-            let expected = "a section with the settings of \(entry.name)"
-            return report(entry.value.position, "'\(entry.name)': expected \(expected), found \(found)", of: key)
+        let name = entry.name
+        let ownKind = registry.kind(named: name)
+        guard case .section(let entries) = entry.value.content, !entry.value.hasTag else {
+            if ownKind == nil { return report(entry.position, unknownKey(name)) }
+            sections[name] = Section(location: location(entry.position))
+            if entry.value.isNothing { return }
+            let expected = "a section with the settings of \(name)"
+            return report(entry.value.position, "'\(name)': expected \(expected), found \(entry.value.kind)", of: key)
         }
-        let expected = isKind ? "'\(entry.name)'" : "the name of a kind"
+        var section = Section(location: location(entry.position))
         if let kind = entries.first(where: { $0.name == TopLevelSetting.kind }) {
-            guard let name = scalar(kind, expecting: expected)?.text else {
-                if !isKind { wrong.insert(key) }
-                return
-            }
-            if isKind, name != entry.name {
-                let hint = "give one of kind '\(QuotedText.shortened(name))' another name"
-                let message = "'kind': a section named '\(entry.name)' is of that kind; \(hint)"
+            guard let kindName = kind.value.text else {
+                let message = "'kind': expected the name of a kind, found \(kind.value.kind)"
                 return report(kind.value.position, message, of: key)
             }
-            guard registry.knownNames.contains(name) || source.mayBeOfApp(name) else {
-                return report(kind.value.position, registry.unknownKind(name), of: key)
+            if ownKind != nil, kindName != name {
+                let message = "'kind': a section named '\(name)' is of that kind; give the other one another name"
+                return report(kind.value.position, message, of: key)
             }
-            section.kindLocation = location(kind.value.position)
-            section.kindName = stronger ?? name
-        } else if stronger == nil, !source.mayBeOfApp(entry.name) {
-            let name = QuotedText.shortened(entry.name)
-            if let nearest = NearestName.find(for: entry.name, among: TopLevelSetting.names + registry.knownNames) {
-                return report(entry.position, "unknown key '\(name)', did you mean '\(nearest)'?")
+            section.kind = (kindName, location(kind.value.position))
+        }
+        if ownKind == nil {
+            section.kind = source.kind(of: name, inFile: section.kind)
+            guard let (kindName, place) = section.kind else {
+                return source.mayBeOfApp(name) ? () : report(entry.position, unknownKey(name))
             }
-            let expected = "expected the name of a kind as the section's name or as its 'kind'"
-            let known = NearestName.suggestion(for: entry.name, among: registry.knownNames, listing: expected)
-            return report(entry.position, "the section '\(name)' has no 'kind'\(known)", of: key)
+            guard registry.knownNames.contains(kindName) || source.mayBeOfApp(kindName) else {
+                mistakes.append(ConfigurationMistake(place, registry.unknownKind(kindName)))
+                wrong.insert(key)
+                return
+            }
+            guard SectionName.isValid(name) else {
+                return report(entry.position, SectionName.problem(with: name), of: key)
+            }
         }
-        guard SectionName.isValid(entry.name) else {
-            let name = QuotedText.shortened(entry.name)
-            let message = "'\(name)' cannot name a backend; expected \(SectionName.expectation)"
-            return report(entry.position, message, of: key)
-        }
-        sections[entry.name] = section
-        guard let kind = section.kindName.flatMap(registry.kind(named:)) else { return }
-        for setting in entries where setting.name != TopLevelSetting.kind {
-            guard mistakes.count < Self.largestNumberOfMistakes else { return isComplete = false }
-            readSetting(setting, in: entry.name, kind)
+        sections[name] = section
+        guard let kind = ownKind ?? section.kind.flatMap({ registry.kind(named: $0.name) }) else { return }
+        for entry in entries where entry.name != TopLevelSetting.kind {
+            if let setting = kind.settings.first(where: { $0.name == entry.name }) {
+                readValue(entry, setting, SettingKey(section: name, name: entry.name))
+                continue
+            }
+            let known = kind.settings.map(\.name) + [TopLevelSetting.kind]
+            let suggestion = NearestName.suggestion(for: entry.name, among: known, listing: "settings of \(kind.name)")
+            report(entry.position, "unknown key '\(QuotedText.shortened(entry.name))' in '\(name)'\(suggestion)")
         }
     }
 
-    private mutating func readSetting(_ entry: Entry, in section: String, _ kind: BackendKind) {
-        if let setting = kind.settings.first(where: { $0.name == entry.name }) {
-            return readValue(entry, setting, SettingKey(section: section, name: entry.name))
-        }
-        let known = kind.settings.map(\.name) + [TopLevelSetting.kind]
-        let suggestion = NearestName.suggestion(for: entry.name, among: known, listing: "settings of \(kind.name)")
-        report(entry.position, "unknown key '\(QuotedText.shortened(entry.name))' in '\(section)'\(suggestion)")
-    }
-
-    private func hasSecret(_ kind: String) -> Bool {
-        registry.kind(named: kind)?.settings.contains(where: \.isSecret) == true
-    }
-
-    private func unknownKey(_ entry: Entry) -> String {
-        let message = "unknown key '\(QuotedText.shortened(entry.name))'"
-        let parts = entry.name.split(separator: ".", maxSplits: 1).map(String.init)
+    private func unknownKey(_ name: String) -> String {
+        let message = "unknown key '\(QuotedText.shortened(name))'"
+        let parts = name.split(separator: ".", maxSplits: 1).map(String.init)
         if parts.count == 2, registry.knownNames.contains(parts[0]) {
-            let value = hasSecret(parts[0]) ? nil : entry.value.text
-            let section = QuotedText.shortened("\(parts[0]): {\(parts[1]): \(value ?? "…")}")
-            return "\(message); the settings of a backend are in its section: write '\(section)'"
+            return "\(message); write '\(QuotedText.shortened("\(parts[0]): {\(parts[1]): …}"))'"
         }
         let candidates = TopLevelSetting.names + registry.knownNames
-        return message + NearestName.suggestion(for: entry.name, among: candidates, listing: "known keys")
-    }
-}
-
-extension SettingDefinition {
-    /// Two elements of a list, for messages.
-    fileprivate var exampleWords: String {
-        if case .choices(let choices) = type { return choices.prefix(2).joined(separator: ", ") }
-        return if case .list(let names) = example { names.joined(separator: ", ") } else { "" }
+        let listing = "it is no section with a 'kind', and known keys are"
+        return message + NearestName.suggestion(for: name, among: candidates, listing: listing)
     }
 }
 

@@ -1,6 +1,18 @@
 import DisplayText
 import Yams
 
+/// A position in a text. Lines and columns count from 1; columns count Unicode scalars, as in YAML's own positions.
+package struct TextPosition: Hashable {
+    var line: Int
+    var column: Int
+}
+
+extension TextPosition {
+    init(_ mark: Mark?) {
+        self.init(line: max(mark?.line ?? 1, 1), column: max(mark?.column ?? 1, 1))
+    }
+}
+
 /// A syntax error of Yams, in terms that the author of a config file understands.
 ///
 /// libYAML's own messages describe states of its scanner ("mapping values are not allowed in this context"). Those that
@@ -9,141 +21,55 @@ struct YAMLSyntaxProblem {
     private(set) var position = TextPosition(line: 1, column: 1)
     private(set) var message = ""
 
-    private let text: TextLines
-    /// Where libYAML found the problem, and where the construct that it was reading begins.
-    private var place = TextPosition(line: 1, column: 1)
-    private var opened = TextPosition(line: 1, column: 1)
-
-    init(_ error: any Error, in text: TextLines) {
-        self.text = text
+    init(_ error: any Error, in text: String) {
         switch error {
         case YamlError.scanner(let context, let problem, let mark, _),
             YamlError.parser(let context, let problem, let mark, _),
             YamlError.composer(let context, let problem, let mark, _):
-            // libYAML reports what is missing at the end of the file on the line after the last one.
-            place = min(TextPosition(mark), text.lastPosition)
-            opened = min(context.map { TextPosition($0.mark) } ?? place, text.lastPosition)
-            position = place
-            describe(problem, context: context?.text ?? "")
+            position = TextPosition(mark)
+            let opened = context.map { TextPosition($0.mark) } ?? position
+            let text = context.map { "\($0.text): \(problem)" } ?? problem
+            describe(text, opened: opened)
+            if problem.contains("could not find expected ':'") || message.contains("closing quote") {
+                position = opened
+            }
         default: message = "not valid YAML: \(error)"
         }
-    }
-
-    private mutating func describe(_ problem: String, context: String) {
-        if context.contains("quoted scalar"), problem.contains("unexpected") {
-            (position, message) = (opened, "this string has no closing quote")
-        } else if describeComment() {
-            return
-        } else if text[place] == ",", problem.contains("did not find expected") {
-            message = "unexpected ','; remove it"
-        } else if context.contains("flow sequence") || context.contains("flow mapping") {
-            describeBrackets(isList: context.contains("sequence"))
-        } else if problem.contains("another document") {
-            message = "a second YAML document begins here; expected one"
-        } else if problem.contains("Maximum nesting level") {
-            message = "nested too deeply; settings are at most one section deep"
-        } else if let tab = tabPosition {
-            (position, message) = (tab, "found a tab; YAML is indented with spaces")
-        } else if problem.contains("cannot start any token"), let found = text[place] {
-            message = "a value cannot begin with '\(QuotedText.shortened(String(found)))'; put quotes around it"
-        } else if problem.contains("mapping values are not allowed") {
-            describeColon()
-        } else if problem.contains("could not find expected ':'") {
-            (position, message) = (opened, "expected ':' and a value after this name")
-        } else if problem.contains("did not find expected key") {
-            describeMissingKey()
-        } else if problem.contains("<document start>") {
-            message = "unexpected after the lines above; expected 'key: value' lines with the same indentation"
-        } else if problem.contains("unknown escape character") {
-            message = "unknown escape after '\\'; write '\\\\' for a backslash, or put the string in single quotes"
-        } else {
-            message = "not valid YAML: \(context.isEmpty ? "" : "\(context): ")\(problem)"
+        // libYAML reports it in several ways.
+        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        guard lines.indices.contains(position.line - 1) else { return }
+        let indentation = lines[position.line - 1].prefix { $0 == " " || $0 == "\t" }
+        if let tab = indentation.firstIndex(of: "\t") {
+            position.column = indentation.distance(from: indentation.startIndex, to: tab) + 1
+            message = "found a tab; YAML is indented with spaces"
         }
     }
 
-    /// A comment as other languages write it. Returns whether there is one.
-    private mutating func describeComment() -> Bool {
-        for number in min(opened.line, place.line - 1)...place.line {
-            let line = ContentLine(text[number])
-            guard line.text.hasPrefix("//") || line.text.hasPrefix("/*") else { continue }
-            position = TextPosition(line: number, column: line.indentation + 1)
-            message = "a comment begins with '#', not with '\(line.text.prefix(2))'"
-            return true
-        }
-        return false
-    }
-
-    /// A list or map in brackets with an unexpected token.
-    private mutating func describeBrackets(isList: Bool) {
-        let expected = isList ? "',' or ']'" : "',' or '}'"
-        if place.line == opened.line, let found = text[place], ![" ", "#"].contains(found) {
-            let hint = isList ? "" : "; put quotes around a string that begins with '{'"
-            message = "expected \(expected) before '\(QuotedText.shortened(String(found)))'\(hint)"
-        } else {
-            position = opened
-            message = "this '\(isList ? "[" : "{")' is not closed; expected \(expected) by line \(place.line)"
-        }
-    }
-
-    /// A colon within a value, which has one of three causes.
-    private mutating func describeColon() {
-        let line = ContentLine(text[place.line])
-        let number = (1..<max(place.line, 1)).last { !ContentLine(text[$0]).isEmpty }
-        if line.valueStart(before: place.column) != nil {
-            message = "unexpected ':'; put quotes around a string with ': ' in it"
-        } else if let number, case let above = ContentLine(text[number]), above.indentation == line.indentation,
-            above.valueStart() == nil
-        {
-            position = TextPosition(line: number, column: above.indentation + 1)
-            // Without what follows the name, which may be a secret.
-            let end = above.text.firstIndex { $0 == ":" || $0 == " " }
-            let found = end.map { ", found '\(QuotedText.shortened(String(above.text[...$0])))…'" } ?? ""
-            let hint = end.map { above.text[$0] } == ":" ? "; put a space after the ':'" : ""
-            message = "expected 'key: value'\(found)\(hint)"
-        } else {
-            position = TextPosition(line: place.line, column: line.indentation + 1)
-            message = "this line is indented too far, or the one above must not have a value"
-        }
-    }
-
-    /// Something in place of a key: a line with the wrong indentation, or more text after a complete value.
-    private mutating func describeMissingKey() {
-        let line = ContentLine(text[place.line])
-        let opening = line.valueStart(before: place.column).flatMap { line.text[$0...].first { $0 != " " } }
-        switch opening {
-        case "{"?, "["?:
-            let hint = "put quotes around a string that begins with '\(opening ?? "{")'"
-            message = "found more text after a value in brackets; \(hint)"
-        case "\""?, "'"?: message = "found more text after the closing quote"
-        default: message = "expected 'key: value' here; check the indentation of the line"
-        }
-    }
-
-    /// The position of a tab in place of spaces. libYAML reports it in several ways, or not at all.
-    private var tabPosition: TextPosition? {
-        if text[place] == "\t" { return place }
-        let indentation = text[place.line].prefix { $0 == " " || $0 == "\t" }
-        return indentation.firstIndex(of: "\t").map { TextPosition(line: place.line, column: $0 + 1) }
-    }
-}
-
-/// A line of a YAML file, without its context.
-private struct ContentLine {
-    var indentation: Int
-    var text: String
-
-    init(_ line: [Unicode.Scalar]) {
-        indentation = line.prefix { $0 == " " || $0 == "\t" }.count
-        text = String(String.UnicodeScalarView(line.dropFirst(indentation)))
-    }
-
-    /// Whether the line is blank or only has a comment.
-    var isEmpty: Bool { text.isEmpty || text.hasPrefix("#") }
-
-    /// Where the value begins, if the line, up to the column, has the form `key: value` or `key:`.
-    func valueStart(before column: Int = .max) -> String.Index? {
-        let end = column == .max ? text.count : max(0, column - 1 - indentation)
-        if let range = text.prefix(end).firstRange(of: ": ") { return range.upperBound }
-        return column == .max && text.hasSuffix(":") ? text.endIndex : nil
+    private mutating func describe(_ problem: String, opened: TextPosition) {
+        func isAbout(_ parts: String...) -> Bool { parts.contains(where: problem.contains) }
+        message =
+            if isAbout("quoted scalar: found unexpected") {
+                "this string has no closing quote"
+            } else if isAbout("flow sequence", "flow mapping") {
+                "expected ',' or the end of what begins with a bracket in line \(opened.line), column \(opened.column)"
+            } else if isAbout("another document") {
+                "a second YAML document begins here; expected one"
+            } else if isAbout("Maximum nesting level") {
+                "nested too deeply; settings are at most one section deep"
+            } else if isAbout("cannot start any token") {
+                "a value cannot begin with this character; put quotes around it"
+            } else if isAbout("mapping values are not allowed") {
+                "unexpected ':'; in this line or the one above, a space after a ':' is missing, the indentation is "
+                    + "wrong, or a text with ': ' in it needs quotes"
+            } else if isAbout("could not find expected ':'") {
+                "expected ': ' and a value after this name"
+            } else if isAbout("did not find expected key", "<document start>") {
+                "expected 'key: value' here; check the indentation of the line, and put quotes around a text with "
+                    + "brackets or quotes in it"
+            } else if isAbout("unknown escape character") {
+                "unknown escape after '\\'; write '\\\\' for a backslash, or put the string in single quotes"
+            } else {
+                "not valid YAML: \(problem)"
+            }
     }
 }

@@ -27,26 +27,14 @@ public struct BackendSetting: Sendable {
 
 /// Replaced by a type of the app's own.
 @available(*, unavailable, message: "the settings are the properties of a type of your own")
-public struct BackendSettings: Sendable {
-    /// Replaced by a property.
-    public func string(_ name: String) -> String? { nil }
-    /// Replaced by a property.
-    public func boolean(_ name: String) -> Bool? { nil }
-    /// Replaced by a property.
-    public func integer(_ name: String) -> Int? { nil }
-    /// Replaced by a property.
-    public func list(_ name: String) -> [String]? { nil }
-    /// Replaced by a property.
-    public func duration(_ name: String) -> Duration? { nil }
-}
+public struct BackendSettings: Sendable {}
 
 extension BackendKind {
     /// Replaced by ``init(name:summary:defaults:settings:make:isApplicable:availability:)``.
     @available(
         *,
         unavailable,
-        renamed: "init(name:summary:defaults:settings:make:)",
-        message: "pass the defaults, a value of a type of your own, and a Setting for each of its properties"
+        message: "pass the defaults, a value of a type of your own, and a Setting for each property"
     )
     public init(
         name: String,

@@ -28,26 +28,11 @@ extension BackendSettingValue: ExpressibleByStringInterpolation, ExpressibleByBo
 }
 
 extension BackendSettingValue {
-    package var text: String {
-        get throws {
-            guard case .string(let text) = self else { throw ExpectedSetting("a string") }
-            return text
-        }
-    }
-
-    package var list: [String] {
-        get throws {
-            guard case .list(let texts) = self else { throw ExpectedSetting("a list of strings") }
-            return texts
-        }
-    }
-
-    var integer: Int {
-        get throws {
-            guard case .integer(let number) = self else { throw ExpectedSetting("a whole number") }
-            return number
-        }
-    }
+    package var text: String? { if case .string(let text) = self { text } else { nil } }
+    package var list: [String]? { if case .list(let texts) = self { texts } else { nil } }
+    var boolean: Bool? { if case .boolean(let value) = self { value } else { nil } }
+    var integer: Int? { if case .integer(let number) = self { number } else { nil } }
+    var duration: Duration? { if case .duration(let time) = self { time } else { nil } }
 
     /// The value as written in a config file.
     var configurationText: String {

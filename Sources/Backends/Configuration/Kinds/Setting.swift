@@ -59,7 +59,7 @@ public struct Setting<Settings: Sendable>: Sendable {
         )
         defaultValue = { form.write($0[keyPath: property]) }
         set = { value, settings in
-            let read = try form.read(value)
+            guard let read = try form.read(value) else { throw ExpectedSetting(form.type.expectation) }
             if let expected = validate(read) { throw ExpectedSetting(expected) }
             settings[keyPath: property] = read
         }
@@ -78,7 +78,7 @@ public struct Setting<Settings: Sendable>: Sendable {
         self.init(
             name,
             property,
-            SettingForm(form.type, read: form.read, write: { $0.flatMap(form.write) }),
+            SettingForm(form.type, read: { try form.read($0).map(Optional.some) }, write: { $0.flatMap(form.write) }),
             example: example,
             summary: summary,
             isSecret: isSecret,
@@ -149,12 +149,13 @@ package struct SettingDefinition: Sendable {
 /// How the value of a setting is written in a config file, in a variable and in code.
 public struct SettingForm<Value: Sendable>: Sendable {
     let type: SettingType
-    let read: @Sendable (BackendSettingValue) throws -> Value
+    /// Returns `nil` for a value of another type.
+    let read: @Sendable (BackendSettingValue) throws -> Value?
     let write: @Sendable (Value) -> BackendSettingValue?
 
     package init(
         _ type: SettingType,
-        read: @escaping @Sendable (BackendSettingValue) throws -> Value,
+        read: @escaping @Sendable (BackendSettingValue) throws -> Value?,
         write: @escaping @Sendable (Value) -> BackendSettingValue?
     ) {
         (self.type, self.read, self.write) = (type, read, write)
@@ -170,71 +171,47 @@ public struct SettingForm<Value: Sendable>: Sendable {
         read: @escaping @Sendable (String) throws -> Value,
         text: @escaping @Sendable (Value) -> String
     ) -> Self {
-        Self(.string, read: { try read($0.text) }, write: { .string(text($0)) })
+        Self(.string, read: { try $0.text.map(read) }, write: { .string(text($0)) })
     }
 }
 
 extension SettingForm<String> {
     /// Any text.
-    public static var text: Self { text(read: \.self, text: \.self) }
+    public static var text: Self { Self(.string, read: \.text, write: { .string($0) }) }
     /// The path of a file; a leading `~` is replaced by the home folder.
-    public static var path: Self { Self(.path, read: { try $0.text }, write: { .string($0) }) }
+    public static var path: Self { Self(.path, read: \.text, write: { .string($0) }) }
 }
 
 extension SettingForm<[String]> {
     /// A list of texts, or one text with commas between them.
-    public static var texts: Self { Self(.strings, read: { try $0.list }, write: { .list($0) }) }
+    public static var texts: Self { Self(.strings, read: \.list, write: { .list($0) }) }
 }
 
 extension SettingForm<Bool> {
     /// `true` or `false`.
-    public static var boolean: Self {
-        Self(
-            .boolean,
-            read: {
-                guard case .boolean(let value) = $0 else { throw ExpectedSetting("true or false") }
-                return value
-            },
-            write: { .boolean($0) }
-        )
-    }
+    public static var boolean: Self { Self(.boolean, read: \.boolean, write: { .boolean($0) }) }
 }
 
 extension SettingForm<Int> {
     /// A whole number within a range.
     public static func integer(in range: ClosedRange<Int>) -> Self {
-        Self(.integer(range), read: { try $0.integer }, write: { .integer($0) })
+        Self(.integer(range), read: \.integer, write: { .integer($0) })
     }
 
     /// A number of bytes: `1048576`, `512 kB`, `1 MiB`.
-    public static var size: Self { Self(.size, read: { try $0.integer }, write: { .integer($0) }) }
+    public static var size: Self { Self(.size, read: \.integer, write: { .integer($0) }) }
 }
 
 extension SettingForm<Duration> {
     /// A number of seconds, zero or more; rounded to the nearest microsecond.
-    public static var seconds: Self {
-        Self(
-            .seconds,
-            read: {
-                guard case .duration(let value) = $0 else { throw ExpectedSetting("a number of seconds") }
-                return value
-            },
-            write: { .duration($0) }
-        )
-    }
+    public static var seconds: Self { Self(.seconds, read: \.duration, write: { .duration($0) }) }
 }
 
 extension SettingForm where Value: RawRepresentable<String> & CaseIterable {
     /// One of the words of an enumeration.
     public static var choice: Self {
-        Self(
-            .choice(Value.allCases.map(\.rawValue)),
-            read: { value in
-                guard let choice = try Value(rawValue: value.text) else { throw ExpectedSetting("one of its words") }
-                return choice
-            },
-            write: { .string($0.rawValue) }
-        )
+        let words = Value.allCases.map(\.rawValue)
+        return Self(.choice(words), read: { $0.text.flatMap(Value.init) }, write: { .string($0.rawValue) })
     }
 }
 
@@ -244,7 +221,7 @@ extension SettingForm {
     where Value == Set<Word>, Word: RawRepresentable<String> & CaseIterable & Sendable {
         Self(
             .choices(Word.allCases.map(\.rawValue)),
-            read: { Set(try $0.list.compactMap(Word.init)) },
+            read: { $0.list.map { Set($0.compactMap(Word.init)) } },
             write: { words in .list(Word.allCases.filter(words.contains).map(\.rawValue)) }
         )
     }
@@ -266,12 +243,8 @@ extension SettingForm<SnapshotFormat> {
 extension Setting {
     /// The setting for the outcomes to report.
     package static func whenDone(_ property: Property<WhenDone>) -> Self {
-        Self(
-            "whenDone",
-            property,
-            .choice,
-            summary: "which activities are reported when they end; cancelled ones never are"
-        )
+        let summary = "which activities are reported when they end; cancelled ones never are"
+        return Self("whenDone", property, .choice, summary: summary)
     }
 
     /// The setting for how long an activity must have lasted.
@@ -285,37 +258,4 @@ package struct ExpectedSetting: Error, CustomStringConvertible {
     package let description: String
 
     package init(_ description: String) { self.description = description }
-}
-
-/// The values that a setting accepts, as far as files and variables differ by them.
-package enum SettingType: Sendable, Hashable {
-    case string
-    /// A string, or a list of strings.
-    case strings
-    case path
-    case boolean
-    case integer(ClosedRange<Int>)
-    case seconds
-    case size
-    case choice([String])
-    /// A list of some of these words, each at most once.
-    case choices([String])
-    /// A list of names, each at most once.
-    case names
-
-    /// What messages and the reference call a value of this type.
-    var expectation: String {
-        switch self {
-        case .string: "a string"
-        case .strings: "a string or a list of strings"
-        case .path: "the path of a file"
-        case .boolean: "true or false"
-        case .integer: "a whole number"
-        case .seconds: "a number of seconds"
-        case .size: "a number of bytes such as 1 MiB"
-        case .choice(let choices): choices.joined(separator: ", ")
-        case .choices(let choices): "a list of some of \(choices.joined(separator: ", "))"
-        case .names: "a list of names"
-        }
-    }
 }

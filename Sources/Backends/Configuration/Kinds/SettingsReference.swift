@@ -59,8 +59,7 @@ extension BackendSettingValue {
         if case .list(let items) = self { return "[\(items.map { Self.string($0).yamlText }.joined(separator: ", "))]" }
         guard case .string(let text) = self else { return configurationText }
         let isPlain =
-            text.wholeMatch(of: /[A-Za-z\/][\w.\/-]*|~\/[\w.\/-]*/) != nil && !["null", "Null", "NULL"].contains(text)
-        if isPlain { return text }
-        return "\"\(text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
+            text.first?.isNumber == false && text.allSatisfy { $0.isLetter || $0.isNumber || "./-~".contains($0) }
+        return isPlain ? text : "\"\(text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
     }
 }

@@ -52,8 +52,6 @@ public struct ConfigurationValues: Sendable, Hashable {
         default: return GeneralSettings.all.first { $0.setting.name == key.name }?.inCode(self)
         }
     }
-
-    func kindName(of backend: String) -> String? { try? settings[backend]?[TopLevelSetting.kind]?.text }
 }
 
 /// The settings of the indicator itself, which are at the top level of a config file.

@@ -84,11 +84,11 @@ struct ConfigurationFileLocatorTests {
         let folder = try TemporaryFolder()
         let path = "\(folder.path)/none.yaml"
         let given = #expect(throws: ConfigurationError.self) { try load(folder, path: path) }
-        #expect(given?.description == "\(path): error: there is no such file")
+        #expect(given?.description == "\(path): error: the file cannot be read: No such file or directory")
         let variable = #expect(throws: ConfigurationError.self) { try load(folder, ["INDICATOR_CONFIG": path]) }
         #expect(
             variable?.description
-                == "\(path): error: there is no such file; the path is from the environment variable INDICATOR_CONFIG"
+                == "\(path): error: the file cannot be read: No such file or directory; the path is from the environment variable INDICATOR_CONFIG"
         )
     }
 
@@ -107,7 +107,7 @@ struct ConfigurationFileLocatorTests {
         let path = "\(folder.path)/config/my-app/indicator.yaml"
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "\(folder.path)/none")
         let error = #expect(throws: ConfigurationError.self) { try load(folder) }
-        #expect(error?.description == "\(path): error: this is a link to a file that does not exist")
+        #expect(error?.description == "\(path): error: the file cannot be read: No such file or directory")
     }
 
     @Test("results in the defaults without a file, limited to the kinds in the build")

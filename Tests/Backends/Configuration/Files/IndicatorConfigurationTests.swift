@@ -166,7 +166,7 @@ struct IndicatorConfigurationTests {
             ("INDICATOR_START_DELAY", "soon", "expected a number of seconds, zero or more, found 'soon'"),
             ("INDICATOR_ENABLED", "maybe", "expected true or false, found 'maybe'"),
             ("INDICATOR_BACKENDS", "logfile", "unknown backend 'logfile', did you mean 'logFile'?"),
-            ("INDICATOR_BACKENDS", "logFile,", "expected names with a comma between two of them, found 'logFile,'"),
+            ("INDICATOR_BACKENDS", "logFile,", "expected a name, found an empty string"),
             ("INDICATOR_BACKENDS", "audit,audit", "'audit' is duplicated"),
             (
                 "INDICATOR_OBSERVE", "everything",
@@ -244,9 +244,9 @@ struct IndicatorConfigurationTests {
             error?.description == """
                 'logFile.fromat' as set in code: error: unknown setting of 'logFile', did you mean 'format'?
                 'logFile.keep' as set in code: error: expected a whole number from 0 to 100, found '101'
-                'logFile.path' as set in code: error: expected the path of a file, found 1
+                'logFile.path' as set in code: error: expected the path of a file, found '1'
                 'mine.kind' as set in code: error: unknown kind 'logfile', did you mean 'logFile'?
-                'startDelay' as set in code: error: expected a number of seconds, found -1
+                'startDelay' as set in code: error: expected a number of seconds, zero or more, found '-1'
                 """
         )
     }

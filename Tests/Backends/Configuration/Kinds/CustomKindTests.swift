@@ -119,7 +119,7 @@ import Testing
         #expect(
             try mistakes("ledStrip:\n  length: 3\n  colors: [blue]\n  pin: 4\n") == """
                 indicator.yaml:2:11: error: 'length': expected an even number, found '3'
-                indicator.yaml:3:12: error: 'colors': expected 'red' or 'green', found 'blue'
+                indicator.yaml:3:12: error: 'colors': expected one of red, green, found 'blue'
                 indicator.yaml:4:8: error: 'pin': expected a pin such as P4, found '4'
                 """
         )

@@ -53,16 +53,13 @@ import Testing
         #expect(try load("[shown, hidden]", environment: variable) == ["shown", "label"])
         #expect(
             try report("[shown, labels, 3, shown]") == [
-                "config.yaml:3:19: error: 'events': expected 'shown', 'hidden', 'label' or 'finished', "
-                    + "found 'labels', did you mean 'label'?",
-                "config.yaml:3:27: error: 'events': expected 'shown', 'hidden', 'label' or 'finished', found '3'",
-                "config.yaml:3:30: error: 'shown' is duplicated in 'events'",
+                "config.yaml:3:19: error: 'events': expected one of shown, hidden, label, finished, found 'labels', "
+                    + "did you mean 'label'?",
+                "config.yaml:3:27: error: 'events': expected one of shown, hidden, label, finished, found '3'",
+                "config.yaml:3:30: error: 'events': 'shown' is duplicated",
             ]
         )
-        #expect(
-            try report("shown")
-                == ["config.yaml:3:11: error: 'events': expected a list such as [shown, hidden], found 'shown'"]
-        )
+        #expect(try load("shown, label") == ["shown", "label"])
     }
 
     @Test func `The defaults are those of the backend`() throws {

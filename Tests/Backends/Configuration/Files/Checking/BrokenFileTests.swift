@@ -11,15 +11,12 @@ struct BrokenFile: Sendable, CustomTestStringConvertible {
     let file: String
     let reports: [String]
 
-    init(_ name: String, _ text: String, file: String = "indicator.yaml", reports: [String]) {
-        self.init(name, bytes: Array(text.utf8), file: file, reports: reports)
+    init(_ name: String, _ text: String, file: String = "indicator.yaml", _ reports: String...) {
+        (self.name, self.bytes, self.file, self.reports) = (name, Array(text.utf8), file, reports)
     }
 
-    init(_ name: String, bytes: [UInt8], file: String = "indicator.yaml", reports: [String]) {
-        self.name = name
-        self.bytes = bytes
-        self.file = file
-        self.reports = reports
+    init(_ name: String, bytes: [UInt8], _ reports: String...) {
+        (self.name, self.bytes, file, self.reports) = (name, bytes, "indicator.yaml", reports)
     }
 
     var testDescription: String { name }
@@ -45,7 +42,10 @@ struct BrokenFileTests {
             )
         }
         let report = error.description.replacingOccurrences(of: "\(folder.path)/", with: "")
-        #expect(report == broken.reports.joined(separator: "\n"))
+        let expected = broken.reports.map {
+            "\(broken.file):\($0)".replacing(/^([^:]*:[0-9]+:[0-9]+: )/) { "\($0.1)error: " }
+        }
+        #expect(report == expected.joined(separator: "\n"))
     }
 
     @Test(

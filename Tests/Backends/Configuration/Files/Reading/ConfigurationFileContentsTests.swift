@@ -27,19 +27,19 @@ struct ConfigurationFileContentsTests {
     @Test(.timeLimit(.minutes(10)))
     func `are read from a regular file only`() throws {
         let folder = try TemporaryFolder()
-        #expect(report(ofFileAt: folder.path) == "\(folder.path): error: this is a folder; expected a file")
+        #expect(report(ofFileAt: folder.path) == "\(folder.path): error: this is not a file, but a folder or device")
 
         let fifo = "\(folder.path)/fifo"
         try #require(mkfifo(fifo, 0o600) == 0)
-        #expect(report(ofFileAt: fifo) == "\(fifo): error: this is a FIFO; expected a file")
+        #expect(report(ofFileAt: fifo) == "\(fifo): error: this is not a file, but a folder or device")
 
-        #expect(report(ofFileAt: "/dev/zero") == "/dev/zero: error: this is a device; expected a file")
+        #expect(report(ofFileAt: "/dev/zero") == "/dev/zero: error: this is not a file, but a folder or device")
 
         let file = try folder.write("{}", to: "file")
         let below = "\(file)/indicator.yaml"
         #expect(
             report(ofFileAt: below)
-                == "\(below): error: there is no such file: a part of the path is not a folder"
+                == "\(below): error: the file cannot be read: Not a directory"
         )
 
         let loop = "\(folder.path)/loop"
