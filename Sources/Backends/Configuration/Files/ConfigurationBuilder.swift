@@ -47,8 +47,7 @@ struct ConfigurationBuilder {
             backends: backends,
             automatic: automatic,
             effectiveSettings: effectiveSettings,
-            warnings: warnings.inReadingOrder,
-            fileText: file?.text
+            warnings: warnings.inReadingOrder
         )
     }
 

@@ -102,7 +102,10 @@ final class ConfigurationReloader: ManagerResource {
         state.withLock { state in
             let task = Task(executorPreference: thread) { [previous = state.lastReload] in
                 _ = await previous?.value
-                if trigger == .change, !self.hasFileChanged { return Outcome.success(nil) }
+                // A deleted config file may be about to be replaced, so a deletion alone is not a change.
+                if trigger == .change, !self.watchedPaths.contains(where: ConfigurationSource.fileExists) {
+                    return Outcome.success(nil)
+                }
                 let problems = self.problems
                 let outcome = await self.reloadNow()
                 self.log(outcome, of: trigger, after: problems)
@@ -111,14 +114,6 @@ final class ConfigurationReloader: ManagerResource {
             state.lastReload = task
             return task
         }
-    }
-
-    private var hasFileChanged: Bool {
-        // A deleted config file may be about to be replaced, so a deletion alone is not a change.
-        guard let path = watchedPaths.first(where: ConfigurationSource.fileExists) else { return false }
-        let lastRead = state.withLock { $0.lastRead }
-        let text = try? ConfigurationFileContents(path: path).text
-        return path != lastRead.file || text == nil || text != lastRead.fileText
     }
 
     private func log(_ outcome: Outcome, of trigger: Trigger, after problems: [ConfigurationMistake]) {

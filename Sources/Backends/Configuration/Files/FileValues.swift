@@ -21,8 +21,6 @@ struct FileValues {
     }
 
     let path: String
-    /// The text; `nil` if the file could not be read.
-    let text: String?
     /// Whether the file could be read; otherwise, what seems to be missing may be in it.
     private(set) var isReadable = true
     private(set) var values: [SettingKey: Value] = [:]
@@ -52,7 +50,6 @@ struct FileValues {
 
     /// Reads a text as the contents of a file.
     init(text: String?, path: String, source: ConfigurationSource) {
-        self.text = text
         self.path = path
         self.source = source
         let document = ConfigurationDocument(text ?? "", isJSON: path.hasSuffix(".json"))
@@ -60,7 +57,13 @@ struct FileValues {
         if case .section(let entries)? = document.root?.content {
             for entry in entries { read(entry) }
         } else if let root = document.root, !root.isNothing {
-            report(root.position, "expected lines such as 'startDelay: 1', found \(root.kind)")
+            var found = root.kind
+            if case .scalar(let text, _) = root.content, let colon = text.firstIndex(of: ":") {
+                // Without what follows, which may be a secret, but with a space that is none.
+                let next = text[text.index(after: colon)...].prefix(1).filter(\.isWhitespace)
+                found = "'\(QuotedText.shortened(String(text[...colon]) + next))…'"
+            }
+            report(root.position, "expected lines such as 'startDelay: 1', found \(found)")
             isReadable = false
         } else {
             isReadable = document.problems.isEmpty

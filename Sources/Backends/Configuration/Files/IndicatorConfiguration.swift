@@ -52,9 +52,6 @@ public struct IndicatorConfiguration: Sendable {
     /// What is valid but possibly unintended: a section that is not used, an unknown variable.
     public let warnings: [ConfigurationMistake]
 
-    /// The text of the file, to detect changes; `nil` if it could not be read.
-    let fileText: String?
-
     /// Finds, reads and checks the configuration of an app.
     ///
     /// The file is the first of these: `path`, `$INDICATOR_CONFIG`, `$XDG_CONFIG_HOME/<app>/indicator.yaml`,

@@ -59,8 +59,8 @@ struct YAMLSyntaxProblem {
             } else if isAbout("cannot start any token") {
                 "a value cannot begin with this character; put quotes around it"
             } else if isAbout("mapping values are not allowed") {
-                "unexpected ':'; in this line or the one above, a space after a ':' is missing, the indentation is "
-                    + "wrong, or a text with ': ' in it needs quotes"
+                "unexpected ':'; in this line or the one above, a space after a ':' is missing (a no-break space is "
+                    + "none), the indentation is wrong, or a text with ': ' in it needs quotes"
             } else if isAbout("could not find expected ':'") {
                 "expected ': ' and a value after this name"
             } else if isAbout("did not find expected key", "<document start>") {

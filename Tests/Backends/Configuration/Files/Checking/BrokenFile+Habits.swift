@@ -9,7 +9,7 @@ extension BrokenFile {
         BrokenFile(
             "a comment of another language on its own line",
             "// the delay\nstartDelay: 1\n",
-            "2:11: unexpected ':'; in this line or the one above, a space after a ':' is missing, the indentation is wrong, or a text with ': ' in it needs quotes"
+            "2:11: unexpected ':'; in this line or the one above, a space after a ':' is missing (a no-break space is none), the indentation is wrong, or a text with ': ' in it needs quotes"
         ),
         BrokenFile(
             "a comment of another language in JSON, and another mistake",

@@ -9,7 +9,7 @@ extension BrokenFile {
         BrokenFile(
             "a colon in a text without quotes",
             "terminalTitle:\n  format: busy: {label}\n",
-            "2:15: unexpected ':'; in this line or the one above, a space after a ':' is missing, the indentation is wrong, or a text with ': ' in it needs quotes"
+            "2:15: unexpected ':'; in this line or the one above, a space after a ':' is missing (a no-break space is none), the indentation is wrong, or a text with ': ' in it needs quotes"
         ),
         BrokenFile(
             "a quote that is not closed",
@@ -39,17 +39,17 @@ extension BrokenFile {
         BrokenFile(
             "a key without a colon",
             "startDelay 1\ncompletionDelay: 0.2\n",
-            "2:16: unexpected ':'; in this line or the one above, a space after a ':' is missing, the indentation is wrong, or a text with ': ' in it needs quotes"
+            "2:16: unexpected ':'; in this line or the one above, a space after a ':' is missing (a no-break space is none), the indentation is wrong, or a text with ': ' in it needs quotes"
         ),
         BrokenFile(
             "no space after the colon",
             "startDelay:1\ncompletionDelay: 0.2\n",
-            "2:16: unexpected ':'; in this line or the one above, a space after a ':' is missing, the indentation is wrong, or a text with ': ' in it needs quotes"
+            "2:16: unexpected ':'; in this line or the one above, a space after a ':' is missing (a no-break space is none), the indentation is wrong, or a text with ': ' in it needs quotes"
         ),
         BrokenFile(
             "a line indented too far",
             "startDelay: 1\n  completionDelay: 0.2\n",
-            "2:18: unexpected ':'; in this line or the one above, a space after a ':' is missing, the indentation is wrong, or a text with ': ' in it needs quotes"
+            "2:18: unexpected ':'; in this line or the one above, a space after a ':' is missing (a no-break space is none), the indentation is wrong, or a text with ': ' in it needs quotes"
         ),
         BrokenFile(
             "a line indented too little",
@@ -158,7 +158,7 @@ extension BrokenFile {
         BrokenFile(
             "mistakes before and after a syntax error",
             "startdelay: 1\nterminalTitle:\n  format: busy: {label}\nbackends: [terminalTitle, logfile]\ncompletionDelay: @\nenabled: maybe\n",
-            "3:15: unexpected ':'; in this line or the one above, a space after a ':' is missing, the indentation is wrong, or a text with ': ' in it needs quotes"
+            "3:15: unexpected ':'; in this line or the one above, a space after a ':' is missing (a no-break space is none), the indentation is wrong, or a text with ': ' in it needs quotes"
         ),
         BrokenFile(
             "an escape sequence in a key does not reach the terminal",
@@ -168,7 +168,12 @@ extension BrokenFile {
         BrokenFile(
             "no space after the only colon",
             "startDelay:1\n",
-            "1:1: expected lines such as 'startDelay: 1', found a text"
+            "1:1: expected lines such as 'startDelay: 1', found 'startDelay:…'"
+        ),
+        BrokenFile(
+            "a no-break space after the only colon",
+            "startDelay:\u{A0}1\n",
+            "1:1: expected lines such as 'startDelay: 1', found 'startDelay:\\u{00A0}…'"
         ),
         BrokenFile(
             "more text after a quote",
