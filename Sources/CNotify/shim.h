@@ -38,8 +38,6 @@ enum {
     CNOTIFY_LOG_RECURSION = 1,
     CNOTIFY_LOG_FATAL = 2,
     CNOTIFY_LOG_ERROR = 4,
-    /* Critical, warning, message, info and debug. */
-    CNOTIFY_LOG_OTHERS = 0xF8,
 };
 
 /* GLib */

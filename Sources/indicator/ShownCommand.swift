@@ -67,7 +67,7 @@ final class ShownCommand {
     /// When the config file's notification on the desktop reports an end; `nil` if there is none that does.
     private static func desktopNotification(in configuration: IndicatorConfiguration?) -> WhenDone? {
         configuration?.backends.lazy.filter { $0.kind.name == "desktopNotification" }
-            .compactMap { (try? $0.values["whenDone"]?.text).flatMap(WhenDone.init) }.first { $0 != .never }
+            .compactMap { $0.values["whenDone"]?.text.flatMap(WhenDone.init) }.first { $0 != .never }
     }
 
     private static func notifies(_ kind: String) -> Bool {

@@ -65,7 +65,7 @@ package struct WatchCommand: AsyncParsableCommand {
             throw ValidationError("--forget cannot be combined with --json, --format and --once")
         }
         #if DBus
-        do throws(MessageBusError) {
+        do throws(Unavailability) {
             _ = try DBusAddress(bus)
         } catch {
             throw ValidationError("\(error)")

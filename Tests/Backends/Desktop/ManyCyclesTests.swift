@@ -46,7 +46,6 @@ import Testing
         let surface = BusBackend(name: "probe", on: .address(bus.address)) { context in
             DesktopJobSession(
                 applicationName: "probe",
-                desktopEntry: nil,
                 settings: DesktopJobSettings(),
                 control: context.control,
                 logger: Logger(label: "tests"),

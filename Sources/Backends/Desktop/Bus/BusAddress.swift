@@ -1,4 +1,4 @@
-import BackendConfiguration
+package import BackendConfiguration
 import DisplayText
 import Foundation
 
@@ -15,8 +15,8 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
 
     /// Parses `session`, `system`, or an address.
     ///
-    /// - Throws: `MessageBusError.invalidAddress` if it is none of them.
-    package init(_ text: String) throws(MessageBusError) {
+    /// - Throws: `Unavailability` if it is none of them.
+    package init(_ text: String) throws(Unavailability) {
         switch text {
         case "session": self = .session
         case "system": self = .system
@@ -28,38 +28,24 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
 
     /// Checks an address before anything connects to it.
     ///
-    /// libdbus runs a program for `unixexec:` and `autolaunch:` and reads a file for `nonce-tcp:`, so every element of
-    /// the list must be a socket: `unix:` with `path`, `abstract` or `runtime`, or `tcp:` (D-Bus specification, "Server
-    /// Addresses"). Does not connect.
+    /// libdbus runs a program for `unixexec:` and `autolaunch:`, reads a file for `nonce-tcp:`, and waits for the network
+    /// without a limit for `tcp:`. So every element of the list must be a local socket: `unix:` with `path`, `abstract`
+    /// or `runtime` (D-Bus specification, "Server Addresses"). Does not connect.
     ///
-    /// - Throws: `MessageBusError.invalidAddress`; the reason has the element and its position.
-    package static func check(_ address: String) throws(MessageBusError) {
-        if address.utf8.contains(0) { throw .invalidAddress(address, reason: "it contains a NUL") }
-        if let fault = faultOfBusAddress(address) { throw .invalidAddress(address, reason: fault) }
-        // libdbus splits the same way: in values, ';', ',' and '=' are escaped.
-        var position = 1
-        for element in address.split(separator: ";", omittingEmptySubsequences: false) {
-            defer { position += element.unicodeScalars.count + 1 }
-            // libdbus allows one ';' at the end.
-            if element.isEmpty { continue }
-            if let fault = fault(ofElement: element) {
-                throw .invalidAddress(address, reason: "the element at character \(position) \(fault)")
-            }
+    /// - Throws: `Unavailability`.
+    package static func check(_ address: String) throws(Unavailability) {
+        if address.utf8.contains(0) { throw .invalidBusAddress(address, "it contains a NUL") }
+        let elements: [BusSocket]
+        do {
+            elements = try BusSocket.elements(of: address)
+        } catch {
+            throw .invalidBusAddress(address, error.text)
         }
-    }
-
-    /// Why an element of a list of addresses is rejected; `nil` if it is a plain socket.
-    private static func fault(ofElement element: Substring) -> String? {
-        let transport = element.prefix { $0 != ":" }
-        switch transport {
-        case "tcp": return nil
-        case "unix":
-            let keys = element.dropFirst(transport.count + 1).split(separator: ",").map { $0.prefix { $0 != "=" } }
-            let targets = keys.filter { ["path", "abstract", "runtime"].contains($0) }
-            return targets.count == 1 ? nil : "needs one of path=, abstract= and runtime= after 'unix:'"
-        default:
-            let name = SafeText.singleLine(String(transport), limit: 40)
-            return "begins with '\(name):'; only 'unix:' and 'tcp:' are allowed, others may run programs"
+        // Also without libdbus, which splits in the same way: in values, ';' is escaped.
+        let isLocal = address.split(separator: ";").allSatisfy { $0.hasPrefix("unix:") }
+        if !isLocal || elements.contains(where: { $0.targetCount != 1 }) {
+            let allowed = "only 'unix:' with one of path=, abstract= and runtime= is allowed"
+            throw .invalidBusAddress(address, "\(allowed); others may run programs")
         }
     }
 
@@ -75,7 +61,7 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
     /// The address in this environment, checked.
     ///
     /// The variables are not trusted more than a config file: every address is checked by ``check(_:)``.
-    package func resolved(in environment: [String: String]) throws(MessageBusError) -> String {
+    package func resolved(in environment: [String: String]) throws(Unavailability) -> String {
         let address =
             switch self {
             case .address(let address): address
@@ -90,9 +76,9 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
     package func mayExist(in environment: [String: String]) -> Bool {
         // The variable may name the bus of a session that has ended.
         guard let address = try? resolved(in: environment) else { return false }
-        return BusSocket.elements(of: address).contains { element in
+        return (try? BusSocket.elements(of: address))?.contains { element in
             element.value("path").map(FileManager.default.fileExists) ?? true
-        }
+        } ?? false
     }
 
     private static func systemBus(in environment: [String: String]) -> String {
@@ -100,7 +86,7 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
         return address.isEmpty ? "unix:path=/run/dbus/system_bus_socket" : address
     }
 
-    private static func sessionBus(in environment: [String: String]) throws(MessageBusError) -> String {
+    private static func sessionBus(in environment: [String: String]) throws(Unavailability) -> String {
         if let address = environment["DBUS_SESSION_BUS_ADDRESS"], !address.isEmpty, !address.hasPrefix("autolaunch:") {
             return address
         }

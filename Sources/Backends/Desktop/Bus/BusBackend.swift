@@ -15,7 +15,6 @@ public class BusBackend: ConnectedBackend, @unchecked Sendable {
     struct Context {
         /// The resolved address of the bus.
         var address: String
-        var environment: [String: String]
         var control: IndicatorControl
         /// The latest snapshot; finished activities are returned once.
         var latest: () -> IndicatorSnapshot
@@ -31,7 +30,6 @@ public class BusBackend: ConnectedBackend, @unchecked Sendable {
     package let thread: ServiceThread
 
     private let bus: DBusAddress
-    private let environment: @Sendable () -> [String: String]
     private let makeSession: SessionMaker
     private let control = Locked(IndicatorControl())
     private let currentSummary = Locked<String?>(nil)
@@ -52,7 +50,6 @@ public class BusBackend: ConnectedBackend, @unchecked Sendable {
         name: String,
         on bus: DBusAddress,
         delivery: BackendDelivery = BackendDelivery(),
-        environment: @escaping @Sendable () -> [String: String] = { ProcessInfo.processInfo.environment },
         makeSession: @escaping SessionMaker
     ) {
         self.name = name
@@ -60,7 +57,6 @@ public class BusBackend: ConnectedBackend, @unchecked Sendable {
         delivery.target = "\(bus)"
         self.delivery = delivery
         self.bus = bus
-        self.environment = environment
         self.makeSession = makeSession
         thread = Self.thread(of: bus)
     }
@@ -137,12 +133,11 @@ public class BusBackend: ConnectedBackend, @unchecked Sendable {
     }
 
     /// The address of the bus, checked.
-    final func address() throws -> String { try bus.resolved(in: environment()) }
+    final func address() throws -> String { try bus.resolved(in: ProcessInfo.processInfo.environment) }
 
     private func link(_ control: IndicatorControl) throws -> BusLink {
         let context = Context(
             address: try address(),
-            environment: environment(),
             control: control,
             latest: { [latest] in latest.take() }
         )
@@ -167,8 +162,7 @@ extension BackendKind {
         defaults: Settings,
         settings: [Setting<Settings>],
         bus: @escaping @Sendable (Settings) -> DBusAddress,
-        environment: @escaping @Sendable () -> [String: String] = { ProcessInfo.processInfo.environment },
-        make: @escaping @Sendable (BackendContext, Settings) -> BusBackend,
+        make: @escaping @Sendable (BackendContext, Settings) -> BusBackend
     ) {
         self.init(
             name: name,
@@ -178,7 +172,7 @@ extension BackendKind {
             make: make,
             // Who names it wants it as soon as there is a bus.
             isApplicable: { context, settings in
-                context.isNamed || bus(settings).mayExist(in: environment())
+                context.isNamed || bus(settings).mayExist(in: ProcessInfo.processInfo.environment)
             },
             availability: { context, settings in try await make(context, settings).probe() }
         )

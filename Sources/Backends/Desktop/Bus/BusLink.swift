@@ -58,7 +58,7 @@ package final class BusLink: @unchecked Sendable {
     private let session: any BusSession
     private let address: String
     private let thread: ServiceThread
-    private var loop: BusLoop?
+    private var connection: BusConnection?
     /// Whether the bus has accepted the connection.
     private var isReady = false
     private let onLoss: (any Error) -> Void
@@ -109,18 +109,18 @@ package final class BusLink: @unchecked Sendable {
     ///
     /// If it throws because of something that may appear later, it waits for that. It must still be ended.
     package func begin() async throws -> String {
-        let loop = try connect()
+        let connection = try connect()
         do {
             guard case .string(let name)? = try await callBus("Hello").first else { throw BusError.disconnected }
-            try loop.setUniqueName(name)
+            try connection.setUniqueName(name)
             isReady = true
             let summary = try await session.begin(on: self)
-            guard isActive, loop.isConnected else { throw BusError.disconnected }
+            guard isActive, connection.isConnected else { throw BusError.disconnected }
             phase = .running
             return summary
         } catch {
             let error = readable(error)
-            if isActive, session.canBeginAgain != nil, loop.isConnected {
+            if isActive, session.canBeginAgain != nil, connection.isConnected {
                 phase = .waiting
                 due = .now
             } else {
@@ -130,32 +130,29 @@ package final class BusLink: @unchecked Sendable {
         }
     }
 
-    private func connect() throws(MessageBusError) -> BusLoop {
-        guard SpareDescriptors.exist() else { throw .noResources(reason: SpareDescriptors.problem) }
-        if let problem = LibDBus.problem { throw .noLibrary(reason: problem) }
-        let loop: BusLoop
+    private func connect() throws(Unavailability) -> BusConnection {
+        guard SpareDescriptors.exist() else { throw .noResourcesForBus }
+        if let problem = LibDBus.problem { throw .noLibDBus(problem) }
+        let connection: BusConnection
         do throws(BusError) {
             // Strong: this lives until it leaves.
-            loop = try BusLoop(address: address) { [self] signal in
+            connection = try BusConnection(address: address) { [self] signal in
                 if isActive { session.receive(signal) }
             }
         } catch {
-            throw .unreachable(address: address, reason: error.description)
+            throw .noBus(at: address, wasReached: false, error.description)
         }
-        guard thread.add(loop) else { throw .noResources(reason: SpareDescriptors.problem) }
-        loop.onTurn = { [self] in refresh() }
-        loop.nextDeadline = { [self] in deadline }
-        self.loop = loop
-        return loop
+        guard thread.add(connection) else { throw .noResourcesForBus }
+        connection.onTurn = { [self] in refresh() }
+        connection.nextDeadline = { [self] in deadline }
+        self.connection = connection
+        return connection
     }
 
     /// The error in a form for the user.
     private func readable(_ error: any Error) -> any Error {
         guard let error = error as? BusError else { return error }
-        let reason = error.description
-        return isReady
-            ? MessageBusError.lost(address: address, reason: reason)
-            : MessageBusError.unreachable(address: address, reason: reason)
+        return Unavailability.noBus(at: address, wasReached: isReady, error.description)
     }
 
     /// Updates what is shown. Throws if the session can no longer be used.
@@ -188,31 +185,31 @@ package final class BusLink: @unchecked Sendable {
     /// Called after every event.
     private func refresh() {
         for waiter in exchange(&turnWaiters, with: []) { waiter.continuation.resume() }
-        guard let loop else { return }
+        guard let connection else { return }
         switch phase {
         case .beginning, .ending, .left: return
         case .running:
             guard fault == nil else {
                 // Otherwise the thread would not sleep until the session is ended.
-                if !loop.isConnected { leave() }
+                if !connection.isConnected { leave() }
                 return
             }
             do {
-                guard loop.isConnected else { throw BusError.disconnected }
+                guard connection.isConnected else { throw BusError.disconnected }
                 due = try session.update(on: self)
             } catch {
                 let error = readable(error)
                 (fault, due) = (error, nil)
-                if !loop.isConnected { leave() }
+                if !connection.isConnected { leave() }
                 onLoss(error)
             }
         case .waiting:
-            guard loop.isConnected else { return leave() }
+            guard connection.isConnected else { return leave() }
             // Repeated after a second: the backend may not be marked unavailable yet at the first call.
             due = session.canBeginAgain == true ? .now + .seconds(1) : nil
             if due != nil { onAppearance() }
         case .ended(let until):
-            if !isWorking || until <= .now || !loop.isConnected { leave() }
+            if !isWorking || until <= .now || !connection.isConnected { leave() }
         }
     }
 
@@ -220,18 +217,18 @@ package final class BusLink: @unchecked Sendable {
         phase = .left
         due = nil
         for waiter in exchange(&turnWaiters, with: []) { waiter.continuation.resume() }
-        if let loop = loop.take() { thread.remove(loop) }
+        if let connection = connection.take() { thread.remove(connection) }
     }
 
     // MARK: - For the session
 
     /// Whether calls wait for a reply, or work on other threads has not ended.
-    private var isWorking: Bool { foreignWorkCount > 0 || loop?.hasCalls == true }
+    private var isWorking: Bool { foreignWorkCount > 0 || connection?.hasCalls == true }
 
     /// Calls a method of the bus itself.
     @discardableResult
     package func callBus(_ member: String, _ arguments: [BusValue] = []) async throws(BusError) -> [BusValue] {
-        try await call(BusLoop.busCall(member, arguments))
+        try await call(.busCall(member, arguments))
     }
 
     /// Receives the signals that match a rule.
@@ -253,19 +250,19 @@ package final class BusLink: @unchecked Sendable {
         within timeLimit: Duration?,
         completion: @escaping (Result<BusMessage, BusError>) -> Void
     ) {
-        guard let loop else { return completion(.failure(.disconnected)) }
-        loop.call(message, within: timeLimit, completion: completion)
+        guard let connection else { return completion(.failure(.disconnected)) }
+        connection.call(message, within: timeLimit, completion: completion)
     }
 
     /// Queues a message in memory until the bus accepts it.
-    func send(_ message: BusMessage?) { loop?.send(message) }
+    func send(_ message: BusMessage?) { connection?.send(message) }
 
     /// The number of unsent bytes.
-    var outgoingBytes: Int { loop?.outgoingBytes ?? 0 }
+    var outgoingBytes: Int { connection?.outgoingBytes ?? 0 }
 
     /// Serves the object at `path`.
     func serve(path: String, _ handler: @escaping (BusMessage) -> Void) {
-        loop?.serve(path: path, handler)
+        connection?.serve(path: path, handler)
     }
 
     /// A closure that work on another thread calls once, at its end. Its value is passed to `body` on the thread of the
@@ -296,16 +293,16 @@ package final class BusLink: @unchecked Sendable {
 
     /// Suspends until the next event, or `deadline`. Throws if the connection has ended.
     func turn(until deadline: SuspendingClock.Instant) async throws(BusError) {
-        guard let loop else { throw .disconnected }
+        guard let connection else { throw .disconnected }
         await withCheckedContinuation { turnWaiters.append((deadline, $0)) }
-        guard loop.isConnected else { throw .disconnected }
+        guard connection.isConnected else { throw .disconnected }
     }
 
     /// Sends all queued messages, and waits for the replies to all calls and for work on other threads, for at most
     /// `limit`.
     private func settle(within limit: Duration) async {
         let deadline = SuspendingClock.now + limit
-        while isWorking || loop?.hasOutgoing == true, .now < deadline {
+        while isWorking || connection?.hasOutgoing == true, .now < deadline {
             guard (try? await turn(until: deadline)) != nil else { return }
         }
     }

@@ -6,14 +6,19 @@ import Foundation
 ///
 /// A class, because signals arrive while ``find(on:)`` waits.
 final class BusServiceOwner {
-    let name: String
+    private let missing: Unavailability
+    private let replaced: Unavailability
+    private let name: String
     /// Why the service can no longer be used.
-    private(set) var fault: BusServiceError?
+    private(set) var fault: Unavailability?
     /// For ``BusSession/canBeginAgain``.
     private(set) var canBeginAgain: Bool?
 
-    init(_ name: String) {
+    /// - Parameter help: what to do if there is none.
+    init(_ name: String, help: String = "it is used as soon as it is there") {
         self.name = name
+        missing = Unavailability(reason: "no service owns \(name) on this bus", help: help)
+        replaced = Unavailability(reason: "the service \(name) was replaced by another one")
     }
 
     /// Finds the owner, and follows changes from then on. Returns its unique name. Throws if there is none.
@@ -26,7 +31,7 @@ final class BusServiceOwner {
         } catch {
             guard error.name == "org.freedesktop.DBus.Error.NameHasNoOwner" else { throw error }
             canBeginAgain = false
-            throw BusServiceError.missing(name)
+            throw missing
         }
     }
 
@@ -37,25 +42,6 @@ final class BusServiceOwner {
         let arguments = signal.arguments
         guard arguments.first?.text == name, let owner = arguments.last?.text else { return }
         if canBeginAgain != nil { canBeginAgain = !owner.isEmpty }
-        fault = owner.isEmpty ? .missing(name) : .replaced(name)
+        fault = owner.isEmpty ? missing : replaced
     }
-}
-
-/// Why a service on a bus cannot be used.
-package enum BusServiceError: BackendProblem, Sendable, Hashable {
-    /// No connection owns its name.
-    case missing(String)
-    /// Another connection owns its name now.
-    case replaced(String)
-
-    /// The problem.
-    package var reason: String {
-        switch self {
-        case .missing(let name): "no service owns \(name) on this bus"
-        case .replaced(let name): "the service \(name) was replaced by another one"
-        }
-    }
-
-    /// What to do.
-    package var help: String? { "it is used as soon as it is there" }
 }

@@ -6,22 +6,18 @@ import Foundation
 /// Encodes values in messages.
 enum BusCoding {
     static func append(_ value: BusValue, to iterator: inout DBusMessageIter) {
+        func appendNumber(_ type: Int32, _ number: some BitwiseCopyable) {
+            var number = number
+            _ = dbus.message_iter_append_basic(&iterator, type, &number)
+        }
         switch value {
-        case .boolean(let boolean):
-            var boolean: dbus_bool_t = boolean ? 1 : 0
-            _ = dbus.message_iter_append_basic(&iterator, BusType.boolean, &boolean)
-        case .byte(var number):
-            _ = dbus.message_iter_append_basic(&iterator, BusType.byte, &number)
-        case .int32(var number):
-            _ = dbus.message_iter_append_basic(&iterator, BusType.int32, &number)
-        case .uint32(var number):
-            _ = dbus.message_iter_append_basic(&iterator, BusType.uint32, &number)
-        case .int64(var number):
-            _ = dbus.message_iter_append_basic(&iterator, BusType.int64, &number)
-        case .uint64(var number):
-            _ = dbus.message_iter_append_basic(&iterator, BusType.uint64, &number)
-        case .double(var number):
-            _ = dbus.message_iter_append_basic(&iterator, BusType.double, &number)
+        case .boolean(let boolean): appendNumber(BusType.boolean, dbus_bool_t(boolean ? 1 : 0))
+        case .byte(let number): appendNumber(BusType.byte, number)
+        case .int32(let number): appendNumber(BusType.int32, number)
+        case .uint32(let number): appendNumber(BusType.uint32, number)
+        case .int64(let number): appendNumber(BusType.int64, number)
+        case .uint64(let number): appendNumber(BusType.uint64, number)
+        case .double(let number): appendNumber(BusType.double, number)
         case .string(let text): append(BusString.valid(text), BusType.string, to: &iterator)
         case .objectPath(let path): append(path, BusType.objectPath, to: &iterator)
         case .variant(let inner):
@@ -97,35 +93,20 @@ package struct BusDecoder {
     private mutating func value(_ iterator: inout DBusMessageIter) -> BusValue {
         left -= 16
         let type = dbus.message_iter_get_arg_type(&iterator)
+        func read<Number: BitwiseCopyable>(_ zero: Number) -> Number {
+            var number = zero
+            dbus.message_iter_get_basic(&iterator, &number)
+            return number
+        }
         switch type {
-        case BusType.boolean:
-            var boolean: dbus_bool_t = 0
-            dbus.message_iter_get_basic(&iterator, &boolean)
-            return .boolean(boolean != 0)
-        case BusType.uint32:
-            var number: UInt32 = 0
-            dbus.message_iter_get_basic(&iterator, &number)
-            return .uint32(number)
-        case BusType.int32:
-            var number: Int32 = 0
-            dbus.message_iter_get_basic(&iterator, &number)
-            return .int32(number)
-        case BusType.int64:
-            var number: Int64 = 0
-            dbus.message_iter_get_basic(&iterator, &number)
-            return .int64(number)
-        case BusType.uint64:
-            var number: UInt64 = 0
-            dbus.message_iter_get_basic(&iterator, &number)
-            return .uint64(number)
-        case BusType.double:
-            var number = 0.0
-            dbus.message_iter_get_basic(&iterator, &number)
-            return .double(number)
+        case BusType.boolean: return .boolean(read(dbus_bool_t(0)) != 0)
+        case BusType.uint32: return .uint32(read(0))
+        case BusType.int32: return .int32(read(0))
+        case BusType.int64: return .int64(read(0))
+        case BusType.uint64: return .uint64(read(0))
+        case BusType.double: return .double(read(0))
         case BusType.string, BusType.objectPath, BusType.signature:
-            var text: UnsafePointer<CChar>?
-            dbus.message_iter_get_basic(&iterator, &text)
-            return .string(string(text))
+            return .string(string(read(UnsafePointer<CChar>?.none)))
         case BusType.variant:
             var inner = DBusMessageIter()
             dbus.message_iter_recurse(&iterator, &inner)

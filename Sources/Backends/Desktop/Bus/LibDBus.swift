@@ -2,6 +2,7 @@ import BackendConfiguration
 import DisplayText
 import CDBus
 import Foundation
+import IndicatorThreads
 
 /// libdbus, loaded when it is first used. Without it there are no connections, and so no messages.
 let dbus = LibDBus.loaded.functions
@@ -53,6 +54,18 @@ package final class BusMessage {
             dbus.message_set_no_reply(handle, expectsReply ? 0 : 1)
         }
         return BusMessage(made: handle, arguments)
+    }
+
+    /// A call of a method of the bus itself.
+    static func busCall(_ member: String, _ arguments: [BusValue] = [], expectsReply: Bool = true) -> BusMessage? {
+        .call(
+            "org.freedesktop.DBus",
+            path: "/org/freedesktop/DBus",
+            interface: "org.freedesktop.DBus",
+            member: member,
+            arguments,
+            expectsReply: expectsReply
+        )
     }
 
     /// A signal.
@@ -125,20 +138,42 @@ final class BusDescriptor {
     deinit { close(number) }
 }
 
-/// A private connection to a bus and its descriptors. Only used on the thread of its ``BusLoop``.
-final class BusConnection {
-    /// Handles calls of methods of our object.
-    typealias CallHandler = (BusMessage) -> Void
-    /// Handles signals.
-    typealias SignalHandler = (BusMessage) -> Void
+/// A private connection to a bus, and the calls that wait for a reply on it. Only used on one thread.
+///
+/// In the app that is the thread of the bus, which waits for it together with its work: an idle connection causes no
+/// wake-ups.
+final class BusConnection: PollSource {
+    /// Handles the reply to a call, or its failure.
+    typealias Completion = (Result<BusMessage, BusError>) -> Void
+    typealias MessageHandler = (BusMessage) -> Void
+
+    private struct Call {
+        var reply: BusPendingReply
+        /// When the call fails with ``BusError/noReply``; `nil` for never.
+        var deadline: SuspendingClock.Instant?
+        var completion: Completion
+    }
+
+    private struct CallService {
+        var path: String
+        var handler: MessageHandler
+    }
+
+    /// Called at the end of each turn.
+    var onTurn: () -> Void = {}
+    /// When to turn in any case, besides the time limits of calls.
+    var nextDeadline: () -> SuspendingClock.Instant? = { nil }
 
     private let handle: OpaquePointer
     private let sources = BusSources()
-    private let onSignal: Box<SignalHandler>
+    private let onSignal: Box<MessageHandler>
     private var onCall: Box<CallService>?
+    private var calls: [Call] = []
+    /// Whether the connection has ended, and its calls have failed.
+    private var hasEnded = false
 
     /// Connects to a bus, without calling `Hello`.
-    init(address: String, onSignal: @escaping SignalHandler) throws(BusError) {
+    init(address: String, onSignal: @escaping MessageHandler = { _ in }) throws(BusError) {
         if BusSocket.wouldBlock(address) { throw .notAccepting }
         self.onSignal = Box(onSignal)
         var error = LibDBusError()
@@ -150,12 +185,11 @@ final class BusConnection {
         _ = dbus.connection_add_filter(
             handle,
             { _, message, context in
-                guard let message, let context else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
-                guard dbus.message_get_type(message) == DBUS_MESSAGE_TYPE_SIGNAL else {
+                guard let message, let context, dbus.message_get_type(message) == DBUS_MESSAGE_TYPE_SIGNAL else {
                     return DBUS_HANDLER_RESULT_NOT_YET_HANDLED
                 }
                 let signal = BusMessage(retaining: message)
-                Unmanaged<Box<SignalHandler>>.fromOpaque(context).takeUnretainedValue().value(signal)
+                Unmanaged<Box<MessageHandler>>.fromOpaque(context).takeUnretainedValue().value(signal)
                 return DBUS_HANDLER_RESULT_NOT_YET_HANDLED
             },
             Unmanaged.passUnretained(self.onSignal).toOpaque(),
@@ -173,33 +207,52 @@ final class BusConnection {
 
     /// Whether the connection is open.
     var isConnected: Bool { dbus.connection_get_is_connected(handle) != 0 }
-
     /// The number of unsent bytes.
     var outgoingBytes: Int { Int(dbus.connection_get_outgoing_size(handle)) }
-
     /// Whether there are unsent messages.
     var hasOutgoing: Bool { dbus.connection_has_messages_to_send(handle) != 0 }
+    /// Whether a call waits for a reply.
+    var hasCalls: Bool { !calls.isEmpty }
 
-    /// Sets the unique name that the bus returned from `Hello`. Returns whether it is valid.
-    func setUniqueName(_ name: String) -> Bool {
-        dbus.validate_bus_name(name, nil) != 0 && dbus.bus_set_unique_name(handle, name) != 0
+    /// Sets the unique name that the bus returned from `Hello`.
+    func setUniqueName(_ name: String) throws(BusError) {
+        guard dbus.validate_bus_name(name, nil) != 0, dbus.bus_set_unique_name(handle, name) != 0 else {
+            throw .invalidName
+        }
     }
 
-    /// Queues a message in memory until the bus accepts it.
-    func send(_ message: BusMessage) { _ = dbus.connection_send(handle, message.handle, nil) }
+    /// Queues a message in memory until the bus accepts it. One with an invalid name is dropped.
+    func send(_ message: BusMessage?) {
+        if let message { _ = dbus.connection_send(handle, message.handle, nil) }
+    }
+
+    /// Calls a method. The reply arrives during a turn.
+    ///
+    /// - Parameters:
+    ///   - message: the call; `nil` for one with an invalid name, which fails.
+    ///   - timeLimit: how long the peer may take to answer; `nil` for no limit.
+    ///   - completion: handles the reply.
+    func call(_ message: BusMessage?, within timeLimit: Duration?, completion: @escaping Completion) {
+        guard let message else { return completion(.failure(.invalidName)) }
+        var pending: OpaquePointer?
+        guard dbus.connection_send_with_reply(handle, message.handle, &pending, Int32.max) != 0, let pending else {
+            return completion(.failure(.disconnected))
+        }
+        let reply = BusPendingReply(owning: pending)
+        calls.append(Call(reply: reply, deadline: timeLimit.map { .now + $0 }, completion: completion))
+    }
 
     /// Serves method calls of the object at `path`. libdbus answers `Peer`, and `Introspect` for the parents of the
     /// path.
     ///
     /// Calls for other paths are also passed to the handler, which must answer that the object does not exist. Called
     /// once.
-    func serve(path: String, _ handler: @escaping CallHandler) {
+    func serve(path: String, _ handler: @escaping MessageHandler) {
         let box = Box(CallService(path: path, handler: handler))
         onCall = box
         var functions = DBusObjectPathVTable()
         functions.message_function = { _, message, context in
-            guard let message, let context else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
-            guard dbus.message_get_type(message) == DBUS_MESSAGE_TYPE_METHOD_CALL else {
+            guard let message, let context, dbus.message_get_type(message) == DBUS_MESSAGE_TYPE_METHOD_CALL else {
                 return DBUS_HANDLER_RESULT_NOT_YET_HANDLED
             }
             let call = BusMessage(retaining: message)
@@ -214,39 +267,57 @@ final class BusConnection {
         _ = dbus.connection_try_register_fallback(handle, "/", &functions, context, nil)
     }
 
-    private struct CallService {
-        var path: String
-        var handler: CallHandler
-    }
-
-    /// Sends a call. ``BusPendingReply/take()`` returns the reply after ``dispatch()`` has handled it. Returns `nil` if
-    /// the connection has ended.
-    func sendWithReply(_ message: BusMessage) -> BusPendingReply? {
-        var pending: OpaquePointer?
-        guard dbus.connection_send_with_reply(handle, message.handle, &pending, Int32.max) != 0 else { return nil }
-        return pending.map(BusPendingReply.init(owning:))
-    }
+    // MARK: - Turns
 
     /// Whether received messages were not handled yet.
-    var mustDispatch: Bool { dbus.connection_get_dispatch_status(handle) == DBUS_DISPATCH_DATA_REMAINS }
+    private var mustDispatch: Bool { dbus.connection_get_dispatch_status(handle) == DBUS_DISPATCH_DATA_REMAINS }
 
-    /// Handles one received message.
-    func dispatch() { _ = dbus.connection_dispatch(handle) }
+    func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) {
+        // After the end was handled, there is nothing to wait for until this is removed.
+        if hasEnded { return ([], nil) }
+        guard isConnected, !mustDispatch else { return (sources.descriptors, .now) }
+        return (sources.descriptors, (calls.compactMap(\.deadline) + [nextDeadline()].compactMap(\.self)).min())
+    }
 
-    /// The descriptors and events to poll.
-    var descriptors: [pollfd] { sources.descriptors }
+    func turn(_ descriptors: [pollfd]) {
+        sources.handle(descriptors)
+        // Limited, so that a flood of messages does not block everything else.
+        for _ in 0..<64 where mustDispatch {
+            _ = dbus.connection_dispatch(handle)
+            // After each message, so that a signal after a reply is handled after it.
+            finishCalls()
+        }
+        finishCalls(until: .now)
+        if !isConnected, !mustDispatch {
+            hasEnded = true
+            // libdbus does not fail them, if the connection ends before the bus has accepted it.
+            for call in exchange(&calls, with: []) { call.completion(.failure(.disconnected)) }
+        }
+        onTurn()
+    }
 
-    /// Reads and writes the descriptors that are ready; `descriptors` is ``descriptors`` with the results of `poll`.
-    func handle(_ descriptors: [pollfd]) { sources.handle(descriptors) }
+    /// Completes the answered calls and, if `now` is given, those whose time limit has ended.
+    private func finishCalls(until now: SuspendingClock.Instant? = nil) {
+        var finished: [(Completion, Result<BusMessage, BusError>)] = []
+        calls.removeAll { call in
+            if let reply = call.reply.take() {
+                let error = reply.error.map { isConnected ? $0 : .disconnected }
+                finished.append((call.completion, error.map { .failure($0) } ?? .success(reply)))
+                return true
+            }
+            guard let now, let deadline = call.deadline, deadline <= now else { return false }
+            finished.append((call.completion, .failure(.noReply)))
+            return true
+        }
+        for (completion, result) in finished { completion(result) }
+    }
 }
 
 /// An expected reply.
-final class BusPendingReply {
+private final class BusPendingReply {
     private let handle: OpaquePointer
 
-    fileprivate init(owning handle: OpaquePointer) {
-        self.handle = handle
-    }
+    init(owning handle: OpaquePointer) { self.handle = handle }
 
     deinit {
         dbus.pending_call_cancel(handle)
@@ -314,19 +385,8 @@ private final class BusSources {
     }
 }
 
-/// Why a D-Bus address is invalid; `nil` if it is valid, or if libdbus cannot be used.
-func faultOfBusAddress(_ address: String) -> String? {
-    guard LibDBus.problem == nil else { return nil }
-    var error = LibDBusError()
-    var entries: UnsafeMutablePointer<OpaquePointer?>?
-    var count: Int32 = 0
-    guard dbus.parse_address(address, &entries, &count, &error.value) != 0 else { return error.take().text }
-    dbus.address_entries_free(entries)
-    return nil
-}
-
 /// An error that libdbus returns through a pointer.
-private struct LibDBusError: ~Copyable {
+struct LibDBusError: ~Copyable {
     var value = DBusError()
 
     init() { dbus.error_init(&value) }

@@ -41,32 +41,15 @@ public final class DesktopJobBackend: BusBackend, @unchecked Sendable {
     ///   - applicationName: the name of the app.
     ///   - settings: which outcomes remain, and the desktop file.
     ///   - logger: where it is logged that Plasma refuses a job.
-    public convenience init(
+    public init(
         name: String = "desktopJob",
         applicationName: String,
         settings: DesktopJobSettings = DesktopJobSettings(),
         logger: Logger = Logger(label: "IndicatorBackends.DesktopJob")
     ) {
-        self.init(name: name, applicationName: applicationName, settings: settings, logger: logger) {
-            ProcessInfo.processInfo.environment
-        }
-    }
-
-    package init(
-        name: String = "desktopJob",
-        applicationName: String,
-        settings: DesktopJobSettings = DesktopJobSettings(),
-        logger: Logger = Logger(label: "IndicatorBackends.DesktopJob"),
-        environment: @escaping @Sendable () -> [String: String]
-    ) {
-        super.init(name: name, on: .session, environment: environment) { context in
+        super.init(name: name, on: .session) { context in
             DesktopJobSession(
                 applicationName: applicationName,
-                desktopEntry: DesktopJobSession.desktopEntry(
-                    settings,
-                    applicationName: applicationName,
-                    in: context.environment
-                ),
                 settings: settings,
                 control: context.control,
                 logger: logger,

@@ -37,6 +37,7 @@ final class DesktopJobSession: BusSession {
     private static let failed: UInt32 = 100
 
     private let applicationName: String
+    /// The app's desktop file without its extension; `nil` if it has none.
     private let desktopEntry: String?
     private let settings: DesktopJobSettings
     private let control: IndicatorControl
@@ -62,7 +63,6 @@ final class DesktopJobSession: BusSession {
 
     init(
         applicationName: String,
-        desktopEntry: String?,
         settings: DesktopJobSettings,
         control: IndicatorControl,
         logger: Logger,
@@ -70,21 +70,13 @@ final class DesktopJobSession: BusSession {
     ) {
         let name = SafeText.singleLine(applicationName, limit: Self.valueLimit)
         self.applicationName = name.isEmpty ? "Indicator" : name
-        self.desktopEntry = desktopEntry
+        desktopEntry =
+            settings.desktopFile.map { String($0.dropLast(DesktopFile.suffix.count)) }
+            ?? DesktopFile.name(of: applicationName, in: ProcessInfo.processInfo.environment)
         self.settings = settings
         self.control = control
         self.logger = logger
         self.latest = latest
-    }
-
-    /// The app's desktop file without its extension; `nil` if it has none.
-    static func desktopEntry(
-        _ settings: DesktopJobSettings,
-        applicationName: String,
-        in environment: [String: String]
-    ) -> String? {
-        settings.desktopFile.map { String($0.dropLast(DesktopFile.suffix.count)) }
-            ?? DesktopFile.name(of: applicationName, in: environment)
     }
 
     // MARK: - Docks

@@ -34,17 +34,9 @@ public final class LauncherEntryBackend: BusBackend, @unchecked Sendable {
     /// - Parameters:
     ///   - name: the name that the config file and the diagnostics use.
     ///   - settings: the desktop file.
-    public convenience init(name: String = "launcherEntry", settings: LauncherEntrySettings) {
-        self.init(name: name, settings: settings) { ProcessInfo.processInfo.environment }
-    }
-
-    package init(
-        name: String = "launcherEntry",
-        settings: LauncherEntrySettings,
-        environment: @escaping @Sendable () -> [String: String]
-    ) {
-        super.init(name: name, on: .session, environment: environment) { context in
-            try Self.check(settings, in: context.environment)
+    public init(name: String = "launcherEntry", settings: LauncherEntrySettings) {
+        super.init(name: name, on: .session) { context in
+            try Self.check(settings, in: ProcessInfo.processInfo.environment)
             return LauncherEntrySession(desktopFile: settings.desktopFile, latest: context.latest)
         }
     }
@@ -52,32 +44,17 @@ public final class LauncherEntryBackend: BusBackend, @unchecked Sendable {
     /// Throws if there is no desktop file.
     private static func check(_ settings: LauncherEntrySettings, in environment: [String: String]) throws {
         let file = settings.desktopFile
-        guard DesktopFile.isIdentifier(file) else { throw LauncherEntryError.invalidDesktopFile(file) }
-        guard DesktopFile.isInstalled(file, in: environment) else { throw LauncherEntryError.noDesktopFile(file) }
-    }
-}
-
-/// Why the dock shows nothing. Errors of the bus itself are a `MessageBusError`.
-package enum LauncherEntryError: BackendProblem, Sendable, Hashable {
-    /// The text is not the identifier of a desktop file.
-    case invalidDesktopFile(String)
-    /// No such file is installed.
-    case noDesktopFile(String)
-
-    /// The problem.
-    package var reason: String {
-        switch self {
-        case .invalidDesktopFile(let text): "'\(QuotedText.shortened(text))' is not \(DesktopFile.expectation)"
-        case .noDesktopFile(let file):
-            "there is no '\(file)' in the folder 'applications' of $XDG_DATA_HOME or one of $XDG_DATA_DIRS"
+        guard DesktopFile.isIdentifier(file) else {
+            throw Unavailability(
+                reason: "'\(QuotedText.shortened(file))' is not \(DesktopFile.expectation)",
+                help: "a file in a subfolder has the name of the folder and a '-' before its own"
+            )
         }
-    }
-
-    /// What to do.
-    package var help: String? {
-        switch self {
-        case .invalidDesktopFile: "a file in a subfolder has the name of the folder and a '-' before its own"
-        case .noDesktopFile: "install it: docks have no icon for an app without one"
+        guard DesktopFile.isInstalled(file, in: environment) else {
+            throw Unavailability(
+                reason: "there is no '\(file)' in the folder 'applications' of $XDG_DATA_HOME or one of $XDG_DATA_DIRS",
+                help: "install it: docks have no icon for an app without one"
+            )
         }
     }
 }

@@ -16,7 +16,7 @@ extension BackendKind {
                 DesktopNotificationBackend(
                     name: context.name,
                     applicationName: context.applicationName,
-                    settings: settings.resolved(),
+                    settings: settings,
                     logger: context.logger
                 )
             }
@@ -73,12 +73,4 @@ extension DesktopNotificationSettings {
             summary: "how notifications are sent; auto: through libnotify while it is healthy"
         ),
     ]
-
-    /// The settings with the home folder for a leading `~` of the icon's path, and an outcome if nothing else is shown.
-    func resolved(in environment: [String: String] = ProcessInfo.processInfo.environment) -> Self {
-        var copy = self
-        copy.icon = HomeFolder.expanding(icon, in: environment)
-        if !isLive, whenDone == .never { copy.whenDone = .always }
-        return copy
-    }
 }

@@ -39,7 +39,7 @@ public final class DesktopNotificationBackend: BusBackend, @unchecked Sendable {
             name: name,
             on: .session,
             // Activities whose outcomes are reported may end while the indicator is hidden.
-            delivery: BackendDelivery(includesHidden: settings.whenDone != .never)
+            delivery: BackendDelivery(includesHidden: settings.shownOutcomes != .never)
         ) { context in
             NotificationSession(
                 applicationName: applicationName,
@@ -48,34 +48,6 @@ public final class DesktopNotificationBackend: BusBackend, @unchecked Sendable {
                 logger: logger,
                 latest: context.latest
             )
-        }
-    }
-}
-
-/// Why no notification server shows the indicator. Errors of the bus itself are a `MessageBusError`.
-package enum DesktopNotificationError: BackendProblem, Sendable, Hashable {
-    /// There is no notification server on this bus.
-    case noServer
-    /// The notification server does not answer.
-    case notResponding
-    /// libnotify cannot be used, and the settings allow no other way.
-    case withoutLibNotify(reason: String)
-
-    /// The problem.
-    package var reason: String {
-        switch self {
-        case .noServer: "no notification server owns org.freedesktop.Notifications on this bus"
-        case .notResponding: "the notification server does not answer"
-        case .withoutLibNotify(let reason): "libnotify cannot be used: \(reason)"
-        }
-    }
-
-    /// What to do, if the user can do anything.
-    package var help: String? {
-        switch self {
-        case .noServer: "install or start one, e.g. dunst"
-        case .notResponding: "it is used again as soon as it answers"
-        case .withoutLibNotify: "'through: auto' sends over D-Bus then"
         }
     }
 }

@@ -1,3 +1,4 @@
+import BackendConfiguration
 public import DisplayText
 import Foundation
 
@@ -93,9 +94,13 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
 
     /// The icon in the protocol: a name, or the URL of a file (Desktop Notifications Specification, "Icons and
     /// Images").
-    var protocolIcon: String {
-        icon.hasPrefix("/") ? URL(filePath: icon).absoluteString : icon
+    func protocolIcon(in environment: [String: String] = ProcessInfo.processInfo.environment) -> String {
+        let icon = HomeFolder.expanding(icon, in: environment)
+        return icon.hasPrefix("/") ? URL(filePath: icon).absoluteString : icon
     }
+
+    /// Which outcomes are shown: if nothing else is, all.
+    var shownOutcomes: WhenDone { !isLive && whenDone == .never ? .always : whenDone }
 
     /// `{app}`
     @usableFromInline package static let defaultSummary = SnapshotFormat(pieces: [.placeholder(.app)])

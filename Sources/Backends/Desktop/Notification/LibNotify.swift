@@ -92,15 +92,12 @@ final class LibNotify: @unchecked Sendable {
         return SpareDescriptors.exist(Self.descriptorsToOpen) ? nil : Self.tooFewDescriptors
     }
 
-    /// GDBus reads the address itself. It runs `dbus-launch` for `autolaunch:`, in lists, too, and if there is none.
+    /// GDBus reads the variable itself, and runs `dbus-launch` if there is none, or for `autolaunch:`.
     private static func objection(toAddress address: String) -> String? {
         guard let variable = getenv("DBUS_SESSION_BUS_ADDRESS"), String(cString: variable) == address else {
             return "DBUS_SESSION_BUS_ADDRESS is not the address of the bus"
         }
-        let isSocket = address.split(separator: ";", omittingEmptySubsequences: false).allSatisfy {
-            $0.hasPrefix("unix:path=") || $0.hasPrefix("unix:abstract=")
-        }
-        return isSocket ? nil : "the address of the bus is not a Unix socket"
+        return nil
     }
 
     /// Loads libnotify and connects it to the session bus, unless it is connected.
@@ -158,7 +155,11 @@ final class LibNotify: @unchecked Sendable {
         }
         thread = pthread_self()
         handleMessages()
-        keepSignals { _ = functions.g_type_class_ref(functions.g_socket_get_type()) }
+        // GLib makes the process ignore SIGPIPE when it prepares its first socket. It sends with MSG_NOSIGNAL anyway.
+        var action = sigaction()
+        sigaction(SIGPIPE, nil, &action)
+        _ = functions.g_type_class_ref(functions.g_socket_get_type())
+        sigaction(SIGPIPE, &action, nil)
         context = functions.g_main_context_new()
         // GDBus delivers its signals here, not in the app's main context.
         functions.g_main_context_push_thread_default(context)
@@ -202,8 +203,7 @@ final class LibNotify: @unchecked Sendable {
         while true { pause() }
     }
 
-    /// On this thread, an error of GLib ends the use of libnotify, and libnotify's remarks about portals are dropped.
-    /// Other threads keep GLib's behaviour.
+    /// On this thread, an error of GLib ends the use of libnotify. Other threads keep GLib's behaviour.
     private func handleMessages() {
         let all = CNOTIFY_LOG_ERROR | CNOTIFY_LOG_FATAL | CNOTIFY_LOG_RECURSION
         for domain in ["GLib", "GLib-GObject", "GLib-GIO", "libnotify"] {
@@ -221,25 +221,6 @@ final class LibNotify: @unchecked Sendable {
                 nil
             )
         }
-        _ = functions.g_log_set_handler(
-            "libnotify",
-            GLogLevelFlags(CNOTIFY_LOG_OTHERS),
-            { domain, level, message, _ in
-                let service = LibNotify.shared
-                guard pthread_equal(pthread_self(), service.thread) == 0 else { return }
-                service.functions.g_log_default_handler(domain, level, message, nil)
-            },
-            nil
-        )
-    }
-
-    /// GLib makes the process ignore SIGPIPE when it prepares its first socket, and only then. It sends with
-    /// MSG_NOSIGNAL anyway.
-    private func keepSignals(during body: () -> Void) {
-        var action = sigaction()
-        sigaction(SIGPIPE, nil, &action)
-        body()
-        sigaction(SIGPIPE, &action, nil)
     }
 
     // MARK: - On the thread: the connection

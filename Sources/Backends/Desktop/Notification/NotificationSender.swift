@@ -5,7 +5,7 @@ import IndicatorCore
 import Logging
 
 /// A notification in the form in which it is sent.
-struct NotificationMessage: Sendable {
+struct NotificationMessage: Sendable, Hashable {
     var applicationName: String
     var icon: String
     /// Not empty: libnotify refuses empty ones.
@@ -60,7 +60,7 @@ final class NotificationSender {
 
     private(set) var way = Way.dbus
     /// Why notifications can no longer be sent.
-    private(set) var fault: DesktopNotificationError?
+    private(set) var fault: Unavailability?
     /// Whether a call that shows something waits for its reply. Then ``show(_:on:)`` must not be called.
     private(set) var isSending = false
     /// The unique name of the server.
@@ -107,8 +107,12 @@ final class NotificationSender {
             way = .libnotify
             return "through libnotify"
         }
-        if through == .libnotify { throw DesktopNotificationError.withoutLibNotify(reason: objection) }
+        if through == .libnotify { throw Self.withoutLibNotify(objection) }
         return "over D-Bus, without libnotify: \(objection)"
+    }
+
+    private static func withoutLibNotify(_ reason: String) -> Unavailability {
+        Unavailability(reason: "libnotify cannot be used: \(reason)", help: "'through: auto' sends over D-Bus then")
     }
 
     /// Connects libnotify to the bus. Returns why it cannot be used.
@@ -127,79 +131,104 @@ final class NotificationSender {
 
     // MARK: - The notification
 
+    /// The server's answer.
+    private enum Answer {
+        case shown(UInt32, throughLibNotify: Bool)
+        /// Why it is not shown; `nil` if that is not worth a message.
+        case refused(String?)
+    }
+
     /// Shows the notification, or updates it.
     func show(_ message: NotificationMessage, on bus: BusLink) {
         let shown = current ?? Shown()
         current = shown
         isSending = true
-        guard way == .libnotify else { return showDirectly(message, as: shown, on: bus) }
-        let object =
-            shown.object
-            ?? LibNotify.Notification(
-                onClosed: bus.handler { [weak self, weak shown] reason in
-                    if let self, let shown { wasClosed(shown, for: reason) }
+        send(message, as: shown, portalName, on: bus) { [unowned self, unowned bus] answer in
+            isSending = false
+            switch answer {
+            case .shown(let identifier, let throughLibNotify):
+                hasReportedRefusal = false
+                // What was closed meanwhile, over the other connection, may be shown again.
+                let isShown = throughLibNotify || identifier != shown.identifier
+                if identifier != shown.identifier { shown.formerIdentifier = shown.identifier }
+                shown.identifier = identifier
+                shownAt = .now
+                // The indicator was hidden meanwhile.
+                if shown.isHidden, isShown { close(shown, on: bus) }
+            case .refused(let reason):
+                if let reason, !hasReportedRefusal {
+                    hasReportedRefusal = true
+                    logger.warning("the server did not show the notification; it is asked the next time: \(reason)")
                 }
-            )
-        shown.object = object
-        let completion = bus.completion { [unowned self, unowned bus] (outcome: LibNotify.Outcome) in
-            switch outcome {
-            // What was closed meanwhile, over the other connection, may be shown again.
-            case .success(let identifier): finish(shown, identifier, mayBeAgain: true, on: bus)
-            case .failure(let loss):
-                wasLost(loss)
-                if loss.wasSent || fault != nil { return wasRefused(loss.reason) }
-                if shown.isHidden { isSending = false } else { showDirectly(message, as: shown, on: bus) }
+                if !shown.isHidden { onRefused() }
             }
         }
-        LibNotify.shared.show(message, as: object, completion: completion)
+    }
+
+    /// Shows a separate notification, which stays.
+    func announce(_ message: NotificationMessage, on bus: BusLink) {
+        announcementCount += 1
+        let shown = Shown()
+        send(message, as: shown, "\(portalName)-\(announcementCount)", on: bus) { [logger] answer in
+            if let object = shown.object.take() { LibNotify.shared.forget(object) }
+            guard case .refused(let reason) = answer else { return }
+            logger.warning("the server did not show the notification of an outcome: \(reason ?? "it was lost")")
+        }
+    }
+
+    private func send(
+        _ message: NotificationMessage,
+        as shown: Shown,
+        _ name: String,
+        on bus: BusLink,
+        completion: @escaping (Answer) -> Void
+    ) {
+        guard way == .libnotify else { return sendDirectly(message, as: shown, name, on: bus, completion) }
+        let onClosed: @Sendable (UInt32) -> Void = bus.handler { [weak self, weak shown] reason in
+            if let self, let shown { wasClosed(shown, for: reason) }
+        }
+        let object = shown.object ?? LibNotify.Notification(onClosed: onClosed)
+        shown.object = object
+        let result = bus.completion { [unowned self, unowned bus] (outcome: LibNotify.Outcome) in
+            switch outcome {
+            case .success(let identifier): completion(.shown(identifier, throughLibNotify: true))
+            case .failure(let loss):
+                wasLost(loss)
+                let isLost = loss.wasSent || fault != nil || shown.isHidden
+                if isLost { return completion(.refused(shown.isHidden ? nil : loss.reason)) }
+                sendDirectly(message, as: shown, name, on: bus, completion)
+            }
+        }
+        LibNotify.shared.show(message, as: object, completion: result)
     }
 
     private func wasLost(_ loss: LibNotify.Loss) {
         if through == .libnotify {
-            fault = .withoutLibNotify(reason: loss.reason)
+            fault = Self.withoutLibNotify(loss.reason)
         } else if way == .libnotify {
             way = .dbus
             logger.debug("notifications are now sent over D-Bus, without libnotify: \(loss.reason)")
         }
     }
 
-    private func showDirectly(_ message: NotificationMessage, as shown: Shown, on bus: BusLink) {
-        let call = way == .portal ? add(message, portalName) : notify(message, replacing: shown.identifier)
+    private func sendDirectly(
+        _ message: NotificationMessage,
+        as shown: Shown,
+        _ name: String,
+        on bus: BusLink,
+        _ completion: @escaping (Answer) -> Void
+    ) {
+        let call = way == .portal ? add(message, name) : notify(message, replacing: shown.identifier)
         // Without a time limit: even a late reply has the identifier to close.
-        bus.call(call, within: nil) { [unowned self, unowned bus] in
-            switch $0.map(\.arguments) {
-            case .success(let values):
-                // What another answer may have shown cannot be closed: each update would show another one.
-                guard let identifier = identifier(in: values) else { return wasRefused("the answer is no identifier") }
-                finish(shown, identifier, mayBeAgain: false, on: bus)
-            case .failure(let error): wasRefused(error == .disconnected ? nil : error.description)
+        bus.call(call, within: nil) { [way] in
+            switch $0.map(\.arguments.first) {
+            case .success where way == .portal: completion(.shown(1, throughLibNotify: false))
+            case .success(.uint32(let identifier)?): completion(.shown(identifier, throughLibNotify: false))
+            // What another answer may have shown cannot be closed: each update would show another one.
+            case .success: completion(.refused("the answer is no identifier"))
+            case .failure(let error): completion(.refused(error == .disconnected ? nil : error.description))
             }
         }
-    }
-
-    private func identifier(in reply: [BusValue]) -> UInt32? {
-        if way == .portal { return 1 }
-        return if case .uint32(let identifier)? = reply.first { identifier } else { nil }
-    }
-
-    /// - Parameter reason: `nil` if that is not worth a message.
-    private func wasRefused(_ reason: String?) {
-        isSending = false
-        if let reason, !hasReportedRefusal {
-            hasReportedRefusal = true
-            logger.warning("the server did not show the notification, and is asked again the next time: \(reason)")
-        }
-        onRefused()
-    }
-
-    private func finish(_ shown: Shown, _ identifier: UInt32, mayBeAgain: Bool, on bus: BusLink) {
-        (isSending, hasReportedRefusal) = (false, false)
-        let isShown = mayBeAgain || identifier != shown.identifier
-        if identifier != shown.identifier { shown.formerIdentifier = shown.identifier }
-        shown.identifier = identifier
-        shownAt = .now
-        // The indicator was hidden meanwhile.
-        if shown.isHidden, isShown { closeDirectly(shown, on: bus) }
     }
 
     /// Renews the expiry, without a reply, which would be another wake-up. Therefore always over D-Bus.
@@ -223,36 +252,6 @@ final class NotificationSender {
         onClosed(reason)
     }
 
-    /// Shows a separate notification, which stays.
-    func announce(_ message: NotificationMessage, on bus: BusLink) {
-        guard way == .libnotify else { return announceDirectly(message, on: bus) }
-        let object = LibNotify.Notification(onClosed: { _ in })
-        let completion = bus.completion { [unowned self, unowned bus] (outcome: LibNotify.Outcome) in
-            LibNotify.shared.forget(object)
-            guard case .failure(let loss) = outcome else { return }
-            wasLost(loss)
-            if loss.wasSent || fault != nil {
-                logger.warning("\(Self.lostOutcome): \(loss.reason)")
-            } else {
-                announceDirectly(message, on: bus)
-            }
-        }
-        LibNotify.shared.show(message, as: object, completion: completion)
-    }
-
-    private func announceDirectly(_ message: NotificationMessage, on bus: BusLink) {
-        announcementCount += 1
-        let call =
-            way == .portal ? add(message, "\(portalName)-\(announcementCount)") : notify(message, replacing: 0)
-        // With a reply, so that a process that ends waits for it.
-        bus.call(call, within: Self.answerLimit) { [logger] result in
-            guard case .failure(let error) = result else { return }
-            logger.warning("\(Self.lostOutcome): \(error)")
-        }
-    }
-
-    private static let lostOutcome = "the server did not show the notification of an outcome"
-
     /// Whether the notification is on the screen, as far as the server has reported.
     var isShown: Bool { current.map { $0.identifier != 0 } ?? false }
 
@@ -266,7 +265,7 @@ final class NotificationSender {
         guard let shown = current.take() else { return }
         shown.isHidden = true
         if let object = shown.object.take() { LibNotify.shared.forget(object) }
-        closeDirectly(shown, on: bus)
+        close(shown, on: bus)
     }
 
     /// Closes everything at the end of the session.
@@ -280,7 +279,7 @@ final class NotificationSender {
     }
 
     /// Never by the name of the server: its successor may have given the identifier to another app.
-    private func closeDirectly(_ shown: Shown, on bus: BusLink) {
+    private func close(_ shown: Shown, on bus: BusLink) {
         guard shown.identifier != 0 || (way == .portal && isSending) else { return }
         let call =
             way == .portal

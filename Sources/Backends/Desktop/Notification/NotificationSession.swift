@@ -5,17 +5,6 @@ import IndicatorCore
 import IndicatorThreads
 import Logging
 
-/// The content of the indicator's notification.
-struct NotificationContent: Sendable, Hashable {
-    var summary: String
-    var body: String
-    /// The percentage for the server's bar; `nil` if it is unknown or the server shows no bar.
-    var progress: Int?
-    /// Whether the app waits for the user.
-    var asks = false
-    var urgency = DesktopNotificationSettings.Urgency.low
-}
-
 /// How a server shows a notification that lasts. There is no capability for it.
 private enum ServerStyle {
     /// On the screen until it is closed, or for a time that the server chooses. The hint `value` is ignored, or shown
@@ -91,6 +80,10 @@ final class NotificationSession: BusSession {
     private static let bannerLimit = Duration.seconds(5)
 
     private static let interface = NotificationSender.interface
+    static let notResponding = Unavailability(
+        reason: "the notification server does not answer",
+        help: "it is used again as soon as it answers"
+    )
     /// How long the server may take to show a notification: the first one takes longer on a busy machine.
     private static let showLimit = Duration.seconds(5)
     /// The longest label or app name, in Unicode scalars.
@@ -101,18 +94,19 @@ final class NotificationSession: BusSession {
     private let logger: Logger
     private let latest: () -> IndicatorSnapshot
     private let sender: NotificationSender
+    private let icon: String
     /// The name of the app's desktop file, if it has one.
     private let desktopEntry: String?
 
     private var style = ServerStyle.text
     private var readsMarkup = false
-    private let server = BusServiceOwner(NotificationSender.interface)
+    private let server = BusServiceOwner(NotificationSender.interface, help: "install or start one, e.g. dunst")
     private let portal = BusServiceOwner(NotificationSender.portal)
     /// Whether a server that did not answer has answered; `nil` if there is none.
     private var hasResumed: Bool?
 
-    /// The content that was sent last.
-    private var shown: NotificationContent?
+    /// What was sent last.
+    private var shown: NotificationMessage?
     /// What the user has seen in a banner of GNOME: since when the indicator is shown, and whether the app asks.
     private var announced: (since: Date?, asks: Bool)?
     private var sentAt = SuspendingClock.now
@@ -140,6 +134,7 @@ final class NotificationSession: BusSession {
         self.settings = settings
         self.logger = logger
         self.latest = latest
+        icon = settings.protocolIcon()
         desktopEntry = DesktopFile.name(of: applicationName, in: ProcessInfo.processInfo.environment)
         sender = NotificationSender(
             through: settings.through,
@@ -173,14 +168,10 @@ final class NotificationSession: BusSession {
         guard isSandboxed else { return nil }
         // Starts the portal, as its clients do.
         _ = try await ask(
-            BusLoop.busCall("StartServiceByName", [.string(NotificationSender.portal), .uint32(0)]),
+            BusMessage.busCall("StartServiceByName", [.string(NotificationSender.portal), .uint32(0)]),
             on: bus
         )
-        do {
-            try await portal.find(on: bus)
-        } catch is BusServiceError {
-            return nil
-        }
+        do { try await portal.find(on: bus) } catch is Unavailability { return nil }
         sender.choosePortal()
         return "the desktop portal"
     }
@@ -190,11 +181,7 @@ final class NotificationSession: BusSession {
             "type='signal',sender='\(Self.interface)',member='NotificationClosed',path='\(NotificationSender.path)'"
         try await bus.addMatch(closed)
         // Only queries the owner of the name: no server is started.
-        do {
-            sender.server = try await server.find(on: bus)
-        } catch is BusServiceError {
-            throw DesktopNotificationError.noServer
-        }
+        sender.server = try await server.find(on: bus)
         let information = try await ask("GetServerInformation", on: bus)
         if case .strings(let capabilities)? = try await ask("GetCapabilities", on: bus).first {
             readsMarkup = capabilities.contains("body-markup")
@@ -222,7 +209,7 @@ final class NotificationSession: BusSession {
             // The reply to this call arrives when the server continues.
             hasResumed = false
             bus.call(message, within: nil) { [unowned self] _ in hasResumed = true }
-            throw DesktopNotificationError.notResponding
+            throw Self.notResponding
         } catch  where [.disconnected, .invalidName].contains(error) {
             throw error
         } catch {
@@ -259,17 +246,14 @@ final class NotificationSession: BusSession {
     // MARK: - The notification
 
     func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
-        if let fault = (sender.way == .portal ? portal : server).fault {
-            if case .missing(Self.interface) = fault { throw DesktopNotificationError.noServer }
-            throw fault
-        }
+        if let fault = (sender.way == .portal ? portal : server).fault { throw fault }
         if let fault = sender.fault { throw fault }
         let snapshot = latest()
         // Before outcomes are announced: those of a call that throws are delivered again.
         if sender.isSending, snapshot.isVisible, settings.isLive, sentAt + Self.showLimit <= .now {
-            throw DesktopNotificationError.notResponding
+            throw Self.notResponding
         }
-        announce(snapshot.finished.filter { settings.whenDone.covers($0, after: settings.after) }, on: bus)
+        announce(snapshot.finished.filter { settings.shownOutcomes.covers($0, after: settings.after) }, on: bus)
         guard snapshot.isVisible, settings.isLive else {
             guard shown != nil, sender.mayHide > .now else {
                 hide(on: bus)
@@ -289,25 +273,25 @@ final class NotificationSession: BusSession {
         }
         shownID = snapshot.visibilityID
         // During the completion delay, the last content stays.
-        let content = snapshot.activityCount == 0 ? shown ?? content(for: snapshot) : content(for: snapshot)
-        if style == .list, let shown, shown.urgency != content.urgency {
+        let message = snapshot.activityCount == 0 ? shown ?? message(for: snapshot) : message(for: snapshot)
+        if style == .list, let shown, shown.urgency != message.urgency {
             let due = sentAt + (shown.urgency == .low ? Self.updateInterval : Self.bannerLimit)
             guard due <= .now || !sender.isShown else { return due }
             hide(on: bus)
         }
-        if content != shown {
+        if message != shown {
             let due = sentAt + (sender.way == .portal ? Self.portalUpdateInterval : Self.updateInterval)
             guard shown == nil || due <= .now else { return due }
-            shown = content
+            shown = message
             sentAt = .now
-            announced = (snapshot.since, content.asks)
-            sender.show(message(for: content), on: bus)
+            announced = (snapshot.since, snapshot.attention != nil)
+            sender.show(message, on: bus)
             return sentAt + Self.showLimit
         }
         let tick = formats.contains(where: \.showsTime) ? SuspendingClock.now + .seconds(1) : nil
         guard expires else { return tick }
         if sentAt + settings.renewal <= .now {
-            sender.renew(message(for: content), on: bus)
+            sender.renew(message, on: bus)
             sentAt = .now
         }
         return tick ?? sentAt + settings.renewal
@@ -340,19 +324,32 @@ final class NotificationSession: BusSession {
         sender.announce(message, on: bus)
     }
 
-    private func message(for content: NotificationContent) -> NotificationMessage {
+    private func message(for snapshot: IndicatorSnapshot) -> NotificationMessage {
+        func text(_ format: SnapshotFormat?) -> String {
+            format?.text(for: snapshot, applicationName: applicationName, valueLimit: Self.valueLimit) ?? ""
+        }
+        let summary = text(settings.summary)
+        var body = text(settings.body)
+        let urgency = urgency(for: snapshot)
         var hints: [BusProperty] = [
-            BusProperty("transient", .boolean(style == .list ? content.urgency == .normal : settings.isTransient)),
+            BusProperty("transient", .boolean(style == .list ? urgency == .normal : settings.isTransient)),
             BusProperty("suppress-sound", .boolean(true)),
         ]
-        if let progress = content.progress { hints.append(BusProperty("value", .int32(Int32(progress)))) }
+        if let progress = Percentage(snapshot.progress) {
+            if style == .bar {
+                hints.append(BusProperty("value", .int32(Int32(progress.value))))
+            } else if !formats.contains(where: { $0.placeholders.contains(.progress) }) {
+                body += (body.isEmpty ? "" : " ") + progress.text()
+            }
+        }
         return message(
-            content.summary,
-            content.body,
+            summary.isEmpty ? applicationName : summary,
+            body,
             category: settings.category,
-            urgency: content.urgency,
+            urgency: urgency,
             hints: hints,
-            milliseconds: Self.milliseconds(settings.timeout ?? settings.expiry)
+            // At least 1: 0 means that it never expires, and makes notify-osd show a dialog.
+            milliseconds: max(1, Int32(clamping: (settings.timeout ?? settings.expiry).wholeMilliseconds))
         )
     }
 
@@ -369,31 +366,12 @@ final class NotificationSession: BusSession {
         if let desktopEntry { hints.append(BusProperty("desktop-entry", .string(desktopEntry))) }
         return NotificationMessage(
             applicationName: applicationName,
-            icon: settings.protocolIcon,
+            icon: icon,
             summary: summary,
             body: readsMarkup ? Self.escaped(body) : body,
             urgency: urgency,
             otherHints: hints,
             milliseconds: milliseconds
-        )
-    }
-
-    private func content(for snapshot: IndicatorSnapshot) -> NotificationContent {
-        func text(_ format: SnapshotFormat?) -> String {
-            format?.text(for: snapshot, applicationName: applicationName, valueLimit: Self.valueLimit) ?? ""
-        }
-        let summary = text(settings.summary)
-        var body = text(settings.body)
-        let progress = Percentage(snapshot.progress)
-        if let progress, style != .bar, !formats.contains(where: { $0.placeholders.contains(.progress) }) {
-            body += (body.isEmpty ? "" : " ") + progress.text()
-        }
-        return NotificationContent(
-            summary: summary.isEmpty ? applicationName : summary,
-            body: body,
-            progress: style == .bar ? progress?.value : nil,
-            asks: snapshot.attention != nil,
-            urgency: urgency(for: snapshot)
         )
     }
 
@@ -413,10 +391,5 @@ final class NotificationSession: BusSession {
     /// Escapes `&`, `<` and `>` for a server that supports markup (section "Markup").
     package static func escaped(_ text: String) -> String {
         text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
-    }
-
-    /// At least 1: 0 means that it never expires, and makes notify-osd show a dialog.
-    private static func milliseconds(_ duration: Duration) -> Int32 {
-        max(1, Int32(clamping: duration.wholeMilliseconds))
     }
 }

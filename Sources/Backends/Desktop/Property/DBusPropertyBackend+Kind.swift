@@ -6,24 +6,17 @@ import IndicatorCore
 extension BackendKind {
     /// A D-Bus object that panels read.
     public static var dbusProperty: BackendKind {
-        dbusProperty { ProcessInfo.processInfo.environment }
-    }
-
-    /// The kind in another environment.
-    package static func dbusProperty(environment: @escaping @Sendable () -> [String: String]) -> BackendKind {
         BackendKind(
             name: "dbusProperty",
             summary: "a D-Bus object that panels read",
             defaults: DBusPropertySettings(),
             settings: DBusPropertySettings.settings,
             bus: \.bus,
-            environment: environment,
             make: { context, settings in
                 DBusPropertyBackend(
                     name: context.name,
                     applicationName: context.applicationName,
-                    settings: settings,
-                    environment: environment
+                    settings: settings
                 )
             }
         )
@@ -55,12 +48,11 @@ extension SettingForm<DBusAddress> {
     static var address: Self {
         text(
             read: { text in
-                do throws(MessageBusError) {
+                do throws(Unavailability) {
                     return try DBusAddress(text)
                 } catch {
                     let expected = "session, system, or a D-Bus address such as unix:path=/run/user/1000/bus"
-                    guard case .invalidAddress(_, let reason) = error else { throw ExpectedSetting(expected) }
-                    throw ExpectedSetting("\(expected) (\(reason))")
+                    throw ExpectedSetting("\(expected) (\(error.reason))")
                 }
             },
             text: \.description

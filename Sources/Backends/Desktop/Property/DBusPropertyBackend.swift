@@ -66,28 +66,16 @@ public final class DBusPropertyBackend: BusBackend, @unchecked Sendable {
     ///   - name: the name that the config file and the diagnostics use.
     ///   - applicationName: the name of the app.
     ///   - settings: the bus, and the name on it.
-    public convenience init(
+    public init(
         name: String = "dbusProperty",
         applicationName: String,
         settings: DBusPropertySettings = DBusPropertySettings()
-    ) {
-        self.init(name: name, applicationName: applicationName, settings: settings) {
-            ProcessInfo.processInfo.environment
-        }
-    }
-
-    package init(
-        name: String,
-        applicationName: String,
-        settings: DBusPropertySettings,
-        environment: @escaping @Sendable () -> [String: String]
     ) {
         super.init(
             name: name,
             on: settings.bus,
             // A panel may show activities before the indicator is shown.
-            delivery: BackendDelivery(includesHidden: true),
-            environment: environment
+            delivery: BackendDelivery(includesHidden: true)
         ) { context in
             let processID = getpid()
             return IndicatorBusSession(

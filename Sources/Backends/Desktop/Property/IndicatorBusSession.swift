@@ -71,7 +71,7 @@ final class IndicatorBusSession: BusSession {
 
     func end(on bus: BusLink) {
         guard let name else { return }
-        bus.send(BusLoop.busCall("ReleaseName", [.string(name)], expectsReply: false))
+        bus.send(BusMessage.busCall("ReleaseName", [.string(name)], expectsReply: false))
     }
 
     private func current() -> IndicatorSnapshot {
@@ -112,10 +112,10 @@ final class IndicatorBusSession: BusSession {
                 if reply == [.uint32(1)] || reply == [.uint32(4)] { return name }
             } catch {
                 guard error.name == "org.freedesktop.DBus.Error.AccessDenied" else { throw error }
-                throw MessageBusError.nameRefused(name, reason: error.description)
+                throw Unavailability.refusedBusName(name, error.description)
             }
         }
-        throw MessageBusError.nameTaken(names[0])
+        throw Unavailability.takenBusName(names[0])
     }
 }
 

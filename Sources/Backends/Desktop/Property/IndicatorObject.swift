@@ -55,79 +55,52 @@ package struct IndicatorObject {
         )
     }
 
+    /// The methods, with their interfaces and the one-letter types of their arguments.
+    private static let methods: [String: (interface: String, types: String)] = [
+        "Get": (propertiesInterface, "ss"), "GetAll": (propertiesInterface, "s"),
+        "Set": (propertiesInterface, "ssv"), "Introspect": (introspectableInterface, ""),
+    ]
+
     /// The answer to a method call.
     func answer(to call: BusMessage, snapshot: IndicatorSnapshot) -> Answer {
         guard call.path == Self.path else {
-            return .failure(
-                "UnknownObject",
-                "There is no object '\(quoted(call.path ?? ""))'; the indicator is '\(Self.path)'."
-            )
+            let path = quoted(call.path ?? "")
+            return .failure("UnknownObject", "There is no object '\(path)'; the indicator is '\(Self.path)'.")
         }
         let member = call.member ?? ""
-        do throws(BusError) {
-            switch (call.interface, member) {
-            case (Self.propertiesInterface?, "Get"), (nil, "Get"):
-                let arguments = try arguments(of: call, as: "ss")
-                return get(arguments[0].text ?? "", arguments[1].text ?? "", snapshot)
-            case (Self.propertiesInterface?, "GetAll"), (nil, "GetAll"):
-                let arguments = try arguments(of: call, as: "s")
-                return getAll(arguments[0].text ?? "", snapshot)
-            case (Self.propertiesInterface?, "Set"), (nil, "Set"):
-                let arguments = try arguments(of: call, as: "ssv")
-                return set(arguments[0].text ?? "", arguments[1].text ?? "", arguments[2].unwrapped)
-            case (Self.introspectableInterface?, "Introspect"), (nil, "Introspect"):
-                _ = try arguments(of: call, as: "")
-                return .values([.string(Self.introspection)])
-            case (let interface?, _) where !Self.knownInterfaces.contains(interface):
+        guard let method = Self.methods[member], call.interface ?? method.interface == method.interface else {
+            if let interface = call.interface, !Self.knownInterfaces.contains(interface) {
                 return .unknownInterface(interface)
-            case (let interface, _):
-                let place = interface.map { " in interface '\($0)'" } ?? ""
-                return .failure("UnknownMethod", "The object has no method '\(member)'\(place).")
             }
-        } catch {
-            return .failure(error)
+            return .failure("UnknownMethod", "The object has no method '\(member)' in this interface.")
         }
-    }
-
-    /// The arguments of a call, decoded only if they have these one-letter types.
-    private func arguments(of call: BusMessage, as expected: String) throws(BusError) -> [BusValue] {
-        let member = call.member ?? ""
-        guard call.signature == expected else {
-            throw BusError(
-                name: "org.freedesktop.DBus.Error.InvalidArgs",
-                text: "The method '\(member)' takes arguments of types '\(expected)', not '\(call.signature)'."
+        // Decoded only if they have these types; too long ones are truncated.
+        guard call.signature == method.types, case let arguments = call.arguments, arguments.count == method.types.count
+        else {
+            let limit = "of at most \(BusDecoder.limit) bytes"
+            return .failure(
+                "InvalidArgs",
+                "The method '\(member)' takes arguments of types '\(method.types)' \(limit)."
             )
         }
-        let arguments = call.arguments
-        guard arguments.count == expected.count else {
-            throw BusError(
-                name: "org.freedesktop.DBus.Error.LimitsExceeded",
-                text: "The arguments of '\(member)' are longer than \(BusDecoder.limit) bytes."
-            )
-        }
-        return arguments
-    }
-
-    private func get(_ interface: String, _ name: String, _ snapshot: IndicatorSnapshot) -> Answer {
-        guard Self.hasProperties(interface) else { return .unknownInterface(interface) }
-        guard let property = Property(rawValue: name) else { return .unknownProperty(name) }
-        return .values([.variant(value(of: property, in: snapshot))])
-    }
-
-    private func getAll(_ interface: String, _ snapshot: IndicatorSnapshot) -> Answer {
-        guard interface != Self.propertiesInterface, interface != Self.introspectableInterface else {
+        if member == "Introspect" { return .values([.string(Self.introspection)]) }
+        let interface = arguments[0].text ?? ""
+        if member == "GetAll", [Self.propertiesInterface, Self.introspectableInterface].contains(interface) {
             return .values([.properties([])])
         }
-        guard Self.hasProperties(interface) else { return .unknownInterface(interface) }
-        return .values([.properties(properties(of: snapshot))])
-    }
-
-    private func set(_ interface: String, _ name: String, _ value: BusValue) -> Answer {
-        guard Self.hasProperties(interface) else { return .unknownInterface(interface) }
-        guard let property = Property(rawValue: name) else { return .unknownProperty(name) }
+        // An empty name means any interface that has the property (D-Bus specification,
+        // "org.freedesktop.DBus.Properties").
+        guard interface.isEmpty || interface == Self.interface else { return .unknownInterface(interface) }
+        if member == "GetAll" { return .values([.properties(properties(of: snapshot))]) }
+        let name = arguments[1].text ?? ""
+        guard let property = Property(rawValue: name) else {
+            let text = "The interface '\(Self.interface)' has no property '\(quoted(name))'."
+            return .failure("UnknownProperty", text)
+        }
+        if member == "Get" { return .values([.variant(value(of: property, in: snapshot))]) }
         guard property == .enabled else { return .failure("PropertyReadOnly", "The property '\(name)' cannot be set.") }
-        guard case .boolean(let isEnabled) = value else {
-            return .failure("InvalidArgs", "The property '\(name)' is of type 'b', not '\(value.signature)'.")
+        guard case .boolean(let isEnabled) = arguments[2].unwrapped else {
+            return .failure("InvalidArgs", "The property '\(name)' is of type 'b'.")
         }
         return .setEnabled(isEnabled)
     }
@@ -175,12 +148,6 @@ package struct IndicatorObject {
     private static let knownInterfaces: Set<String> = [
         interface, propertiesInterface, introspectableInterface, "org.freedesktop.DBus.Peer",
     ]
-
-    /// An empty name means any interface that has the property (D-Bus specification,
-    /// "org.freedesktop.DBus.Properties").
-    private static func hasProperties(_ interface: String) -> Bool {
-        interface.isEmpty || interface == Self.interface
-    }
 }
 
 extension IndicatorObject.Answer {
@@ -190,10 +157,6 @@ extension IndicatorObject.Answer {
 
     fileprivate static func unknownInterface(_ name: String) -> Self {
         .failure("UnknownInterface", "The object has no properties or methods of interface '\(quoted(name))'.")
-    }
-
-    fileprivate static func unknownProperty(_ name: String) -> Self {
-        .failure("UnknownProperty", "The interface '\(IndicatorObject.interface)' has no property '\(quoted(name))'.")
     }
 }
 

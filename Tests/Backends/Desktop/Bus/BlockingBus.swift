@@ -6,7 +6,7 @@ import IndicatorThreads
 
 /// A connection to a bus on the thread that creates it, whose calls block.
 final class BlockingBus {
-    private let loop: BusLoop
+    private let loop: BusConnection
     private let wakeUp: WakeUp
 
     init(
@@ -16,14 +16,14 @@ final class BlockingBus {
     ) throws(BusError) {
         guard let wakeUp else { throw .disconnected }
         self.wakeUp = wakeUp
-        loop = try BusLoop(address: address, onSignal: onSignal)
+        loop = try BusConnection(address: address, onSignal: onSignal)
         guard case .string(let name)? = try callBus("Hello").first else { throw .disconnected }
         try loop.setUniqueName(name)
     }
 
     @discardableResult
     func callBus(_ member: String, _ arguments: [BusValue] = []) throws(BusError) -> [BusValue] {
-        try call(BusLoop.busCall(member, arguments))
+        try call(BusMessage.busCall(member, arguments))
     }
 
     func call(_ message: BusMessage?, timeLimit: Duration = .seconds(3)) throws(BusError) -> [BusValue] {

@@ -39,7 +39,7 @@ import Testing
         #expect(
             try await probe.backend(
                 Self.name,
-                is: "no notification server owns org.freedesktop.Notifications on this bus"
+                is: "no service owns org.freedesktop.Notifications on this bus"
             )
         )
         #expect(try await probe.status(of: Self.name).contains("install or start one, e.g. dunst"))
@@ -50,7 +50,7 @@ import Testing
         #expect(try await probe.backend(Self.name, is: "running"))
         // Nor when a server ends while it shows the notification.
         await server.kill()
-        #expect(try await probe.backend(Self.name, is: "no notification server"))
+        #expect(try await probe.backend(Self.name, is: "no service owns"))
         let second = try await NotificationServer(on: bus)
         #expect(try await eventually { try await second.displayedCount == 1 })
         #expect(!FileManager.default.fileExists(atPath: bus.folder.appending("activated")))
@@ -62,7 +62,7 @@ import Testing
     func `Without a server the backend is stopped by a shutdown`(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let probe = try await DesktopProbe("notification", through: way, bus: bus)
-        #expect(try await probe.backend(Self.name, is: "no notification server"))
+        #expect(try await probe.backend(Self.name, is: "no service owns"))
         try await probe.shutdown()
         #expect(try await probe.status(of: Self.name) == "stopped")
     }
@@ -79,7 +79,7 @@ import Testing
         try await probe.tell("begin", "work")
         #expect(try await eventually { try await first.displayedCount == 1 })
         await first.kill()
-        #expect(try await probe.backend(Self.name, is: "no notification server"))
+        #expect(try await probe.backend(Self.name, is: "no service owns"))
         let second = try await NotificationServer(on: bus)
         #expect(try await eventually { try await second.displayedCount == 1 })
         #expect(try await probe.backend(Self.name, is: "running"))
@@ -197,7 +197,7 @@ import Testing
         let probe = try await DesktopProbe(bus: bus)
         #expect(
             try await probe.tell("available")
-                == "no notification server owns org.freedesktop.Notifications on this bus; install or start one, e.g. dunst"
+                == "no service owns org.freedesktop.Notifications on this bus; install or start one, e.g. dunst"
         )
         let server = try await NotificationServer(on: bus)
         #expect(try await probe.tell("available").hasPrefix("dunst "))

@@ -233,12 +233,12 @@ import Testing
         ]
     )
     func `An icon is sent as the protocol requires: a name, or a URL`(icon: String, sent: String) {
-        #expect(DesktopNotificationSettings(icon: icon).protocolIcon == sent)
+        #expect(DesktopNotificationSettings(icon: icon).protocolIcon() == sent)
     }
 
     @Test("In a config file, ~/ is the home folder") func home() throws {
         let settings = DesktopNotificationSettings(icon: "~/icons/app.png")
-        #expect(settings.resolved(in: ["HOME": "/home/me"]).icon == "/home/me/icons/app.png")
+        #expect(settings.protocolIcon(in: ["HOME": "/home/me"]) == "file:///home/me/icons/app.png")
     }
 }
 #endif

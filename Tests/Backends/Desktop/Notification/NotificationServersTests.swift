@@ -181,7 +181,7 @@ import Testing
                     FinishedActivity(label: "work", outcome: .succeeded, duration: .seconds(1))
                 ]
             }
-            #expect(throws: DesktopNotificationError.notResponding) { try session.update(on: link) }
+            #expect(throws: NotificationSession.notResponding) { try session.update(on: link) }
             // Sent after what the update may have sent.
             let interface = NotificationSender.interface
             _ = try await link.call(
@@ -214,7 +214,7 @@ import Testing
         #expect(probe.log.split(separator: "\n").count { $0.contains(refusal) } == 1)
         #expect(!probe.log.contains("available again"))
         server = nil
-        #expect(try await probe.backend("desktopNotification", is: "no notification server"))
+        #expect(try await probe.backend("desktopNotification", is: "no service owns"))
         let next = try ScriptedServer(address: bus.address)
         #expect(await eventually { next.shown.count == 1 })
         try await probe.tell("end")

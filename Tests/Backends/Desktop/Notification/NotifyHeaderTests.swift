@@ -22,7 +22,6 @@ import Testing
             _Static_assert((int)CNOTIFY_LOG_RECURSION == (int)G_LOG_FLAG_RECURSION, "");
             _Static_assert((int)CNOTIFY_LOG_FATAL == (int)G_LOG_FLAG_FATAL, "");
             _Static_assert((int)CNOTIFY_LOG_ERROR == (int)G_LOG_LEVEL_ERROR, "");
-            _Static_assert((int)CNOTIFY_LOG_OTHERS == (0xFC & ~(int)G_LOG_LEVEL_ERROR), "");
             _Static_assert(sizeof(GBusType) == 4 && (GBusType)-1 < 0, "");
             _Static_assert(sizeof(GLogLevelFlags) == 4 && (GLogLevelFlags)-1 < 0, "");
             _Static_assert(sizeof(GConnectFlags) == 4 && (GConnectFlags)-1 > 0, "");

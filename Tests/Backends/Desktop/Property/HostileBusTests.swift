@@ -205,7 +205,7 @@ import Testing
             """
         )
         #expect(
-            python.output == "LimitsExceeded True\nUnknownProperty True\ninactive\n",
+            python.output == "InvalidArgs True\nUnknownProperty True\ninactive\n",
             "\(python.output)\(python.error)"
         )
     }
