@@ -71,9 +71,9 @@ struct BrokenFileTests {
         let duplicates = String(repeating: "startDelay: 1\n", count: 3_000)
         let colons = String(repeating: "a: b: c\n", count: 5_000)
         let quotes = String(repeating: "a: \"b\n", count: 5_000)
-        let unknown = (0..<5_000).map { "startDelay\($0): 1\n" }.joined()
-        let names = "backends: [" + (0..<5_000).map { "logFile\($0)" }.joined(separator: ",") + "]\n"
-        let sections = (0..<5_000).map { "log\($0): {kind: logFile}\n" }.joined() + "startDelay: x\n"
+        let unknown = (0..<1_000).map { "startDelay\($0): 1\n" }.joined()
+        let names = "backends: [" + (0..<1_000).map { "logFile\($0)" }.joined(separator: ",") + "]\n"
+        let sections = (0..<1_000).map { "log\($0): {kind: logFile}\n" }.joined() + "startDelay: x\n"
         let flow = String(repeating: "{a: [", count: 5_000)
         let questions = String(repeating: "? ", count: 20_000)
         for text in [duplicates, colons, quotes, unknown, names, sections, flow, questions] {
