@@ -28,9 +28,9 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
 
     /// Checks an address before anything connects to it.
     ///
-    /// libdbus runs a program for `unixexec:` and `autolaunch:`, reads a file for `nonce-tcp:`, and waits for the network
-    /// without a limit for `tcp:`. So every element of the list must be a local socket: `unix:` with `path`, `abstract`
-    /// or `runtime` (D-Bus specification, "Server Addresses"). Does not connect.
+    /// libdbus runs a program for `unixexec:` and `autolaunch:`, reads a file for `nonce-tcp:`, and waits for the
+    /// network without a limit for `tcp:`. So every element of the list must be a local socket: `unix:` with `path`,
+    /// `abstract` or `runtime` (D-Bus specification, "Server Addresses"). Does not connect.
     ///
     /// - Throws: `Unavailability`.
     package static func check(_ address: String) throws(Unavailability) {
