@@ -3,6 +3,9 @@ package import JSONScanning
 
 /// One event of a trace.
 package struct TraceEvent: Hashable, Sendable {
+    /// The keys of an event.
+    static let keys = ["time", "t_ms", "event", "id"]
+
     /// The time in milliseconds.
     package var milliseconds: Int
     /// The event.

@@ -81,8 +81,10 @@ package struct TraceReader {
         _ = scanner.skip(UInt8(ascii: "{"))
         guard let key = try? scanner.string() else { return nil }
         guard let text = try? scanner.text(of: key) else { return false }
-        if TraceObjectKey(rawValue: text) != nil { return true }
-        return NearestName.find(for: text, among: TraceObjectKey.suggested) != nil
+        // 'event' is nearly 'events'.
+        if TraceEvent.keys.contains(text) { return false }
+        return TraceObjectKey(rawValue: text) != nil
+            || NearestName.find(for: text, among: TraceObjectKey.suggested) != nil
     }
 
     /// Whether the file begins as a line of a log in JSON does.

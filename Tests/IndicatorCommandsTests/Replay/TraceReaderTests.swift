@@ -109,6 +109,11 @@ import Testing
         #expect(text?.message == "a line of a log in text; only logs with 'format: json' can be replayed")
     }
 
+    @Test(arguments: [#"{"id": "a", "t_ms": 5, "event": "start"}"#, #"{"event": "start", "t_ms": 5, "id": "a"}"#])
+    func `The keys of an event may have any order`(line: String) throws {
+        #expect(try read(line).events == [TraceEvent(milliseconds: 5, event: .start(id: "a"))])
+    }
+
     @Test func `Decodes escapes of identities`() throws {
         let collected = try read(#"{"t_ms": 0, "event": "start", "id": "\u00e9\n\"\ud83d\ude00"}"#)
         #expect(collected.events.map(\.event) == [.start(id: "é\n\"😀")])

@@ -224,6 +224,12 @@ func route(_ server: RawServer, _ request: RouteRequest = .get("")) -> URLRoute 
     URLRoute(server.url, request)
 }
 
+/// The kind of a request's failure; `nil` for any other error.
+func kind(of error: (any Error)?) -> TransportFailure.Kind? {
+    guard case .transport(let failure)? = error as? NetworkError else { return nil }
+    return failure.kind
+}
+
 /// The error that an asynchronous function throws, or `nil`.
 func thrown(_ body: () async throws -> Void) async -> (any Error)? {
     do {
