@@ -54,7 +54,6 @@ _Static_assert(DBUS_DISPATCH_DATA_REMAINS == 0 && DBUS_HANDLER_RESULT_NOT_YET_HA
 _Static_assert(DBUS_WATCH_WRITABLE == 2 && DBUS_WATCH_ERROR == 4 && DBUS_WATCH_HANGUP == 8, "");
 
 dbus_bool_t dbus_parse_address(const char *, DBusAddressEntry ***, int *, DBusError *);
-const char *dbus_address_entry_get_method(DBusAddressEntry *);
 const char *dbus_address_entry_get_value(DBusAddressEntry *, const char *);
 void dbus_address_entries_free(DBusAddressEntry **);
 dbus_bool_t dbus_bus_set_unique_name(DBusConnection *, const char *);
@@ -123,7 +122,7 @@ dbus_bool_t dbus_watch_handle(DBusWatch *, unsigned int);
 
 /* Their names without "dbus_". */
 #define CDBUS_FUNCTIONS(F)                                                                                             \
-    F(parse_address) F(address_entry_get_method) F(address_entry_get_value) F(address_entries_free)                    \
+    F(parse_address) F(address_entry_get_value) F(address_entries_free)                                                \
     F(bus_set_unique_name) F(connection_add_filter) F(connection_close) F(connection_dispatch)                         \
     F(connection_get_dispatch_status) F(connection_get_is_connected) F(connection_get_outgoing_size)                   \
     F(connection_has_messages_to_send) F(connection_open_private) F(connection_send) F(connection_send_with_reply)     \

@@ -15,7 +15,7 @@ package protocol TraceConsumer {
     ///
     /// - Parameter origin: the wall-clock time of the trace's time 0.
     mutating func beginLog(origin: Date) throws
-    /// The indicator was shown or hidden, says a log.
+    /// The indicator was shown or hidden according to a log.
     mutating func note(_ change: VisibilityChange)
 }
 
@@ -124,9 +124,10 @@ package struct TraceReader {
         }
         input.consume(input.bytes.count)
         let hasSeveralApps = Set(lines.compactMap(\.line.app)).count > 1
+        func text(_ label: String, _ app: String?) -> String { hasSeveralApps ? "\(app ?? "?"): \(label)" : label }
         let ended = lines.compactMap { time, line -> (start: Date, end: Date, label: String)? in
             guard line.event == "finished", let label = line.label, let seconds = line.seconds else { return nil }
-            return (time - seconds, time, hasSeveralApps ? "\(line.app ?? "?"): \(label)" : label)
+            return (time - seconds, time, text(label, line.app))
         }.sorted { $0.start < $1.start }
         let (shown, inProgress) = Self.shown(in: lines)
         let origin = [ended.first?.start, lines.first?.time].compactMap(\.self).min() ?? .distantPast
@@ -143,7 +144,9 @@ package struct TraceReader {
             events.append(TraceEvent(milliseconds: milliseconds(span.start), event: .start(id: id)))
             events.append(TraceEvent(milliseconds: milliseconds(span.end), event: .stop(id: id)))
         }
-        events += inProgress.map { TraceEvent(milliseconds: milliseconds($0.time), event: .start(id: $0.label)) }
+        events += inProgress.map {
+            TraceEvent(milliseconds: milliseconds($0.time), event: .start(id: text($0.label, $0.app)))
+        }
         for event in events.sorted(by: { $0.milliseconds < $1.milliseconds }) { try consumer.apply(event) }
 
         // Shown while any process shows it.
@@ -169,26 +172,26 @@ package struct TraceReader {
     /// When each process showed its indicator, without an end if it still does, and the labels of those.
     private static func shown(
         in lines: [(time: Date, line: LogLine)]
-    ) -> (spans: [(start: Date, end: Date?)], inProgress: [(time: Date, label: String)]) {
+    ) -> (spans: [(start: Date, end: Date?)], inProgress: [(time: Date, label: String, app: String?)]) {
         var spans: [(start: Date, end: Date?)] = []
-        var open: [Int?: (start: Date, latest: Date, label: String?)] = [:]
+        var open: [Int?: (start: Date, latest: Date, line: LogLine)] = [:]
         for (time, line) in lines {
             if line.event == "shown" {
                 // Another process with the same number, as in a container.
                 if let earlier = open[line.pid] { spans.append((earlier.start, earlier.latest)) }
-                open[line.pid] = (time, time, line.label)
+                open[line.pid] = (time, time, line)
             }
             open[line.pid]?.latest = time
             if line.event == "hidden", let span = open.removeValue(forKey: line.pid) {
                 spans.append((span.start, time))
             }
         }
-        var inProgress: [(time: Date, label: String)] = []
+        var inProgress: [(time: Date, label: String, app: String?)] = []
         for (pid, span) in open {
-            // Whoever was killed showed it at least until its last line.
+            // A process that was killed has shown it at least until its last line.
             let isRunning = pid.map { kill(pid_t(truncatingIfNeeded: $0), 0) == 0 || errno != ESRCH } ?? false
             spans.append((span.start, isRunning ? nil : span.latest))
-            if isRunning, let label = span.label { inProgress.append((span.start, label)) }
+            if isRunning, let label = span.line.label { inProgress.append((span.start, label, span.line.app)) }
         }
         return (spans, inProgress)
     }

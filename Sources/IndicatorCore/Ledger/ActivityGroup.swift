@@ -123,14 +123,17 @@ final class ActivityGroup {
             return outcome
         }
         let first = firstFailure.map { "\($0.label.map { "\($0): " } ?? "")\($0.message)" } ?? ""
-        return .failed("\(failedCount) of \(finishedCount + memberCount) failed: \(first)")
+        return .failed("\(failures): \(first)")
     }
 
-    /// Whether an outcome of the group tells the failure that a member has reported: an error that passes through both,
-    /// or the first of those that make the group fail.
-    func hasReported(_ outcome: ActivityOutcome) -> Bool {
-        guard let firstFailure, firstFailure.label != nil else { return false }
-        return outcome == .failed(firstFailure.message) || outcome == self.outcome(.succeeded, failsWithMembers: true)
+    private var failures: String { "\(failedCount) of \(finishedCount + memberCount) failed" }
+
+    /// What is new in an outcome of the group after the failure that a member has reported: nothing in an error that
+    /// passes through both, their number if they make the group fail; `nil` if all is new.
+    func message(afterMembers outcome: ActivityOutcome) -> String? {
+        guard let firstFailure, firstFailure.label != nil else { return nil }
+        if outcome == .failed(firstFailure.message) { return "" }
+        return outcome == self.outcome(.succeeded, failsWithMembers: true) ? failures : nil
     }
 
     /// Adds the members to the group's own ``ActivityDetails/completed`` and ``ActivityDetails/total``, and sets the

@@ -301,7 +301,7 @@ package struct ActivityList: Sendable {
                 date: date(at: end),
                 id: record.order,
                 isMember: wasMember,
-                repeatsMember: record.group?.hasReported(finalOutcome) ?? false,
+                messageAfterMembers: record.group?.message(afterMembers: finalOutcome),
                 amount: record.amount
             )
         )

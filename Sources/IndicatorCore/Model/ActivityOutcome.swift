@@ -48,8 +48,8 @@ public struct FinishedActivity: Sendable, Hashable {
     public package(set) var id: UInt64
     /// Whether it was a member of a group that was still in progress.
     public package(set) var isMember: Bool
-    /// Whether a member has reported the same failure, which a list reports once.
-    package var repeatsMember: Bool
+    /// What is new in a failure that a member of the group has reported before; `nil` if all is.
+    package var messageAfterMembers: String?
     /// How much was done, in ``unit``s; 0 if nothing was counted.
     public var completed: Int
     /// What ``completed`` counts.
@@ -60,12 +60,10 @@ public struct FinishedActivity: Sendable, Hashable {
         self.init(label: label, outcome: outcome, duration: duration, date: date, id: 0, isMember: false)
     }
 
-    /// The message of a failure for a list, in which a member's comes before it: of a group, at most how many failed.
+    /// The message of a failure for a list, in which those of the members come before it.
     package var listedMessage: String {
         guard case .failed(let message) = outcome else { return "" }
-        guard repeatsMember else { return message }
-        guard message.first?.isNumber == true, let end = message.firstRange(of: " failed: ") else { return "" }
-        return "\(message[..<end.lowerBound]) failed"
+        return messageAfterMembers ?? message
     }
 
     @inline(__always)
@@ -76,7 +74,7 @@ public struct FinishedActivity: Sendable, Hashable {
         date: Date,
         id: UInt64,
         isMember: Bool,
-        repeatsMember: Bool = false,
+        messageAfterMembers: String? = nil,
         amount: (completed: Int, unit: ActivityUnit) = (0, .count)
     ) {
         self.label = label
@@ -85,7 +83,7 @@ public struct FinishedActivity: Sendable, Hashable {
         self.date = date
         self.id = id
         self.isMember = isMember
-        self.repeatsMember = repeatsMember
+        self.messageAfterMembers = messageAfterMembers
         (completed, unit) = amount
     }
 }

@@ -259,7 +259,7 @@ import Testing
         await manager.shutdown()
         let finished = surface.snapshots.flatMap(\.finished)
         #expect(finished.map(\.label) == ["a", "Inner", "Outer", "b", "Other"])
-        #expect(finished.map(\.repeatsMember) == [false, true, true, false, false])
+        #expect(finished.map(\.messageAfterMembers) == [nil, "", "", nil, nil])
         // Where members are not listed, the group tells it.
         #expect(Set(finished.map(\.outcome)).count == 2)
     }

@@ -278,7 +278,7 @@ struct ProgressLinesTests {
         #expect(line(.unspecified) == "• Fetching index: ended (2.1 s)")
         // A member has told it.
         var group = FinishedActivity(label: "Files", outcome: .failed("HTTP 503"), duration: .seconds(2))
-        group.repeatsMember = true
+        group.messageAfterMembers = ""
         #expect(layout().line(for: group) == "✗ Files: failed (2.0 s)")
     }
 
@@ -414,7 +414,7 @@ struct ProgressReportTests {
     func `tell an error that passes through a group once`(accessible: Bool) {
         var report = makeReport(.init(accessible: accessible))
         var group = finished("Files", .failed("HTTP 503"), 2)
-        group.repeatsMember = true
+        group.messageAfterMembers = ""
         let line = report.line(for: snapshot([], age: 0), finished: [group], date: start, at: .zero)
         #expect(line == (accessible ? "Files failed after 2.0 s.\n" : "Files: failed (2.0 s)\n"))
     }

@@ -130,8 +130,8 @@ struct TerminalProgressProcessTests {
     @Test("keeps its own messages above the lines", .needs("tmux", package: "tmux"))
     func ownMessages() async throws {
         try await inTerminal { tmux in
-            try await tell("begin one")
-            #expect(try await shows(tmux) { $0.count == 1 && $0[0].hasPrefix("one ") })
+            try await tell("begin one", "bytes one 20000000 40000000")
+            #expect(try await shows(tmux) { $0.count == 1 && $0[0].hasPrefix("one ") && $0[0].contains("━") })
             try folder.write("startDelai: 0\nbackends: [terminalProgress]\n", to: "config.yaml")
             func isWhole(_ lines: [String]) -> Bool {
                 lines.count > 2 && lines.last?.hasPrefix("one ") == true
