@@ -87,6 +87,9 @@ package final class MQTTClient {
         isVersion5: Bool = true
     ) throws(MQTTError) {
         guard let url = url ?? settings.urls.first else { throw .invalidURL(reason: "there is none") }
+        // Only success is remembered: the process may have had no descriptor left.
+        var functions = CMosquittoFunctions()
+        if let problem = cmosquitto_load(&functions) { throw .noLibrary(reason: String(cString: problem)) }
         library = try Self.loaded.get()
         guard SpareDescriptors.exist(), let handle = Self.makeHandle(library, id: id) else {
             throw .noResources(reason: "\(SpareDescriptors.problem), or no memory")

@@ -20,14 +20,15 @@ import Testing
         _ broker: MosquittoBroker,
         url: String? = nil,
         in folder: TemporaryDirectory,
-        wrapper: [String] = []
+        wrapper: [String] = [],
+        environment: [String: String] = [:]
     ) async throws -> Daemon {
         let config = try folder.write(
             "backends: [mqtt]\nstartDelay: 0\nmqtt: {url: '\(url ?? broker.url)', host: h}\n",
             to: "c.yaml"
         )
         let command = wrapper + [try Command.built("test-probe"), "desktop", "config=\(config)"]
-        let app = try Daemon(command[0], Array(command.dropFirst()))
+        let app = try Daemon(command[0], Array(command.dropFirst()), environment: environment)
         #expect(await eventually { app.output.hasPrefix("ready\n") })
         return app
     }
@@ -46,6 +47,18 @@ import Testing
     /// Whether a manager was connected before a reader that has just subscribed, which then may have missed what is not
     /// retained.
     private func managerWasFirst(at broker: MosquittoBroker) -> Bool { broker.log.contains(" as ind-") }
+
+    @Test("What kept libmosquitto from being loaded once, such as a lack of descriptors, is not remembered")
+    func libraryAppears() async throws {
+        let broker = try await MosquittoBroker()
+        let folder = try TemporaryDirectory()
+        let mask = try folder.write("", to: "libmosquitto.so.1")
+        let app = try await app(broker, in: folder, environment: ["LD_LIBRARY_PATH": folder.path])
+        #expect(await eventually { app.errors.contains("libmosquitto cannot be loaded") })
+        try FileManager.default.removeItem(atPath: mask)
+        #expect(try await eventually { try await broker.retained().count == 1 })
+        await app.end()
+    }
 
     @Test("Without a broker, the status has the reason and shutdown does not wait; a broker that appears is used")
     func brokerAppears() async throws {

@@ -16,8 +16,13 @@ enum LibDBus {
         return (functions, functions.threads_init_default() == 0 ? "there is no memory" : nil)
     }()
 
-    /// Why libdbus cannot be used. Not loaded without descriptors: the failure would be remembered.
-    static var problem: String? { SpareDescriptors.exist() ? loaded.problem : SpareDescriptors.problem }
+    /// Why libdbus cannot be used. Only success is remembered: the process may have had no descriptor left.
+    static var problem: String? {
+        guard SpareDescriptors.exist() else { return SpareDescriptors.problem }
+        var functions = CDBusFunctions()
+        if let problem = cdbus_load(&functions) { return String(cString: problem) }
+        return loaded.problem
+    }
 }
 
 /// A D-Bus message. Owns a reference to it.

@@ -36,5 +36,17 @@ import Testing
         #expect(words.contains("dbusProperty unavailable libdbus cannot be loaded: "), "\(result)")
         #expect(words.contains("advice: install it (apt-get install libdbus-1-3)"))
     }
+
+    @Test("What kept libdbus from being loaded once, such as a lack of descriptors, is not remembered")
+    func later() async throws {
+        let bus = try await PrivateBus()
+        let folder = try TemporaryDirectory()
+        let mask = try folder.write("", to: "libdbus-1.so.3")
+        let probe = try await DesktopProbe("property", environment: ["LD_LIBRARY_PATH": folder.path], bus: bus)
+        #expect(try await probe.backend("dbusProperty", is: "libdbus cannot be loaded"))
+        try FileManager.default.removeItem(atPath: mask)
+        #expect(try await probe.backend("dbusProperty", is: "running"))
+        try await probe.shutdown()
+    }
 }
 #endif
