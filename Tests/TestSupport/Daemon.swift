@@ -112,9 +112,14 @@ package final class Daemon: Sendable {
     /// What it has written to standard error so far.
     package var errors: String { (try? folder.read("error")) ?? "" }
 
-    /// Writes a line to its standard input.
+    /// Writes a line to its standard input, if it has not ended: then, SIGPIPE would end the tests.
     package func write(_ line: String) {
+        var (brokenPipe, before, noTime) = (sigset_t(), sigset_t(), timespec())
+        sigaddset(&brokenPipe, SIGPIPE)
+        pthread_sigmask(SIG_BLOCK, &brokenPipe, &before)
         input.withLock { try? $0?.write(contentsOf: Data((line + "\n").utf8)) }
+        sigtimedwait(&brokenPipe, nil, &noTime)
+        pthread_sigmask(SIG_SETMASK, &before, nil)
     }
 
     /// Sends it a signal.
