@@ -83,18 +83,16 @@ let package = Package(
         program("indicator", commands),
         program("indicator-demo", "\(commands) \(network) FlyingFox FlyingSocks IndicatorTracking"),
 
-        // What tests share, and the programs that they start. The one for the network is a program of its own: it links
-        // gdk-pixbuf, and with it GLib, without which the other one tests that libnotify is loaded late.
+        // What tests share, and the program that they start.
         module("TestSupport", "\(core) IndicatorTesting Subprocess SystemPackage", path: "Tests/TestSupport"),
         program(
             "test-probe",
             """
-            \(core) IndicatorBackends IndicatorServiceLifecycle IndicatorTesting IndicatorTracking ServiceLifecycle \
-            UnixSignals DesktopNotification:CNotify
+            \(core) CCurl IndicatorBackends IndicatorServiceLifecycle IndicatorTesting IndicatorTracking NetworkKit \
+            NetworkKitImages ServiceLifecycle UnixSignals DesktopNotification:CNotify
             """,
-            path: "Tests/Helpers/TestProbe"
+            path: "Tests/TestProbe"
         ),
-        program("network-probe", "CCurl NetworkKit NetworkKitImages", path: "Tests/Helpers/NetworkProbe"),
         // They use what is not public. The fuzz targets run their seeds, or with Scripts/fuzz libFuzzer's mutations.
         program(
             "fuzz",
@@ -121,7 +119,7 @@ let package = Package(
         tests("DesktopBackendsTests", "\(backendTesting) \(commands) indicator", path: "Tests/Backends/Desktop"),
         tests("IndicatorMQTTTests", "\(backendTesting) IndicatorCommands", path: "Tests/Backends/MQTT"),
         tests("IndicatorBackendsTests", "\(backendTesting) Subprocess", path: "Tests/Backends/Standard"),
-        tests("NetworkKitTests", "\(testing) \(network) NetworkKitTesting Subprocess network-probe test-probe"),
+        tests("NetworkKitTests", "\(testing) \(network) NetworkKitTesting Subprocess test-probe"),
         // As an app: public API only.
         tests("NetworkKitAppTests", "\(network) NetworkKitTesting", packageAccess: false),
         tests("IndicatorCommandsTests", "\(backendTesting) \(commands) indicator indicator-demo"),

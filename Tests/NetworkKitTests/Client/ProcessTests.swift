@@ -19,7 +19,7 @@ import Testing
     #endif
 
     private func probe(_ arguments: String...) async throws -> (result: String, peak: Int) {
-        let result = try await Command.run(try Command.built("network-probe"), arguments)
+        let result = try await Command.run(try Command.built("test-probe"), ["network"] + arguments)
         #expect(result.status == 0, "\(result.error)")
         let lines = result.output.split(separator: "\n")
         return (String(try #require(lines.first)), try #require(lines.last.flatMap { Int($0) }))
@@ -64,7 +64,10 @@ import Testing
     func `A full disk is an error and leaves nothing`() async throws {
         let server = try server(bytes: 8 << 20)
         let result = try await SmallDisk.run(
-            [try Command.built("network-probe"), "download", server.url.absoluteString, "\(folder.url.path)/file.bin"],
+            [
+                try Command.built("test-probe"), "network", "download", server.url.absoluteString,
+                "\(folder.url.path)/file.bin",
+            ],
             size: "1m",
             over: folder.url.path
         )
@@ -90,7 +93,8 @@ import Testing
         let result = try await Command.run(
             "env",
             [
-                "-u", "no_proxy", "-u", "NO_PROXY", "http_proxy=\(proxy.url)", try Command.built("network-probe"),
+                "-u", "no_proxy", "-u", "NO_PROXY", "http_proxy=\(proxy.url)", try Command.built("test-probe"),
+                "network",
                 "requests", "http://host.invalid/path", "1",
             ]
         )
@@ -109,7 +113,7 @@ import Testing
         let result = try await Command.run(
             "env",
             [
-                "-u", "no_proxy", "-u", "NO_PROXY", "http_proxy=\(proxy)", try Command.built("network-probe"),
+                "-u", "no_proxy", "-u", "NO_PROXY", "http_proxy=\(proxy)", try Command.built("test-probe"), "network",
                 "requests", "http://host.invalid/path", "1",
             ]
         )
@@ -129,7 +133,7 @@ import Testing
             "setpriv",
             [
                 "--reuid", "\(1_600_000_000 + Int(getpid()) * 16 + more)", "--clear-groups", "--inh-caps", access,
-                "--ambient-caps", access, "timeout", "60", try Command.built("network-probe"), "limited",
+                "--ambient-caps", access, "timeout", "60", try Command.built("test-probe"), "network", "limited",
                 server.url.absoluteString, "\(more)",
             ]
         )
@@ -143,7 +147,10 @@ import Testing
             connection.waitForEnd()
         }
         let file = folder.url.appending(path: "file.bin")
-        let probe = try Daemon(try Command.built("network-probe"), ["download", server.url.absoluteString, file.path])
+        let probe = try Daemon(
+            try Command.built("test-probe"),
+            ["network", "download", server.url.absoluteString, file.path]
+        )
         let folder = folder.url.path
         func files() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: folder).sorted() }
         #expect(await eventually { (try? files().count) == 1 })

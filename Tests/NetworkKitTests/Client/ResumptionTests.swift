@@ -98,8 +98,8 @@ import Testing
     @Test func `The part of a killed process is continued`() async throws {
         let server = try server(waits: true)
         let probe = try Daemon(
-            try Command.built("network-probe"),
-            ["download", server.url.absoluteString, target.path]
+            try Command.built("test-probe"),
+            ["network", "download", server.url.absoluteString, target.path]
         )
         #expect(await eventually { count(Self.names.part) == 60_000 })
         await probe.end(SIGKILL)
@@ -118,8 +118,8 @@ import Testing
             let status = start == 0 ? "200 OK" : "206 Partial Content"
             try connection.respond(status, headers: fields, body: Data(count: (4 << 20) - start))
         }
-        let probe = try Command.built("network-probe")
-        let download = "\(probe) download \(server.url) \(target.path)"
+        let probe = try Command.built("test-probe")
+        let download = "\(probe) network download \(server.url) \(target.path)"
         let result = try await SmallDisk.run(
             ["sh", "-c", "\(download) && mount -o remount,size=8m \(folder.path) && \(download)"],
             size: "1m",
@@ -334,7 +334,10 @@ import Testing
             waitUntil { mayEnd.withLock { $0 } }
             try connection.send(Self.body.dropFirst(60_000))
         }
-        let probe = try Daemon(try Command.built("network-probe"), ["download", first.url.absoluteString, target.path])
+        let probe = try Daemon(
+            try Command.built("test-probe"),
+            ["network", "download", first.url.absoluteString, target.path]
+        )
         #expect(await eventually { count(Self.names.part) == 60_000 })
         let second = try RawServer.closing { _, connection in try connection.respond(text: "second") }
         for resume in [NetworkClient.Resumption.acrossRuns, .withinCall] {

@@ -63,7 +63,7 @@ import Testing
         let file = folder.url.appending(path: "image.bmp")
         try await Self.convert(to: "bmp").write(to: file)
         for variables in [[], ["GDK_PIXBUF_MODULE_FILE=\(changed)"]] {
-            let arguments = [try Command.built("network-probe"), "image", file.absoluteString, "-"]
+            let arguments = [try Command.built("test-probe"), "network", "image", file.absoluteString, "-"]
             let result = try await Command.run("env", variables + arguments)
             #expect(result.output.hasPrefix("64 × 48\n"), "\(result.output)\(result.error)")
         }

@@ -46,10 +46,10 @@ import Testing
         _ environment: [String] = [],
         in folder: TemporaryDirectory
     ) async throws -> Command.Result {
-        let probe = try Command.built("network-probe")
+        let probe = try Command.built("test-probe")
         let environment = environment + ["TMPDIR=\(folder.url.path)", "SWIFT_BACKTRACE=enable=no"]
         // One that hangs is killed, and its status is 137.
-        let command = ["timeout", "--signal=KILL", "600", probe, "end", url.absoluteString, way]
+        let command = ["timeout", "--signal=KILL", "600", probe, "network", "end", url.absoluteString, way]
         return try await Command.run("env", environment + command)
     }
 

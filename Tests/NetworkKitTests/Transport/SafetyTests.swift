@@ -15,12 +15,12 @@ import Testing
 
     // MARK: - Another C library
 
-    /// Runs network-probe with functions in front of those of the C library. One that hangs is killed.
+    /// Runs the probe with functions in front of those of the C library. One that hangs is killed.
     private func probe(_ source: String, _ environment: [String], _ arguments: [String]) async throws -> String {
         let (source, library) = (try folder.write(source, to: "before.c"), folder.appending("before.so"))
         let made = try await Command.run("cc", ["-shared", "-fPIC", "-o", library, source, "-ldl"], package: "gcc")
         #expect(made.status == 0, "\(made.error)")
-        let command = ["timeout", "--signal=KILL", "120", try Command.built("network-probe")]
+        let command = ["timeout", "--signal=KILL", "120", try Command.built("test-probe"), "network"]
         let result = try await Command.run("env", environment + ["LD_PRELOAD=\(library)"] + command + arguments)
         return result.output + result.error
     }

@@ -2,27 +2,20 @@ import Foundation
 import NetworkKit
 import NetworkKitImages
 
-/// Makes requests, and prints the result and the process's peak memory in kB: `network-probe upload|download URL FILE`,
-/// `network-probe stream URL -`, `network-probe requests|abandon URL COUNT`, or without memory for libcurl,
-/// `network-probe starve URL -` or `network-probe crowd URL COUNT`. For `network-probe end URL WAY`, see ``Ending``.
-/// `network-probe image URL -` decodes the image in a file. `network-probe lookup URL URL` makes a request to a host
-/// whose name is not found, and then one to the first URL. For `network-probe limited URL COUNT`, see ``ThreadLimit``.
-@main
-struct Main {
-    static func main() async throws {
-        let arguments = CommandLine.arguments
-        guard arguments.count == 4, let url = URL(string: arguments[2]) else {
-            FileHandle.standardError.write(
-                Data(
-                    "usage: network-probe upload|download|stream|requests|abandon|starve|crowd|limited|image|lookup|end URL FILE|COUNT|URL|WAY\n"
-                        .utf8
-                )
-            )
+/// Makes requests, and prints the result and the process's peak memory in kB: `network upload|download URL FILE`,
+/// `network stream URL -`, `network requests|abandon URL COUNT`, or without memory for libcurl,
+/// `network starve URL -` or `network crowd URL COUNT`. For `network end URL WAY`, see ``Ending``.
+/// `network image URL -` decodes the image in a file. `network lookup URL URL` makes a request to a host
+/// whose name is not found, and then one to the first URL. For `network limited URL COUNT`, see ``ThreadLimit``.
+enum NetworkProbe {
+    static func run(_ arguments: [String]) async throws {
+        guard arguments.count == 3, let url = URL(string: arguments[1]) else {
+            FileHandle.standardError.write(Data("usage: test-probe network COMMAND URL FILE|COUNT|URL|WAY\n".utf8))
             exit(64)
         }
         let result: String
         do {
-            result = try await run(arguments[1], url, arguments[3])
+            result = try await run(arguments[0], url, arguments[2])
         } catch {
             result = "error: \(error)"
         }

@@ -39,7 +39,7 @@ enum Starvation {
     static func sweep(_ url: URL) async throws -> String {
         install()
         _ = try await NetworkClient().send(URLRoute(url))
-        try await Main.clientsEnd()
+        try await NetworkProbe.clientsEnd()
         let before = blocks.load(ordering: .relaxed)
         var kinds: Set<String> = []
         for count in 0... {
@@ -53,7 +53,7 @@ enum Starvation {
                 kinds.insert("\(failure.kind)")
             }
         }
-        try await Main.clientsEnd()
+        try await NetworkProbe.clientsEnd()
         return "\(kinds.sorted().joined(separator: " ")), \(blocks.load(ordering: .relaxed) - before) blocks left"
     }
 

@@ -12,6 +12,7 @@ struct TestProbe {
         case "core": try await CoreProbe.run(arguments)
         case "desktop": try DesktopProbe.run(arguments)
         case "log": await LogProbe.run(arguments)
+        case "network": try await NetworkProbe.run(arguments)
         case "progress": try await ProgressProbe.run(arguments)
         case "service": try await ServiceProbe.run(arguments)
         case "signals": try await SignalProbe.run(arguments)
