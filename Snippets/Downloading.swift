@@ -24,12 +24,3 @@ for try await piece in stream {
     print("\(piece.count) bytes")
 }
 // snippet.end
-
-// snippet.events
-for try await line in try await client.bytes(URLRoute(server, .get("log"))).lines() { print(line) }
-
-let route = URLRoute(server, .get("events").with(\.validation, .contentTypes("text/event-stream")))
-for try await event in try await client.bytes(route).events() {
-    print(event.type, event.data)
-}
-// snippet.end

@@ -29,15 +29,8 @@ let work = Task { try await client.send(upload) }
 work.cancel()
 // snippet.end
 
-// snippet.hide
-struct Table: Sendable {
-    func rows() -> AsyncStream<Data> { AsyncStream { $0.finish() } }
-}
-
-let table = Table()
-// snippet.show
 // snippet.stream
-let body = RouteBody.stream(contentType: "text/csv") { table.rows() }
+let body = RouteBody.stream(contentType: "text/csv") { InputStream(data: Data("1,2\n".utf8)) }
 _ = try await client.send(URLRoute(server, .put("table", body: body)))
 // snippet.end
 // snippet.hide

@@ -16,9 +16,12 @@ public import NetworkKit
 public final class NetworkStubs: Sendable {
     /// A response, or a failure.
     public struct Response: Sendable {
-        var answer: StubbedAnswer
-        var delay: Duration
-        var hasHead = true
+        fileprivate var status: HTTPResponse.Status
+        fileprivate var headers: HTTPFields
+        fileprivate var body: Data
+        fileprivate var delay: Duration
+        fileprivate var failure: TransportFailure.Kind?
+        fileprivate var hasHead = true
 
         /// Bytes.
         ///
@@ -35,7 +38,7 @@ public final class NetworkStubs: Sendable {
             after delay: Duration = .zero,
             thenFailing failure: TransportFailure.Kind? = nil
         ) -> Self {
-            Self(answer: .init(status: status, headers: headers, body: data, failure: failure), delay: delay)
+            Self(status: status, headers: headers, body: data, delay: delay, failure: failure)
         }
 
         /// JSON with its content type.
@@ -98,7 +101,10 @@ public final class NetworkStubs: Sendable {
 }
 
 extension NetworkStubs: TransportStub {
-    package func answer(to request: NetworkRequest, body: Data) async throws -> StubbedAnswer {
+    package func answer(
+        to request: NetworkRequest,
+        body: Data
+    ) async throws -> (response: NetworkResponse, failure: TransportFailure.Kind?) {
         let key = "\(request.method.rawValue) \(request.url.absoluteString)"
         let (response, known) = state.withLock { state -> (Response?, [String]) in
             state.requests.append((request, body))
@@ -112,9 +118,11 @@ extension NetworkStubs: TransportStub {
             throw NetworkError.invalidRequest("no stub for \(wanted); there are stubs for: \(list)")
         }
         if response.delay > .zero { try await clock.sleep(for: response.delay) }
-        if !response.hasHead, let kind = response.answer.failure {
+        if !response.hasHead, let kind = response.failure {
             throw NetworkError.transport(.init(url: request.url, kind: kind, reason: "the stub fails"))
         }
-        return response.answer
+        let (status, headers) = (response.status, response.headers)
+        let answer = NetworkResponse(url: request.url, status: status, headers: headers, data: response.body)
+        return (answer, response.failure)
     }
 }

@@ -115,9 +115,9 @@ actor Library {
             try await login.send(URLRoute(url, .post("refresh"))).string()
         }
         let client = NetworkClient(interceptors: [refreshed], options: options)
-        let body = RouteBody.stream { AsyncStream<Data> { $0.finish() } }
+        let body = RouteBody.stream { InputStream(data: Data()) }
         let stream = try await client.bytes(URLRoute(url, .post("events", body: body)))
-        for try await event in stream.events() { document?.pages.append(event.data) }
+        for try await piece in stream { document?.pages.append("\(piece.count)") }
     }
 }
 

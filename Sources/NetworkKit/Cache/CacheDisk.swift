@@ -1,108 +1,71 @@
 import Foundation
-import IndicatorCore
 import IndicatorThreads
 
-/// The cache on disk: one file per entry, in a dedicated folder. Except for ``use(_:)``, all functions block.
+/// The cache on disk: one file per entry, in a dedicated folder. All functions block.
 ///
 /// Files are written under a temporary name and then renamed, so no reader sees a partial file, even after a process
-/// was killed. Unreadable and incomplete files are removed. A file's modification time is when the entry was last
-/// written, or read from the disk. Only the user can read the files. A folder that another user owns or can write to is
-/// rejected.
+/// was killed. A file's modification time is when the entry was last written, or read from the disk. Only the user can
+/// read the files. A folder that another user owns or can write to is rejected.
 final class CacheDisk: Sendable {
     /// Hashes secrets. The key is stored in the folder.
     let hash: KeyedHash
     private let directory: URL
-    private let index: Locked<LeastRecentlyUsed<String, Void>>
+    private let capacity: Int
+    /// The size of the files, as far as this process knows.
+    private let known = Locked(0)
 
     /// Opens the folder; creates it if it does not exist.
     init(directory: URL, capacity: Int) throws {
         self.directory = directory
+        self.capacity = capacity
+        let attributes: [FileAttributeKey: Any] = [.posixPermissions: 0o700]
         try? FileManager.default.createDirectory(
             at: directory,
             withIntermediateDirectories: true,
-            attributes: [.posixPermissions: 0o700]
+            attributes: attributes
         )
-        try Self.check(directory)
-        hash = try Self.loadHash(in: directory)
-        PartialFile.removeLeftovers(in: directory)
-        var index = LeastRecentlyUsed<String, Void>(capacity: capacity)
-        let keys: [URLResourceKey] = [.contentModificationDateKey, .fileSizeKey]
-        let files =
-            (try? FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: keys)) ?? []
-        let entries = files.compactMap { file -> (name: String, date: Date, size: Int)? in
-            guard file.pathExtension == "cache", let values = try? file.resourceValues(forKeys: Set(keys)),
-                let date = values.contentModificationDate, let size = values.fileSize
-            else { return nil }
-            return (file.lastPathComponent, date, size)
-        }
-        var evicted: [String] = []
-        for entry in entries.sorted(by: { $0.date < $1.date }) {
-            evicted += index.insert((), for: entry.name, cost: entry.size)
-        }
-        self.index = Locked(index)
-        removeFiles(evicted)
-    }
-
-    private static func check(_ directory: URL) throws {
         var status = stat()
         guard lstat(directory.path, &status) == 0 else {
             throw NetworkError.unwritable(directory, reason: String(cString: strerror(errno)))
         }
         guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
-            throw NetworkError.unwritable(
-                directory,
-                reason:
-                    "only this user may own the cache's folder and write to it; the cache creates a missing folder"
-            )
+            let rule = "only this user may own the cache's folder and write to it; the cache creates a missing folder"
+            throw NetworkError.unwritable(directory, reason: rule)
         }
-    }
-
-    private static func loadHash(in directory: URL) throws -> KeyedHash {
         let file = directory.appending(path: "key")
-        if let data = FileManager.default.contents(atPath: file.path), let hash = KeyedHash(key: data) { return hash }
         // If processes create it at the same time, the last one counts in their next runs.
-        let hash = KeyedHash()
-        try Self.write(hash.key, to: file)
-        return hash
+        let saved = FileManager.default.contents(atPath: file.path).flatMap { KeyedHash(key: $0) }
+        hash = saved ?? KeyedHash()
+        if saved == nil { try Self.write(hash.key, to: file) }
+        trim(to: capacity)
     }
 
-    /// The size of all files in bytes.
-    var size: Int { index.withLock { $0.cost } }
+    /// The size of all entries in bytes.
+    var size: Int { known.withLock { $0 } }
 
     func read(_ key: String) -> CachedResponse? {
-        let name = CacheFile.name(of: key, hash: hash)
-        let path = file(name).path
-        guard let data = FileManager.default.contents(atPath: path) else {
-            index.withLock { _ = $0.remove(name) }
-            return nil
-        }
+        let file = file(of: key)
+        guard let data = FileManager.default.contents(atPath: file.path) else { return nil }
         guard let response = CacheFile.decode(data, hash: hash) else {
             remove(key)
             return nil
         }
-        utimensat(AT_FDCWD, path, nil, 0)
-        index.withLock { index in
-            // Another process may have written the file.
-            if index.use(name) == nil { _ = index.insert((), for: name, cost: data.count) }
-        }
+        utimensat(AT_FDCWD, file.path, nil, 0)
         return response
     }
 
-    /// Records a use of an entry that was served from memory. Does not access the disk, which may hang.
-    func use(_ key: String) {
-        let name = CacheFile.name(of: key, hash: hash)
-        index.withLock { _ = $0.use(name) }
-    }
-
     func write(_ response: CachedResponse, for key: String) {
-        let name = CacheFile.name(of: key, hash: hash)
-        guard let data = try? CacheFile.encode(response, hash: hash), data.count <= index.withLock({ $0.capacity })
-        else {
-            return remove(key)
+        // What was there; also if the new entry cannot be written, which is not an error of the request.
+        remove(key)
+        guard let data = try? CacheFile.encode(response, hash: hash), data.count <= capacity,
+            (try? Self.write(data, to: file(of: key))) != nil
+        else { return }
+        let size = known.withLock { known in
+            known += data.count
+            return known
         }
-        // A write error is not an error of the request: the entry is only dropped.
-        guard (try? Self.write(data, to: file(name))) != nil else { return remove(key) }
-        removeFiles(index.withLock { $0.insert((), for: name, cost: data.count) })
+        // Less than the capacity, so that the folder is seldom listed.
+        if size > capacity { trim(to: capacity / 4 * 3) }
     }
 
     private static func write(_ data: Data, to file: URL) throws {
@@ -112,25 +75,38 @@ final class CacheDisk: Sendable {
     }
 
     func remove(_ key: String) {
-        let name = CacheFile.name(of: key, hash: hash)
-        index.withLock { _ = $0.remove(name) }
-        removeFiles([name])
+        let path = file(of: key).path
+        var status = stat()
+        guard lstat(path, &status) == 0, unlink(path) == 0 else { return }
+        known.withLock { $0 -= min($0, Int(status.st_size)) }
     }
 
-    func removeAll() {
-        removeFiles(
-            index.withLock { index in
-                defer { index.removeAll() }
-                return index.keys
-            }
+    func removeAll() { trim(to: 0) }
+
+    /// Removes what was not used for the longest time: entries, and what processes left that were killed.
+    private func trim(to limit: Int) {
+        let keys: Set<URLResourceKey> = [.contentModificationDateKey, .fileSizeKey]
+        let files = try? FileManager.default.contentsOfDirectory(
+            at: directory,
+            includingPropertiesForKeys: Array(keys)
         )
+        var entries: [(file: URL, date: Date, size: Int)] = []
+        for file in files ?? [] where file.lastPathComponent != "key" {
+            guard let values = try? file.resourceValues(forKeys: keys), let date = values.contentModificationDate,
+                let size = values.fileSize
+            else { continue }
+            entries.append((file, date, size))
+        }
+        var size = entries.reduce(0) { $0 + $1.size }
+        for entry in entries.sorted(by: { $0.date < $1.date }) where size > limit {
+            unlink(entry.file.path)
+            size -= entry.size
+        }
+        known.withLock { $0 = size }
     }
 
-    private func removeFiles(_ names: [String]) {
-        for name in names { unlink(file(name).path) }
-    }
-
-    private func file(_ name: String) -> URL { directory.appending(path: name) }
+    /// The file of a URL. Its name does not reveal the URL.
+    private func file(of key: String) -> URL { directory.appending(path: hash.digest(key) + ".cache") }
 }
 
 /// The file format of a cache entry: a checksum, the metadata as JSON on one line, the body.
@@ -153,7 +129,4 @@ enum CacheFile {
     private static func checksum(of content: Data, _ hash: KeyedHash) -> Data {
         withUnsafeBytes(of: hash(content).littleEndian) { Data($0) }
     }
-
-    /// The file name for a URL. It does not reveal the URL.
-    static func name(of key: String, hash: KeyedHash) -> String { hash.digest(key) + ".cache" }
 }

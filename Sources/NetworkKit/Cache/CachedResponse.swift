@@ -89,9 +89,9 @@ extension CachedResponse {
 
     /// Creates the entry for a response; `nil` when it must not be stored (RFC 9111 §3).
     init?(
-        _ response: ReceivedResponse,
+        _ response: (head: ResponseHead, data: Data),
         to request: NetworkRequest,
-        rules: Rules,
+        _ rules: Rules,
         requestTime: Date,
         responseTime: Date
     ) {
@@ -175,39 +175,25 @@ extension NetworkRequest {
     }
 }
 
-/// The directives of `Cache-Control` (RFC 9111 §5.2), of a request or a response.
+/// The directives of `Cache-Control` (RFC 9111 §5.2), of a request or a response. A comma within quotation marks separates
+/// them, too: at worst, a response is not stored or not fresh.
 struct CacheControl: Sendable {
-    private var directives: [String: String] = [:]
+    private(set) var noStore = false
+    private(set) var noCache = false
+    /// The first of duplicates. An invalid value counts as 0: the response is stale (RFC 9111 §4.2.1).
+    private(set) var maxAge: Double?
 
     init(_ field: String?) {
-        for piece in Self.split(field ?? "") {
-            let pair = piece.split(separator: "=", maxSplits: 1)
-            guard let name = pair.first?.trimmingCharacters(in: .whitespaces).lowercased(), !name.isEmpty else {
-                continue
+        for directive in (field ?? "").lowercased().split(separator: ",") {
+            let pair = directive.split(separator: "=", maxSplits: 1).map {
+                $0.trimmingCharacters(in: [" ", "\t", "\""])
             }
-            let value = pair.count == 2 ? pair[1].trimmingCharacters(in: CharacterSet(charactersIn: " \t\"")) : ""
-            // RFC 9111 §4.2.1 allows using the first of duplicate directives.
-            if directives[name] == nil { directives[name] = value }
-        }
-    }
-
-    var noStore: Bool { directives["no-store"] != nil }
-    var noCache: Bool { directives["no-cache"] != nil }
-    /// An invalid value counts as 0: the response is stale (RFC 9111 §4.2.1).
-    var maxAge: Double? { seconds("max-age") }
-
-    private func seconds(_ name: String) -> Double? {
-        guard let value = directives[name] else { return nil }
-        guard !value.isEmpty, value.allSatisfy(\.isASCII), value.allSatisfy(\.isNumber) else { return 0 }
-        return Double(value).map { min($0, 2_147_483_648) } ?? 0
-    }
-
-    /// Splits at commas outside quotation marks.
-    private static func split(_ field: String) -> [Substring] {
-        var isQuoted = false
-        return field.split { character in
-            if character == "\"" { isQuoted.toggle() }
-            return character == "," && !isQuoted
+            switch pair.first {
+            case "no-store": noStore = true
+            case "no-cache": noCache = true
+            case "max-age": maxAge = maxAge ?? min(Double(UInt64(pair.last ?? "") ?? 0), 2_147_483_648)
+            default: break
+            }
         }
     }
 }

@@ -1,14 +1,12 @@
 import Foundation
 
 /// SipHash-2-4 (Aumasson and Bernstein, 2012): a short hash that reveals nothing without the key. It finds
-/// damage; it is too short to be a proof against somebody who can try often.
+/// damage; it is too short to be a proof against somebody who can try often. Swift's `Hasher` differs in each process.
 struct KeyedHash: Sendable {
     /// 16 bytes.
     let key: Data
 
-    init() {
-        key = Data((0..<16).map { _ in .random(in: 0...255) })
-    }
+    init() { key = Data((0..<16).map { _ in .random(in: 0...255) }) }
 
     /// Uses a saved key; `nil` when it has the wrong size.
     init?(key: Data) {
@@ -17,53 +15,12 @@ struct KeyedHash: Sendable {
     }
 
     func callAsFunction(_ data: Data) -> UInt64 {
-        var state = State((Self.word(key.prefix(8)), Self.word(key.suffix(8))))
-        let tail = data.count / 8 * 8
-        data.withUnsafeBytes { bytes in
-            for offset in stride(from: 0, to: tail, by: 8) {
-                state.take(UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)))
-            }
-        }
-        state.take(Self.word(data.dropFirst(tail)) | UInt64(truncatingIfNeeded: data.count) << 56)
-        return state.finish()
-    }
-
-    func callAsFunction(_ text: String) -> UInt64 { self(Data(text.utf8)) }
-
-    /// A hash of 128 bits, in hexadecimal digits.
-    func digest(_ text: String) -> String {
-        [self("1" + text), self("2" + text)].map { hash in
-            let text = String(hash, radix: 16)
-            return String(repeating: "0", count: 16 - text.count) + text
-        }.joined()
-    }
-
-    private static func word(_ bytes: Data) -> UInt64 { bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) } }
-
-    private struct State {
-        private var a, b, c, d: UInt64
-
-        init(_ key: (UInt64, UInt64)) {
-            a = key.0 ^ 0x736F_6D65_7073_6575
-            b = key.1 ^ 0x646F_7261_6E64_6F6D
-            c = key.0 ^ 0x6C79_6765_6E65_7261
-            d = key.1 ^ 0x7465_6462_7974_6573
-        }
-
-        mutating func take(_ word: UInt64) {
-            d ^= word
-            round()
-            round()
-            a ^= word
-        }
-
-        mutating func finish() -> UInt64 {
-            c ^= 0xFF
-            for _ in 0..<4 { round() }
-            return a ^ b ^ c ^ d
-        }
-
-        private mutating func round() {
+        let (first, second) = (Self.word(key.prefix(8)), Self.word(key.suffix(8)))
+        var a = first ^ 0x736F_6D65_7073_6575
+        var b = second ^ 0x646F_7261_6E64_6F6D
+        var c = first ^ 0x6C79_6765_6E65_7261
+        var d = second ^ 0x7465_6462_7974_6573
+        func round() {
             a = a &+ b
             b = Self.rotate(b, 13) ^ a
             a = Self.rotate(a, 32)
@@ -75,7 +32,32 @@ struct KeyedHash: Sendable {
             b = Self.rotate(b, 17) ^ c
             c = Self.rotate(c, 32)
         }
-
-        private static func rotate(_ word: UInt64, _ count: UInt64) -> UInt64 { word << count | word >> (64 - count) }
+        func take(_ word: UInt64) {
+            d ^= word
+            round()
+            round()
+            a ^= word
+        }
+        let tail = data.count / 8 * 8
+        data.withUnsafeBytes { bytes in
+            for offset in stride(from: 0, to: tail, by: 8) {
+                take(UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)))
+            }
+        }
+        take(Self.word(data.dropFirst(tail)) | UInt64(truncatingIfNeeded: data.count) << 56)
+        c ^= 0xFF
+        for _ in 0..<4 { round() }
+        return a ^ b ^ c ^ d
     }
+
+    func callAsFunction(_ text: String) -> UInt64 { self(Data(text.utf8)) }
+
+    /// A hash of 128 bits, in hexadecimal digits.
+    func digest(_ text: String) -> String {
+        ["1", "2"].map { String(format: "%016lx", self($0 + text)) }.joined()
+    }
+
+    private static func word(_ bytes: Data) -> UInt64 { bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) } }
+
+    private static func rotate(_ word: UInt64, _ count: UInt64) -> UInt64 { word << count | word >> (64 - count) }
 }

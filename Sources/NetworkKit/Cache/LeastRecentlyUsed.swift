@@ -1,66 +1,42 @@
-/// A dictionary of entries with costs. It evicts the least recently used ones when their total cost exceeds the
-/// capacity. No operation takes longer with more entries, except by what it evicts.
-struct LeastRecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    /// An entry, and those that were used before and after it.
+/// A dictionary of entries with costs. When their total cost exceeds the capacity, it evicts the least recently used
+/// ones, down to three quarters of it: so they are seldom sorted.
+struct LeastRecentlyUsed<Value: Sendable>: Sendable {
     private struct Entry: Sendable {
         var value: Value
         var cost: Int
-        var older: Key?
-        var newer: Key?
+        /// When it was last used.
+        var turn: Int
     }
 
-    let capacity: Int
+    private let capacity: Int
     private(set) var cost = 0
-    private var entries: [Key: Entry] = [:]
-    private var oldest: Key?
-    private var newest: Key?
+    private var entries: [String: Entry] = [:]
+    private var turn = 0
 
-    init(capacity: Int) {
-        self.capacity = max(0, capacity)
-    }
-
-    var count: Int { entries.count }
-    var keys: [Key] { Array(entries.keys) }
+    init(capacity: Int) { self.capacity = max(0, capacity) }
 
     /// Returns a value and marks it as used.
-    mutating func use(_ key: Key) -> Value? {
-        guard let entry = entries[key] else { return nil }
-        guard newest != key else { return entry.value }
-        remove(key)
-        append(entry.value, for: key, cost: entry.cost)
-        return entry.value
+    mutating func use(_ key: String) -> Value? {
+        turn += 1
+        entries[key]?.turn = turn
+        return entries[key]?.value
     }
 
-    /// Inserts a value, unless it alone exceeds the capacity. Returns the keys that are not, or no longer, stored.
-    mutating func insert(_ value: Value, for key: Key, cost newCost: Int) -> [Key] {
+    /// Inserts a value, unless it alone exceeds the capacity.
+    mutating func insert(_ value: Value, for key: String, cost newCost: Int) {
         remove(key)
-        guard newCost <= capacity else { return [key] }
-        append(value, for: key, cost: newCost)
-        var evicted: [Key] = []
-        while cost > capacity, let oldest {
-            remove(oldest)
-            evicted.append(oldest)
-        }
-        return evicted
-    }
-
-    private mutating func append(_ value: Value, for key: Key, cost newCost: Int) {
-        entries[key] = Entry(value: value, cost: newCost, older: newest)
-        if let newest { entries[newest]?.newer = key } else { oldest = key }
-        newest = key
+        guard newCost <= capacity else { return }
+        turn += 1
+        entries[key] = Entry(value: value, cost: newCost, turn: turn)
         cost += newCost
+        guard cost > capacity else { return }
+        for (old, _) in entries.sorted(by: { $0.value.turn < $1.value.turn }) where old != key {
+            remove(old)
+            if cost <= capacity / 4 * 3 { break }
+        }
     }
 
-    @discardableResult
-    mutating func remove(_ key: Key) -> Value? {
-        guard let entry = entries.removeValue(forKey: key) else { return nil }
-        if let older = entry.older { entries[older]?.newer = entry.newer } else { oldest = entry.newer }
-        if let newer = entry.newer { entries[newer]?.older = entry.older } else { newest = entry.older }
-        cost -= entry.cost
-        return entry.value
-    }
+    mutating func remove(_ key: String) { cost -= entries.removeValue(forKey: key)?.cost ?? 0 }
 
-    mutating func removeAll() {
-        (entries, oldest, newest, cost) = ([:], nil, nil, 0)
-    }
+    mutating func removeAll() { (entries, cost) = ([:], 0) }
 }

@@ -8,81 +8,74 @@ import Foundation
 final class PartialFile: @unchecked Sendable {
     // `@unchecked`: only one task at a time uses it.
 
-    private static let suffix = ".partial"
-
     private let target: URL
     /// `nil` without a name.
     private let path: String?
     /// Where the content is recorded, if the file is a part.
-    private let recordPath: String?
+    private let record: URL?
     private let descriptor: Int32
     private var hasEnded = false
-    /// Whether the record on disk describes the file.
-    private var isRecorded = false
     private(set) var count: Int64 = 0
     /// What the bytes are the beginning of; `nil` if they cannot be continued.
     private(set) var content: DownloadContent?
 
     /// Creates the file. Blocks.
     init(for target: URL) throws {
-        self.target = target
-        let folder = target.deletingLastPathComponent()
+        (self.target, record) = (target, nil)
         // __O_TMPFILE of <asm-generic/fcntl.h>, which Swift does not import.
-        let unnamed = open(folder.path, 0o20000000 | O_DIRECTORY | O_WRONLY | O_CLOEXEC, 0o600)
-        if unnamed >= 0 {
-            (path, recordPath, descriptor) = (nil, nil, unnamed)
-            return
-        }
-        let path = Self.uniquePath(for: target)
-        descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw Self.error(target) }
-        (self.path, recordPath) = (path, nil)
-    }
-
-    private init(partOf target: URL, path: String, descriptor: Int32, count: Int64) {
-        self.target = target
+        let unnamed = open(target.folder.path, 0o20000000 | O_DIRECTORY | O_WRONLY | O_CLOEXEC, 0o600)
+        let path = unnamed < 0 ? target.hidden(UUID().uuidString + ".partial").path : nil
+        descriptor = path.map { open($0, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600) } ?? unnamed
         self.path = path
-        self.descriptor = descriptor
-        self.count = count
-        let recordPath = path + ".json"
-        self.recordPath = recordPath
-        content = Self.record(at: recordPath)
-        if let length = content?.length, count >= length {
-            // Complete, but not in place. A request for nothing would be an error, so the last byte is requested again.
-            if count == length, length > 0, ftruncate(descriptor, Int(length) - 1) == 0 {
-                self.count = length - 1
-            } else {
-                content = nil
-            }
-        }
-        isRecorded = content != nil
-        lseek(descriptor, Int(self.count), SEEK_SET)
+        guard descriptor >= 0 else { throw target.unwritable }
     }
 
-    /// Opens the part of an earlier download to the target, or creates it. Does not wait for other processes.
+    /// Opens the part of an earlier download to the target, or creates it. Does not wait for other processes. Blocks.
     ///
     /// - Returns: `nil` if another download writes the part, if another user could have written it, or if it cannot be
     ///   opened.
-    static func part(of target: URL) -> PartialFile? {
-        let path = target.deletingLastPathComponent().appending(path: prefix(of: target) + "part").path
-        let descriptor = open(path, O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
-        guard descriptor >= 0 else { return nil }
-        var (status, named) = (stat(), stat())
-        let isLocked = flock(descriptor, LOCK_EX | LOCK_NB) == 0
-        guard isLocked, fstat(descriptor, &status) == 0, status.isOwnFile,
+    init?(partOf target: URL) {
+        let part = target.hidden("part")
+        guard let (descriptor, status) = Self.openOwn(part, O_CREAT | O_WRONLY) else { return nil }
+        var named = stat()
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0,
             // Before it was locked, another process may have moved it into place, or removed it.
-            lstat(path, &named) == 0, named.st_ino == status.st_ino, named.st_dev == status.st_dev
+            lstat(part.path, &named) == 0, named.st_ino == status.st_ino, named.st_dev == status.st_dev
         else {
             close(descriptor)
             return nil
         }
-        guard status.st_mode & 0o077 == 0 else {
-            // Another user may have opened it.
-            unlink(path)
-            close(descriptor)
-            return nil
+        let record = part.appendingPathExtension("json")
+        (self.target, path, self.record, self.descriptor) = (target, part.path, record, descriptor)
+        count = Int64(status.st_size)
+        if let (descriptor, _) = Self.openOwn(record, O_RDONLY) {
+            let data = try? FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).read(upToCount: 1 << 20)
+            content = data.flatMap { try? JSONDecoder().decode(DownloadContent.self, from: $0) }
         }
-        return PartialFile(partOf: target, path: path, descriptor: descriptor, count: Int64(status.st_size))
+        if let length = content?.length, count >= length {
+            // Complete, but not in place. A request for nothing would be an error, so the last byte is requested again.
+            if count == length, length > 0, ftruncate(descriptor, Int(length) - 1) == 0 {
+                count = length - 1
+            } else {
+                content = nil
+            }
+        }
+        lseek(descriptor, Int(count), SEEK_SET)
+    }
+
+    /// Opens a file that no other user can have opened.
+    private static func openOwn(_ file: URL, _ flags: Int32) -> (Int32, stat)? {
+        let descriptor = open(file.path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+        guard descriptor >= 0 else { return nil }
+        var status = stat()
+        let isOwn =
+            fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid()
+            && status.st_nlink == 1
+        if isOwn, status.st_mode & 0o077 == 0 { return (descriptor, status) }
+        close(descriptor)
+        // One on a file system without permissions must not stay.
+        if isOwn, flags & O_CREAT != 0 { unlink(file.path) }
+        return nil
     }
 
     deinit {
@@ -94,8 +87,8 @@ final class PartialFile: @unchecked Sendable {
     func end() {
         guard !hasEnded else { return }
         hasEnded = true
-        if !isRecorded || count == 0 {
-            if let recordPath { unlink(recordPath) }
+        if record == nil || content == nil || count == 0 {
+            if let record { unlink(record.path) }
             if let path { unlink(path) }
         }
         flock(descriptor, LOCK_UN)
@@ -104,27 +97,22 @@ final class PartialFile: @unchecked Sendable {
     /// Changes what the bytes are the beginning of.
     func setContent(_ content: DownloadContent?) throws {
         self.content = content
-        isRecorded = false
-        guard let recordPath else { return }
-        // A file of another user that cannot be removed is not read either.
-        if unlink(recordPath) != 0, errno != ENOENT, Self.record(at: recordPath) != nil { throw Self.error(target) }
-        guard let content, let data = try? JSONEncoder().encode(content) else { return }
-        let descriptor = open(recordPath, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { return }
-        defer { close(descriptor) }
-        // An incomplete record is not valid JSON.
-        isRecorded = data.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) } == data.count
-    }
-
-    private static func record(at path: String) -> DownloadContent? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        guard descriptor >= 0 else { return nil }
-        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.isOwnFile, status.st_mode & 0o077 == 0,
-            let data = try? file.read(upToCount: 1 << 20)
-        else { return nil }
-        return try? JSONDecoder().decode(DownloadContent.self, from: data)
+        guard let record else { return }
+        guard let content else {
+            unlink(record.path)
+            // One of another user, which cannot be removed, is not read either.
+            guard let (descriptor, _) = Self.openOwn(record, O_RDONLY) else { return }
+            close(descriptor)
+            throw target.unwritable
+        }
+        do {
+            let file = try PartialFile(for: record)
+            try file.write(JSONEncoder().encode(content))
+            try file.moveIntoPlace()
+        } catch {
+            // Without a record, it cannot be continued.
+            self.content = nil
+        }
     }
 
     func write(_ data: Data) throws {
@@ -134,7 +122,7 @@ final class PartialFile: @unchecked Sendable {
                 let written = Glibc.write(descriptor, bytes.baseAddress! + start, bytes.count - start)
                 guard written >= 0 else {
                     if errno == EINTR { continue }
-                    throw Self.error(target)
+                    throw target.unwritable
                 }
                 start += written
                 // Also of a piece for which there is no more room.
@@ -147,7 +135,7 @@ final class PartialFile: @unchecked Sendable {
     func restart(_ content: DownloadContent?) throws {
         // First, so that no record describes bytes of another content.
         try setContent(nil)
-        guard ftruncate(descriptor, 0) == 0, lseek(descriptor, 0, SEEK_SET) == 0 else { throw Self.error(target) }
+        guard ftruncate(descriptor, 0) == 0, lseek(descriptor, 0, SEEK_SET) == 0 else { throw target.unwritable }
         count = 0
         if content != nil { try setContent(content) }
     }
@@ -157,26 +145,21 @@ final class PartialFile: @unchecked Sendable {
     /// - Parameter isShared: whether other users may read the target, as far as the process's umask allows it.
     func moveIntoPlace(isShared: Bool = false) throws {
         if isShared { fchmod(descriptor, 0o666 & ~Self.fileModeMask) }
-        let name = path ?? Self.uniquePath(for: target)
-        guard path != nil || link(to: name), rename(name, target.path) == 0 else {
+        let name = path ?? target.hidden(UUID().uuidString + ".partial").path
+        // A file without a name gets one. Another link to it replaces no file.
+        let isNamed =
+            path != nil
+            || linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0
+        guard isNamed, rename(name, target.path) == 0 else {
             defer {
                 if path == nil { unlink(name) }
                 fchmod(descriptor, 0o600)
             }
-            throw Self.error(target)
+            throw target.unwritable
         }
-        if let recordPath { unlink(recordPath) }
+        if let record { unlink(record.path) }
         hasEnded = true
         flock(descriptor, LOCK_UN)
-    }
-
-    /// Gives a file without a name one. Another link to it replaces no file.
-    private func link(to name: String) -> Bool {
-        linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0
-    }
-
-    private static func uniquePath(for target: URL) -> String {
-        target.deletingLastPathComponent().appending(path: prefix(of: target) + UUID().uuidString + suffix).path
     }
 
     /// The process's umask, without changing it (proc(5)); a private one if it is not known.
@@ -184,29 +167,6 @@ final class PartialFile: @unchecked Sendable {
         let lines = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8))?.split(separator: "\n") ?? []
         let mask = lines.first { $0.hasPrefix("Umask:") }?.split(separator: "\t").last
         return mask.flatMap { mode_t($0, radix: 8) } ?? 0o077
-    }
-
-    /// Removes the files of killed processes in a folder: those that nobody has written to for an hour.
-    static func removeLeftovers(in folder: URL) {
-        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [] {
-            let path = folder.appending(path: name).path
-            var status = stat()
-            guard name.hasPrefix("."), name.hasSuffix(suffix), lstat(path, &status) == 0, status.isOwnFile,
-                status.st_mtim.tv_sec < time(nil) - 3600
-            else { continue }
-            unlink(path)
-        }
-    }
-
-    /// The beginning of a name of at most 255 bytes.
-    private static func prefix(of target: URL) -> String {
-        var name = Substring(target.lastPathComponent)
-        while name.utf8.count > 150 { name.unicodeScalars.removeLast() }
-        return ".\(name)."
-    }
-
-    private static func error(_ target: URL) -> NetworkError {
-        .unwritable(target, reason: String(cString: strerror(errno)))
     }
 }
 
@@ -216,7 +176,6 @@ struct DownloadContent: Codable {
     let validator: String
     /// The complete length in bytes; `nil` if it is unknown.
     var length: Int64?
-    let encoding: String
     /// The key of the hashes, which do not reveal secrets of the URLs.
     private let key: Data
     private let request: String
@@ -225,11 +184,10 @@ struct DownloadContent: Codable {
     /// - Parameters:
     ///   - request: what identifies the request.
     ///   - location: the URL of the response.
-    init(validator: String, length: Int64?, encoding: String, request: String, location: URL) {
+    init(validator: String, length: Int64?, request: String, location: URL) {
         let hash = KeyedHash()
         self.validator = validator
         self.length = length
-        self.encoding = encoding
         key = hash.key
         self.request = hash.digest(request)
         self.location = hash.digest(location.withoutQuery)
@@ -242,14 +200,21 @@ struct DownloadContent: Codable {
 }
 
 extension URL {
+    fileprivate var folder: URL { deletingLastPathComponent() }
+
+    /// A hidden file in the same folder, whose name has at most 255 bytes.
+    fileprivate func hidden(_ suffix: String) -> URL {
+        var name = Substring(lastPathComponent)
+        while name.utf8.count > 150 { name.unicodeScalars.removeLast() }
+        return folder.appending(path: ".\(name).\(suffix)")
+    }
+
+    /// The error after a system call has failed.
+    fileprivate var unwritable: NetworkError { .unwritable(self, reason: String(cString: strerror(errno))) }
+
     fileprivate var withoutQuery: String {
         var parts = URLComponents(url: self, resolvingAgainstBaseURL: true)
         parts?.query = nil
         return parts?.string ?? absoluteString
     }
-}
-
-extension stat {
-    /// Whether it is a regular file of this user without another name.
-    fileprivate var isOwnFile: Bool { st_mode & S_IFMT == S_IFREG && st_uid == geteuid() && st_nlink <= 1 }
 }

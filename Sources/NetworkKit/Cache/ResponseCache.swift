@@ -1,30 +1,18 @@
 public import Foundation
 import HTTPTypes
-import IndicatorCore
 import IndicatorThreads
 
 /// A private HTTP cache (RFC 9111), in memory and on disk.
 ///
-/// - A fresh response (`Cache-Control: max-age`, `Expires`, or a tenth of the time since `Last-Modified`) is served
-///   without contacting the server. A stale one with an `ETag` or `Last-Modified` is revalidated: if the server answers
-///   304, the body is not sent again.
-/// - Only complete responses to GET with status 200, 203, 204, 404 or 410 and without a redirect are stored. Responses
-///   with `no-store` or `Set-Cookie`, and responses to requests with a body, `Range` or conditional fields, are not.
-/// - A response to a request with credentials, sensitive fields or a client certificate is served only to requests with
-///   the same ones. A response to a request with cookies from the client's cookie store is not stored. `Vary` is
-///   respected.
-/// - A successful PUT, POST, PATCH or DELETE removes the entry of its URL.
-/// - When the capacity is exceeded, the least recently used entries are evicted. A damaged file is removed, not served.
-/// - URLs and request fields are stored as keyed hashes only. Only the user can read the files.
+/// A fresh response (`Cache-Control: max-age`, `Expires`, or a tenth of the time since `Last-Modified`) is served without
+/// contacting the server. A stale one with an `ETag` or `Last-Modified` is revalidated: if the server answers 304, the
+/// body is not sent again. Only complete responses to GET with status 200, 203, 204, 404 or 410 and without a redirect
+/// are stored, and served only to requests with the same secrets. See <doc:KeepingResponses>.
 public final class ResponseCache: Sendable {
-    /// The default capacity in memory: 4 MiB.
-    @usableFromInline package static let defaultMemoryCapacity = 4 << 20
-    /// The default capacity on disk: 20 MiB.
-    @usableFromInline package static let defaultDiskCapacity = 20 << 20
-
-    private let memory: Locked<LeastRecentlyUsed<String, CachedResponse>>
+    private let memory: Locked<LeastRecentlyUsed<CachedResponse>>
     private let disk: CacheDisk?
-    private let rules: CachedResponse.Rules
+    /// Without those of the client.
+    let rules: CachedResponse.Rules
     private let now: @Sendable () -> Date
     /// Why the given folder is not used: it cannot be created, or another user owns it or can write to it.
     public let diskProblem: NetworkError?
@@ -38,37 +26,13 @@ public final class ResponseCache: Sendable {
     ///     on disk.
     ///   - defaultFreshness: how long a response is fresh if the server does not specify it, in seconds (RFC 9111
     ///     §4.2.2); `.infinity`: always. Default 0: it is stored only if it can be revalidated.
-    public convenience init(
-        memoryCapacity: Int = defaultMemoryCapacity,
-        diskCapacity: Int = defaultDiskCapacity,
-        directory: URL?,
-        defaultFreshness: Double = 0
-    ) {
-        self.init(
-            memoryCapacity: memoryCapacity,
-            diskCapacity: diskCapacity,
-            directory: directory,
-            defaultFreshness: defaultFreshness
-        ) { Date() }
-    }
-
-    /// Creates a cache with the default capacities and its files in `$XDG_CACHE_HOME/<app>/network-kit` (by default
-    /// `~/.cache/<app>/network-kit`).
-    public convenience init(app: String) {
-        let environment = ProcessInfo.processInfo.environment["XDG_CACHE_HOME"]
-        let base =
-            if let environment, environment.hasPrefix("/") { URL(filePath: environment) } else {
-                FileManager.default.homeDirectoryForCurrentUser.appending(path: ".cache")
-            }
-        self.init(directory: base.appending(path: app).appending(path: "network-kit"))
-    }
-
-    init(
-        memoryCapacity: Int,
-        diskCapacity: Int,
+    ///   - now: the time by which responses age; for tests.
+    public init(
+        memoryCapacity: Int = 4 << 20,
+        diskCapacity: Int = 20 << 20,
         directory: URL?,
         defaultFreshness: Double = 0,
-        now: @escaping @Sendable () -> Date
+        now: @escaping @Sendable () -> Date = { Date() }
     ) {
         memory = Locked(LeastRecentlyUsed(capacity: memoryCapacity))
         do {
@@ -85,6 +49,14 @@ public final class ResponseCache: Sendable {
         self.now = now
     }
 
+    /// Creates a cache with the default capacities and its files in `$XDG_CACHE_HOME/<app>/network-kit` (by default
+    /// `~/.cache/<app>/network-kit`).
+    public convenience init(app: String) {
+        let environment = ProcessInfo.processInfo.environment["XDG_CACHE_HOME"].flatMap { $0.first == "/" ? $0 : nil }
+        let base = environment ?? FileManager.default.homeDirectoryForCurrentUser.appending(path: ".cache").path
+        self.init(directory: URL(filePath: base).appending(path: app).appending(path: "network-kit"))
+    }
+
     /// The size of the entries in memory, in bytes.
     public var memoryUsage: Int { memory.withLock { $0.cost } }
 
@@ -94,27 +66,20 @@ public final class ResponseCache: Sendable {
     /// Removes all entries.
     public func removeAll() async {
         memory.withLock { $0.removeAll() }
-        try? await blocking { [disk] in disk?.removeAll() }
+        if let disk { try? await blocking { disk.removeAll() } }
     }
 
     // MARK: - Answering
 
     /// Answers a request from the cache or from the server.
     ///
-    /// - Parameters:
-    ///   - hasBody: whether the request has a body. Then the URL does not identify the response.
-    ///   - addsCookies: whether libcurl may add cookies to the request.
-    ///   - certificate: the file of the client's certificate.
+    /// - Parameter hasBody: whether the request has a body. Then the URL does not identify the response.
     func respond(
         to request: NetworkRequest,
         hasBody: Bool = false,
-        addsCookies: Bool = false,
-        certificate: String? = nil,
-        exchange: (NetworkRequest) async throws -> ReceivedResponse
+        _ rules: CachedResponse.Rules,
+        _ exchange: (NetworkRequest) async throws -> (head: ResponseHead, data: Data)
     ) async throws -> NetworkResponse {
-        var rules = rules
-        rules.addsCookies = addsCookies
-        rules.certificate = certificate
         let control = CacheControl(request.headers[.cacheControl])
         let mayLoad = request.cachePolicy != .returnCacheDataDontLoad
         guard let key = request.cacheKey, !hasBody else {
@@ -122,14 +87,10 @@ public final class ResponseCache: Sendable {
             let response = try await exchange(request)
             // The request has invalidated the entry (RFC 9111 §4.4).
             if !request.method.isSafe, response.head.status.code < 400 { await remove(request.url.absoluteString) }
-            return NetworkResponse(response)
+            return NetworkResponse(response.head, response.data)
         }
-        var kept: CachedResponse?
-        if request.cachePolicy != .reloadIgnoringLocalCacheData, let found = await read(key),
-            found.matches(request, rules)
-        {
-            kept = found
-        }
+        let found = request.cachePolicy == .reloadIgnoringLocalCacheData ? nil : await read(key)
+        let kept = found?.matches(request, rules) == true ? found : nil
         if let kept, kept.answers(request, control, rules, at: now()) {
             return NetworkResponse(kept, url: request.url, source: .cache)
         }
@@ -146,40 +107,32 @@ public final class ResponseCache: Sendable {
             }
             return NetworkResponse(updated, url: request.url, source: .revalidatedCache)
         }
-        let new = CachedResponse(
-            response,
-            to: request,
-            rules: rules,
-            requestTime: requestTime,
-            responseTime: now()
-        )
+        let new = CachedResponse(response, to: request, rules, requestTime: requestTime, responseTime: now())
         if let new, !control.noStore {
             await write(new, for: key)
         } else if kept != nil, response.head.status.code < 500 {
             // The new response replaces the stored one (RFC 9111 §4.3.3).
             await remove(key)
         }
-        return NetworkResponse(response)
+        return NetworkResponse(response.head, response.data)
     }
 
+    /// Of an entry in memory, the disk is not asked, which may hang.
     private func read(_ key: String) async -> CachedResponse? {
-        if let response = memory.withLock({ $0.use(key) }) {
-            disk?.use(key)
-            return response
-        }
+        if let response = memory.withLock({ $0.use(key) }) { return response }
         guard let disk, let response = try? await blocking({ disk.read(key) }) else { return nil }
-        memory.withLock { _ = $0.insert(response, for: key, cost: response.cost) }
+        memory.withLock { $0.insert(response, for: key, cost: response.cost) }
         return response
     }
 
     private func write(_ response: CachedResponse, for key: String) async {
-        memory.withLock { _ = $0.insert(response, for: key, cost: response.cost) }
-        try? await blocking { [disk] in disk?.write(response, for: key) }
+        memory.withLock { $0.insert(response, for: key, cost: response.cost) }
+        if let disk { try? await blocking { disk.write(response, for: key) } }
     }
 
     private func remove(_ key: String) async {
-        memory.withLock { _ = $0.remove(key) }
-        try? await blocking { [disk] in disk?.remove(key) }
+        memory.withLock { $0.remove(key) }
+        if let disk { try? await blocking { disk.remove(key) } }
     }
 }
 
@@ -193,10 +146,4 @@ extension NetworkResponse {
             source: source
         )
     }
-}
-
-extension ResponseCache {
-    /// Renamed.
-    @available(*, unavailable, renamed: "CachePolicy")
-    public typealias Policy = CachePolicy
 }

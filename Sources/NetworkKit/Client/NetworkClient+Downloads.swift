@@ -22,23 +22,14 @@ extension NetworkClient {
     /// Until it is complete, the file has no name, and nothing is left of it if the process ends. On file systems
     /// without such files, it is a hidden one that only the user can read.
     ///
-    /// With ``Resumption/acrossRuns``, the bytes are written to a hidden file in the same folder, `.NAME.part`. It is
-    /// kept when the download fails, is cancelled, or its process is killed, and the next download of the same URL to
-    /// the same file with ``Resumption/acrossRuns`` continues it. `.NAME.part.json` records what it is a part of. Other
-    /// users can open neither file. The part is kept without a time limit, until such a download to the same file
-    /// completes or replaces it. Remove both files to discard it. While another one to the same file runs, a further
-    /// one uses a file of its own, which is not kept.
+    /// With ``Resumption/acrossRuns``, the bytes are written to a hidden file in the same folder, `.NAME.part`; see
+    /// <doc:Downloading>.
     ///
     /// - Parameters:
-    ///   - route: the endpoint.
     ///   - file: the destination. Its folder must exist.
-    ///   - resume: what the download continues; by default an attempt of the same call.
-    ///   - container: the indicator or group that the request's activity belongs to; by default the request posts
-    ///     notifications for all indicators that observe them.
-    ///   - onProgress: called with the latest progress; see ``NetworkTask``.
+    ///   - resume: what the download continues. The others are those of ``send(_:in:onProgress:)``, as are the errors.
     /// - Returns: the response, without its body. If the download was resumed, this is the response with the last part,
     ///   whose status is 206 and whose header fields describe only that part.
-    /// - Throws: ``NetworkError``, the error of an interceptor, or `CancellationError`.
     public func download(
         _ route: some RequestRoute,
         to file: URL,
@@ -46,105 +37,76 @@ extension NetworkClient {
         in container: (any ActivityContainer)? = nil,
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> NetworkResponse {
-        let task = makeTask(route, in: container, onProgress)
+        let task = NetworkTask(route, in: container, of: self, onProgress)
         return try await task.run { [self] in
             let partial = try await blocking {
-                if resume == .acrossRuns, let part = PartialFile.part(of: file) { return part }
-                return try PartialFile(for: file)
+                try (resume == .acrossRuns ? PartialFile(partOf: file) : nil) ?? PartialFile(for: file)
             }
             // Not only when it is released: the thread of the last write may release it later.
             defer { partial.end() }
-            var download = Download(partial: partial, file: file)
-            return try await perform(task) { request, body in
-                try await download.attempt(request, body, task) { request, start in
-                    try await openChecked(request, body, task, capacity: 1 << 20, resumingAt: start)
-                }
-            }
+            let download = Download(client: self, task: task, partial: partial, file: file)
+            return try await perform(task) { try await download.attempt($0, $1) }
         }
     }
 }
 
 /// A download to a file, over several attempts.
 private struct Download {
-    typealias Open = (_ request: NetworkRequest, _ start: Int64) async throws -> (ResponseHead, Transfer)
-
-    /// A response, and the first of its bytes.
-    private struct Opened {
-        var head: ResponseHead
-        var transfer: Transfer
-        var start: Int64
-    }
-
+    let client: NetworkClient
+    let task: NetworkTask
     let partial: PartialFile
     let file: URL
-    /// Whether the bytes in the file are those of an earlier call.
-    private var isOfEarlierCall = true
-
-    init(partial: PartialFile, file: URL) {
-        self.partial = partial
-        self.file = file
-    }
+    private static let capacity = 1 << 20
 
     /// Makes an attempt.
-    mutating func attempt(
-        _ request: NetworkRequest,
-        _ body: RequestBody?,
-        _ task: NetworkTask,
-        _ open: Open
-    ) async throws -> NetworkResponse {
+    func attempt(_ request: NetworkRequest, _ body: RequestBody?) async throws -> NetworkResponse {
         var request = request
         // A range that the route asks for is requested again.
         let isWhole = request.headers[.range] == nil
         // Ranges of a compressed body cannot be concatenated.
         if request.headers[.acceptEncoding] == nil { request.setHeader("Accept-Encoding", "identity") }
         let identity = body == nil && isWhole ? request.identity(to: file) : nil
-        let opened = try await self.open(request, identity, task, open)
-        let (head, transfer) = (opened.head, opened.transfer)
+        let (head, transfer, isContinued) = try await open(request, body, identity)
         // Also when the file cannot be written.
         defer { transfer.cancel() }
-        if isWhole, opened.start == 0, let problem = head.problem(resumingAt: 0, nil) {
+        if isWhole, !isContinued, let problem = head.problem(resumingAt: 0, nil) {
             throw transfer.failure(.incompleteBody, problem)
         }
         let range = isWhole && head.status == .partialContent ? head.range : nil
-        try await prepare(for: opened, range?.length, identity)
+        if isContinued {
+            if var content = partial.content, let length = range?.length, content.length != length {
+                content.length = length
+                try await blocking { [partial, content] in try partial.setContent(content) }
+            }
+        } else {
+            let content = identity.flatMap { head.content(requestedBy: $0) }
+            try await blocking { [partial] in try partial.restart(content) }
+        }
         try await write(transfer, range)
         try await blocking { [partial] in try partial.moveIntoPlace(isShared: true) }
-        return NetworkResponse(ReceivedResponse(head: head, data: Data(), metrics: transfer.metrics))
+        return NetworkResponse(head, Data())
     }
 
     /// Requests the rest; if the response is not the rest of what is in the file, everything.
     private func open(
         _ request: NetworkRequest,
-        _ identity: String?,
-        _ task: NetworkTask,
-        _ open: Open
-    ) async throws -> Opened {
+        _ body: RequestBody?,
+        _ identity: String?
+    ) async throws -> (ResponseHead, Transfer, isContinued: Bool) {
         if let identity, partial.count > 0, let content = partial.content, content.isRequested(by: identity) {
-            let start = partial.count
             var rest = request
-            rest.setHeader("Range", "bytes=\(start)-")
+            rest.setHeader("Range", "bytes=\(partial.count)-")
             rest.setHeader("If-Range", content.validator)
-            let (head, transfer) = try await open(rest, start)
-            if head.problem(resumingAt: start, content, isOfEarlierCall) == nil {
-                return Opened(head: head, transfer: transfer, start: start)
+            rest.start = partial.count
+            let (head, transfer) = try await client.openChecked(rest, body, task, capacity: Self.capacity)
+            if head.problem(resumingAt: partial.count, content) == nil {
+                return (head, transfer, head.status == .partialContent)
             }
             transfer.cancel()
             await task.willRepeat()
         }
-        let (head, transfer) = try await open(request, 0)
-        return Opened(head: head, transfer: transfer, start: 0)
-    }
-
-    /// Truncates the file, unless the response continues it.
-    private mutating func prepare(for opened: Opened, _ length: Int64?, _ identity: String?) async throws {
-        if length == nil || opened.start == 0 {
-            isOfEarlierCall = false
-            let content = identity.flatMap { opened.head.content(requestedBy: $0) }
-            try await blocking { [partial] in try partial.restart(content) }
-        } else if var content = partial.content, content.length != length {
-            content.length = length
-            try await blocking { [partial, content] in try partial.setContent(content) }
-        }
+        let (head, transfer) = try await client.openChecked(request, body, task, capacity: Self.capacity)
+        return (head, transfer, false)
     }
 
     private func write(_ transfer: Transfer, _ range: (first: Int64, end: Int64, length: Int64)?) async throws {
@@ -173,17 +135,6 @@ extension NetworkRequest {
 }
 
 extension ResponseHead {
-    /// The validator for resuming a download, if it is strong: others do not guarantee the same bytes. A date must be
-    /// older than the response by a second, and is not used beside a tag (RFC 9110 §8.8.2.2, §8.8.3, §13.1.5).
-    fileprivate var validator: String? {
-        if let tag = headers[.eTag] {
-            return tag.utf8.count > 1 && tag.hasPrefix("\"") && tag.hasSuffix("\"") ? tag : nil
-        }
-        func date(_ name: HTTPField.Name) -> Date? { headers[name].flatMap { HTTPDate.parse($0) } }
-        guard let modified = date(.lastModified), let sent = date(.date), modified < sent else { return nil }
-        return headers[.lastModified]
-    }
-
     /// The range in `Content-Range: bytes 100-199/200`: the first position, the one after the last, and the complete
     /// length. `nil` if the field is invalid or the length unknown.
     var range: (first: Int64, end: Int64, length: Int64)? {
@@ -194,33 +145,31 @@ extension ResponseHead {
         return (first, last + 1, length)
     }
 
-    /// What a later response can continue; `nil` if none can.
+    /// What a later response can continue; `nil` if none can: only a strong validator guarantees the same bytes. A date
+    /// must be older than the response by a second, and is not used beside a tag (RFC 9110 §8.8.2.2, §8.8.3, §13.1.5).
     fileprivate func content(requestedBy request: String) -> DownloadContent? {
-        guard status == .ok, let validator else { return nil }
-        return DownloadContent(
-            validator: validator,
-            length: bodyCount,
-            encoding: headers[.contentEncoding]?.lowercased() ?? "identity",
-            request: request,
-            location: url
-        )
+        func date(_ name: HTTPField.Name) -> Date? { headers[name].flatMap { HTTPDate.parse($0) } }
+        let validator: String
+        if let tag = headers[.eTag] {
+            guard tag.utf8.count > 1, tag.hasPrefix("\""), tag.hasSuffix("\"") else { return nil }
+            validator = tag
+        } else {
+            guard let text = headers[.lastModified], let modified = date(.lastModified), let sent = date(.date),
+                modified < sent
+            else { return nil }
+            validator = text
+        }
+        guard status == .ok else { return nil }
+        return DownloadContent(validator: validator, length: bodyCount, request: request, location: url)
     }
 
     /// Why a download cannot be continued with the response; `nil` if it can, or begins again.
-    fileprivate func problem(
-        resumingAt start: Int64,
-        _ content: DownloadContent?,
-        _ isOfEarlierCall: Bool = false
-    ) -> String? {
-        // Some servers ignore `If-Range`. A part may leave out the encoding and a date, but not a tag (RFC 9110
-        // §15.3.7), and that is tolerated only shortly after the first part.
+    fileprivate func problem(resumingAt start: Int64, _ content: DownloadContent?) -> String? {
+        // Some servers ignore `If-Range`. A part may leave out a date, but not a tag (RFC 9110 §15.3.7).
         let tag = headers[.eTag] ?? headers[.lastModified]
-        let mayLackTag = !isOfEarlierCall || content?.validator.hasPrefix("\"") == false
         let isSame =
-            (tag == nil ? mayLackTag : tag == content?.validator)
-            && [nil, range?.length].contains(content?.length)
-            && [nil, content?.encoding].contains(headers[.contentEncoding]?.lowercased())
-            && content?.isLocated(at: url) == true
+            (tag == content?.validator || tag == nil && content?.validator.hasPrefix("\"") == false)
+            && [nil, range?.length].contains(content?.length) && content?.isLocated(at: url) == true
         return switch status {
         case .rangeNotSatisfiable where start > 0:
             "the server has nothing after the first \(start) bytes"

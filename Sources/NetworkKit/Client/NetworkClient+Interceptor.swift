@@ -21,30 +21,14 @@ extension NetworkClient {
         ///   - hosts: the hosts that the token is sent to; `nil`: every host in a route. Set this when routes use URLs
         ///     from responses. The token is never sent to another origin after a redirect.
         public static func bearerToken(_ token: String, hosts: Set<String>? = nil) -> Self {
-            bearerToken(hosts: hosts) { token }
-        }
-
-        /// Sends a token that is obtained for each request.
-        ///
-        /// - Parameters:
-        ///   - hosts: the hosts that the token is sent to; `nil`: every host in a route.
-        ///   - token: returns the token; `nil` to send none.
-        public static func bearerToken(
-            hosts: Set<String>? = nil,
-            _ token: @escaping @Sendable () async throws -> String?
-        ) -> Self {
             Self { request in
                 guard request.headers[.authorization] == nil, request.isMeant(for: hosts) else { return }
-                if let token = try await token() { request.setHeader("Authorization", "Bearer \(token)") }
+                request.setHeader("Authorization", "Bearer \(token)")
             }
         }
 
-        /// Authenticates with a user name and a password (Basic or Digest), unless the route has credentials.
-        ///
-        /// - Parameters:
-        ///   - credentials: the user name and the password.
-        ///   - hosts: the hosts that they are sent to; `nil`: every host in a route. They are never sent to another
-        ///     origin after a redirect.
+        /// Authenticates with a user name and a password (Basic or Digest), unless the route has credentials. The hosts
+        /// are those of ``bearerToken(_:hosts:)``.
         public static func credentials(_ credentials: Credentials, hosts: Set<String>? = nil) -> Self {
             Self { request in
                 guard request.credentials == nil, request.isMeant(for: hosts) else { return }
@@ -52,23 +36,12 @@ extension NetworkClient {
             }
         }
 
-        /// Sends a header field, unless the route sets it.
-        ///
-        /// - Parameters:
-        ///   - name: the field's name.
-        ///   - value: its value.
-        ///   - isSensitive: whether the value is a secret; `nil`: decided by the name. See
-        ///     ``NetworkRequest/setHeader(_:_:isSensitive:)``.
+        /// Sends a header field, unless the route sets it. See ``NetworkRequest/setHeader(_:_:isSensitive:)``.
         public static func header(_ name: String, _ value: String, isSensitive: Bool? = nil) -> Self {
             Self { request in
                 guard !request.headers.contains(where: { $0.name.canonicalName == name.lowercased() }) else { return }
                 request.setHeader(name, value, isSensitive: isSensitive)
             }
-        }
-
-        /// Sets the timeout of all requests; `nil`: no limit. It overrides the routes' timeouts.
-        public static func timeout(_ timeout: Duration?) -> Self {
-            Self { $0.timeout = timeout }
         }
     }
 }

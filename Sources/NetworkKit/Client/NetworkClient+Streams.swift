@@ -17,8 +17,6 @@ public struct ResponseStream: AsyncSequence, Sendable, CustomStringConvertible {
     /// The header fields.
     public let headers: HTTPFields
     fileprivate let source: Source
-    /// How long the request took; `nil` before the end of the body.
-    public var metrics: NetworkMetrics? { source.transfer.metrics }
 
     /// Cancels the request when it is released.
     fileprivate final class Source: Sendable {
@@ -46,14 +44,6 @@ public struct ResponseStream: AsyncSequence, Sendable, CustomStringConvertible {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let source: Source
 
-        /// Ends the request, and returns its error.
-        func fail(_ reason: String) async -> NetworkError {
-            let error = source.transfer.failure(.invalidResponse, reason)
-            source.transfer.cancel()
-            await source.task.end(ActivityOutcome(error))
-            return error
-        }
-
         /// Waits for the next chunk; `nil` at the end.
         ///
         /// - Throws: ``NetworkError``, or `CancellationError`.
@@ -74,29 +64,19 @@ public struct ResponseStream: AsyncSequence, Sendable, CustomStringConvertible {
 extension NetworkClient {
     /// Sends a request and waits for the response's head. The body is read from the returned stream.
     ///
-    /// The cache is not used. Only failures before the body are retried.
-    ///
-    /// - Parameters:
-    ///   - route: the endpoint.
-    ///   - container: the indicator or group that the request's activity belongs to; by default the request posts
-    ///     notifications for all indicators that observe them.
-    ///   - onProgress: called with the latest progress; see ``NetworkTask``.
-    /// - Throws: ``NetworkError``, the error of an interceptor, or `CancellationError`.
+    /// The cache is not used. Only failures before the body are retried. Parameters and errors are those of
+    /// ``send(_:in:onProgress:)``.
     public func bytes(
         _ route: some RequestRoute,
         in container: (any ActivityContainer)? = nil,
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> ResponseStream {
-        let task = makeTask(route, in: container, onProgress)
+        let task = NetworkTask(route, in: container, of: self, onProgress)
         return try await task.run(isEnd: false) { [self] in
             try await perform(task) { request, body in
                 let (head, transfer) = try await openChecked(request, body, task)
-                return ResponseStream(
-                    url: head.url,
-                    status: head.status,
-                    headers: head.headers,
-                    source: .init(transfer, task)
-                )
+                let source = ResponseStream.Source(transfer, task)
+                return ResponseStream(url: head.url, status: head.status, headers: head.headers, source: source)
             }
         }
     }
@@ -106,25 +86,21 @@ extension NetworkClient {
         _ request: NetworkRequest,
         _ body: RequestBody?,
         _ task: NetworkTask,
-        capacity: Int = 1 << 18,
-        resumingAt start: Int64 = 0
+        capacity: Int = 1 << 18
     ) async throws -> (ResponseHead, Transfer) {
-        let (head, _, transfer) = try await open(request, body, task, .pieces(capacity: capacity), resumingAt: start)
+        let (head, _, transfer) = try await open(request, body, task, .pieces(capacity: capacity))
         // The caller judges these. A part may leave out the content type, for example.
-        if start > 0, [.partialContent, .rangeNotSatisfiable].contains(head.status) { return (head, transfer) }
+        if request.start > 0, [.partialContent, .rangeNotSatisfiable].contains(head.status) { return (head, transfer) }
         let validation = validation(of: task.request)
         func check(_ start: Data) throws {
-            try validation.check(NetworkResponse(ReceivedResponse(head: head, data: start)))
+            try validation.check(NetworkResponse(head, start))
         }
         do {
             try check(Data([0]))
         } catch {
-            guard let start = try await transfer.next() else {
-                try check(Data())
-                return (head, transfer)
-            }
-            transfer.cancel()
-            try check(start)
+            let start = try await transfer.next()
+            if start != nil { transfer.cancel() }
+            try check(start ?? Data())
         }
         return (head, transfer)
     }

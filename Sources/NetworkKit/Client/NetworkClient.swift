@@ -4,11 +4,6 @@ public import IndicatorCore
 
 /// An HTTP client whose requests appear in the indicator.
 ///
-/// ```swift
-/// let client = NetworkClient(interceptors: [.bearerToken(token)])
-/// let feed = try await client.send(Store.topFree(limit: 10)).decode(Feed.self)
-/// ```
-///
 /// Every request posts `indicatorTaskDidResume`, `indicatorTaskDidSuspend`, `indicatorTaskDidProgress` and
 /// `indicatorTaskDidComplete`. An indicator that observes `.indicator` shows it with its progress; the label is the
 /// method and path.
@@ -20,9 +15,9 @@ public final class NetworkClient: Sendable {
     let validation: ResponseValidation
     private let retry: RequestRetry
     private let cache: ResponseCache?
-    private let center: NotificationCenter
+    let center: NotificationCenter
     private let clock: any Clock<Duration>
-    private let options: Options
+    let options: Options
     private let loop: CurlLoop
     let tasks = LiveTasks()
 
@@ -53,18 +48,14 @@ public final class NetworkClient: Sendable {
         self.clock = clock
         self.options = options
         loop = CurlLoop(
-            .init(
-                maximumConnectionsPerHost: options.maximumConnectionsPerHost,
-                keepsCookies: options.keepsCookies,
-                trust: Dictionary(options.trust.map { ($0.key.canonicalHost, $0.value) }) { first, _ in first },
-                defaultTrust: .init(certificateAuthorities: options.certificateAuthorities)
-            )
+            limit: options.maximumConnectionsPerHost,
+            keepsCookies: options.keepsCookies,
+            trust: options.trust,
+            authorities: options.certificateAuthorities
         )
     }
 
-    deinit {
-        loop.close()
-    }
+    deinit { loop.close() }
 
     /// Sends a request and waits for the whole response. Cancelling the Swift task cancels the request.
     ///
@@ -79,50 +70,23 @@ public final class NetworkClient: Sendable {
         in container: (any ActivityContainer)? = nil,
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> NetworkResponse {
-        let task = makeTask(route, in: container, onProgress)
+        let task = NetworkTask(route, in: container, of: self, onProgress)
         return try await task.run { try await whole(task) }
     }
 
     /// Starts a request that can be paused, and continues even if no task waits for it.
-    ///
-    /// - Parameters:
-    ///   - route: the endpoint.
-    ///   - onProgress: called with the latest progress; see ``NetworkTask``.
     public func start(
         _ route: some RequestRoute,
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) -> NetworkTask {
-        let task = makeTask(route, onProgress)
+        let task = NetworkTask(route, of: self, onProgress)
         task.start { [self] in try await whole(task) }
         return task
     }
 
-    func makeTask(
-        _ route: some RequestRoute,
-        in container: (any ActivityContainer)? = nil,
-        _ onProgress: (@Sendable (TransferProgress) -> Void)?
-    ) -> NetworkTask {
-        let request = route.request
-        let url = Result { try request.url(relativeTo: route.baseURL) }
-        let path = (try? url.get().path(percentEncoded: false)) ?? request.path.encoded
-        let label = (request.label ?? "\(request.method.rawValue) \(path.isEmpty ? "/" : path)").withoutControls
-        return NetworkTask(
-            request,
-            to: url,
-            label: label,
-            container: container,
-            center: center,
-            onProgress: onProgress,
-            onEvent: options.onEvent,
-            tasks: tasks
-        )
-    }
-
     /// Cancels all requests of the client that have not ended, including streams that are being read. Requests that
     /// begin later are not affected.
-    public func cancelAllRequests() {
-        tasks.cancelAll()
-    }
+    public func cancelAllRequests() { tasks.cancelAll() }
 
     /// The request as a `curl` command, for debugging. It includes the changes of the interceptors. It leaves out
     /// secrets: sensitive header fields, passwords, the body, and query values whose names suggest secrets.
@@ -140,17 +104,20 @@ public final class NetworkClient: Sendable {
 
     private func whole(_ task: NetworkTask) async throws -> NetworkResponse {
         try await perform(task) { request, body in
-            let response =
-                if let cache {
-                    try await cache.respond(
-                        to: request,
-                        hasBody: body != nil,
-                        addsCookies: options.keepsCookies,
-                        certificate: loop.certificate(for: request.url)
-                    ) { try await receive($0, body, task) }
-                } else {
-                    NetworkResponse(try await receive(request, body, task))
-                }
+            func receive(_ request: NetworkRequest) async throws -> (head: ResponseHead, data: Data) {
+                let (head, data, _) = try await open(request, body, task, .whole(limit: options.maximumBodySize))
+                return (head, data)
+            }
+            var response: NetworkResponse
+            if let cache {
+                var rules = cache.rules
+                rules.addsCookies = options.keepsCookies
+                rules.certificate = loop.trust(of: request.url.origin).clientCertificate?.path
+                response = try await cache.respond(to: request, hasBody: body != nil, rules, receive)
+            } else {
+                let (head, data) = try await receive(request)
+                response = NetworkResponse(head, data)
+            }
             try validation(of: task.request).check(response)
             return response
         }
@@ -171,7 +138,7 @@ public final class NetworkClient: Sendable {
         let retry = description.retry ?? self.retry
         let body = try await prepared(description.body)
         let request = description.networkRequest(to: try task.url.get(), body)
-        task.setBytesToSend(body?.count ?? 0)
+        task.progressed { $0.bytesToSend = body?.count ?? 0 }
         var number = 1
         var hasRefreshed = false
         while true {
@@ -184,31 +151,15 @@ public final class NetworkClient: Sendable {
                 try task.checkCancellation()
                 if !hasRefreshed, let refresh = sent.refresh, sent.isRejected(by: error) {
                     hasRefreshed = true
-                    let url = sent.url
-                    try await task.cancellable { try await refresh(url) }
+                    try await task.cancellable(refresh)
                     await task.willRepeat()
                     continue
                 }
-                guard
-                    let delay = retry.delay(
-                        afterAttempt: number,
-                        of: description.method,
-                        error: error,
-                        isUnsent: sent.isUnsent(after: error),
-                        chance: .random(in: 0...1)
-                    )
-                else { throw error }
-                let next = RequestRetry.Attempt(
-                    number: number,
-                    count: retry.maximumAttempts - 1,
-                    delay: delay,
-                    error: error
-                )
-                await task.willRetry(number, of: next.count)
-                try await task.cancellable { [clock] in
-                    await retry.onRetry(next)
-                    try await clock.sleep(for: delay)
+                guard let delay = retry.delay(afterAttempt: number, of: description.method, error: error) else {
+                    throw error
                 }
+                await task.willRepeat(retry: (number, retry.maximumAttempts - 1))
+                try await task.cancellable { [clock] in try await clock.sleep(for: delay) }
                 number += 1
             }
         }
@@ -229,23 +180,12 @@ public final class NetworkClient: Sendable {
         body.readsFiles ? try await blocking { try body.prepared() } : try body.prepared()
     }
 
-    /// Receives a response into memory.
-    private func receive(_ request: NetworkRequest, _ body: RequestBody?, _ task: NetworkTask) async throws
-        -> ReceivedResponse
-    {
-        let (head, data, transfer) = try await open(request, body, task, .whole(limit: options.maximumBodySize))
-        return ReceivedResponse(head: head, data: data, metrics: transfer.metrics)
-    }
-
     /// Sends a request, follows redirects, and waits for the response, or for its head.
-    ///
-    /// - Parameter start: the first byte of the requested range, if a download is resumed.
     func open(
         _ request: NetworkRequest,
         _ body: RequestBody?,
         _ task: NetworkTask,
-        _ delivery: Transfer.Machine.Delivery,
-        resumingAt start: Int64 = 0
+        _ delivery: Transfer.Machine.Delivery
     ) async throws -> (ResponseHead, Data, Transfer) {
         var request = request
         var body = body
@@ -253,7 +193,7 @@ public final class NetworkClient: Sendable {
         var visited: [URL] = []
         while true {
             visited.append(request.url)
-            let transfer = try await transfer(request, body, task, delivery, deadline, resumingAt: start)
+            let transfer = try await transfer(request, body, task, delivery, deadline)
             task.attach(transfer)
             var (head, data) =
                 switch delivery {
@@ -277,42 +217,33 @@ public final class NetworkClient: Sendable {
         _ body: RequestBody?,
         _ task: NetworkTask,
         _ delivery: Transfer.Machine.Delivery,
-        _ deadline: ContinuousClock.Instant?,
-        resumingAt start: Int64
+        _ deadline: ContinuousClock.Instant?
     ) async throws -> Transfer {
-        let log = ExchangeLog(request)
-        task.log(log.event(.request, request.headers))
+        let exchange = NetworkEvent.nextExchange
+        task.log(NetworkEvent(.request, exchange, request, request.headers))
         var source: any ResponseSource = loop
         if let stub = options.stub {
-            source = StubbedSource(
-                answer: try await task.cancellable {
-                    try await stub.answer(to: request, body: body?.bytesInMemory ?? Data())
-                }
-            )
+            let (response, failure) = try await task.cancellable {
+                try await stub.answer(to: request, body: body?.bytesInMemory ?? Data())
+            }
+            source = StubbedSource(response: response, failure: failure)
         }
         return Transfer(request, body: body, delivery: delivery, source: source, deadline: deadline) { progress in
             switch progress {
-            case .began(let head, _): task.log(log.event(.response(head.status), head.headers))
-            case .ended(let count, let metrics, let error):
-                task.log(log.event(.end(bytesReceived: count, metrics, failure: error)))
-                return
-            case .waits:
-                task.waits()
-                return
+            case .began(let head, _): task.log(NetworkEvent(.response(head.status), exchange, request, head.headers))
+            case .ended(let count, let error):
+                return task.log(NetworkEvent(.end(bytesReceived: count, failure: error), exchange, request))
+            case .waits: return task.waits()
             case .sent, .received: break
             }
-            task.progressed { $0.count(progress, resumedAt: start) }
+            task.progressed { $0.count(progress, of: request) }
         }
     }
 }
 
 extension NetworkClient {
     /// The cookies that the client keeps (``Options/keepsCookies``), for example to save them when the app ends.
-    public func cookies() async -> [Cookie] {
-        await withCheckedContinuation { continuation in
-            loop.useCookies { continuation.resume(returning: $0.map { Cookie.all(of: $0) } ?? []) }
-        }
-    }
+    public func cookies() async -> [Cookie] { await loop.withCookies { Cookie.all(of: $0) } ?? [] }
 
     /// Adds cookies, for example those that an earlier run of the app has saved. One with the same name, domain and
     /// path is replaced. No effect if the client keeps no cookies.
@@ -325,23 +256,11 @@ extension NetworkClient {
             }
             return line
         }
-        await withCheckedContinuation { continuation in
-            loop.useCookies { handle in
-                if let handle { Cookie.add(lines, to: handle) }
-                continuation.resume()
-            }
-        }
+        await loop.withCookies { Cookie.change(lines, of: $0) }
     }
 
     /// Removes all cookies, for example when the user logs out.
-    public func removeCookies() async {
-        await withCheckedContinuation { continuation in
-            loop.useCookies { handle in
-                if let handle { Cookie.removeAll(of: handle) }
-                continuation.resume()
-            }
-        }
-    }
+    public func removeCookies() async { await loop.withCookies { Cookie.change(["ALL"], of: $0) } }
 }
 
 extension NetworkRequest {
@@ -350,20 +269,14 @@ extension NetworkRequest {
         guard case .unacceptableStatus(let failure)? = error as? NetworkError else { return false }
         return failure.status == .unauthorized && failure.url.origin == url.origin
     }
-
-    /// Whether no server received anything of the request: the name of its own host could not be resolved.
-    fileprivate func isUnsent(after error: any Error) -> Bool {
-        guard case .transport(let failure)? = error as? NetworkError else { return false }
-        return failure.isUnsent && failure.kind == .cannotFindHost && failure.url == url
-    }
 }
 
 extension TransferProgress {
-    fileprivate mutating func count(_ progress: Transfer.Progress, resumedAt start: Int64) {
+    fileprivate mutating func count(_ progress: Transfer.Progress, of request: NetworkRequest) {
         switch progress {
         case .sent(let count): bytesSent = count
         case .began(let head, let count):
-            bytesReceived = head.status == .partialContent && head.range?.first == start ? start : 0
+            bytesReceived = head.status == .partialContent && head.range?.first == request.start ? request.start : 0
             bytesReceivedEarlier = bytesReceived
             bytesToReceive = count.map { min($0, .max - bytesReceived) + bytesReceived }
         case .received(let count): bytesReceived += Int64(count)
@@ -402,15 +315,4 @@ extension NetworkClient {
         /// Creates the default options.
         public init() {}
     }
-}
-
-// MARK: - Renamed
-
-extension NetworkClient {
-    /// Renamed.
-    @available(*, unavailable, renamed: "RequestRetry")
-    public typealias Retry = RequestRetry
-    /// Renamed.
-    @available(*, unavailable, renamed: "HostTrust")
-    public typealias Trust = HostTrust
 }

@@ -26,7 +26,8 @@ public final class NetworkTask: Sendable {
     private enum Event: Sendable {
         case resumed(label: String)
         case suspended
-        /// The progress at the time when the observers are called: `State.unseen`.
+        case changed(label: String, isWaiting: Bool)
+        /// The progress at the time when the observers are called.
         case progressed
         case completed(ActivityOutcome)
         case logged(NetworkEvent)
@@ -40,9 +41,8 @@ public final class NetworkTask: Sendable {
         var progress = TransferProgress()
         /// How many bytes were announced last.
         var announced: Int64 = 0
-        /// Progress of which the observers have not been notified: whether there is a notification, and whether it has
-        /// the label and whether the request waits.
-        var unseen: (isPosted: Bool, isDetailed: Bool)?
+        /// Whether the event of new progress, which waits, includes a notification; `nil` while there is none.
+        var unseen: Bool?
         /// Whether it was announced that the request waits for a connection, or before a retry.
         var isWaiting = false
         var isCancelled = false
@@ -52,6 +52,14 @@ public final class NetworkTask: Sendable {
         /// Cancels a step that is no transfer.
         var cancelStep: (@Sendable () -> Void)?
         var outbox = Outbox<Event>()
+
+        /// The event of a change, which includes the progress.
+        mutating func change(isWaiting: Bool) -> Event? {
+            self.isWaiting = isWaiting
+            guard phase == .running else { return nil }
+            announced = progress.shown.count
+            return .changed(label: label, isWaiting: isWaiting)
+        }
     }
 
     let request: RouteRequest
@@ -69,23 +77,19 @@ public final class NetworkTask: Sendable {
     private let state: Locked<State>
 
     init(
-        _ request: RouteRequest,
-        to url: Result<URL, any Error>,
-        label: String,
-        container: (any ActivityContainer)?,
-        center: NotificationCenter,
-        onProgress: (@Sendable (TransferProgress) -> Void)?,
-        onEvent: (@Sendable (NetworkEvent) -> Void)?,
-        tasks: LiveTasks
+        _ route: some RequestRoute,
+        in container: (any ActivityContainer)? = nil,
+        of client: NetworkClient,
+        _ onProgress: (@Sendable (TransferProgress) -> Void)?
     ) {
+        let request = route.request
+        url = Result { try request.url(relativeTo: route.baseURL) }
+        let path = (try? url.get().path(percentEncoded: false)) ?? request.path.encoded
+        label = (request.label ?? "\(request.method.rawValue) \(path.isEmpty ? "/" : path)").withoutControls
         self.request = request
-        self.url = url
-        self.label = label
         self.container = container
-        self.center = center
         self.onProgress = onProgress
-        self.onEvent = onEvent
-        self.tasks = tasks
+        (center, onEvent, tasks) = (client.center, client.options.onEvent, client.tasks)
         state = Locked(State(label: label))
         tasks.insert(self)
     }
@@ -234,60 +238,43 @@ public final class NetworkTask: Sendable {
         }
     }
 
-    /// Sets the length of the request's body, before the first attempt.
-    func setBytesToSend(_ bytesToSend: Int64) {
-        progressed { $0.bytesToSend = bytesToSend }
-    }
-
-    /// Resets the progress, shows the number of the retry in the label, and waits until the observers have returned.
-    func willRetry(_ number: Int, of count: Int) async {
-        await willRepeat(label: "\(label), retry \(number) of \(count)")
-    }
-
     /// Announces that the request waits, until its next progress.
     func waits() {
-        announce { state in
-            state.isWaiting = true
-            return progress(&state, isPosted: true, isDetailed: true)
-        }
+        announce { $0.change(isWaiting: true) }
     }
 
     /// Resets the progress, and waits until the observers have returned.
-    func willRepeat(label: String? = nil) async {
-        announce { state in
-            state.label = label ?? state.label
-            state.progress = TransferProgress(bytesToSend: state.progress.bytesToSend)
-            state.announced = 0
-            state.isWaiting = label != nil
-            return progress(&state, isPosted: true, isDetailed: true)
+    ///
+    /// - Parameter retry: the number of the retry before which the request waits, and how many there may be.
+    func willRepeat(retry: (number: Int, count: Int)? = nil) async {
+        let label = retry.map { "\(self.label), retry \($0.number) of \($0.count)" }
+        await withCheckedContinuation { continuation in
+            announce { state in
+                state.label = label ?? state.label
+                state.progress = TransferProgress(bytesToSend: state.progress.bytesToSend)
+                state.announced = 0
+                if let event = state.change(isWaiting: retry != nil) { state.outbox.append(event) }
+                return .passed(continuation)
+            }
         }
-        await observersHaveReturned()
     }
 
     func progressed(_ change: (inout TransferProgress) -> Void) {
         announce { state in
             change(&state.progress)
+            if state.isWaiting { return state.change(isWaiting: false) }
             let (count, total) = state.progress.shown
             let step = total.map { max(1, $0 / 100) } ?? 1 << 18
             // The last bytes of a response are announced with the end, which follows.
             let isLast = count == total && state.progress.bytesToSend == 0
-            let isPosted = !isLast && (count >= state.announced + step || (count == total && count != state.announced))
-            if isPosted, state.phase == .running { state.announced = count }
-            if state.isWaiting {
-                state.isWaiting = false
-                return progress(&state, isPosted: true, isDetailed: true)
-            }
-            return progress(&state, isPosted: isPosted)
+            let isNew = count >= state.announced + step || (count == total && count != state.announced)
+            let isPosted = state.phase == .running && isNew && !isLast
+            if isPosted { state.announced = count }
+            guard isPosted || onProgress != nil else { return nil }
+            let isFirst = state.unseen == nil
+            state.unseen = isPosted || state.unseen == true
+            return isFirst ? .progressed : nil
         }
-    }
-
-    /// Returns an event for new progress, unless it is announced with progress that waits for the observers.
-    private func progress(_ state: inout State, isPosted: Bool, isDetailed: Bool = false) -> Event? {
-        let isPosted = isPosted && state.phase == .running
-        guard isPosted || onProgress != nil else { return nil }
-        let earlier = state.unseen
-        state.unseen = (isPosted || earlier?.isPosted == true, isDetailed || earlier?.isDetailed == true)
-        return earlier == nil ? .progressed : nil
     }
 
     private static func begin(_ state: inout State) -> Event? {
@@ -298,24 +285,19 @@ public final class NetworkTask: Sendable {
 
     // MARK: - Announcing
 
-    /// Waits until the observers of all events so far have returned.
-    private func observersHaveReturned() async {
-        await withCheckedContinuation { continuation in announce { _ in .passed(continuation) } }
-    }
-
     /// Announces the event of a state change on another thread.
     private func announce(_ change: (inout State) -> Event?) {
-        if isPoster(change) { RequestThreads.run { while let batch = self.nextBatch() { self.post(batch) } } }
+        if isPoster(change) { RequestThreads.run { while let batch = self.nextBatch() { batch.forEach(self.post) } } }
     }
 
     /// Announces the event of a state change on this thread; what follows meanwhile, on another.
     private func announceHere(_ change: (inout State) -> Event?) {
         guard isPoster(change), let batch = nextBatch() else { return }
-        post(batch)
+        batch.forEach(post)
         guard let rest = nextBatch() else { return }
         RequestThreads.run {
-            self.post(rest)
-            while let batch = self.nextBatch() { self.post(batch) }
+            rest.forEach(self.post)
+            while let batch = self.nextBatch() { batch.forEach(self.post) }
         }
     }
 
@@ -331,82 +313,62 @@ public final class NetworkTask: Sendable {
 
     private func nextBatch() -> [Event]? { state.withLock { $0.outbox.nextBatch() } }
 
-    private func post(_ batch: [Event]) {
-        for event in batch {
-            switch event {
-            case .resumed(let label): post(.indicatorTaskDidResume, label: label)
-            case .suspended: post(.indicatorTaskDidSuspend)
-            case .progressed:
-                let (progress, unseen, label, isWaiting) = state.withLock { state in
-                    (state.progress, state.unseen.take(), state.label, state.isWaiting)
-                }
-                if unseen?.isPosted == true, unseen?.isDetailed == true {
-                    post(.indicatorTaskDidProgress, label: label, progress, isWaiting: isWaiting)
-                } else if unseen?.isPosted == true {
-                    post(.indicatorTaskDidProgress, progress)
-                }
-                onProgress?(progress)
-            case .completed(let outcome):
-                let (progress, announced) = state.withLock { ($0.progress, $0.announced) }
-                let (count, total) = progress.shown
-                if count == total, count != announced { post(.indicatorTaskDidProgress, progress) }
-                post(.indicatorTaskDidComplete, outcome: outcome)
-            case .logged(let event): onEvent?(event)
-            case .passed(let waiter): waiter.resume()
-            }
-        }
-    }
-
-    private func post(
-        _ name: Notification.Name,
-        label: String? = nil,
-        _ progress: TransferProgress? = nil,
-        isWaiting: Bool? = nil,
-        outcome: ActivityOutcome? = nil
-    ) {
-        guard container == nil else { return show(name, label, progress, isWaiting, outcome) }
-        var userInfo: [String: any Sendable] = [:]
-        userInfo[TaskNotifications.labelKey] = label
-        userInfo[TaskNotifications.outcomeKey] = outcome
-        userInfo[TaskNotifications.waitingKey] = isWaiting
-        userInfo[TaskNotifications.completedBytesKey] = progress.map { Int($0.shown.count) }
-        userInfo[TaskNotifications.totalBytesKey] = progress?.shown.total.map { Int($0) }
-        center.post(name: name, object: self, userInfo: userInfo.isEmpty ? nil : userInfo)
-    }
-
-    /// Applies an event to the activity, as an observer of the notifications would.
-    private func show(
-        _ name: Notification.Name,
-        _ label: String?,
-        _ progress: TransferProgress?,
-        _ isWaiting: Bool?,
-        _ outcome: ActivityOutcome?
-    ) {
-        switch name {
-        case .indicatorTaskDidResume:
+    private func post(_ event: Event) {
+        switch event {
+        case .resumed(let label):
+            guard let container else { return post(.indicatorTaskDidResume, [TaskNotifications.labelKey: label]) }
             // After a pause, it goes on.
-            guard let container, activity.withLock({ $0 == nil }) else { return }
+            guard activity.withLock({ $0 == nil }) else { return }
             let begun = ManagedActivity(label, unit: .bytes, in: container)
             activity.withLock { $0 = begun }
-        case .indicatorTaskDidProgress:
-            guard let activity = activity.withLock({ $0 }), let progress else { return }
-            let total = progress.shown.total.map { Int($0) }
-            if label != nil || isWaiting != nil || activity.total != total {
-                activity.update { details in
-                    details.label = label ?? details.label
-                    details.isWaiting = isWaiting ?? details.isWaiting
-                    details.total = total
-                }
-            }
-            // What was received earlier does not count for the rate.
-            if activity.completed == 0 { activity.completed = Int(progress.bytesReceivedEarlier) }
-            let step = Int(progress.shown.count) - activity.completed
-            // A retry starts again from a lower count.
-            if step < 0 { activity.completed += step } else { activity.advance(by: step) }
-        case .indicatorTaskDidComplete:
-            activity.withLock { $0.take() }?.end(outcome ?? .unspecified)
-        default: break
+        case .suspended:
+            post(.indicatorTaskDidSuspend)
+        case .changed(let label, let isWaiting):
+            let progress = progress
+            post(progress, label, isWaiting)
+            onProgress?(progress)
+        case .progressed:
+            let (progress, isPosted) = state.withLock { ($0.progress, $0.unseen.take() == true) }
+            if isPosted { post(progress) }
+            onProgress?(progress)
+        case .completed(let outcome):
+            let (progress, announced) = state.withLock { ($0.progress, $0.announced) }
+            let (count, total) = progress.shown
+            if count == total, count != announced { post(progress) }
+            post(.indicatorTaskDidComplete, [TaskNotifications.outcomeKey: outcome])
+            activity.withLock { $0.take() }?.end(outcome)
+        case .logged(let event): onEvent?(event)
+        case .passed(let waiter): waiter.resume()
         }
+    }
+
+    private func post(_ name: Notification.Name, _ userInfo: [String: any Sendable]? = nil) {
+        if container == nil { center.post(name: name, object: self, userInfo: userInfo) }
+    }
+
+    /// Announces progress, in the activity as an observer of the notification would.
+    private func post(_ progress: TransferProgress, _ label: String? = nil, _ isWaiting: Bool? = nil) {
+        let (count, total) = (Int(progress.shown.count), progress.shown.total.map { Int($0) })
+        guard container != nil else {
+            var userInfo: [String: any Sendable] = [TaskNotifications.completedBytesKey: count]
+            userInfo[TaskNotifications.totalBytesKey] = total
+            userInfo[TaskNotifications.labelKey] = label
+            userInfo[TaskNotifications.waitingKey] = isWaiting
+            return post(.indicatorTaskDidProgress, userInfo)
+        }
+        guard let activity = activity.withLock({ $0 }) else { return }
+        if label != nil || activity.total != total {
+            activity.update { details in
+                details.label = label ?? details.label
+                details.isWaiting = isWaiting ?? details.isWaiting
+                details.total = total
+            }
+        }
+        // What was received earlier does not count for the rate.
+        if activity.completed == 0 { activity.completed = Int(progress.bytesReceivedEarlier) }
+        let step = count - activity.completed
+        // A retry starts again from a lower count.
+        if step < 0 { activity.completed += step } else { activity.advance(by: step) }
     }
 }
 
@@ -434,5 +396,22 @@ public struct TransferProgress: Hashable, Sendable {
     /// What the indicator shows.
     var shown: (count: Int64, total: Int64?) {
         bytesToSend > 0 ? (bytesSent, bytesToSend) : (bytesReceived, bytesToReceive)
+    }
+}
+
+/// The requests of a client that have not ended.
+final class LiveTasks: Sendable {
+    private let tasks = Locked<[ObjectIdentifier: NetworkTask]>([:])
+
+    func insert(_ task: NetworkTask) {
+        tasks.withLock { $0[ObjectIdentifier(task)] = task }
+    }
+
+    func remove(_ task: NetworkTask) {
+        _ = tasks.withLock { $0.removeValue(forKey: ObjectIdentifier(task)) }
+    }
+
+    func cancelAll() {
+        for task in tasks.withLock({ Array($0.values) }) { task.cancel() }
     }
 }

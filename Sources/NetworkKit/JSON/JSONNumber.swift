@@ -6,20 +6,10 @@ public struct JSONNumber: Hashable, Sendable {
     package let text: String
 
     /// Creates a number from a text that is known to be a JSON number.
-    init(unchecked text: String) {
-        self.text = text
-    }
-
-    /// Creates a number from its decimal text; `nil` when the text is not a JSON number (RFC 8259 §6).
-    public init?(_ text: String) {
-        guard case .number(let number)? = try? JSONValue(parsing: text), number.text == text else { return nil }
-        self = number
-    }
+    init(unchecked text: String) { self.text = text }
 
     /// Creates a number from an integer.
-    package init(_ value: some BinaryInteger) {
-        text = String(value)
-    }
+    package init(_ value: some BinaryInteger) { text = String(value) }
 
     /// Creates a number from a floating-point value, with the shortest text that converts back to it; `nil` for
     /// infinity and NaN, which JSON does not have.
@@ -42,10 +32,7 @@ public struct JSONNumber: Hashable, Sendable {
     }
 
     /// The nearest floating-point value; `nil` when it is too large for one.
-    package var double: Double? {
-        guard let value = Double(text), value.isFinite else { return nil }
-        return value
-    }
+    package var double: Double? { Double(text).flatMap { $0.isFinite ? $0 : nil } }
 
     /// The value as a decimal number, exact up to 38 digits.
     package var decimal: Decimal? { Decimal(string: text, locale: Locale(identifier: "en_US_POSIX")) }

@@ -56,12 +56,7 @@ extension JSONValue {
     /// Creates a number; `null` for infinity and NaN, which JSON does not have.
     public init(_ value: Double) { self = JSONNumber(value).map(JSONValue.number) ?? .null }
 
-    /// Creates a value by encoding another one.
-    ///
-    /// - Parameters:
-    ///   - value: the value.
-    ///   - encoder: the encoder; the default one encodes dates as ISO 8601.
-    /// - Throws: the error of the value or the encoder.
+    /// Creates a value by encoding another one, by default with dates as ISO 8601.
     public init(encoding value: some Encodable, using encoder: JSONEncoder? = nil) throws {
         self = try JSONValue(parsing: (encoder ?? .forParameters).encode(value))
     }
@@ -69,9 +64,10 @@ extension JSONValue {
     /// Decodes a type from the value, by default with dates as ISO 8601 or seconds since 2001.
     ///
     /// - Throws: a `DecodingError` with the path of the value that does not match the type.
-    public func decode<Value: Decodable>(_ type: Value.Type = Value.self, using decoder: JSONDecoder? = nil) throws
-        -> Value
-    {
+    public func decode<Value: Decodable>(
+        _ type: Value.Type = Value.self,
+        using decoder: JSONDecoder? = nil
+    ) throws -> Value {
         try (decoder ?? .forResponses).decode(type, from: serializedData)
     }
 }
@@ -140,23 +136,23 @@ extension JSONValue: Codable {
     /// Decodes a value. The decoder may not keep the text of numbers; ``init(parsing:)-(Data)`` does.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        if container.decodeNil() {
-            self = .null
-        } else if let value = try? container.decode(Bool.self) {
-            self = .bool(value)
-        } else if let value = try? container.decode(Int.self) {
-            self.init(value)
-        } else if let value = try? container.decode(UInt.self) {
-            self.init(value)
-        } else if let value = try? container.decode(Double.self) {
-            self.init(value)
-        } else if let value = try? container.decode(String.self) {
-            self = .string(value)
-        } else if let value = try? container.decode([JSONValue].self) {
-            self = .array(value)
-        } else {
-            self = .object(try container.decode([String: JSONValue].self))
-        }
+        func decoded<Value: Decodable>(_ type: Value.Type) -> Value? { try? container.decode(type) }
+        self =
+            if container.decodeNil() {
+                .null
+            } else if let value = decoded(Bool.self) {
+                .bool(value)
+            } else if let number = decoded(Int.self).map({ Self($0) }) ?? decoded(UInt.self).map({ Self($0) }) {
+                number
+            } else if let value = decoded(Double.self) {
+                Self(value)
+            } else if let value = decoded(String.self) {
+                .string(value)
+            } else if let value = decoded([JSONValue].self) {
+                .array(value)
+            } else {
+                .object(try container.decode([String: JSONValue].self))
+            }
     }
 
     /// Encodes the value. The encoder may not keep the text of numbers; ``description`` does.

@@ -25,13 +25,12 @@ public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertibl
     }
 }
 
+// Not by Foundation's decoder, which loses the text of numbers and the position of errors, and accepts `[1,]`.
 extension JSONValue {
     /// Parses JSON in UTF-8 (RFC 8259). A byte order mark at the beginning is ignored.
     ///
     /// - Throws: ``JSONSyntaxError``, also for more than 512 levels of nesting.
-    public init(parsing data: Data) throws(JSONSyntaxError) {
-        try self.init(parsing: [UInt8](data))
-    }
+    public init(parsing data: Data) throws(JSONSyntaxError) { try self.init(parsing: [UInt8](data)) }
 
     /// Parses JSON (RFC 8259).
     ///

@@ -1,8 +1,5 @@
-/// A JSON value with access to members by name and index, without a type for each response.
-///
-/// ```swift
-/// let name = json.feed.entry[0]["im:name"].label.string
-/// ```
+/// A JSON value with access to members by name and index, without a type for each response:
+/// `json.feed.entry[0]["im:name"].label.string`.
 ///
 /// A missing member, and any member of a value that has none, is ``null``. The typed accessor at the end of a chain
 /// then returns `nil`. Members with the name of a property of this type (`string`, `count`) need the subscript.

@@ -3,116 +3,85 @@ import HTTPTypes
 
 /// A form that may contain files: `multipart/form-data` (RFC 7578).
 ///
-/// ```swift
-/// var form = MultipartForm()
-/// form.append("Holiday", name: "title")
-/// form.append(file: picture, name: "picture")
-/// let answer = try await client.send(Store.upload(form))
-/// ```
-///
 /// Files are read while the form is sent, so memory use does not depend on their size. The length of a form with a
 /// stream is unknown; its body is sent in chunks.
 public struct MultipartForm: Sendable {
-    enum Content: Sendable {
-        case data(Data)
-        case file(URL)
-        case stream(@Sendable () throws -> InputStream)
-    }
-
     struct Part: Sendable {
         var name: String
         var fileName: String?
         var contentType: String?
-        var content: Content
+        var isFile = false
+        /// Adds the content to a body. Blocks for a file.
+        var write: @Sendable (inout RequestBody) throws -> Void
     }
 
-    /// The separator of the parts: 128 random bits, which do not occur in any content by chance.
+    /// The separator of the parts: 122 random bits, which do not occur in any content by chance.
     let boundary: String
     private(set) var parts: [Part] = []
 
     /// Creates an empty form.
-    public init() {
-        var generator = SystemRandomNumberGenerator()
-        let bits = (generator.next() as UInt64, generator.next() as UInt64)
-        self.init(boundary: "indicator-" + String(bits.0, radix: 16) + "-" + String(bits.1, radix: 16))
-    }
+    public init() { self.init(boundary: "indicator-\(UUID().uuidString)") }
 
-    init(boundary: String) {
-        self.boundary = boundary
-    }
+    init(boundary: String) { self.boundary = boundary }
 
     /// The value of the header field `Content-Type`.
     package var contentType: String { "multipart/form-data; boundary=\(boundary)" }
 
-    /// Adds a field.
-    ///
-    /// - Parameters:
-    ///   - text: its value, sent in UTF-8.
-    ///   - name: its name.
+    /// Adds a field with a text, sent in UTF-8.
     public mutating func append(_ text: String, name: String) {
-        parts.append(Part(name: name, content: .data(Data(text.utf8))))
+        parts.append(Part(name: name) { $0.append(Data(text.utf8)) })
     }
 
     /// Adds bytes.
     ///
     /// - Parameters:
-    ///   - data: the bytes.
     ///   - name: the field's name.
     ///   - fileName: the file name to send.
     ///   - contentType: the media type; by default that of the file name's extension, and none without a file name.
     public mutating func append(_ data: Data, name: String, fileName: String? = nil, contentType: String? = nil) {
-        append(.data(data), name: name, fileName: fileName, contentType: contentType)
+        append(name, fileName, contentType) { $0.append(data) }
     }
 
-    /// Adds a file. It is read while the form is sent.
-    ///
-    /// - Parameters:
-    ///   - file: the URL of the file.
-    ///   - name: the field's name.
-    ///   - fileName: the file name to send; by default that of the file.
-    ///   - contentType: the media type; by default that of the extension.
+    /// Adds a file, which is read while the form is sent. By default with its own name.
     public mutating func append(file: URL, name: String, fileName: String? = nil, contentType: String? = nil) {
-        append(.file(file), name: name, fileName: fileName ?? file.lastPathComponent, contentType: contentType)
+        append(name, fileName ?? file.lastPathComponent, contentType, isFile: true) { try $0.append(fileAt: file) }
     }
 
-    /// Adds the contents of a stream. It is read to its end while the form is sent.
+    /// Adds the contents of a stream, which is read to its end while the form is sent.
     ///
-    /// - Parameters:
-    ///   - name: the field's name.
-    ///   - fileName: the file name to send.
-    ///   - contentType: the media type; by default that of the file name's extension, and none without a file name.
-    ///   - stream: creates the stream; called each time the form is sent. It is read on the network thread: a blocking
-    ///     stream delays the client's other requests.
+    /// - Parameter stream: creates the stream; called each time the form is sent. It is read on the network thread: a
+    ///   blocking stream delays the client's other requests.
     public mutating func append(
         name: String,
         fileName: String? = nil,
         contentType: String? = nil,
         stream: @escaping @Sendable () throws -> InputStream
     ) {
-        append(.stream(stream), name: name, fileName: fileName, contentType: contentType)
+        append(name, fileName, contentType) { $0.append(stream: stream, named: "part '\(name)'") }
     }
 
-    private mutating func append(_ content: Content, name: String, fileName: String?, contentType: String?) {
+    private mutating func append(
+        _ name: String,
+        _ fileName: String?,
+        _ contentType: String?,
+        isFile: Bool = false,
+        _ write: @escaping @Sendable (inout RequestBody) throws -> Void
+    ) {
         let type = contentType ?? fileName.map { MIMEType.forPathExtension(($0 as NSString).pathExtension) }
-        parts.append(Part(name: name, fileName: fileName, contentType: type, content: content))
+        parts.append(Part(name: name, fileName: fileName, contentType: type, isFile: isFile, write: write))
     }
 }
 
 extension MultipartForm {
     /// Whether a part is a file.
-    var readsFiles: Bool { parts.contains { if case .file = $0.content { true } else { false } } }
+    var readsFiles: Bool { parts.contains(where: \.isFile) }
 
     /// The complete body. Blocks if ``readsFiles``.
     func body() throws -> RequestBody {
-        var body = RequestBody()
-        body.contentType = contentType
+        var body = RequestBody(contentType: contentType)
         for part in parts {
             body.append(Data(try part.header(boundary: boundary).utf8))
-            switch part.content {
-            case .data(let data): body.append(data)
-            case .file(let url): try body.append(fileAt: url)
-            case .stream(let make): body.append(stream: make, named: part.name)
-            }
+            try part.write(&body)
             body.append(Data("\r\n".utf8))
         }
         body.append(Data("--\(boundary)--\r\n".utf8))
@@ -144,7 +113,7 @@ extension MultipartForm.Part {
         for scalar in text.unicodeScalars {
             switch scalar {
             case "\"", "\\": quoted += "\\\(scalar)"
-            case "\u{0}"..."\u{1F}", "\u{7F}": quoted += PercentEncoding.encode(String(scalar))
+            case "\u{0}"..."\u{1F}", "\u{7F}": quoted += String(scalar).percentEncoded()
             default: quoted.unicodeScalars.append(scalar)
             }
         }

@@ -30,20 +30,18 @@ public enum NetworkError: Error, Sendable, CustomStringConvertible {
     /// The problem, the URL, and what to do.
     public var description: String {
         switch self {
-        case .invalidRequest(let problem):
-            "invalid request: \(problem.withoutControls)"
-        case .transport(let failure):
-            failure.description
+        case .invalidRequest(let problem): "invalid request: \(problem.withoutControls)"
+        case .transport(let failure): failure.description
         case .tooManyRedirects(let urls):
-            Self.describe(redirects: urls)
+            "\(urls.last?.withoutSecrets ?? ""): redirected \(urls.count) times, "
+                + (Set(urls).count < urls.count ? "in a loop" : "raise maximumRedirects to allow more")
         case .invalidRedirect(let url, let location):
             "\(url.withoutSecrets): redirected to '\(URL(string: location)?.withoutSecrets ?? "an invalid URL")', "
                 + "which is not an http or https URL"
         case .responseTooLarge(let url, let limit):
             "\(url.withoutSecrets): the response is longer than \(limit) bytes; raise maximumBodySize "
                 + "or download it to a file"
-        case .unacceptableStatus(let failure):
-            failure.description
+        case .unacceptableStatus(let failure): failure.description
         case .unacceptableContentType(let failure, let accepted):
             "\(failure.url.withoutSecrets): content type "
                 + "\((failure.headers[.contentType] ?? "missing").withoutControls), "
@@ -55,16 +53,6 @@ public enum NetworkError: Error, Sendable, CustomStringConvertible {
         case .unwritable(let file, let reason):
             "the file '\(file.path.withoutControls)' cannot be written: \(reason)"
         }
-    }
-
-    private static func describe(redirects urls: [URL]) -> String {
-        let count = "redirected \(urls.count) times"
-        guard let last = urls.last else { return count }
-        guard let earlier = urls.dropLast().lastIndex(of: last) else {
-            return "\(last.withoutSecrets): \(count); raise maximumRedirects to allow more"
-        }
-        let loop = urls[earlier...].prefix(5).map(\.withoutSecrets).joined(separator: " → ")
-        return "\(last.withoutSecrets): \(count), in a loop: \(loop)"
     }
 }
 
@@ -98,15 +86,8 @@ public struct TransportFailure: Sendable, CustomStringConvertible {
     public let kind: Kind
     /// The cause, without control characters.
     public let reason: String
-    /// Whether no server received anything of the request.
-    let isUnsent: Bool
 
     package init(url: URL, kind: Kind, reason: String) {
-        self.init(url: url, kind: kind, reason: reason, isUnsent: kind == .cannotFindHost)
-    }
-
-    init(url: URL, kind: Kind, reason: String, isUnsent: Bool) {
-        self.isUnsent = isUnsent
         self.url = url
         self.kind = kind
         self.reason = reason.withoutControls

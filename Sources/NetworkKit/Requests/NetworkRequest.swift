@@ -11,11 +11,9 @@ public struct NetworkRequest: Sendable {
     public private(set) var headers = HTTPFields()
     /// The credentials.
     public var credentials: Credentials?
-    /// The time without any transfer after which the request fails; `nil`: no limit. Default 60 seconds. The wait for
-    /// other requests to the same host does not count.
+    /// As in ``RouteRequest/timeout``.
     public var timeout: Duration? = .seconds(60)
-    /// The maximum duration of an attempt, including redirects and the wait for other requests; `nil`, the default: no
-    /// limit.
+    /// As in ``RouteRequest/timeLimit``.
     public var timeLimit: Duration?
     /// How the request uses the response cache.
     public var cachePolicy = CachePolicy.useProtocolCachePolicy
@@ -24,10 +22,12 @@ public struct NetworkRequest: Sendable {
     private var problem: NetworkError?
     /// Whether a redirect is followed.
     var followsRedirects = true
+    /// The first byte of the requested range, if a download continues.
+    var start: Int64 = 0
     /// Identifies the user for the cache instead of `Authorization`, whose token changes.
     var account: String?
-    /// Replaces the token that was sent, for a request to a URL.
-    var refresh: (@Sendable (URL) async throws -> Void)?
+    /// Replaces the token that was sent.
+    var refresh: (@Sendable () async throws -> Void)?
 
     init(url: URL, method: HTTPRequest.Method) {
         self.url = url
@@ -88,33 +88,21 @@ public struct NetworkRequest: Sendable {
     func checked() throws(NetworkError) -> Self {
         if let problem { throw problem }
         var copy = self
-        guard var parts = URLComponents(url: url, resolvingAgainstBaseURL: true),
-            ["http", "https"].contains(parts.scheme?.lowercased()), parts.host?.isEmpty == false
-        else {
-            throw .invalidRequest("'\(url.withoutSecrets)' is not an http or https URL with a host")
-        }
+        var parts = try url.httpComponents()
         if let user = parts.user {
             copy.credentials = credentials ?? Credentials(user: user, password: parts.password ?? "")
         }
         // libcurl would end them at a NUL, and Digest would send a line break as it is.
-        if let used = copy.credentials, (used.user + used.password).unicodeScalars.contains(where: \.isControl) {
+        if let used = copy.credentials, (used.user + used.password).utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
             throw .invalidRequest("the user name or the password contains a control character (RFC 7617 §2)")
         }
         (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
-        guard let url = parts.url else {
-            throw .invalidRequest("'\(url.withoutSecrets)' is not an http or https URL with a host")
-        }
-        copy.url = url
-        for (name, duration) in [("timeout", timeout), ("time limit", timeLimit)] where duration ?? .seconds(1) <= .zero
-        {
-            throw .invalidRequest("the \(name) must be positive, not \(duration ?? .zero)")
+        copy.url = parts.url ?? url
+        for case let (name, limit?) in [("timeout", timeout), ("time limit", timeLimit)] where limit <= .zero {
+            throw .invalidRequest("the \(name) must be positive, not \(limit)")
         }
         return copy
     }
-}
-
-extension Unicode.Scalar {
-    fileprivate var isControl: Bool { value < 0x20 || value == 0x7F }
 }
 
 extension HTTPFields {
@@ -144,12 +132,9 @@ public struct Credentials: Sendable {
         case digest
     }
 
-    /// The user name.
-    package var user: String
-    /// The password.
-    package var password: String
-    /// The authentication scheme.
-    package var scheme: Scheme
+    let user: String
+    let password: String
+    let scheme: Scheme
 
     /// Creates credentials.
     public init(user: String, password: String, scheme: Scheme = .any) {
@@ -179,13 +164,8 @@ extension NetworkRequest: CustomStringConvertible, CustomReflectable {
             words += ["--header", "\(field.name.rawName): \(isSensitive(field.name) ? "…" : field.value)"]
         }
         if let credentials {
-            let scheme =
-                switch credentials.scheme {
-                case .any: "--anyauth"
-                case .basic: "--basic"
-                case .digest: "--digest"
-                }
-            words += [scheme, "--user", "\(credentials.user):…"]
+            let scheme = credentials.scheme == .any ? "anyauth" : "\(credentials.scheme)"
+            words += ["--\(scheme)", "--user", "\(credentials.user):…"]
         }
         if body != nil { words += ["--data-binary", "@body"] }
         return (words + [url.withoutSecretValues]).map(\.quotedForShell).joined(separator: " ")
@@ -193,6 +173,14 @@ extension NetworkRequest: CustomStringConvertible, CustomReflectable {
 }
 
 extension URL {
+    /// The parts of an http or https URL.
+    func httpComponents() throws(NetworkError) -> URLComponents {
+        guard let parts = URLComponents(url: self, resolvingAgainstBaseURL: true),
+            ["http", "https"].contains(parts.scheme?.lowercased()), parts.host?.isEmpty == false
+        else { throw .invalidRequest("'\(withoutSecrets)' is not an http or https URL with a host") }
+        return parts
+    }
+
     /// The URL without query values whose names suggest secrets.
     package var withoutSecretValues: String {
         guard var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return withoutSecrets }

@@ -15,56 +15,34 @@ public struct QueryEncoding: Hashable, Sendable {
         case indices
     }
 
-    /// How the members of a nested object are named.
-    public enum Objects: Hashable, Sendable {
-        /// `a[b]=1`.
-        case brackets
-        /// `a.b=1`.
-        case dots
-    }
-
-    /// How booleans are encoded.
-    public enum Booleans: Hashable, Sendable {
-        /// `1` and `0`.
-        case numbers
-        /// `true` and `false`.
-        case words
-    }
-
-    /// How spaces are encoded.
-    public enum Spaces: Hashable, Sendable {
-        /// `%20`, valid everywhere in a URL.
-        case percent
-        /// `+`, as in HTML forms.
-        case plus
-    }
-
-    /// How the elements of an array are named.
-    package var arrays: Arrays
-    /// How the members of a nested object are named.
-    package var objects: Objects
-    /// How booleans are encoded.
-    package var booleans: Booleans
-    /// How spaces are encoded.
-    package var spaces: Spaces
+    private let arrays: Arrays
+    private let usesDots: Bool
+    private let usesWords: Bool
+    private let usesPlus: Bool
 
     /// Creates an encoding.
+    ///
+    /// - Parameters:
+    ///   - arrays: how the elements of an array are named.
+    ///   - usesDots: whether the members of a nested object are named `a.b=1`, not `a[b]=1`.
+    ///   - usesWords: whether booleans are `true` and `false`, not `1` and `0`.
+    ///   - usesPlus: whether spaces are `+`, as in HTML forms, not `%20`, which is valid everywhere in a URL.
     public init(
         arrays: Arrays = .brackets,
-        objects: Objects = .brackets,
-        booleans: Booleans = .numbers,
-        spaces: Spaces = .percent
+        usesDots: Bool = false,
+        usesWords: Bool = false,
+        usesPlus: Bool = false
     ) {
         self.arrays = arrays
-        self.objects = objects
-        self.booleans = booleans
-        self.spaces = spaces
+        self.usesDots = usesDots
+        self.usesWords = usesWords
+        self.usesPlus = usesPlus
     }
 
     /// The default for queries: brackets, `1` and `0`, `%20`.
     public static var query: Self { Self() }
     /// The default for form bodies: brackets, `1` and `0`, `+`.
-    public static var form: Self { Self(spaces: .plus) }
+    public static var form: Self { Self(usesPlus: true) }
 
     /// The parameters as `key=value&key=value`.
     ///
@@ -78,22 +56,15 @@ public struct QueryEncoding: Hashable, Sendable {
         case .null:
             return ""
         case let other:
-            throw NetworkError.invalidRequest(
-                "a query or form needs an object with named parameters, "
-                    + "not \(other.description.prefix(80))"
-            )
+            let found = other.description.prefix(80)
+            throw NetworkError.invalidRequest("a query or form needs an object with named parameters, not \(found)")
         }
     }
 
     private func append(_ members: [String: JSONValue], prefix: String?, to pairs: inout [String]) {
         let sorted = members.sorted { $0.key.unicodeScalars.lexicographicallyPrecedes($1.key.unicodeScalars) }
         for (name, value) in sorted {
-            let key =
-                switch (prefix, objects) {
-                case (nil, _): name
-                case (let prefix?, .brackets): "\(prefix)[\(name)]"
-                case (let prefix?, .dots): "\(prefix).\(name)"
-                }
+            let key = prefix.map { usesDots ? "\($0).\(name)" : "\($0)[\(name)]" } ?? name
             append(value, key: key, to: &pairs)
         }
     }
@@ -117,7 +88,7 @@ public struct QueryEncoding: Hashable, Sendable {
             }
             return
         case .bool(let bool):
-            text = booleans == .numbers ? (bool ? "1" : "0") : (bool ? "true" : "false")
+            text = usesWords ? "\(bool)" : (bool ? "1" : "0")
         case .number(let number):
             text = number.text
         case .string(let string):
@@ -127,15 +98,14 @@ public struct QueryEncoding: Hashable, Sendable {
     }
 
     private func escape(_ text: String) -> String {
-        PercentEncoding.encode(text, plusForSpace: spaces == .plus)
+        usesPlus ? text.percentEncoded().replacing("%20", with: "+") : text.percentEncoded()
     }
 }
 
-/// Percent-encoding (RFC 3986).
-enum PercentEncoding {
-    static func encode(_ text: String, allowed: CharacterSet = .unreserved, plusForSpace: Bool = false) -> String {
-        let encoded = text.addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
-        return plusForSpace ? encoded.replacing("%20", with: "+") : encoded
+extension String {
+    /// The text with percent-encoding (RFC 3986).
+    func percentEncoded(allowed: CharacterSet = .unreserved) -> String {
+        addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
     }
 }
 
@@ -148,40 +118,26 @@ extension CharacterSet {
     static let path = unreserved.union(.init(charactersIn: "/:@!$&'()*+,;="))
 }
 
-/// The parameters of a request: its query, the fields of a form, or a JSON body.
-///
-/// A dictionary of JSON values, or anything `Encodable`:
-///
-/// ```swift
-/// .get("search", query: ["term": .string(term), "limit": 10])
-/// .post("post", body: .json(.encoding(post)))
-/// ```
+/// The parameters of a request: its query, the fields of a form, or a JSON body. A dictionary of JSON values, such as
+/// `["term": .string(term), "limit": 10]`, or anything `Encodable`: `.encoding(post)`.
 public struct RouteParameters: Sendable, ExpressibleByDictionaryLiteral {
     /// The value, or the error of its encoding, which is thrown when the request is sent.
     let value: Result<JSONValue, any Error>
 
     /// Creates parameters from a JSON value.
-    public init(_ value: JSONValue) {
-        self.value = .success(value)
-    }
+    public init(_ value: JSONValue) { self.value = .success(value) }
 
     /// Creates parameters from keys and values. The last of duplicate keys counts.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self.init(.object(Dictionary(elements) { _, last in last }))
     }
 
-    private init(value: Result<JSONValue, any Error>) {
-        self.value = value
-    }
+    private init(value: Result<JSONValue, any Error>) { self.value = value }
 
     /// No parameters.
     public static var none: Self { [:] }
 
-    /// Encodes a value. An encoding error is thrown when the request is sent.
-    ///
-    /// - Parameters:
-    ///   - value: the value. For a query or a form it must encode to an object.
-    ///   - encoder: the encoder; the default one encodes dates as ISO 8601.
+    /// Encodes a value: for a query or a form, one that is encoded as an object. By default with dates as ISO 8601.
     public static func encoding(_ value: some Encodable, using encoder: JSONEncoder? = nil) -> Self {
         Self(value: Result { try JSONValue(encoding: value, using: encoder) })
     }

@@ -2,61 +2,53 @@ import Foundation
 
 /// The body of a request, as pieces that can be read again for each attempt.
 struct RequestBody: Sendable {
-    /// Passes the elements of a new sequence to a function, which returns when an element was sent.
-    typealias Producer = @Sendable (_ pass: @Sendable (Data) async throws -> Void) async throws -> Void
-
-    enum Piece: Sendable {
-        case data(Data)
-        case file(URL, count: Int64)
-        /// Of unknown length.
-        case stream(name: String, @Sendable () throws -> InputStream)
-        /// Of unknown length.
-        case sequence(Producer)
+    struct Piece: Sendable {
+        var name: String
+        /// `nil` when it is unknown.
+        var count: Int64?
+        /// The bytes, if they are in memory.
+        var data: Data?
+        var makeStream: @Sendable () throws -> InputStream
     }
 
     private(set) var pieces: [Piece] = []
-    /// The length in bytes; `nil` when a piece is a stream.
+    /// The length in bytes; `nil` when that of a piece is unknown.
     private(set) var count: Int64? = 0
-    var contentType: String?
+    let contentType: String
 
-    init(_ data: Data = Data()) {
+    init(_ data: Data = Data(), contentType: String) {
+        self.contentType = contentType
         append(data)
     }
 
     mutating func append(_ data: Data) {
-        pieces.append(.data(data))
-        count? += Int64(data.count)
+        append(Piece(name: "the body", count: Int64(data.count), data: data) { InputStream(data: data) })
     }
 
     /// Adds a file. Its length must not change until it is sent. Blocks.
     mutating func append(fileAt url: URL) throws {
+        let name = "the file '\(url.path)'"
+        let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        defer { if descriptor >= 0 { close(descriptor) } }
         var status = stat()
-        guard stat(url.path, &status) == 0 else { throw RequestBody.unreadable(url, errno) }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            throw NetworkError.invalidRequest("'\(url.path)' cannot be sent: it is not a regular file")
+        guard descriptor >= 0, fstat(descriptor, &status) == 0 else {
+            throw NetworkError.invalidRequest("\(name) cannot be read: \(String(cString: strerror(errno)))")
         }
-        pieces.append(.file(url, count: Int64(status.st_size)))
-        count? += Int64(status.st_size)
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw NetworkError.invalidRequest("\(name) cannot be sent: it is not a regular file")
+        }
+        append(Piece(name: name, count: Int64(status.st_size)) { InputStream(url: url) ?? InputStream(data: Data()) })
     }
 
-    mutating func append(stream make: @escaping @Sendable () throws -> InputStream, named name: String) {
-        pieces.append(.stream(name: name, make))
-        count = nil
+    mutating func append(stream: @escaping @Sendable () throws -> InputStream, named name: String) {
+        append(Piece(name: name, makeStream: stream))
     }
 
-    mutating func append(sequence producer: @escaping Producer) {
-        pieces.append(.sequence(producer))
-        count = nil
+    private mutating func append(_ piece: Piece) {
+        pieces.append(piece)
+        if let added = piece.count { count? += added } else { count = nil }
     }
 
     /// The bytes that are in memory.
-    var bytesInMemory: Data {
-        var bytes = Data()
-        for case .data(let data) in pieces { bytes += data }
-        return bytes
-    }
-
-    static func unreadable(_ url: URL, _ code: Int32) -> NetworkError {
-        .invalidRequest("the file '\(url.path)' cannot be read: \(String(cString: strerror(code)))")
-    }
+    var bytesInMemory: Data { pieces.reduce(into: Data()) { $0 += $1.data ?? Data() } }
 }

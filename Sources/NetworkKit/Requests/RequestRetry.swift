@@ -1,21 +1,8 @@
 import Foundation
 public import HTTPTypes
 
-/// When a failed request is sent again. Only idempotent methods are retried (RFC 9110 §9.2.2), and requests of all
-/// methods that were not sent because the name of the host could not be resolved.
+/// When a failed request is sent again. Only idempotent methods are retried (RFC 9110 §9.2.2).
 public struct RequestRetry: Sendable {
-    /// A request that is about to be sent again.
-    public struct Attempt: Sendable {
-        /// The number of the retry, from 1.
-        public var number: Int
-        /// The maximum number of retries.
-        public var count: Int
-        /// The delay before the retry.
-        public var delay: Duration
-        /// The error of the previous attempt.
-        public var error: any Error
-    }
-
     /// The maximum number of attempts, including the first.
     public var maximumAttempts: Int
     /// The delay before the second attempt. Each further delay is twice as long.
@@ -30,9 +17,6 @@ public struct RequestRetry: Sendable {
     public var failures: Set<TransportFailure.Kind> = [
         .timedOut, .cannotFindHost, .cannotConnect, .connectionLost, .incompleteBody,
     ]
-    /// Called before each delay, which begins when it returns. The indicator's label shows "retry 2 of 4" without
-    /// it.
-    public var onRetry: @Sendable (Attempt) async -> Void = { _ in }
 
     /// Creates a policy.
     public init(
@@ -50,47 +34,26 @@ public struct RequestRetry: Sendable {
     /// No retries: the default.
     public static var never: Self { Self(maximumAttempts: 1) }
 
-    /// Waits for the network: repeats only requests that were not sent because the name of the host, or of the
-    /// proxy, could not be resolved, as without a network. This includes misspelled names.
-    ///
-    /// - Parameters:
-    ///   - maximumAttempts: the maximum number of attempts, including the first. The default takes about ten
-    ///     minutes.
-    ///   - maximumDelay: the longest delay between attempts.
-    public static func whileOffline(maximumAttempts: Int = 30, maximumDelay: Duration = .seconds(30)) -> Self {
-        var policy = Self(maximumAttempts: maximumAttempts, maximumDelay: maximumDelay)
-        (policy.statuses, policy.failures) = ([], [.cannotFindHost])
-        return policy
-    }
-}
-
-extension RequestRetry {
     /// The delay before the next attempt; `nil` when there is none.
     ///
     /// - Parameters:
     ///   - attempt: the number of the failed attempt, from 1.
-    ///   - method: the request's method.
-    ///   - error: why it failed.
-    ///   - isUnsent: whether no server received anything of it.
     ///   - chance: a random number, 0…1.
     func delay(
         afterAttempt attempt: Int,
         of method: HTTPRequest.Method,
         error: any Error,
-        isUnsent: Bool = false,
-        chance: Double
+        chance: Double = .random(in: 0...1)
     ) -> Duration? {
-        guard attempt < maximumAttempts, method.isIdempotent || isUnsent else { return nil }
-        var wait = min(initialDelay * (1 << min(attempt - 1, 30)), maximumDelay)
-        wait = wait * (1 - min(max(jitter, 0), 1) * chance)
+        guard attempt < maximumAttempts, method.isIdempotent else { return nil }
+        var delay = min(initialDelay * (1 << min(attempt - 1, 30)), maximumDelay)
+        delay = delay * (1 - min(max(jitter, 0), 1) * chance)
         switch error as? NetworkError {
-        case .transport(let failure)? where failures.contains(failure.kind):
-            return wait
+        case .transport(let failure)? where failures.contains(failure.kind): return delay
         case .unacceptableStatus(let failure)? where statuses.contains(failure.status):
-            guard let text = failure.headers[.retryAfter], let asked = Self.retryAfter(text) else { return wait }
-            return asked > maximumDelay ? nil : max(asked, wait)
-        default:
-            return nil
+            let asked = failure.headers[.retryAfter].flatMap { Self.retryAfter($0) } ?? .zero
+            return asked > maximumDelay ? nil : max(asked, delay)
+        default: return nil
         }
     }
 

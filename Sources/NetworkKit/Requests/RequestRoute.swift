@@ -1,23 +1,6 @@
 public import Foundation
 
-/// An endpoint of a web service with its parameters, usually a case of an enum.
-///
-/// ```swift
-/// enum Store: RequestRoute {
-///     case topFree(limit: Int)
-///     case createPost(title: String, body: String)
-///
-///     var baseURL: URL { URL(string: "https://example.com/api")! }
-///
-///     var request: RouteRequest {
-///         switch self {
-///         case .topFree(let limit): .get("us/rss/topfreeapplications/limit=\(limit)/json")
-///         case .createPost(let title, let body):
-///             .post("post", body: .json(["title": .string(title), "body": .string(body)]))
-///         }
-///     }
-/// }
-/// ```
+/// An endpoint of a web service with its parameters, usually a case of an enum: see <doc:SendingRequests>.
 public protocol RequestRoute: Sendable {
     /// The URL that the route's path is appended to. Its query is kept; its fragment is not sent.
     var baseURL: URL { get }
@@ -32,12 +15,7 @@ public struct URLRoute: RequestRoute {
     /// The request.
     public var request: RouteRequest
 
-    /// Creates a route: by default a GET of the URL itself.
-    ///
-    /// - Parameters:
-    ///   - baseURL: the URL that the request's path is appended to.
-    ///   - request: the request.
-    ///   - label: a short text for the indicator; by default the request's.
+    /// Creates a route: by default a GET of the URL itself, with the request's label.
     public init(_ baseURL: URL, _ request: RouteRequest = .get(""), label: String? = nil) {
         self.baseURL = baseURL
         self.request = request
@@ -50,7 +28,5 @@ extension RequestRoute {
     ///
     /// - Throws: ``NetworkError/invalidRequest(_:)`` when the base URL is not an `http` or `https` URL with a host, or
     ///   a path segment is `.` or `..`; or the error of the parameters' encoding.
-    public func url() throws -> URL {
-        try request.url(relativeTo: baseURL)
-    }
+    public func url() throws -> URL { try request.url(relativeTo: baseURL) }
 }

@@ -1,8 +1,4 @@
-/// The path of a route, relative to its base URL, written as a string literal.
-///
-/// ```swift
-/// .get("users/\(name)/posts")
-/// ```
+/// The path of a route, relative to its base URL, written as a string literal: `.get("users/\(name)/posts")`.
 ///
 /// The literal is the structure of the path. An interpolated value is part of a segment: all of its characters except
 /// unreserved ones are percent-encoded, so it cannot add a segment, a query or a fragment. The literal is not
@@ -13,49 +9,30 @@ public struct RoutePath: ExpressibleByStringInterpolation, Hashable, Sendable {
     package let encoded: String
 
     /// Creates a path from a literal.
-    public init(stringLiteral value: String) {
-        encoded = PercentEncoding.encode(value, allowed: .path)
-    }
+    public init(stringLiteral value: String) { encoded = value.percentEncoded(allowed: .path) }
 
     /// Creates a path from a literal with values.
-    public init(stringInterpolation: StringInterpolation) {
-        encoded = stringInterpolation.encoded
-    }
+    public init(stringInterpolation: StringInterpolation) { encoded = stringInterpolation.encoded }
 
     /// Creates a path from a text that is only known at run time. Its slashes separate segments; no other character has
     /// a meaning.
-    public init(path: String) {
-        encoded = PercentEncoding.encode(path, allowed: .path)
-    }
+    public init(path: String) { encoded = path.percentEncoded(allowed: .path) }
 
     /// Builds a path from a literal with values.
     public struct StringInterpolation: StringInterpolationProtocol {
         var encoded = ""
 
         /// Creates an empty path.
-        public init(literalCapacity: Int, interpolationCount: Int) {
-            encoded.reserveCapacity(literalCapacity + 8 * interpolationCount)
-        }
+        public init(literalCapacity: Int, interpolationCount: Int) {}
 
         /// Adds a part of the literal.
         public mutating func appendLiteral(_ literal: String) {
-            encoded += PercentEncoding.encode(literal, allowed: .path)
+            encoded += literal.percentEncoded(allowed: .path)
         }
 
         /// Adds a value.
         public mutating func appendInterpolation(_ value: some LosslessStringConvertible) {
-            encoded += PercentEncoding.encode(value.description)
-        }
-
-        /// Adds the raw value of an enum case.
-        public mutating func appendInterpolation<Value: RawRepresentable>(_ value: Value)
-        where Value.RawValue: LosslessStringConvertible {
-            appendInterpolation(value.rawValue)
-        }
-
-        /// Adds the description of a value, such as a UUID.
-        public mutating func appendInterpolation(describing value: some CustomStringConvertible) {
-            encoded += PercentEncoding.encode(value.description)
+            encoded += value.description.percentEncoded()
         }
     }
 

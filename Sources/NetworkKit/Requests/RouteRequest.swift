@@ -53,78 +53,43 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
         _ path: RoutePath,
         query: RouteParameters = .none,
         headers: HTTPFields = [:],
-        body: RouteBody = .none,
-        label: String? = nil
+        body: RouteBody = .none
     ) {
         self.method = method
         self.path = path
         self.query = query
         self.headers = headers
         self.body = body
-        self.label = label
     }
 
     /// Creates a GET request.
-    public static func get(
-        _ path: RoutePath,
-        query: RouteParameters = .none,
-        headers: HTTPFields = [:],
-        label: String? = nil
-    ) -> Self {
-        Self(.get, path, query: query, headers: headers, label: label)
+    public static func get(_ path: RoutePath, query: RouteParameters = .none, headers: HTTPFields = [:]) -> Self {
+        Self(.get, path, query: query, headers: headers)
     }
 
     /// Creates a HEAD request.
-    public static func head(
-        _ path: RoutePath,
-        query: RouteParameters = .none,
-        headers: HTTPFields = [:],
-        label: String? = nil
-    ) -> Self {
-        Self(.head, path, query: query, headers: headers, label: label)
+    public static func head(_ path: RoutePath, query: RouteParameters = .none, headers: HTTPFields = [:]) -> Self {
+        Self(.head, path, query: query, headers: headers)
     }
 
     /// Creates a DELETE request.
-    public static func delete(
-        _ path: RoutePath,
-        query: RouteParameters = .none,
-        headers: HTTPFields = [:],
-        label: String? = nil
-    ) -> Self {
-        Self(.delete, path, query: query, headers: headers, label: label)
+    public static func delete(_ path: RoutePath, query: RouteParameters = .none, headers: HTTPFields = [:]) -> Self {
+        Self(.delete, path, query: query, headers: headers)
     }
 
     /// Creates a POST request.
-    public static func post(
-        _ path: RoutePath,
-        body: RouteBody = .none,
-        query: RouteParameters = .none,
-        headers: HTTPFields = [:],
-        label: String? = nil
-    ) -> Self {
-        Self(.post, path, query: query, headers: headers, body: body, label: label)
+    public static func post(_ path: RoutePath, body: RouteBody = .none, headers: HTTPFields = [:]) -> Self {
+        Self(.post, path, headers: headers, body: body)
     }
 
     /// Creates a PUT request.
-    public static func put(
-        _ path: RoutePath,
-        body: RouteBody,
-        query: RouteParameters = .none,
-        headers: HTTPFields = [:],
-        label: String? = nil
-    ) -> Self {
-        Self(.put, path, query: query, headers: headers, body: body, label: label)
+    public static func put(_ path: RoutePath, body: RouteBody, headers: HTTPFields = [:]) -> Self {
+        Self(.put, path, headers: headers, body: body)
     }
 
     /// Creates a PATCH request.
-    public static func patch(
-        _ path: RoutePath,
-        body: RouteBody,
-        query: RouteParameters = .none,
-        headers: HTTPFields = [:],
-        label: String? = nil
-    ) -> Self {
-        Self(.patch, path, query: query, headers: headers, body: body, label: label)
+    public static func patch(_ path: RoutePath, body: RouteBody, headers: HTTPFields = [:]) -> Self {
+        Self(.patch, path, headers: headers, body: body)
     }
 
     /// A copy with another value of a property: `.get("feed").with(\.timeout, .seconds(5))`.
@@ -137,17 +102,10 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
 
 extension RouteRequest {
     func url(relativeTo base: URL) throws -> URL {
-        guard var components = URLComponents(url: base, resolvingAgainstBaseURL: true),
-            let scheme = components.scheme?.lowercased(), ["http", "https"].contains(scheme),
-            components.host?.isEmpty == false
-        else {
-            throw NetworkError.invalidRequest("'\(base.withoutSecrets)' is not an http or https URL with a host")
-        }
+        var components = try base.httpComponents()
         if let segment = path.dotSegment {
-            throw NetworkError.invalidRequest(
-                "the path '\(path.encoded)' has the segment '\(segment)', which servers remove; "
-                    + "check its values"
-            )
+            let problem = "has the segment '\(segment)', which servers remove; check its values"
+            throw NetworkError.invalidRequest("the path '\(path.encoded)' \(problem)")
         }
         if !path.encoded.isEmpty {
             let basePath = components.percentEncodedPath
@@ -162,9 +120,8 @@ extension RouteRequest {
         }
         components.fragment = nil
         guard let url = components.url else {
-            throw NetworkError.invalidRequest(
-                "the base '\(base.withoutSecrets)' and the path '\(path.encoded)' do not form a URL"
-            )
+            let problem = "and the path '\(path.encoded)' do not form a URL"
+            throw NetworkError.invalidRequest("the base '\(base.withoutSecrets)' \(problem)")
         }
         return url
     }

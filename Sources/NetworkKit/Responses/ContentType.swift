@@ -38,23 +38,14 @@ struct ContentType: Hashable, Sendable {
         case "windows-1250", "cp1250": .windowsCP1250
         case "windows-1251", "cp1251": .windowsCP1251
         case "windows-1252", "cp1252": .windowsCP1252
-        case "windows-1253", "cp1253": .windowsCP1253
-        case "windows-1254", "cp1254": .windowsCP1254
         case "utf-16": .utf16
         case "utf-16be": .utf16BigEndian
         case "utf-16le": .utf16LittleEndian
-        case "utf-32": .utf32
-        case "utf-32be": .utf32BigEndian
-        case "utf-32le": .utf32LittleEndian
         case "shift_jis", "shift-jis", "sjis": .shiftJIS
         case "euc-jp": .japaneseEUC
-        case "iso-2022-jp": .iso2022JP
-        case "macintosh": .macOSRoman
         default: nil
         }
     }
 
-    private static func trim(_ text: Substring) -> String {
-        text.trimmingCharacters(in: .whitespaces)
-    }
+    private static func trim(_ text: Substring) -> String { text.trimmingCharacters(in: .whitespaces) }
 }

@@ -23,8 +23,6 @@ public struct NetworkResponse: Sendable, CustomStringConvertible {
     public let data: Data
     /// Where the response came from.
     public let source: Source
-    /// How long the request took; `nil` for a response from the cache or without a server.
-    public internal(set) var metrics: NetworkMetrics?
 
     /// Creates a response, for example for an app's tests.
     public init(
@@ -71,9 +69,7 @@ public struct NetworkResponse: Sendable, CustomStringConvertible {
     /// The body as JSON.
     ///
     /// - Throws: ``JSONSyntaxError``.
-    public func json() throws -> JSONValue {
-        try JSONValue(parsing: data)
-    }
+    public func json() throws -> JSONValue { try JSONValue(parsing: data) }
 }
 
 extension ResponseValidation {
@@ -94,10 +90,4 @@ extension ResponseFailure {
     init(_ response: NetworkResponse) {
         self.init(url: response.url, status: response.status, headers: response.headers, body: response.data)
     }
-}
-
-extension NetworkResponse {
-    /// Renamed.
-    @available(*, unavailable, renamed: "ResponseValidation")
-    public typealias Validation = ResponseValidation
 }

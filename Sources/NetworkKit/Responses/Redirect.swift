@@ -8,15 +8,12 @@ extension NetworkRequest {
     /// - Returns: the request, and whether it has the same body.
     func redirected(by head: ResponseHead) throws(NetworkError) -> (request: NetworkRequest, keepsBody: Bool)? {
         guard head.isRedirect, let location = head.headers[.location] else { return nil }
-        guard let target = URL(string: location, relativeTo: url)?.absoluteURL,
-            var parts = URLComponents(url: target, resolvingAgainstBaseURL: true),
-            ["http", "https"].contains(parts.scheme?.lowercased()), parts.host?.isEmpty == false
-        else {
-            throw .invalidRedirect(url, location: String(location.prefix(200)))
-        }
+        var parts = (try? URL(string: location, relativeTo: url)?.absoluteURL.httpComponents()) ?? URLComponents()
         // The server must not choose the credentials.
         (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
-        guard let next = parts.url else { throw .invalidRedirect(url, location: String(location.prefix(200))) }
+        guard let next = parts.url, next.host() != nil else {
+            throw .invalidRedirect(url, location: String(location.prefix(200)))
+        }
         var copy = self
         copy.url = next
         copy.setHeader("Host", nil)

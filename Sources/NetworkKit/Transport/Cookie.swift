@@ -15,8 +15,6 @@ public struct Cookie: Hashable, Codable, Sendable {
     public var path: String
     /// Whether it is only sent over TLS.
     public var isSecure: Bool
-    /// Whether scripts of web pages must not see it. A client ignores that.
-    public var isHTTPOnly: Bool
     /// When it ends; `nil`: with the client.
     public var expires: Date?
 
@@ -28,7 +26,6 @@ public struct Cookie: Hashable, Codable, Sendable {
         includesSubdomains: Bool = false,
         path: String = "/",
         isSecure: Bool = false,
-        isHTTPOnly: Bool = false,
         expires: Date? = nil
     ) {
         self.name = name
@@ -37,18 +34,15 @@ public struct Cookie: Hashable, Codable, Sendable {
         self.includesSubdomains = includesSubdomains
         self.path = path
         self.isSecure = isSecure
-        self.isHTTPOnly = isHTTPOnly
         self.expires = expires
     }
-
-    private static let httpOnly = "#HttpOnly_"
 
     /// Reads a line of a cookie file in Netscape's format.
     init?(line: String) {
         let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
         guard fields.count == 7 else { return nil }
-        isHTTPOnly = fields[0].hasPrefix(Self.httpOnly)
-        let host = isHTTPOnly ? String(fields[0].dropFirst(Self.httpOnly.count)) : fields[0]
+        // Which scripts of web pages may see it does not matter here.
+        let host = fields[0].replacing(#/^#HttpOnly_/#, with: "")
         domain = host.hasPrefix(".") ? String(host.dropFirst()) : host
         includesSubdomains = fields[1] == "TRUE"
         path = fields[2]
@@ -61,9 +55,10 @@ public struct Cookie: Hashable, Codable, Sendable {
     /// The cookie as a line of a cookie file; `nil` if it cannot be one.
     var line: String? {
         let fields = [
-            (isHTTPOnly ? Self.httpOnly : "") + (includesSubdomains ? "." : "") + domain,
-            includesSubdomains ? "TRUE" : "FALSE", path, isSecure ? "TRUE" : "FALSE",
-            expires.map { "\(Int64($0.timeIntervalSince1970.clamped(to: 1...1e11)))" } ?? "0", name, value,
+            (includesSubdomains ? "." : "") + domain, includesSubdomains ? "TRUE" : "FALSE", path,
+            isSecure ? "TRUE" : "FALSE",
+            // In range also for NaN.
+            expires.map { "\(Int64(max(1, min($0.timeIntervalSince1970, 1e11))))" } ?? "0", name, value,
         ]
         let isValid = !name.isEmpty && !domain.isEmpty && fields.allSatisfy { $0 == $0.withoutControls }
         return isValid ? fields.joined(separator: "\t") : nil
@@ -88,14 +83,9 @@ public struct Cookie: Hashable, Codable, Sendable {
         return cookies
     }
 
-    /// Adds cookies to those of a handle, or replaces them.
-    static func add(_ lines: [String], to handle: UnsafeMutableRawPointer) {
+    /// Adds cookies to those of a handle, or with the line `ALL` removes them (CURLOPT_COOKIELIST).
+    static func change(_ lines: [String], of handle: UnsafeMutableRawPointer) {
         for line in lines { curl_kit_set_string(handle, CURLOPT_COOKIELIST, line) }
-    }
-
-    /// Removes the cookies of a handle.
-    static func removeAll(of handle: UnsafeMutableRawPointer) {
-        curl_kit_set_string(handle, CURLOPT_COOKIELIST, "ALL")
     }
 }
 
@@ -104,10 +94,4 @@ extension Cookie: CustomStringConvertible, CustomReflectable {
     public var description: String { "\(name)=… for \(domain)".withoutControls }
     /// The description only.
     public var customMirror: Mirror { Mirror(self, children: ["cookie": description]) }
-}
-
-extension Double {
-    fileprivate func clamped(to range: ClosedRange<Double>) -> Double {
-        isNaN ? range.lowerBound : min(max(self, range.lowerBound), range.upperBound)
-    }
 }

@@ -11,23 +11,6 @@ import IndicatorThreads
 final class CurlLoop: ResponseSource, @unchecked Sendable {
     // `@unchecked`: `inbox` is locked; only the loop's thread uses the other variables.
 
-    /// What applies to all transfers.
-    struct Settings: Sendable {
-        var maximumConnectionsPerHost: Int
-        var keepsCookies: Bool
-        /// The trust of hosts, by their canonical names.
-        var trust: [String: HostTrust]
-        /// The trust of the others.
-        var defaultTrust: HostTrust
-
-        func trust(of origin: [String]) -> HostTrust {
-            guard !trust.isEmpty else { return defaultTrust }
-            var found = trust[origin[1].canonicalHost] ?? defaultTrust
-            found.certificateAuthorities = found.certificateAuthorities ?? defaultTrust.certificateAuthorities
-            return found
-        }
-    }
-
     private struct Inbox {
         var transfers: [Transfer] = []
         var jobs: [CookieJob] = []
@@ -55,9 +38,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         /// Whether another one can perhaps begin: the waiting ones, the number or the limit has changed.
         var hasChanged = true
 
-        init(limit: Int) {
-            self.limit = limit
-        }
+        init(limit: Int) { self.limit = limit }
 
         /// Removes and counts the next one that may begin.
         func next() -> Transfer? {
@@ -78,10 +59,14 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
 
     private let inbox = Locked(Inbox())
     private let wakeUp = WakeUp()
-    private let settings: Settings
-    let watch = SocketWatch()
     /// How many connections to a host there may be.
     private let limit: Int
+    private let keepsCookies: Bool
+    /// The trust of hosts, by their canonical names.
+    private let trust: [String: HostTrust]
+    /// The authorities of the other hosts, and of proxies.
+    private let authorities: URL?
+    let watch = SocketWatch()
     private var active: [ObjectIdentifier: CurlTransfer] = [:]
     private var handles: [UnsafeMutableRawPointer: CurlTransfer] = [:]
     /// The active transfers that wait for the app. Each may have a connection beyond the limit.
@@ -89,21 +74,25 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     private var hosts: [[String]: Host] = [:]
     /// When the first time limit may be exceeded.
     private var nextCheck: ContinuousClock.Instant?
-    /// How many rounds there are, at least, before the thread waits.
-    private var roundsLeft = 0
     /// Most transfers wait for a shorter time, of which nobody is notified.
     private static let reportDelay = Duration.milliseconds(100)
+    /// How many rounds there are, at least, before the thread waits.
+    private var roundsLeft = 0
 
-    init(_ settings: Settings) {
-        self.settings = settings
-        limit = max(settings.maximumConnectionsPerHost, 1)
+    init(limit: Int, keepsCookies: Bool, trust: [String: HostTrust], authorities: URL?) {
+        self.limit = max(limit, 1)
+        self.keepsCookies = keepsCookies
+        self.trust = Dictionary(trust.map { ($0.key.canonicalHost, $0.value) }) { first, _ in first }
+        self.authorities = authorities
         // Not with the first request, which may begin while another thread ends the process.
         _ = Self.isLibraryReady
     }
 
-    /// The file of the client's certificate for a URL.
-    func certificate(for url: URL) -> String? {
-        settings.trust.isEmpty ? nil : settings.trust(of: url.origin).clientCertificate?.path
+    /// How a host proves its identity, and the client its own.
+    func trust(of origin: [String]) -> HostTrust {
+        var found = trust.isEmpty ? HostTrust() : trust[origin[1].canonicalHost] ?? HostTrust()
+        found.certificateAuthorities = found.certificateAuthorities ?? authorities
+        return found
     }
 
     /// Schedules a transfer on the loop's thread.
@@ -111,9 +100,12 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         add { $0.transfers.append(transfer) }
     }
 
-    /// Calls a function with the client's cookies on the loop's thread.
-    func useCookies(_ job: @escaping CookieJob) {
-        add { $0.jobs.append(job) }
+    /// Calls a function with the client's cookies on the loop's thread. `nil` if the client keeps none.
+    @discardableResult
+    func withCookies<Value: Sendable>(_ use: @escaping @Sendable (UnsafeMutableRawPointer) -> Value) async -> Value? {
+        await withCheckedContinuation { continuation in
+            add { $0.jobs.append { continuation.resume(returning: $0.map(use)) } }
+        }
     }
 
     private func add(_ change: (inout Inbox) -> Void) {
@@ -177,7 +169,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     }
 
     private func run(_ job: CookieJob, _ share: UnsafeMutableRawPointer) {
-        let handle = settings.keepsCookies ? curl_easy_init() : nil
+        let handle = keepsCookies ? curl_easy_init() : nil
         defer { curl_easy_cleanup(handle) }
         if let handle {
             curl_kit_set_pointer(handle, CURLOPT_SHARE, share)
@@ -244,7 +236,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         curl_kit_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, limit + paused.count)
         for (origin, host) in hosts {
             while let transfer = host.next() { begin(transfer, multi, share) }
-            if host.waiting.isEmpty { host.newCount = 0 }
+            host.newCount = min(host.newCount, host.waiting.count)
             if host.newCount > 0 { check(by: .now + Self.reportDelay) }
             if host.activeCount == 0, host.waiting.isEmpty { hosts[origin] = nil }
         }
@@ -257,15 +249,14 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
             transfer.finish(throwing: transfer.failure(.other, Self.outOfMemory))
             return
         }
-        let trust = settings.trust(of: transfer.origin)
-        let curl = CurlTransfer(transfer, handle: handle, loop: self, trust: trust)
+        let curl = CurlTransfer(transfer, handle: handle, loop: self, trust: trust(of: transfer.origin))
         active[ObjectIdentifier(transfer)] = curl
         handles[handle] = curl
-        if let problem = curl.setOptions(proxyAuthorities: settings.defaultTrust.certificateAuthorities) {
+        if let problem = curl.setOptions(proxyAuthorities: authorities) {
             transfer.finish(throwing: transfer.failure(.insecure, problem))
             return remove(transfer, multi)
         }
-        if settings.keepsCookies { curl.use(share) }
+        if keepsCookies { curl.use(share) }
         guard curl_multi_add_handle(multi, handle) == CURLM_OK else {
             curl.completed(with: CURLE_OUT_OF_MEMORY)
             return remove(transfer, multi)

@@ -94,7 +94,7 @@ extension CurlTransfer {
             return 0
         }
         curl_kit_set_long(handle, CURLOPT_NOPROGRESS, 0)
-        loop.watch.open(with: handle, for: self)
+        loop.watch.open(with: handle)
     }
 }
 

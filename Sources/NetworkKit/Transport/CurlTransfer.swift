@@ -152,10 +152,7 @@ final class CurlTransfer {
         lastActivity = .now
         do {
             guard let reader else { return 0 }
-            if transfer.maySend() {
-                if let count = try reader.read(into: buffer) { return count }
-                _ = transfer.maySend(false)
-            }
+            if transfer.maySend() { return try reader.read(into: buffer) }
             loop.paused(self)
             return Int(CURL_READFUNC_PAUSE)
         } catch {
@@ -166,7 +163,7 @@ final class CurlTransfer {
 
     /// Begins to read the body from its start.
     func rewind() {
-        reader = transfer.body.map { body in BodyReader(body) { [weak transfer] in transfer?.attend() } }
+        reader = transfer.body.map { BodyReader($0) }
     }
 
     // MARK: - Pauses, limits and the end
@@ -199,13 +196,10 @@ final class CurlTransfer {
 
     func completed(with code: CURLcode) {
         if code == CURLE_OK { deliverHead() }
-        let metrics = NetworkMetrics(handle)
-        if let problem { return finish(problem, metrics) }
-        guard code != CURLE_OK else { return finish(nil, metrics) }
-        if loop.watch.hasShutDown(transfer.origin) {
-            let reason = "the server sent data that is not part of a response"
-            return finish(transfer.failure(.connectionLost, reason), metrics)
-        }
+        transfer.finish(throwing: problem ?? (code == CURLE_OK ? nil : error(code)))
+    }
+
+    private func error(_ code: CURLcode) -> NetworkError {
         var text = String(cString: errorText)
         if text.isEmpty { text = String(cString: curl_easy_strerror(code)) }
         // libcurl quotes the URL with its password, or takes a part of the password for the host.
@@ -214,12 +208,7 @@ final class CurlTransfer {
         }
         let explanation = trust.explanation(of: code, text, host: transfer.origin[1])
         let kind = explanation == nil ? TransportFailure.Kind(code) : .insecure
-        let isUnsent = curl_kit_get_long(handle, CURLINFO_REQUEST_SIZE) == 0
-        finish(transfer.failure(kind, explanation ?? text, isUnsent: isUnsent), metrics)
-    }
-
-    private func finish(_ error: (any Error)?, _ metrics: NetworkMetrics) {
-        transfer.finish(throwing: error, metrics: metrics)
+        return transfer.failure(kind, explanation ?? text)
     }
 }
 
@@ -242,21 +231,5 @@ extension TransportFailure.Kind {
                 .invalidResponse
             default: .other
             }
-    }
-}
-
-extension NetworkMetrics {
-    /// Reads the metrics of a transfer that has ended.
-    fileprivate init(_ handle: UnsafeMutableRawPointer) {
-        self.init()
-        func time(_ info: CURLINFO) -> Duration { .microseconds(curl_kit_get_offset(handle, info)) }
-        let (name, connected) = (time(CURLINFO_NAMELOOKUP_TIME_T), time(CURLINFO_CONNECT_TIME_T))
-        nameLookup = name
-        connect = max(connected - name, .zero)
-        tls = max(time(CURLINFO_APPCONNECT_TIME_T) - connected, .zero)
-        firstByte = time(CURLINFO_STARTTRANSFER_TIME_T)
-        total = time(CURLINFO_TOTAL_TIME_T)
-        isConnectionReused = firstByte > .zero && curl_kit_get_long(handle, CURLINFO_NUM_CONNECTS) == 0
-        if isConnectionReused { (nameLookup, connect, tls) = (.zero, .zero, .zero) }
     }
 }

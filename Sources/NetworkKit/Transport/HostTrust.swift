@@ -9,9 +9,7 @@ public struct HostTrust: Sendable {
     /// it. One of them must be that of the server's certificate, which is verified, too. Empty: every key.
     ///
     /// Each connection is checked when it is established, before a request is sent. One that exists is used to its
-    /// end, also when later ones get another key and fail. Over TLS 1.2, a server that has proved a pinned key can
-    /// present another certificate on the same connection (renegotiation, RFC 5746); that is verified, but its key
-    /// need not be pinned.
+    /// end, also when later ones get another key and fail.
     ///
     /// Pin a second key, so that the first one can be replaced. This prints the hash:
     ///

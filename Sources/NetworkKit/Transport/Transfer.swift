@@ -13,11 +13,6 @@ protocol ResponseSource: Sendable {
 final class Transfer: Sendable {
     typealias Machine = TransferStateMachine<CheckedContinuation<Void, Never>>
 
-    private struct State {
-        var machine: Machine
-        var metrics: NetworkMetrics?
-    }
-
     /// What has happened.
     enum Progress: Sendable {
         /// There are as many transfers as may be: it waits for the end of another one.
@@ -26,7 +21,7 @@ final class Transfer: Sendable {
         /// A response has begun: its head, and the length of its body, if known.
         case began(ResponseHead, bodyCount: Int64?)
         case received(Int)
-        case ended(bytesReceived: Int64, NetworkMetrics?, (any Error)?)
+        case ended(bytesReceived: Int64, (any Error)?)
     }
 
     let request: NetworkRequest
@@ -37,7 +32,7 @@ final class Transfer: Sendable {
     let deadline: ContinuousClock.Instant?
     private let source: any ResponseSource
     private let onProgress: @Sendable (Progress) -> Void
-    private let state: Locked<State>
+    private let machine: Locked<Machine>
 
     /// Creates a transfer. `setSuspended(false)` starts it.
     ///
@@ -56,14 +51,14 @@ final class Transfer: Sendable {
         self.deadline = deadline
         self.onProgress = onProgress
         origin = request.url.origin
-        state = Locked(State(machine: Machine(delivery)))
+        machine = Locked(Machine(request.url, delivery))
     }
 
     // MARK: - Callers
 
     /// Pauses, starts or resumes the transfer.
     func setSuspended(_ isSuspended: Bool) {
-        state.withLock { $0.machine.setSuspended(isSuspended) }
+        machine.withLock { $0.isSuspended = isSuspended }
         attend()
     }
 
@@ -72,87 +67,66 @@ final class Transfer: Sendable {
         if finish(throwing: CancellationError()) { attend() }
     }
 
-    func attend() {
-        source.attend(to: self)
-    }
+    func attend() { source.attend(to: self) }
 
     /// Waits for the head of the response. Cancelling the Swift task cancels the transfer.
     func head() async throws -> ResponseHead {
-        await wait { $0.waitForHead($1) }
-        return try read { try $0.takeHead() }
+        await wait(for: .head)
+        return try machine.withLock { try $0.takeHead() }
     }
 
     /// Waits for bytes of the body; `nil` at its end.
     func next() async throws -> Data? {
-        await wait { $0.waitForPiece($1) }
-        let (piece, mayContinue) = try read { try $0.takePiece() }
+        await wait(for: .piece)
+        let (piece, mayContinue) = try machine.withLock { try $0.takePiece() }
         if mayContinue { attend() }
         return piece
     }
 
     /// Waits for the whole response.
     func whole() async throws -> (ResponseHead, Data) {
-        await wait { $0.waitForEnd($1) }
-        return try read { try $0.takeWhole() }
+        await wait(for: .end)
+        return try machine.withLock { try $0.takeWhole() }
     }
 
-    private func wait(
-        _ begin: @Sendable (inout Machine, CheckedContinuation<Void, Never>) -> CheckedContinuation<Void, Never>?
-    ) async {
+    private func wait(for part: Machine.Part) async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                state.withLock { begin(&$0.machine, continuation) }?.resume()
+                machine.withLock { $0.wait(for: part, continuation) }?.resume()
             }
         } onCancel: {
             cancel()
         }
     }
 
-    private func read<Value: Sendable>(_ take: (inout Machine) throws -> Value) throws -> Value {
-        do {
-            return try state.withLock { try take(&$0.machine) }
-        } catch is Machine.SecondReader {
-            throw NetworkError.invalidRequest("two tasks read the response of '\(request)' at the same time; use one")
-        } catch is Machine.NoResponse {
-            throw failure(.invalidResponse, "the server sent no HTTP response")
-        }
-    }
-
-    /// How long the transfer took; `nil` before its end.
-    var metrics: NetworkMetrics? { state.withLock { $0.metrics } }
-
-    func failure(_ kind: TransportFailure.Kind, _ reason: String, isUnsent: Bool = false) -> NetworkError {
-        .transport(TransportFailure(url: request.url, kind: kind, reason: reason, isUnsent: isUnsent))
+    func failure(_ kind: TransportFailure.Kind, _ reason: String) -> NetworkError {
+        .transport(TransportFailure(url: request.url, kind: kind, reason: reason))
     }
 
     // MARK: - The source
 
-    var hasEnded: Bool { state.withLock { $0.machine.hasEnded } }
-    var isPaused: Bool { state.withLock { $0.machine.isPaused } }
+    var hasEnded: Bool { machine.withLock { $0.hasEnded } }
+    var isPaused: Bool { machine.withLock { $0.isPaused } }
 
     /// What the source does next.
-    func command() -> Machine.Command { state.withLock { $0.machine.command() } }
+    func command() -> Machine.Command { machine.withLock { $0.command() } }
 
     /// Begins, if the transfer is queued and neither suspended nor ended.
-    func begin() -> Bool { state.withLock { $0.machine.begin() } }
+    func begin() -> Bool { machine.withLock { $0.begin() } }
 
     /// Whether the source may send; otherwise it pauses.
-    func maySend(_ hasBytes: Bool = true) -> Bool { state.withLock { $0.machine.maySend(hasBytes) } }
+    func maySend() -> Bool { machine.withLock { $0.maySend() } }
 
-    func reportWaiting() {
-        onProgress(.waits)
-    }
+    func reportWaiting() { onProgress(.waits) }
 
-    func reportSent(_ count: Int64) {
-        onProgress(.sent(count))
-    }
+    func reportSent(_ count: Int64) { onProgress(.sent(count)) }
 
     /// Takes the final head.
     func received(_ head: ResponseHead) {
         onProgress(.began(head, bodyCount: request.method == .head ? 0 : head.bodyCount))
         do {
             let next = try request.followsRedirects ? request.redirected(by: head) : nil
-            state.withLock { $0.machine.receive(head, isFollowed: next != nil) }?.resume()
+            machine.withLock { $0.receive(head, isFollowed: next != nil) }?.resume()
         } catch {
             // One that cannot be followed: its body may never end.
             finish(throwing: error)
@@ -162,7 +136,7 @@ final class Transfer: Sendable {
 
     /// Takes a piece of the body.
     func received(_ bytes: UnsafeRawBufferPointer) -> Machine.Reception {
-        let (reception, waiter) = state.withLock { $0.machine.receive(bytes) }
+        let (reception, waiter) = machine.withLock { $0.receive(bytes) }
         // Before the waiting task continues, which may end this transfer and begin another one.
         switch reception {
         case .accepted: onProgress(.received(bytes.count))
@@ -185,14 +159,10 @@ final class Transfer: Sendable {
     ///
     /// - Returns: whether this was the first.
     @discardableResult
-    func finish(throwing error: (any Error)?, metrics: NetworkMetrics? = nil) -> Bool {
-        let (ended, waiter, count) = state.withLock { state in
-            state.metrics = metrics ?? state.metrics
-            let (end, waiter) = state.machine.end(throwing: error)
-            return (end, waiter, state.machine.bytesReceived)
-        }
-        if ended { onProgress(.ended(bytesReceived: count, metrics, error)) }
-        waiter?.resume()
-        return ended
+    func finish(throwing error: (any Error)?) -> Bool {
+        let (end, count) = machine.withLock { machine in (machine.end(throwing: error), machine.bytesReceived) }
+        if end.isFirst { onProgress(.ended(bytesReceived: count, error)) }
+        end.1?.resume()
+        return end.isFirst
     }
 }

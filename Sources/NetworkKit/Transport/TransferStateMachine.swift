@@ -45,11 +45,11 @@ struct TransferStateMachine<Waiter: Sendable>: Sendable {
     }
 
     /// What the reading task waits for.
-    private enum Reader {
-        case none
-        case head(Waiter)
-        case piece(Waiter)
-        case end(Waiter)
+    enum Part: Sendable {
+        case head
+        /// A piece of the body, or its end.
+        case piece
+        case end
     }
 
     /// What the network's thread does next.
@@ -70,25 +70,21 @@ struct TransferStateMachine<Waiter: Sendable>: Sendable {
         case stop
     }
 
-    /// A second task reads while the first one waits.
-    struct SecondReader: Error {}
-
     /// The length of a redirect's body that is read to its end, so that the connection can be used again.
     static var redirectLimit: Int { 1 << 16 }
 
+    private let url: URL
     private let delivery: Delivery
     private var response = Response.none
     private var network = Network.idle
-    private var reader = Reader.none
-    /// Also before the first ``setSuspended(_:)``, which starts the transfer.
-    private var isSuspended = true
+    private var reader: (part: Part, waiter: Waiter)?
+    /// Also before the transfer is started.
+    var isSuspended = true
     /// The bytes that were not read.
     private var buffer = Data()
     private(set) var bytesReceived: Int64 = 0
 
-    init(_ delivery: Delivery) {
-        self.delivery = delivery
-    }
+    init(_ url: URL, _ delivery: Delivery) { (self.url, self.delivery) = (url, delivery) }
 
     var hasEnded: Bool {
         switch response {
@@ -97,7 +93,7 @@ struct TransferStateMachine<Waiter: Sendable>: Sendable {
         }
     }
 
-    var head: ResponseHead? {
+    private var head: ResponseHead? {
         switch response {
         case .none: nil
         case .head(let head), .redirect(let head, _), .complete(let head): head
@@ -108,18 +104,7 @@ struct TransferStateMachine<Waiter: Sendable>: Sendable {
     /// Whether the network waits for the reader or for the end of a suspension.
     var isPaused: Bool { if case .paused = network { true } else { false } }
 
-    private var isFull: Bool {
-        switch delivery {
-        case .whole: false
-        case .pieces(let capacity): buffer.count >= capacity
-        }
-    }
-
-    // MARK: - Callers
-
-    mutating func setSuspended(_ isSuspended: Bool) {
-        self.isSuspended = isSuspended
-    }
+    private var isFull: Bool { if case .pieces(let capacity) = delivery { buffer.count >= capacity } else { false } }
 
     // MARK: - The network
 
@@ -134,24 +119,18 @@ struct TransferStateMachine<Waiter: Sendable>: Sendable {
             guard hasEnded else { return .none }
             network = .released
             return .dequeue
-        case .running:
-            if hasEnded { return release() }
-            guard isSuspended else { return .none }
+        case .running where hasEnded, .paused where hasEnded:
+            network = .released
+            return .release
+        case .running where isSuspended:
             network = .paused
             return .pause
-        case .paused:
-            if hasEnded { return release() }
-            guard !isSuspended, !isFull else { return .none }
+        case .paused where !isSuspended && !isFull:
             network = .running
             return .resume
-        case .released:
+        case .running, .paused, .released:
             return .none
         }
-    }
-
-    private mutating func release() -> Command {
-        network = .released
-        return .release
     }
 
     /// Begins; `false` unless the transfer is queued, and neither suspended nor ended.
@@ -162,17 +141,13 @@ struct TransferStateMachine<Waiter: Sendable>: Sendable {
     }
 
     /// Whether the network may send a piece of the request's body; otherwise it pauses.
-    ///
-    /// - Parameter hasBytes: whether there are some.
-    mutating func maySend(_ hasBytes: Bool) -> Bool {
-        guard isSuspended || !hasBytes else { return true }
+    mutating func maySend() -> Bool {
+        guard isSuspended else { return true }
         network = .paused
         return false
     }
 
-    /// Takes the final head.
-    ///
-    /// - Parameter isFollowed: whether it is a redirect that is followed.
+    /// Takes the final head, perhaps of a redirect that is followed.
     mutating func receive(_ head: ResponseHead, isFollowed: Bool) -> Waiter? {
         guard case .none = response else { return nil }
         response = isFollowed ? .redirect(head, discarded: 0) : .head(head)
@@ -212,36 +187,24 @@ struct TransferStateMachine<Waiter: Sendable>: Sendable {
         case .redirect(let head, _) where !(error is CancellationError):
             response = .complete(head)
         case .none, .head, .redirect:
-            let head = head
-            if let error {
-                response = .failed(head, error)
-            } else if let head {
+            if error == nil, let head {
                 response = .complete(head)
             } else {
-                response = .failed(nil, NoResponse())
+                let reason = "the server sent no HTTP response"
+                let failure = TransportFailure(url: url, kind: .invalidResponse, reason: reason)
+                response = .failed(head, error ?? NetworkError.transport(failure))
             }
         }
         return (true, dueWaiter())
     }
 
-    /// The network ended without an error and without a head.
-    struct NoResponse: Error {}
-
     // MARK: - The reader
 
-    /// Waits for the head; returns the waiter when there is nothing to wait for.
-    mutating func waitForHead(_ waiter: Waiter) -> Waiter? { wait(.head(waiter), waiter) }
-
-    /// Waits for a piece of the body, or its end.
-    mutating func waitForPiece(_ waiter: Waiter) -> Waiter? { wait(.piece(waiter), waiter) }
-
-    /// Waits for the end.
-    mutating func waitForEnd(_ waiter: Waiter) -> Waiter? { wait(.end(waiter), waiter) }
-
-    private mutating func wait(_ next: Reader, _ waiter: Waiter) -> Waiter? {
+    /// Waits; returns the waiter when there is nothing to wait for.
+    mutating func wait(for part: Part, _ waiter: Waiter) -> Waiter? {
         // The second of two readers, which gets an error.
-        guard case .none = reader else { return waiter }
-        reader = next
+        guard reader == nil else { return waiter }
+        reader = (part, waiter)
         return dueWaiter()
     }
 
@@ -250,7 +213,7 @@ struct TransferStateMachine<Waiter: Sendable>: Sendable {
         switch response {
         case .head(let head), .complete(let head), .failed(let head?, _): return head
         case .failed(nil, let error): throw error
-        case .none, .redirect: throw SecondReader()
+        case .none, .redirect: throw secondReader
         }
     }
 
@@ -262,7 +225,7 @@ struct TransferStateMachine<Waiter: Sendable>: Sendable {
             switch response {
             case .complete: return (nil, false)
             case .failed(_, let error): throw error
-            case .none, .head, .redirect: throw SecondReader()
+            case .none, .head, .redirect: throw secondReader
             }
         }
         let wasFull = isFull
@@ -277,27 +240,24 @@ struct TransferStateMachine<Waiter: Sendable>: Sendable {
             defer { buffer = Data() }
             return (head, buffer)
         case .failed(_, let error): throw error
-        case .none, .head, .redirect: throw SecondReader()
+        case .none, .head, .redirect: throw secondReader
         }
     }
 
+    private var secondReader: NetworkError {
+        .invalidRequest("two tasks read the response of '\(url.withoutSecrets)' at the same time; use one")
+    }
+
     private mutating func dueWaiter() -> Waiter? {
-        let isDue: Bool
-        let waiter: Waiter
-        switch reader {
-        case .none: return nil
-        case .head(let head):
-            waiter = head
-            if case .head = response { isDue = true } else { isDue = hasEnded }
-        case .piece(let piece):
-            waiter = piece
-            isDue = !buffer.isEmpty || hasEnded
-        case .end(let end):
-            waiter = end
-            isDue = hasEnded
-        }
+        guard let (part, waiter) = reader else { return nil }
+        let isDue =
+            switch (part, response) {
+            case (.head, .head): true
+            case (.piece, _): hasEnded || !buffer.isEmpty
+            default: hasEnded
+            }
         guard isDue else { return nil }
-        reader = .none
+        reader = nil
         return waiter
     }
 }

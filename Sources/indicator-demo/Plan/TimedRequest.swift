@@ -113,7 +113,7 @@ struct TimedRequest: Sendable {
         case .download(let time): .get("download", query: ["ms": JSON(time)])
         case .stream(let time): .get("stream", query: ["ms": JSON(time)])
         case .upload(let time):
-            .post("upload", body: .data(Data(count: 8 << 20)), query: ["ms": JSON(time)])
+            .post("upload", body: .data(Data(count: 8 << 20))).with(\.query, ["ms": JSON(time)])
         case .closedPort: .get("")
         }
     }

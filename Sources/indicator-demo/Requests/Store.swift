@@ -21,9 +21,9 @@ enum Store: RequestRoute {
     var request: RouteRequest {
         switch self {
         case .topFree(let limit, _):
-            .get("us/rss/topfreeapplications/limit=\(limit)/json", label: "GET top free apps")
+            .get("us/rss/topfreeapplications/limit=\(limit)/json").with(\.label, "GET top free apps")
         case .topPaid(let limit, _):
-            .get("us/rss/toppaidapplications/limit=\(limit)/json", label: "GET top paid apps")
+            .get("us/rss/toppaidapplications/limit=\(limit)/json").with(\.label, "GET top paid apps")
         case .icon:
             .get("")
         case .createPost(let title, let body, _):

@@ -63,7 +63,7 @@ import Testing
         let request = RequestRelay.Request(id: RequestID(row: 0), title: "POST /upload", announcement: .steps)
         // More than the sockets' buffers, so that the sender waits for the reader.
         let body = RouteBody.data(Data(count: 32 << 20))
-        let route = URLRoute(server.url, .post("upload", body: body, query: ["ms": 60_000]))
+        let route = URLRoute(server.url, .post("upload", body: body).with(\.query, ["ms": 60_000]))
         let work = Task { try await client.send(route, as: request) }
         #expect(await eventually { indicator.snapshot.label == "POST /upload: sending" })
         #expect(await eventually { (indicator.snapshot.progress ?? 0) > 0 })

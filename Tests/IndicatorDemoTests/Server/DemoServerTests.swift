@@ -29,7 +29,7 @@ import Testing
 
     @Test(.needs(.httpbin)) func `Posts are echoed as by httpbin`() async throws {
         try await withServer { send async throws -> Void in
-            let json = try await send(.post("post", body: .json(["a": [1, "ä"]]), query: ["q": "x y"])).json()
+            let json = try await send(.post("post", body: .json(["a": [1, "ä"]])).with(\.query, ["q": "x y"])).json()
             #expect(json.json == ["a": [1, "ä"]])
             #expect(json.data.string == #"{"a":[1,"ä"]}"#)
             #expect(json.args == ["q": "x y"])

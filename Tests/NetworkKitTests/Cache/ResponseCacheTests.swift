@@ -12,9 +12,7 @@ import Testing
     private let folder: TemporaryDirectory
     private let clock = Clock()
 
-    init() throws {
-        folder = try TemporaryDirectory()
-    }
+    init() throws { folder = try TemporaryDirectory() }
 
     private func cache(memory: Int = 1 << 20, disk: Int = 1 << 20) -> ResponseCache {
         ResponseCache(memoryCapacity: memory, diskCapacity: disk, directory: folder.url) { [clock] in clock.now }
@@ -27,9 +25,7 @@ import Testing
         func advance(_ seconds: Double) { offset.withLock { $0 += seconds } }
     }
 
-    private func advance(_ seconds: Double) {
-        clock.advance(seconds)
-    }
+    private func advance(_ seconds: Double) { clock.advance(seconds) }
 
     /// A server that numbers its answers.
     private func server(
@@ -38,12 +34,9 @@ import Testing
         size: Int = 10,
         notModified: @escaping @Sendable (ReceivedRequest) -> Bool = { _ in false }
     ) throws -> RawServer {
-        let count = Locked(0)
+        let count = Counter()
         return try RawServer { request, connection in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
+            let number = count.next()
             if notModified(request) {
                 try connection.send("HTTP/1.1 304 Not Modified\r\n" + headers.map { $0 + "\r\n" }.joined() + "\r\n")
             } else {
@@ -102,13 +95,6 @@ import Testing
         let client = NetworkClient(cache: cache())
         #expect(try await answer(client, server) == (1, .network))
         #expect(try await answer(client, server) == (1, .revalidatedCache))
-    }
-
-    @Test func `A changed response replaces the old one`() async throws {
-        let server = try server(headers: ["ETag: \"x\"", "Cache-Control: no-cache"])
-        let client = NetworkClient(cache: cache())
-        #expect(try await answer(client, server) == (1, .network))
-        #expect(try await answer(client, server) == (2, .network))
     }
 
     @Test(
@@ -188,28 +174,30 @@ import Testing
         #expect(cache.diskUsage == 0)
     }
 
-    @Test func `Chunked responses are stored`() async throws {
-        let server = try RawServer.sending(
-            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n7\r\n0\r\n\r\n"
-        )
-        let client = NetworkClient(cache: cache())
-        #expect(try await answer(client, server) == (7, .network))
-        #expect(try await answer(client, server) == (7, .cache))
-    }
-
     @Test func `The least recently used is removed first`() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60"], size: 1000)
-        // Room for two, in memory and on disk.
-        let cache = cache(memory: 3300, disk: 3300)
+        // Room for four, in memory and on disk.
+        let cache = cache(memory: 5300, disk: 5300)
         let client = NetworkClient(cache: cache)
         #expect(try await answer(client, server, .get("a")) == (1, .network))
-        #expect(try await answer(client, server, .get("b")) == (2, .network))
+        for path in ["b", "c", "d"] as [RoutePath] { _ = try await answer(client, server, .get(path)) }
         #expect(try await answer(client, server, .get("a")) == (1, .cache))
-        #expect(try await answer(client, server, .get("c")) == (3, .network))
+        #expect(try await answer(client, server, .get("e")) == (5, .network))
         #expect(try await answer(client, server, .get("a")) == (1, .cache))
-        #expect(cache.memoryUsage <= 3300)
-        #expect(cache.diskUsage <= 3300)
+        #expect(cache.memoryUsage <= 5300)
+        #expect(cache.diskUsage <= 5300)
         #expect(try await answer(client, server, .get("b")).1 == .network)
+    }
+
+    /// To open a pipe that nobody writes to takes for ever, as on a disk that hangs.
+    @Test(.timeLimit(.minutes(5))) func `A disk that hangs does not delay a response in memory`() async throws {
+        let server = try server(headers: ["Cache-Control: max-age=60"])
+        let client = NetworkClient(cache: cache())
+        #expect(try await answer(client, server) == (1, .network))
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        let path = folder.path + "/" + (try #require(names.first { $0.hasSuffix(".cache") }))
+        #expect(unlink(path) == 0 && mkfifo(path, 0o600) == 0)
+        #expect(try await answer(client, server) == (1, .cache))
     }
 
     @Test func `A damaged file is dropped`() async throws {
@@ -280,10 +268,12 @@ import Testing
         let cache = cache()
         let request = NetworkRequest(url: try #require(URL(string: "https://h/")), method: .get)
         func source(_ certificate: String?) async throws -> NetworkResponse.Source {
-            try await cache.respond(to: request, certificate: certificate) { request in
+            var rules = cache.rules
+            rules.certificate = certificate
+            return try await cache.respond(to: request, rules) { request in
                 var head = ResponseHead(url: request.url, status: 200, headers: [.cacheControl: "max-age=60"])
                 head.announcesEnd = true
-                return ReceivedResponse(head: head, data: Data("secret".utf8))
+                return (head, Data("secret".utf8))
             }.source
         }
         #expect(try await source("/mine.pem") == .network)
@@ -292,15 +282,15 @@ import Testing
         #expect(try await source(nil) == .network)
     }
 
-    @Test func `The oldest of many are evicted`() {
-        var entries = LeastRecentlyUsed<Int, Int>(capacity: 100)
-        for number in 0..<100 { #expect(entries.insert(number, for: number, cost: 1).isEmpty) }
-        #expect(entries.use(0) == 0)
-        #expect(entries.insert(100, for: 100, cost: 2) == [1, 2])
-        #expect(entries.remove(3) == 3)
-        #expect(entries.insert(101, for: 101, cost: 1).isEmpty)
-        #expect(entries.insert(102, for: 102, cost: 1) == [4])
-        #expect(entries.count == 99)
-        #expect(entries.use(0) == 0)
+    @Test func `The oldest of many are evicted until a quarter is free`() {
+        var entries = LeastRecentlyUsed<Int>(capacity: 100)
+        for number in 0..<100 { entries.insert(number, for: "\(number)", cost: 1) }
+        #expect(entries.cost == 100)
+        #expect(entries.use("0") == 0)
+        entries.insert(100, for: "100", cost: 1)
+        #expect(entries.cost == 75)
+        #expect([0, 25, 26, 27, 99, 100].map { entries.use("\($0)") } == [0, nil, nil, 27, 99, 100])
+        entries.remove("0")
+        #expect((entries.use("0"), entries.cost) == (nil, 74))
     }
 }

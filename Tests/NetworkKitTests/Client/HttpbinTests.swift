@@ -33,7 +33,7 @@ extension Tag {
         #expect(json.json == ["title": "ä & b", "n": [1, 2], "deep": ["x": true]])
         #expect(json.data.string == #"{"deep":{"x":true},"n":[1,2],"title":"ä & b"}"#)
         #expect(json.headers["Content-Type"] == "application/json")
-        let form = try await send(.post("post", body: .form(parameters), query: ["q": "ü +&="])).json()
+        let form = try await send(.post("post", body: .form(parameters)).with(\.query, ["q": "ü +&="])).json()
         #expect(form.form == ["title": "ä & b", "n[]": ["1", "2"], "deep[x]": "1"])
         #expect(form.args == ["q": "ü +&="])
         let bytes = try await send(.put("put", body: .data(Data("raw".utf8)))).json()

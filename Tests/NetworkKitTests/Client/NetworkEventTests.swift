@@ -17,14 +17,6 @@ import Testing
 
         var all: [NetworkEvent] { events.withLock { $0 } }
 
-        /// The descriptions, without times.
-        var lines: [String] {
-            let first = all.first?.exchange ?? 0
-            return all.map { event in
-                let text = event.description.replacing(#/in \d+ ms.*/#, with: "in …")
-                return "\(event.exchange - first) \(text.drop { $0 != " " }.dropFirst())"
-            }
-        }
     }
 
     private let log = Log()
@@ -38,10 +30,9 @@ import Testing
         }
         _ = await thrown { _ = try await log.client().send(route(server)) }
         let url = server.url.absoluteString
-        let lines = log.lines.map { $0.replacing(url, with: "").drop { $0 != " " }.dropFirst() }
+        let lines = log.all.map { $0.description.replacing(url, with: "").drop { $0 != " " }.dropFirst() }
         let once: [Substring] = [
-            "GET ", "GET : status 302", "GET : 5 bytes in …", "GET /next", "GET /next: status 503",
-            "GET /next: 0 bytes in …",
+            "GET ", "GET : status 302", "GET : 5 bytes", "GET /next", "GET /next: status 503", "GET /next: 0 bytes",
         ]
         #expect(lines == once + once)
         #expect(Set(log.all.map(\.exchange)).count == 4)
@@ -95,65 +86,12 @@ import Testing
         task.cancel()
         _ = await thrown { _ = try await task.response }
         let failures = log.all.compactMap { event -> (any Error)? in
-            guard case .end(_, _, let failure) = event.kind else { return nil }
+            guard case .end(_, let failure) = event.kind else { return nil }
             return failure
         }
         #expect(failures.count == 2)
         #expect(failures.first is NetworkError)
         #expect(failures.last is CancellationError)
-    }
-
-    @Test func `An observer that blocks delays only its request`() async throws {
-        let server = try RawServer.closing { _, connection in try connection.respond(text: "hello") }
-        let isOpen = Flag(false)
-        var options = NetworkClient.Options()
-        options.onEvent = { event in if event.url.hasSuffix("/slow") { waitUntil { isOpen.value } } }
-        let client = NetworkClient(options: options)
-        let slow = client.start(route(server, .get("slow")))
-        for _ in 0..<5 { _ = try await client.send(route(server, .get("fast"))) }
-        isOpen.value = true
-        #expect(try await slow.response.string() == "hello")
-    }
-
-    private final class Flag: Sendable {
-        private let state: Locked<Bool>
-        init(_ value: Bool) { state = Locked(value) }
-        var value: Bool {
-            get { state.withLock { $0 } }
-            set { state.withLock { $0 = newValue } }
-        }
-    }
-
-    // MARK: - Metrics
-
-    @Test func `Metrics distinguish new and reused connections`() async throws {
-        let server = try RawServer { _, connection in
-            try connection.respond(text: "hello")
-            return true
-        }
-        let client = NetworkClient()
-        let first = try #require(try await client.send(route(server)).metrics)
-        #expect(!first.isConnectionReused)
-        #expect(first.connect > .zero)
-        #expect(first.tls == .zero)
-        #expect(first.firstByte >= first.nameLookup + first.connect)
-        #expect(first.total >= first.firstByte)
-        let second = try #require(try await client.send(route(server)).metrics)
-        #expect(second.isConnectionReused)
-        #expect(second.connect == .zero)
-        #expect(second.description.contains("reused"))
-        let stream = try await client.bytes(route(server))
-        for try await _ in stream {}
-        #expect(stream.metrics != nil)
-    }
-
-    @Test(.needs(.http2)) func `Metrics have the time of TLS`() async throws {
-        let server = try await HTTP2Server()
-        try Data("found".utf8).write(to: server.folder.url.appending(path: "index.html"))
-        var options = NetworkClient.Options()
-        options.certificateAuthorities = server.certificate
-        let metrics = try await NetworkClient(options: options).send(URLRoute(server.url)).metrics
-        #expect(try #require(metrics).tls > .zero)
     }
 
     // MARK: - Cancelling all requests

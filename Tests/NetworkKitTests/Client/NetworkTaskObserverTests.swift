@@ -117,18 +117,6 @@ import Testing
         #expect(await eventually { hasEnded.withLock { $0 } })
     }
 
-    @Test func `A stream whose body has arrived can be cancelled`() async throws {
-        let server = try RawServer.closing { _, connection in try connection.respond(text: "all of it") }
-        let task = Locked<NetworkTask?>(nil)
-        let token = observe(.indicatorTaskDidResume, of: "/") { resumed in task.withLock { $0 = resumed } }
-        defer { center.removeObserver(token) }
-        let stream = try await client.bytes(route(server))
-        let resumed = try #require(task.withLock { $0 })
-        #expect(await eventually { resumed.progress.bytesReceived == 9 })
-        resumed.cancel()
-        await #expect(throws: CancellationError.self) { for try await _ in stream {} }
-    }
-
     @TaskLocal private static var value = 0
 
     @Test(arguments: Kind.allCases) func `Observers of the beginning see the callers task local values`(_ kind: Kind)

@@ -7,9 +7,7 @@ import Testing
 @Suite struct ProcessTests {
     private let folder: TemporaryDirectory
 
-    init() throws {
-        folder = try TemporaryDirectory()
-    }
+    init() throws { folder = try TemporaryDirectory() }
 
     #if THREAD_SANITIZER
     // The sanitizer needs several bytes for each byte of the program.
@@ -138,26 +136,5 @@ import Testing
             ]
         )
         #expect(result.output.hasPrefix("10 ended, then 1\n"), "\(more): \(result.output)\(result.error)")
-    }
-
-    @Test func `The file of a killed download that cannot be continued is replaced by the next`() async throws {
-        let server = try RawServer.closing { request, connection in
-            if request.target == "/whole" { return try connection.respond(text: "whole") }
-            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
-            connection.waitForEnd()
-        }
-        let file = folder.url.appending(path: "file.bin")
-        let probe = try Daemon(
-            try Command.built("test-probe"),
-            ["network", "download", server.url.absoluteString, file.path]
-        )
-        let folder = folder.url.path
-        func files() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: folder).sorted() }
-        #expect(await eventually { (try? files().count) == 1 })
-        probe.send(SIGKILL)
-        #expect(await eventually { !probe.isRunning })
-        #expect(try files() == [".file.bin.part"])
-        _ = try await NetworkClient().download(route(server, .get("whole")), to: file, resume: .acrossRuns)
-        #expect(try files() == ["file.bin"])
     }
 }

@@ -13,9 +13,7 @@ import Testing
 
     private let folder: TemporaryDirectory
 
-    init() throws {
-        folder = try TemporaryDirectory()
-    }
+    init() throws { folder = try TemporaryDirectory() }
 
     private var target: URL { folder.url.appending(path: "file.bin") }
 
@@ -41,13 +39,10 @@ import Testing
         later: String? = nil,
         part: (@Sendable (Int) -> (fields: [String], body: Data))? = nil
     ) throws -> RawServer {
-        let count = Locked(0)
+        let count = Counter()
         let date = "Date: Sun, 06 Nov 1994 08:49:37 GMT"
         return try RawServer.closing { request, connection in
-            let isFirst = count.withLock { count in
-                count += 1
-                return count == 1
-            }
+            let isFirst = count.next() == 1
             if isFirst {
                 try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\(validator)\r\n\(date)\r\n\r\n")
                 try connection.send(Self.body.prefix(60_000))
@@ -157,76 +152,7 @@ import Testing
         #expect(try Data(contentsOf: target) == Self.body)
     }
 
-    /// The error of another server leaves the part as it is.
-    @Test func `An error keeps the part`() async throws {
-        let server = try server()
-        try await leavePart(server)
-        let broken = try RawServer.closing { _, connection in try connection.respond("503 Unavailable") }
-        await #expect(throws: NetworkError.self) {
-            try await NetworkClient().download(route(broken), to: target, resume: .acrossRuns)
-        }
-        _ = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
-        #expect(ranges(server) == [nil, "bytes=60000-"])
-    }
-
-    @Test func `A download that cannot replace its target is continued`() async throws {
-        let server = try server()
-        try await leavePart(server)
-        #expect(mkdir(target.path, 0o700) == 0)
-        await #expect(throws: NetworkError.self) {
-            try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
-        }
-        #expect(count(Self.names.part) == 100_000)
-        #expect(try mode(Self.names.part) == 0o600)
-        #expect(rmdir(target.path) == 0)
-        _ = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
-        #expect(ranges(server) == [nil, "bytes=60000-", "bytes=99999-"])
-        #expect(try Data(contentsOf: target) == Self.body)
-    }
-
     // MARK: - Begun again
-
-    /// The first part has announced the length, the response had not.
-    @Test func `A part of content with another length is not appended`() async throws {
-        let answers = Locked([
-            "200 OK\r\nETag: \"x\"\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n0123\r\n",
-            "206 Partial Content\r\nETag: \"x\"\r\nContent-Range: bytes 4-5/10\r\n\r\n45",
-            "206 Partial Content\r\nETag: \"x\"\r\nContent-Range: bytes 6-11/12\r\n\r\n6789ab",
-            "200 OK\r\nContent-Length: 3\r\n\r\nnew",
-        ])
-        let server = try RawServer.closing { _, connection in
-            try connection.send("HTTP/1.1 " + answers.withLock { $0.removeFirst() })
-        }
-        for _ in 0..<2 {
-            await #expect(throws: NetworkError.self) {
-                try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
-            }
-        }
-        _ = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
-        #expect(ranges(server) == [nil, "bytes=4-", "bytes=6-", nil])
-        #expect(try String(contentsOf: target, encoding: .utf8) == "new")
-    }
-
-    /// The names of their parts are the same, because they are shortened.
-    @Test func `The part of another long name is not continued`() async throws {
-        let server = try server()
-        let name = String(repeating: "漢", count: 84)
-        await #expect(throws: NetworkError.self) {
-            try await NetworkClient().download(
-                route(server),
-                to: folder.url.appending(path: name + "漢"),
-                resume: .acrossRuns
-            )
-        }
-        #expect(try files.count == 2)
-        _ = try await NetworkClient().download(
-            route(server),
-            to: folder.url.appending(path: name + "字"),
-            resume: .acrossRuns
-        )
-        #expect(ranges(server) == [nil, nil])
-        #expect(try files == [name + "字"])
-    }
 
     @Test func `A changed file begins again`() async throws {
         let server = try server(later: "ETag: \"y\"")
@@ -236,25 +162,6 @@ import Testing
         #expect(ranges(server) == [nil, "bytes=60000-"])
         #expect(try Data(contentsOf: target) == Self.body)
         #expect(try files == ["file.bin"])
-    }
-
-    /// The answers of servers that ignore `If-Range`, among others. No retry is needed.
-    @Test(
-        arguments: [
-            ["Content-Range: bytes 60000-99999/100000", "ETag: \"y\""],
-            ["Content-Range: bytes 60000-99999/100000", "ETag: W/\"x\""],
-            ["Content-Range: bytes 60000-99999/100000"],
-            ["Content-Range: bytes 60001-99999/100000", "ETag: \"x\""],
-            ["Content-Range: bytes 60000-99999/100001", "ETag: \"x\""],
-            ["ETag: \"x\""],
-        ]
-    )
-    func `A part of something else is not appended`(fields: [String]) async throws {
-        let server = try server { _ in (fields, Data(count: 40_000)) }
-        try await leavePart(server)
-        _ = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
-        #expect(ranges(server) == [nil, "bytes=60000-", nil])
-        #expect(try Data(contentsOf: target) == Self.body)
     }
 
     @Test(
@@ -353,19 +260,19 @@ import Testing
 
     /// Also while the thread of the last write has a reference.
     @Test func `A part that has ended is not locked`() throws {
-        let first = try #require(PartialFile.part(of: target))
-        let content = DownloadContent(validator: "x", length: 9, encoding: "", request: "", location: folder.url)
+        let first = try #require(PartialFile(partOf: target))
+        let content = DownloadContent(validator: "x", length: 9, request: "", location: folder.url)
         try first.restart(content)
         try first.write(Data("half".utf8))
-        #expect(PartialFile.part(of: target) == nil)
+        #expect(PartialFile(partOf: target) == nil)
         first.end()
-        let second = try #require(PartialFile.part(of: target))
+        let second = try #require(PartialFile(partOf: target))
         #expect(second.count == 4)
         try second.restart(nil)
         try second.write(Data("whole".utf8))
         try second.moveIntoPlace()
         // What has been moved into place is not a part.
-        #expect(PartialFile.part(of: target)?.count == 0)
+        #expect(PartialFile(partOf: target)?.count == 0)
         withExtendedLifetime((first, second)) {}
         #expect(try String(contentsOf: target, encoding: .utf8) == "whole")
     }

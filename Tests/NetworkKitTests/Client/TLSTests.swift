@@ -118,12 +118,6 @@ import Testing
         #expect(connections.count == 1)
     }
 
-    @Test("A download over HTTP/2 is complete") func aDownloadOverHTTP2IsComplete() async throws {
-        let file = folder.url.appending(path: "downloaded")
-        _ = try await trusting.download(URLRoute(url, .get("large")), to: file)
-        #expect(try Data(contentsOf: file) == Data(count: 3 << 20))
-    }
-
     @Test func `A server that dies in the middle is an error`() async throws {
         let client = trusting
         // More than all buffers hold.

@@ -1,8 +1,6 @@
 import Foundation
 import HTTPTypes
-import IndicatorTesting
 import IndicatorThreads
-import NetworkKitTesting
 import TestSupport
 import Testing
 
@@ -43,7 +41,6 @@ import Testing
         /// A client that begins with an old token.
         func client(
             _ first: String? = "old",
-            clock: any Clock<Duration> = ContinuousClock(),
             refresh: @escaping @Sendable (String?) async throws -> String
         ) -> NetworkClient {
             var options = NetworkClient.Options()
@@ -52,10 +49,7 @@ import Testing
                 shared.refreshes.withLock { $0 += 1 }
                 return try await refresh(rejected)
             }
-            return NetworkClient(
-                interceptors: [.refreshedToken(first, timeLimit: .seconds(60), clock: clock, refresh: counted)],
-                options: options
-            )
+            return NetworkClient(interceptors: [.refreshedToken(first, refresh: counted)], options: options)
         }
 
         var refreshes: Int { shared.refreshes.withLock { $0 } }
@@ -71,9 +65,7 @@ import Testing
 
     private let service: Service
 
-    init() throws {
-        service = try Service()
-    }
+    init() throws { service = try Service() }
 
     private func post(_ text: String) -> URLRoute {
         route(service.server, .post("post", body: .data(Data(text.utf8))))
@@ -169,26 +161,6 @@ import Testing
         #expect(service.requests(nil) == 2)
     }
 
-    @Test func `A slow refresh is cancelled at the time limit`() async throws {
-        let clock = VirtualClock()
-        let isCancelled = Locked(false)
-        let client = service.client(clock: clock) { _ in
-            do { try await Task.sleep(for: .seconds(1000)) } catch { isCancelled.withLock { $0 = true } }
-            return "late"
-        }
-        let work = Task { try await client.send(post("")) }
-        #expect(await eventually { clock.deadlines == [.seconds(60)] })
-        clock.advance(by: .seconds(60))
-        let error = await thrown { _ = try await work.value }
-        guard case .transport(let failure)? = error as? NetworkError else {
-            Issue.record("\(error as Any)")
-            return
-        }
-        #expect(failure.kind == .timeLimitExceeded)
-        #expect(failure.reason.contains("token"))
-        #expect(await eventually { isCancelled.withLock { $0 } })
-    }
-
     @Test func `A waiting request can be cancelled without the refresh`() async throws {
         let mayEnd = Locked(false)
         service.rejectTogether(2)
@@ -211,51 +183,5 @@ import Testing
         _ = await thrown { _ = try await client.send(route(service.server, own)) }
         _ = await thrown { _ = try await client.send(route(service.server, .get("other"))) }
         #expect(service.refreshes == 0)
-    }
-
-    @Test func `A token with a line break is an error`() async throws {
-        let client = service.client(nil) { _ in "a\r\nX-Injected: b" }
-        let error = await thrown { _ = try await client.send(post("")) }
-        guard case .invalidRequest? = error as? NetworkError else {
-            Issue.record("\(error as Any)")
-            return
-        }
-        #expect(service.server.requests.isEmpty)
-    }
-
-    // MARK: - Offline
-
-    @Test func `A post that was not sent is repeated until its host is found`() async throws {
-        let clock = VirtualClock()
-        let url = try #require(URL(string: "http://missing.invalid"))
-        let post = URLRoute(url, .post("", body: .data(Data("once".utf8))))
-        let stubs = NetworkStubs()
-        try stubs.respond(to: post, with: .failure(.cannotFindHost), .status(.created))
-        let client = NetworkClient(retry: .whileOffline(), options: stubs.options(), clock: clock)
-        let work = Task { try await client.send(post) }
-        #expect(await eventually { clock.deadlines.count == 1 })
-        #expect(stubs.requests.count == 1)
-        clock.advance(by: .seconds(1))
-        #expect(try await work.value.status == .created)
-        // Without stubs: this is how libcurl reports it.
-        let waiting = Task { try await NetworkClient(retry: .whileOffline(), clock: clock).send(post) }
-        #expect(await eventually { clock.deadlines.count == 1 })
-        waiting.cancel()
-        await #expect(throws: CancellationError.self) { try await waiting.value }
-    }
-
-    @Test func `Nothing else is repeated while offline`() async throws {
-        let service = service
-        let redirecting = try RawServer.closing { _, connection in
-            try connection.respond("303 See Other", headers: ["Location: http://missing.invalid/"])
-        }
-        let client = NetworkClient(retry: .whileOffline(), clock: VirtualClock())
-        let refused = URLRoute(try #require(URL(string: "http://127.0.0.1:1")))
-        let rejected = route(service.server)
-        let redirected = route(redirecting, .post("", body: .data(Data("once".utf8))))
-        for route in [refused, rejected, redirected] {
-            #expect(await thrown { _ = try await client.send(route) } is NetworkError)
-        }
-        #expect(redirecting.requests.count == 1)
     }
 }

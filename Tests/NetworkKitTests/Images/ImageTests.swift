@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import IndicatorThreads
 import NetworkKit
 import TestSupport
 import Testing
@@ -82,14 +83,6 @@ import Testing
             #expect(throws: ImageError.self, "\(format), \(count) of \(data.count) bytes") {
                 try DecodedImage(decoding: data.prefix(count))
             }
-        }
-    }
-
-    @Test(.needs(.images)) func `A progressive JPEG that is truncated is an error`() async throws {
-        let data = try await Self.convert(to: "jpg", arguments: ["-interlace", "Plane"])
-        #expect(try DecodedImage(decoding: data).width == 64)
-        for count in [data.count - 2, data.count * 3 / 4, data.count / 2] {
-            #expect(throws: ImageError.self) { try DecodedImage(decoding: data.prefix(count)) }
         }
     }
 
@@ -199,6 +192,32 @@ import Testing
         #expect(throws: ImageError.self) { try DecodedImage(decoding: bmp) }
     }
 
+    /// Not by one of Swift's, which would delay other tasks. Each image takes some time to decode.
+    @Test(.needs(.images), .timeLimit(.minutes(5)))
+    func `A response is decoded by a thread of its own`() async throws {
+        let data = try await Self.convert(to: "jpg", arguments: ["-resize", "3000x3000!"])
+        let response = NetworkResponse(url: URL(string: "http://h")!, status: 200, data: data)
+        func hasThread() throws -> Bool {
+            try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").contains {
+                (try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8)) == "image\n"
+            }
+        }
+        var isFound = false
+        for _ in 0..<20 where !isFound {
+            let isDecoded = Locked(false)
+            let work = Task {
+                defer { isDecoded.withLock { $0 = true } }
+                return try await response.image()
+            }
+            while !isFound, !isDecoded.withLock({ $0 }) {
+                isFound = try hasThread()
+                await Task.yield()
+            }
+            #expect(try await work.value.width == 3000)
+        }
+        #expect(isFound)
+    }
+
     @Test func `A response is decoded as an image`() async throws {
         let response = NetworkResponse(url: URL(string: "http://h")!, status: 200, data: try Self.picture.pngData())
         #expect(try await response.image() == Self.picture)
@@ -232,14 +251,6 @@ import Testing
         #expect(shown.file == file.path)
         #expect(!shown.complaints.lowercased().contains("image"), "\(shown.complaints)")
         #expect(!shown.complaints.lowercased().contains("icon"), "\(shown.complaints)")
-    }
-
-    @Test(.needs(.notifications)) func `A file that is not an image causes a warning`() async throws {
-        let folder = try TemporaryDirectory()
-        let file = folder.url.appending(path: "icon.png")
-        try Data("no picture".utf8).write(to: file)
-        let shown = try await show(icon: file)
-        #expect(shown.complaints.contains(file.path), "\(shown.complaints)")
     }
 }
 #endif

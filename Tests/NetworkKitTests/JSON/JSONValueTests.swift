@@ -49,16 +49,6 @@ import Testing
         #expect(json.description == #"{"":5,"B":4,"a":6,"b":1,"é":3}"#)
     }
 
-    @Test(.needs("python3", package: "python3")) func `Python reads and writes the same texts`() async throws {
-        let strings = ["\"\\/\u{8}\u{C}\n\r\t", "\u{0}\u{1F}\u{7F}", "😀 ä \u{2028}", "\u{FFFF}"]
-        let value = JSONValue.array(strings.map { JSONValue($0) })
-        let echoed = try await Python.run(
-            "import sys, json; print(json.dumps(json.load(sys.stdin.buffer)))",
-            input: value.serializedData
-        )
-        #expect(try JSONValue(parsing: echoed) == value)
-    }
-
     @Test(
         arguments: [
             "", " ", "{", "[", "[1,]", "{\"a\":1,}", "{a:1}", "01", "-", "1.", ".5", "1e", "+1", "tru", "nul", "NaN",
@@ -98,25 +88,5 @@ import Testing
         let decoded = try JSONDecoder().decode(Thing.self, from: JSONEncoder().encode(thing))
         #expect(decoded == thing)
         #expect(try JSONValue(encoding: thing).decode(Thing.self) == thing)
-    }
-
-    /// Why this package has its own parser. If this test fails, `JSONDecoder` can replace it.
-    @Test func `Foundation's decoder loses information`() throws {
-        let digits = "1234567890123456789012345678901234567890123"
-        let data = Data("[\(digits), 1.10]".utf8)
-        let numbers = try JSONDecoder().decode([Decimal].self, from: data)
-        #expect("\(numbers[0])" != digits)
-        #expect("\(numbers[1])" == "1.1")
-        #expect(try JSONValue(parsing: data).description == "[\(digits),1.10]")
-        // What is not JSON is accepted, or rejected without its position.
-        #expect(try JSONDecoder().decode([Int].self, from: Data("[1,]".utf8)) == [1])
-        let error = #expect(throws: DecodingError.self) {
-            try JSONDecoder().decode([Int].self, from: Data("[1 2]".utf8))
-        }
-        guard case .dataCorrupted(let context)? = error else {
-            Issue.record("\(error as Any)")
-            return
-        }
-        #expect(!context.debugDescription.contains("line"))
     }
 }

@@ -20,7 +20,5 @@ import Testing
             "Sun, 06 Now 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, ٠٦ Nov 1994 08:49:37 GMT",
         ]
     )
-    func others(text: String) {
-        #expect(HTTPDate.parse(text) == nil)
-    }
+    func others(text: String) { #expect(HTTPDate.parse(text) == nil) }
 }

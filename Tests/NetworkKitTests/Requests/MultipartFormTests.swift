@@ -11,9 +11,7 @@ import Testing
         var data = Data()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1000, alignment: 16)
         defer { buffer.deallocate() }
-        while let count = try reader.read(into: buffer), count > 0 {
-            data.append(contentsOf: buffer[..<count])
-        }
+        while case let count = try reader.read(into: buffer), count > 0 { data.append(contentsOf: buffer[..<count]) }
         if let count = body.count { #expect(count == data.count) }
         return data
     }

@@ -88,22 +88,4 @@ import Testing
         #expect(request.headers["content-length"] == "300000")
         #expect(request.body == Data(repeating: 7, count: 300_000))
     }
-
-    @Test func `A missing file is an error`() async throws {
-        let error = await thrown { _ = try await received(.put("file", body: .file(URL(filePath: "/nowhere/file")))) }
-        #expect("\(error as Any)".contains("/nowhere/file"))
-    }
-
-    @Test func `Only idempotent requests are retried`() async throws {
-        let count = Locked(0)
-        let server = try RawServer.closing { _, connection in
-            count.withLock { $0 += 1 }
-            try connection.respond("503 Service Unavailable")
-        }
-        let client = NetworkClient(retry: RequestRetry(maximumAttempts: 4, initialDelay: .milliseconds(1)))
-        _ = await thrown { _ = try await client.send(route(server, .post(""))) }
-        #expect(count.withLock { $0 } == 1)
-        _ = await thrown { _ = try await client.send(route(server, .get(""))) }
-        #expect(count.withLock { $0 } == 5)
-    }
 }

@@ -104,19 +104,6 @@ import Testing
         #expect(server.requests.count == 3)
     }
 
-    @Test func `A request can be cancelled while it waits`() async throws {
-        let recorder = NotificationRecorder()
-        let server = try RawServer.closing { _, connection in try connection.respond("503 Service Unavailable") }
-        let clock = VirtualClock()
-        let client = NetworkClient(retry: RequestRetry(), notificationCenter: recorder.center, clock: clock)
-        let work = Task { try await client.send(route(server)) }
-        #expect(await eventually { clock.deadlines.count == 1 })
-        work.cancel()
-        await #expect(throws: CancellationError.self) { try await work.value }
-        #expect(server.requests.count == 1)
-        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
-    }
-
     @Test func `A route overrides the clients policy`() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond("503 Service Unavailable") }
         let client = NetworkClient(retry: RequestRetry(maximumAttempts: 3, initialDelay: .milliseconds(1)))
@@ -125,18 +112,5 @@ import Testing
         let twice = RouteRequest.get("twice").with(\.retry, .init(maximumAttempts: 2, initialDelay: .milliseconds(1)))
         await #expect(throws: NetworkError.self) { try await client.send(route(server, twice)) }
         #expect(server.requests.map(\.target) == ["/never", "/twice", "/twice"])
-    }
-
-    @Test func `A request is not sent again before the hook returns`() async throws {
-        let server = try RawServer.closing { _, connection in try connection.respond("503 Service Unavailable") }
-        var retry = RequestRetry(maximumAttempts: 2, initialDelay: .milliseconds(1))
-        let counts = Locked<[Int]>([])
-        retry.onRetry = { _ in
-            for _ in 0..<1000 { await Task.yield() }
-            counts.withLock { $0.append(server.requests.count) }
-        }
-        await #expect(throws: NetworkError.self) { try await NetworkClient(retry: retry).send(route(server)) }
-        #expect(counts.withLock { $0 } == [1])
-        #expect(server.requests.count == 2)
     }
 }

@@ -45,8 +45,4 @@ import Testing
     func `Only urls of servers are accepted`(base: String) {
         #expect(throws: NetworkError.self) { try url(base, .get("a")) }
     }
-
-    @Test func `Numbers are encoded`() throws {
-        #expect(try url("http://h", .get("limit=\(10)/json")) == "http://h/limit=10/json")
-    }
 }

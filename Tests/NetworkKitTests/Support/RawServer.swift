@@ -113,8 +113,18 @@ final class RawServer: Sendable {
         }
     }
 
-    deinit {
-        stop()
+    deinit { stop() }
+}
+
+/// Counts from 1.
+final class Counter: Sendable {
+    private let count = Locked(0)
+
+    func next() -> Int {
+        count.withLock { count in
+            count += 1
+            return count
+        }
     }
 }
 
@@ -144,9 +154,7 @@ struct RawConnection: Sendable {
 
     struct Closed: Error {}
 
-    func send(_ text: String) throws {
-        try send(Data(text.utf8))
-    }
+    func send(_ text: String) throws { try send(Data(text.utf8)) }
 
     func send(_ data: Data) throws {
         try data.withUnsafeBytes { bytes in

@@ -28,9 +28,7 @@ import Testing
     private let stubs = NetworkStubs()
     private let folder: TemporaryDirectory
 
-    init() throws {
-        folder = try TemporaryDirectory()
-    }
+    init() throws { folder = try TemporaryDirectory() }
 
     @Test func `A route is answered without a server`() async throws {
         try stubs.respond(to: Store.feed(limit: 1), with: .json(["names": ["a"]]))

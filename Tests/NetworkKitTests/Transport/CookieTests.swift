@@ -23,7 +23,6 @@ import Testing
         #expect(cookies.map(\.name) == ["id", "theme"])
         #expect(cookies.map(\.value) == ["hunter2", "dark"])
         #expect(cookies.allSatisfy { $0.domain == "127.0.0.1" && !$0.includesSubdomains })
-        #expect(cookies.map(\.isHTTPOnly) == [true, false])
         #expect(try #require(cookies[0].expires) > Date())
         #expect(cookies[1].expires == nil)
         var text = "\(cookies)"

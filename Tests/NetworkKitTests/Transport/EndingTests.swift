@@ -93,39 +93,6 @@ import Testing
         )
     }
 
-    @Test(.needs(.certificates), .timeLimit(limit), arguments: Way.allCases)
-    func `A process ends while its requests use TLS`(_ way: Way) async throws {
-        let certificates = try await Certificates()
-        let script = """
-            import http.server, ssl, sys
-            class Handler(http.server.BaseHTTPRequestHandler):
-                protocol_version = "HTTP/1.1"
-                def do_GET(self):
-                    self.send_response(200)
-                    self.send_header("Content-Length", str(3 << 20))
-                    self.end_headers()
-                    self.wfile.write(bytes(3 << 20))
-                def do_POST(self):
-                    self.rfile.read(int(self.headers["Content-Length"]))
-                    self.do_GET()
-                def log_message(self, *arguments): pass
-            class Server(http.server.ThreadingHTTPServer):
-                request_queue_size = 100
-                def handle_error(self, *arguments): pass
-            server = Server(("127.0.0.1", 0), Handler)
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(sys.argv[1], sys.argv[2])
-            server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-            print(server.server_port, flush=True)
-            server.serve_forever()
-            """
-        let arguments = ["-c", script, certificates.path("server.pem"), certificates.path("server.key")]
-        let server = try Daemon("python3", arguments, package: "python3")
-        #expect(await eventually { server.output.hasSuffix("\n") })
-        let url = try #require(URL(string: "https://127.0.0.1:\(server.output.dropLast())"))
-        try await processesEnd(url, way, ["AUTHORITIES=\(certificates.path("ca.pem"))"]) {}
-    }
-
     @Test("A process ends while its requests use HTTP/2", .needs(.http2), .timeLimit(limit), arguments: Way.allCases)
     func aProcessEndsWhileItsRequestsUseHTTP2(_ way: Way) async throws {
         let server = try await HTTP2Server()

@@ -9,9 +9,7 @@ import Testing
 @Suite struct SafetyTests {
     private let folder: TemporaryDirectory
 
-    init() throws {
-        folder = try TemporaryDirectory()
-    }
+    init() throws { folder = try TemporaryDirectory() }
 
     // MARK: - Another C library
 
@@ -186,7 +184,7 @@ import Testing
         var options = NetworkClient.Options()
         options.maximumBodySize = 1 << 20
         options.onEvent = { event in
-            if case .end(let count, _, _) = event.kind { received.withLock { $0 = count } }
+            if case .end(let count, _) = event.kind { received.withLock { $0 = count } }
         }
         let error = await thrown { _ = try await NetworkClient(options: options).send(route(server)) }
         guard case .responseTooLarge(_, 1 << 20)? = error as? NetworkError else {

@@ -12,16 +12,14 @@ import Testing
     private final class Machine {
         var state: State
 
-        init(_ delivery: State.Delivery) {
-            state = State(delivery)
-        }
+        init(_ delivery: State.Delivery) { state = State(URL(string: "http://h")!, delivery) }
 
         var isPaused: Bool { state.isPaused }
         var bytesReceived: Int64 { state.bytesReceived }
-        func setSuspended(_ isSuspended: Bool) { state.setSuspended(isSuspended) }
+        func setSuspended(_ isSuspended: Bool) { state.isSuspended = isSuspended }
         func command() -> State.Command { state.command() }
         func begin() -> Bool { state.begin() }
-        func maySend(_ hasBytes: Bool) -> Bool { state.maySend(hasBytes) }
+        func maySend() -> Bool { state.maySend() }
         func receive(_ head: ResponseHead, isFollowed: Bool = false) -> Int? {
             state.receive(head, isFollowed: isFollowed)
         }
@@ -29,9 +27,7 @@ import Testing
             [UInt8](repeating: 7, count: count).withUnsafeBytes { state.receive($0) }
         }
         func end(throwing error: (any Error)?) -> (isFirst: Bool, Int?) { state.end(throwing: error) }
-        func waitForHead(_ waiter: Int) -> Int? { state.waitForHead(waiter) }
-        func waitForPiece(_ waiter: Int) -> Int? { state.waitForPiece(waiter) }
-        func waitForEnd(_ waiter: Int) -> Int? { state.waitForEnd(waiter) }
+        func wait(for part: State.Part, _ waiter: Int) -> Int? { state.wait(for: part, waiter) }
         func takeHead() throws -> ResponseHead { try state.takeHead() }
         func takePiece() throws -> (Data?, mayContinue: Bool) { try state.takePiece() }
         func takeWhole() throws -> (ResponseHead, Data) { try state.takeWhole() }
@@ -103,27 +99,25 @@ import Testing
         }
     }
 
-    @Test func `A body without bytes pauses the network`() {
+    @Test func `A suspension pauses the network before it sends`() {
         let machine = Self.running()
-        #expect(machine.maySend(true))
-        #expect(!machine.maySend(false))
-        #expect(machine.isPaused)
-        #expect(machine.command() == .resume)
+        #expect(machine.maySend())
         machine.setSuspended(true)
-        #expect(!machine.maySend(true))
+        #expect(!machine.maySend())
+        #expect(machine.isPaused)
     }
 
     // MARK: - Pieces
 
     @Test func `The head and each piece resume the reader`() throws {
         let machine = Self.running()
-        #expect(machine.waitForHead(1) == nil)
+        #expect(machine.wait(for: .head, 1) == nil)
         #expect(machine.receive(Self.head) == 1)
         #expect(try machine.takeHead().status == 200)
-        #expect(machine.waitForPiece(2) == nil)
+        #expect(machine.wait(for: .piece, 2) == nil)
         #expect(machine.receive(3) == (.accepted, 2))
         #expect(try machine.takePiece().0?.count == 3)
-        #expect(machine.waitForPiece(3) == nil)
+        #expect(machine.wait(for: .piece, 3) == nil)
         #expect(machine.end(throwing: nil) == (true, 3))
         #expect(try machine.takePiece().0 == nil)
     }
@@ -134,7 +128,7 @@ import Testing
         #expect(machine.receive(4).0 == .accepted)
         #expect(machine.receive(4).0 == .pause)
         #expect(machine.command() == .none)
-        #expect(machine.waitForPiece(1) == 1)
+        #expect(machine.wait(for: .piece, 1) == 1)
         let (piece, mayContinue) = try machine.takePiece()
         #expect(piece?.count == 4)
         #expect(mayContinue)
@@ -157,9 +151,9 @@ import Testing
     @Test func `The second of two readers gets an error`() throws {
         let machine = Self.running()
         _ = machine.receive(Self.head)
-        #expect(machine.waitForPiece(1) == nil)
-        #expect(machine.waitForPiece(2) == 2)
-        #expect(throws: State.SecondReader.self) { try machine.takePiece() }
+        #expect(machine.wait(for: .piece, 1) == nil)
+        #expect(machine.wait(for: .piece, 2) == 2)
+        #expect(throws: NetworkError.self) { try machine.takePiece() }
         // The first one is not forgotten.
         #expect(machine.receive(1) == (.accepted, 1))
         #expect(try machine.takePiece().0?.count == 1)
@@ -169,7 +163,7 @@ import Testing
 
     @Test func `A whole response resumes the reader once`() throws {
         let machine = Self.running(.whole(limit: 8))
-        #expect(machine.waitForEnd(1) == nil)
+        #expect(machine.wait(for: .end, 1) == nil)
         #expect(machine.receive(Self.head) == nil)
         #expect(machine.receive(5) == (.accepted, nil))
         #expect(machine.receive(3) == (.accepted, nil))
@@ -188,15 +182,15 @@ import Testing
     @Test func `An end without a head is an error`() {
         let machine = Self.running(.whole(limit: 8))
         _ = machine.end(throwing: nil)
-        #expect(throws: State.NoResponse.self) { try machine.takeWhole() }
-        #expect(throws: State.NoResponse.self) { try machine.takeHead() }
+        #expect(throws: NetworkError.self) { try machine.takeWhole() }
+        #expect(throws: NetworkError.self) { try machine.takeHead() }
     }
 
     // MARK: - Redirects
 
     @Test func `The body of a redirect is not kept and its error does not matter`() throws {
         let machine = Self.running()
-        #expect(machine.waitForHead(1) == nil)
+        #expect(machine.wait(for: .head, 1) == nil)
         #expect(machine.receive(Self.redirect, isFollowed: true) == nil)
         #expect(machine.receive(100) == (.accepted, nil))
         #expect(machine.end(throwing: Lost()) == (true, 1))

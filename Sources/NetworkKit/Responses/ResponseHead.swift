@@ -31,22 +31,8 @@ struct ResponseHead: Sendable {
     }
 }
 
-/// A complete response from the network.
-struct ReceivedResponse: Sendable {
-    var head: ResponseHead
-    var data: Data
-    var metrics: NetworkMetrics?
-}
-
 extension NetworkResponse {
-    init(_ response: ReceivedResponse, source: Source = .network) {
-        self.init(
-            url: response.head.url,
-            status: response.head.status,
-            headers: response.head.headers,
-            data: response.data,
-            source: source
-        )
-        metrics = response.metrics
+    init(_ head: ResponseHead, _ data: Data) {
+        self.init(url: head.url, status: head.status, headers: head.headers, data: data)
     }
 }
