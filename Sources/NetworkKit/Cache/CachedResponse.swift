@@ -175,8 +175,8 @@ extension NetworkRequest {
     }
 }
 
-/// The directives of `Cache-Control` (RFC 9111 §5.2), of a request or a response. A comma within quotation marks separates
-/// them, too: at worst, a response is not stored or not fresh.
+/// The directives of `Cache-Control` (RFC 9111 §5.2), of a request or a response. A comma within quotation marks
+/// separates them, too: at worst, a response is not stored or not fresh.
 struct CacheControl: Sendable {
     private(set) var noStore = false
     private(set) var noCache = false

@@ -4,10 +4,10 @@ import IndicatorThreads
 
 /// A private HTTP cache (RFC 9111), in memory and on disk.
 ///
-/// A fresh response (`Cache-Control: max-age`, `Expires`, or a tenth of the time since `Last-Modified`) is served without
-/// contacting the server. A stale one with an `ETag` or `Last-Modified` is revalidated: if the server answers 304, the
-/// body is not sent again. Only complete responses to GET with status 200, 203, 204, 404 or 410 and without a redirect
-/// are stored, and served only to requests with the same secrets. See <doc:KeepingResponses>.
+/// A fresh response (`Cache-Control: max-age`, `Expires`, or a tenth of the time since `Last-Modified`) is served
+/// without contacting the server. A stale one with an `ETag` or `Last-Modified` is revalidated: if the server answers
+/// 304, the body is not sent again. Only complete responses to GET with status 200, 203, 204, 404 or 410 and without a
+/// redirect are stored, and served only to requests with the same secrets. See <doc:KeepingResponses>.
 public final class ResponseCache: Sendable {
     private let memory: Locked<LeastRecentlyUsed<CachedResponse>>
     private let disk: CacheDisk?

@@ -5,10 +5,10 @@ import Synchronization
 
 /// Shuts down the connections that keep libcurl's thread busy.
 ///
-/// libcurl, as that of Debian 12, reads from a connection until there is nothing left, and only then returns. What is no
-/// part of a response, such as empty frames of HTTP/2, it discards, without a call of any function. So a server that
-/// sends this fast enough would stop all transfers of a client, and their time limits. Therefore, while libcurl is busy,
-/// the timer thread looks whether it has returned or passed on a body. If not, it shuts down the connections that
+/// libcurl, as that of Debian 12, reads from a connection until there is nothing left, and only then returns. What is
+/// no part of a response, such as empty frames of HTTP/2, it discards, without a call of any function. So a server that
+/// sends this fast enough would stop all transfers of a client, and their time limits. Therefore, while libcurl is
+/// busy, the timer thread looks whether it has returned or passed on a body. If not, it shuts down the connections that
 /// libcurl continues to read from.
 final class SocketWatch: Sendable {
     private struct Socket {
