@@ -51,7 +51,9 @@ public final class NetworkTask: Sendable {
         var response: Task<NetworkResponse, any Error>?
         /// Cancels a step that is no transfer.
         var cancelStep: (@Sendable () -> Void)?
-        var outbox = Outbox<Event>()
+        /// The events that are not posted yet, and whether a thread posts them.
+        var events: [Event] = []
+        var arePosted = false
 
         /// The event of a change, which includes the progress.
         mutating func change(isWaiting: Bool) -> Event? {
@@ -192,7 +194,7 @@ public final class NetworkTask: Sendable {
     func end(_ outcome: ActivityOutcome) async {
         await withCheckedContinuation { continuation in
             announceHere { state in
-                if let completed = Self.complete(&state, outcome) { state.outbox.append(completed) }
+                if let completed = Self.complete(&state, outcome) { state.events.append(completed) }
                 return .passed(continuation)
             }
         }
@@ -253,7 +255,7 @@ public final class NetworkTask: Sendable {
                 state.label = label ?? state.label
                 state.progress = TransferProgress(bytesToSend: state.progress.bytesToSend)
                 state.announced = 0
-                if let event = state.change(isWaiting: retry != nil) { state.outbox.append(event) }
+                if let event = state.change(isWaiting: retry != nil) { state.events.append(event) }
                 return .passed(continuation)
             }
         }
@@ -306,12 +308,17 @@ public final class NetworkTask: Sendable {
     private func isPoster(_ change: (inout State) -> Event?) -> Bool {
         state.withLock { state in
             guard let event = change(&state) else { return false }
-            state.outbox.append(event)
-            return state.outbox.beginDelivery()
+            state.events.append(event)
+            return !exchange(&state.arePosted, with: true)
         }
     }
 
-    private func nextBatch() -> [Event]? { state.withLock { $0.outbox.nextBatch() } }
+    private func nextBatch() -> [Event]? {
+        state.withLock { state in
+            state.arePosted = !state.events.isEmpty
+            return state.arePosted ? exchange(&state.events, with: []) : nil
+        }
+    }
 
     private func post(_ event: Event) {
         switch event {
