@@ -6,7 +6,7 @@ import PackageDescription
 let core = "CLinux IndicatorCore IndicatorThreads Logging"
 let backend = "\(core) BackendConfiguration DisplayText"
 let network = "HTTPTypes NetworkKit NetworkKitImages"
-let commands = "\(core) ArgumentParser IndicatorBackends IndicatorCommands"
+let commands = "\(core) ArgumentParser IndicatorBackends IndicatorCommands IndicatorTesting"
 let testing = "IndicatorCore IndicatorTesting IndicatorThreads Logging TestSupport"
 let backendTesting = """
     \(testing) BackendConfiguration DBus:DesktopBackends DisplayText InMemoryLogging IndicatorBackends \
@@ -79,7 +79,7 @@ let package = Package(
         module("NetworkKitTesting", "HTTPTypes IndicatorThreads NetworkKit"),
 
         // The programs.
-        module("IndicatorCommands", "\(core) ArgumentParser DequeModule IndicatorBackends JSONScanning"),
+        module("IndicatorCommands", "\(core) ArgumentParser DequeModule IndicatorBackends IndicatorTesting JSONScanning"),
         program("indicator", commands),
         program("indicator-demo", "\(commands) \(network) FlyingFox FlyingSocks IndicatorTracking"),
 

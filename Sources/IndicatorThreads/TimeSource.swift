@@ -10,6 +10,15 @@ package struct TimeSource: Sendable {
     /// Cancels a call that has not begun.
     package typealias Cancellation = @Sendable () -> Void
 
+    /// Makes a source that reads nanoseconds.
+    package init(
+        read: @escaping @Sendable () -> Int64,
+        schedule: @escaping @Sendable (Duration, @escaping @Sendable () -> Void) -> Cancellation,
+        origin: Int64? = nil
+    ) {
+        (self.read, self.schedule, self.origin) = (read, schedule, origin)
+    }
+
     /// The time since the source was created.
     package var now: Duration { .nanoseconds(read()) }
 

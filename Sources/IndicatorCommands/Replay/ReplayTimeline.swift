@@ -1,4 +1,4 @@
-package import IndicatorCore
+package import IndicatorTesting
 
 /// Builds the timeline of a replayed trace: a row for each of the first identities, one for all others, and one for
 /// activities without an identity.

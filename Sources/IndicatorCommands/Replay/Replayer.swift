@@ -2,6 +2,7 @@ import ArgumentParser
 package import Foundation
 import IndicatorBackends
 package import IndicatorCore
+import IndicatorTesting
 
 /// Applies the indicator's rules to a trace, in the time of the trace.
 package struct Replayer: TraceConsumer {

@@ -1,4 +1,5 @@
 package import IndicatorCore
+package import IndicatorTesting
 package import JSONScanning
 
 /// One event of a trace.

@@ -1,6 +1,7 @@
 package import Foundation
 import IndicatorBackends
 package import IndicatorCore
+import IndicatorTesting
 import JSONScanning
 
 /// Receives the contents of a trace in order.

@@ -1,3 +1,4 @@
+package import IndicatorCore
 import IndicatorThreads
 import Synchronization
 
@@ -20,25 +21,26 @@ package final class ActivityReplay {
 
     private var machine: IndicatorStateMachine
     private let counter: ActivityCounter
-    private let clock = ReplayClock()
+    /// The time of the last event, in nanoseconds.
+    private let now = SharedTime()
+
+    private final class SharedTime: Sendable {
+        let nanoseconds = Atomic<Int64>(0)
+    }
 
     /// Creates an inactive indicator.
     package init(delays: IndicatorDelays = .standard, isEnabled: Bool = true) {
-        counter = ActivityCounter(phase: .inactive, time: .reading(clock))
+        // Nothing waits for a time.
+        let time = TimeSource(read: { [now] in now.nanoseconds.load(ordering: .relaxed) }, schedule: { _, _ in {} })
+        counter = ActivityCounter(phase: .inactive, time: time)
         machine = IndicatorStateMachine(delays: delays, isEnabled: isEnabled, counter: counter)
     }
 
     /// The delays that apply from now on.
     package var delays: IndicatorDelays { machine.delays }
 
-    /// The current state.
-    package var state: IndicatorState { counter.state }
-
     /// The number of activities in progress.
     package var activityCount: Int { counter.count }
-
-    /// When the running delay ends; `nil` when none is running.
-    package var deadline: Duration? { machine.deadline }
 
     /// Applies an event. Deadlines up to and including `now` pass first.
     package func apply(_ event: Event, at now: Duration) -> [VisibilityChange] {
@@ -69,10 +71,10 @@ package final class ActivityReplay {
         var changes: [VisibilityChange] = []
         // A deadline may be followed by another one.
         while let deadline = machine.deadline, deadline <= now {
-            clock.set(deadline)
+            set(deadline)
             changes += Self.changes(machine.advance(to: deadline))
         }
-        clock.set(now)
+        set(now)
         return changes
     }
 
@@ -83,26 +85,9 @@ package final class ActivityReplay {
         return changes
     }
 
+    private func set(_ time: Duration) { now.nanoseconds.max(time.wholeNanoseconds, ordering: .relaxed) }
+
     private static func changes(_ actions: IndicatorStateMachine.Actions?) -> [VisibilityChange] {
         actions?.publications.compactMap(\.change) ?? []
     }
-}
-
-/// A clock that shows the time of the last event. Nothing waits for it.
-private final class ReplayClock: Clock {
-    struct Instant: InstantProtocol {
-        var offset: Duration
-
-        func advanced(by duration: Duration) -> Self { Self(offset: offset + duration) }
-        func duration(to other: Self) -> Duration { other.offset - offset }
-        static func < (one: Self, other: Self) -> Bool { one.offset < other.offset }
-    }
-
-    private let offset = Locked(Duration.zero)
-
-    var now: Instant { Instant(offset: offset.withLock { $0 }) }
-    var minimumResolution: Duration { .nanoseconds(1) }
-
-    func set(_ time: Duration) { offset.withLock { $0 = max($0, time) } }
-    func sleep(until deadline: Instant, tolerance: Duration?) async throws {}
 }
