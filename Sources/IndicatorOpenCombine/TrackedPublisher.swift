@@ -229,17 +229,4 @@ extension Publisher {
     ) -> TrackedPublisher<Self, Value> {
         TrackedPublisher(self, in: tracker, initialValue: initialValue, value: value)
     }
-
-    /// See `tracked(in:)`.
-    @available(*, unavailable, renamed: "tracked(in:)", message: "The verb is the same as for an indicator.")
-    public func trackActivity<Value>(in tracker: ActivityTracker<Value>) -> TrackedPublisher<Self, Value> {
-        fatalError()
-    }
-
-    /// See `tracked(in:)`.
-    @available(*, unavailable, renamed: "tracked(in:value:)")
-    public func trackActivity<Value>(
-        in tracker: ActivityTracker<Value>,
-        value: @escaping (Output) -> Value?
-    ) -> TrackedPublisher<Self, Value> { fatalError() }
 }

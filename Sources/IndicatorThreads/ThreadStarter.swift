@@ -101,12 +101,13 @@ package enum ThreadStarter {
     static func reportShortage() {
         defer { if isShortageFatal.load(ordering: .relaxed) { _exit(71) } }
         guard !isShortageReported.exchange(true, ordering: .relaxed) else { return }
-        StandardErrorReport.write(
-            """
+        let text: StaticString = """
             indicator: No thread can be created, so what needs one is off until it can; see 'ulimit -u' and \
             'ulimit -v', or TasksMax of systemd\n
             """
-        )
+        // Without a logger, whose handler may have locks and threads, and only if that does not block.
+        var request = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
+        if poll(&request, 1, 0) > 0 { _ = write(STDERR_FILENO, text.utf8Start, text.utf8CodeUnitCount) }
     }
 
     private final class Work: Sendable {
@@ -115,14 +116,5 @@ package enum ThreadStarter {
         init(_ body: @escaping @Sendable () -> Void) {
             self.body = body
         }
-    }
-}
-
-/// Messages that need no logger, whose handler may have locks and threads.
-package enum StandardErrorReport {
-    /// Writes a line to standard error, unless that would block.
-    package static func write(_ text: StaticString) {
-        var request = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
-        if poll(&request, 1, 0) > 0 { _ = Foundation.write(STDERR_FILENO, text.utf8Start, text.utf8CodeUnitCount) }
     }
 }

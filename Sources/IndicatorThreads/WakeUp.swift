@@ -43,12 +43,6 @@ package final class WakeUp: Sendable {
         _ = read(descriptor, &count, MemoryLayout<UInt64>.size)
     }
 
-    /// Waits for ``wake()``, or until `deadline`.
-    package func wait(until deadline: SuspendingClock.Instant) {
-        var waited = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        if poll(&waited, 1, Self.milliseconds(until: deadline)) > 0 { clear() }
-    }
-
     /// The timeout of poll(2) for a deadline; infinite for `nil`. Rounded up, so that a loop does not spin through the
     /// last millisecond.
     package static func milliseconds(until deadline: SuspendingClock.Instant?) -> Int32 {

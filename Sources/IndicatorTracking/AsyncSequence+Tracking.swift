@@ -33,18 +33,7 @@ extension AsyncSequence {
         TrackedAsyncSequence(base: self) {
             let activity = ManagedTrackedActivity(initialValue, in: tracker)
             let deliver = value.map { value in { @Sendable element in activity.update(value(element)) } }
-            return Iteration(willAsk: {}, deliver: deliver ?? { _ in }, end: { _ in activity.end() })
+            return ({}, deliver ?? { _ in }, { _ in activity.end() })
         }
     }
-
-    /// See `tracked(in:)`.
-    @available(*, unavailable, renamed: "tracked(in:)", message: "The verb is the same as for an indicator.")
-    public func trackActivity<Value>(in tracker: ActivityTracker<Value>) -> TrackedAsyncSequence<Self> { fatalError() }
-
-    /// See `tracked(in:)`.
-    @available(*, unavailable, renamed: "tracked(in:value:)")
-    public func trackActivity<Value>(
-        in tracker: ActivityTracker<Value>,
-        value: @escaping @Sendable (Element) -> Value?
-    ) -> TrackedAsyncSequence<Self> { fatalError() }
 }

@@ -20,18 +20,6 @@ final class BackendRunner: SnapshotReceiver {
         var waiters: [CheckedContinuation<Void, Never>] = []
         /// Orders the settings of the timer, which is set without the lock.
         var timerVersion: UInt64 = 0
-        /// The events to log.
-        var events: [BackendRunnerStateMachine.Event] = []
-    }
-
-    /// The work to do after unlocking.
-    private struct Afterwards: Sendable {
-        var loop: CheckedContinuation<BackendRunnerStateMachine.Operation?, Never>?
-        var operation: BackendRunnerStateMachine.Operation?
-        var waiters: [CheckedContinuation<Void, Never>]
-        var deadline: Duration?
-        var timerVersion: UInt64
-        var events: [BackendRunnerStateMachine.Event]
     }
 
     let name: String
@@ -82,7 +70,7 @@ final class BackendRunner: SnapshotReceiver {
     func run() {
         Task.detached(executorPreference: thread) { [self] in
             while let operation = await nextOperation() {
-                var text: String?
+                var failure: String?
                 do {
                     switch operation {
                     case .start: try await backend.start()
@@ -92,9 +80,10 @@ final class BackendRunner: SnapshotReceiver {
                     case .stop: await backend.stop()
                     }
                 } catch {
-                    text = "\(error)"
+                    failure = "\(error)"
                 }
-                finished(error: text)
+                let now = time.now
+                log(storage.withLock { $0.machine.finished(error: failure, at: now) })
             }
             thread.close()
         }
@@ -112,7 +101,7 @@ final class BackendRunner: SnapshotReceiver {
         // Its thread could not be created, so it is tried again.
         if !storage.withLock({ $0.hasBegun }) { _ = thread.start() }
         if let connected, storage.withLock({ $0.machine.isFinishing }) { connected.willStop() }
-        change { _, _ in [] }
+        change()
     }
 
     /// Starts an unavailable backend again immediately.
@@ -158,92 +147,48 @@ final class BackendRunner: SnapshotReceiver {
 
     private func nextOperation() async -> BackendRunnerStateMachine.Operation? {
         await withCheckedContinuation { continuation in
-            let now = time.now
-            perform(
-                storage.withLock { storage in
-                    storage.idleLoop = continuation
-                    storage.hasBegun = true
-                    return proceed(&storage, at: now)
-                }
-            )
+            change { storage, _ in
+                (storage.idleLoop, storage.hasBegun) = (continuation, true)
+                return []
+            }
         }
-    }
-
-    private func finished(error: String?) {
-        let now = time.now
-        for event in storage.withLock({ $0.machine.finished(error: error, at: now) }) { log(event) }
     }
 
     private func deadlineHasCome(_ deadline: Duration) {
-        let now = max(time.now, deadline)
-        change(at: now) { storage, now in storage.machine.advance(to: now) }
+        change(at: max(time.now, deadline)) { storage, now in storage.machine.advance(to: now) }
     }
 
+    /// Makes a change with the lock held, and does what follows from it.
     private func change(
         at now: Duration? = nil,
-        _ body: (inout Storage, Duration) -> [BackendRunnerStateMachine.Event]
+        _ body: (inout Storage, Duration) -> [BackendRunnerStateMachine.Event] = { _, _ in [] }
     ) {
         let now = now ?? time.now
-        perform(
-            storage.withLock { storage in
-                let events = body(&storage, now)
-                storage.events += events
-                return proceed(&storage, at: now)
+        let (events, loop, operation, waiters, deadline, version) = storage.withLock { storage in
+            let events = body(&storage, now)
+            var operation: BackendRunnerStateMachine.Operation?
+            var loop: CheckedContinuation<BackendRunnerStateMachine.Operation?, Never>?
+            if storage.idleLoop != nil {
+                operation = storage.machine.nextOperation(at: now)
+                if operation != nil || storage.machine.isStopped { loop = storage.idleLoop.take() }
             }
-        )
-    }
-
-    /// Determines what to do next. Called with the lock held.
-    private func proceed(_ storage: inout Storage, at now: Duration) -> Afterwards {
-        var operation: BackendRunnerStateMachine.Operation?
-        var loop: CheckedContinuation<BackendRunnerStateMachine.Operation?, Never>?
-        if storage.idleLoop != nil {
-            operation = storage.machine.nextOperation(at: now)
-            if operation != nil || storage.machine.isStopped { loop = storage.idleLoop.take() }
+            let isIdle = storage.idleLoop != nil
+            let isFinished = storage.machine.isFinished
+            var waiters = isFinished ? exchange(&storage.waiters, with: []) : []
+            if isFinished || isIdle { waiters += exchange(&storage.settlers, with: []) }
+            storage.timerVersion += 1
+            return (events, loop, operation, waiters, storage.machine.deadline(isIdle: isIdle), storage.timerVersion)
         }
-        storage.timerVersion += 1
-        let isFinished = storage.machine.isFinished
-        var waiters = isFinished ? exchange(&storage.waiters, with: []) : []
-        if isFinished || storage.idleLoop != nil { waiters += exchange(&storage.settlers, with: []) }
-        return Afterwards(
-            loop: loop,
-            operation: operation,
-            waiters: waiters,
-            deadline: storage.machine.deadline(isIdle: storage.idleLoop != nil),
-            timerVersion: storage.timerVersion,
-            events: exchange(&storage.events, with: [])
-        )
-    }
-
-    private func perform(_ afterwards: Afterwards) {
-        timer.set(afterwards.deadline, version: afterwards.timerVersion, deadlineHasCome)
+        timer.set(deadline, version: version, deadlineHasCome)
         // From separate tasks: the calling thread may hold the status lock of a task that it cancels.
-        for waiter in afterwards.waiters {
+        for waiter in waiters {
             Task.detached(executorPreference: ServiceThread.forCallersCode) { waiter.resume() }
         }
-        for event in afterwards.events { log(event) }
-        afterwards.loop?.resume(returning: afterwards.operation)
+        log(events)
+        loop?.resume(returning: operation)
     }
 
-    // MARK: - The log
-
-    private func log(_ event: BackendRunnerStateMachine.Event) {
-        switch event {
-        case .becameUnavailable(let reason):
-            logger.warning("The backend '\(name)' is unavailable and will be tried again: \(reason)")
-        case .waitsToRetry(let delay):
-            logger.debug("The backend '\(name)' will be tried again in \(delay).")
-        case .recovered:
-            logger.notice("The backend '\(name)' is available again.")
-        case .stalled(let call):
-            let target = delivery.target.map { " (\($0))" } ?? ""
-            logger.warning(
-                "The backend '\(name)'\(target) has not returned from '\(call)' for \(delivery.updateTimeLimit)."
-            )
-        case .resumed:
-            logger.notice("The backend '\(name)' has returned.")
-        case .givenUp:
-            logger.warning("The backend '\(name)' did not stop in time and was given up.")
-        }
+    private func log(_ events: [BackendRunnerStateMachine.Event]) {
+        for event in events { logger.log(level: event.level, "The backend '\(name)' \(event.text)") }
     }
 }

@@ -1,4 +1,5 @@
 import IndicatorThreads
+import Logging
 
 /// Decides which calls a backend receives, and when.
 ///
@@ -11,7 +12,7 @@ struct BackendRunnerStateMachine: Sendable {
         case stop
 
         /// The name of the function.
-        var name: String {
+        fileprivate var name: String {
             switch self {
             case .start: "start"
             case .update: "update"
@@ -20,15 +21,8 @@ struct BackendRunnerStateMachine: Sendable {
         }
     }
 
-    /// An event to log.
-    enum Event: Sendable {
-        case becameUnavailable(reason: String)
-        case waitsToRetry(Duration)
-        case recovered
-        case stalled(call: String)
-        case resumed
-        case givenUp
-    }
+    /// An event to log: what has happened to the backend, behind its name.
+    typealias Event = (level: Logger.Level, text: String)
 
     private enum Phase: Sendable {
         /// The next call is `start()`.
@@ -86,9 +80,7 @@ struct BackendRunnerStateMachine: Sendable {
     private(set) var outages = 0
     private(set) var lastError: String?
 
-    /// - Parameters:
-    ///   - delivery: which snapshots the backend receives, and how.
-    ///   - retryScale: by what to multiply the times between attempts.
+    /// The times between attempts are multiplied by `retryScale`.
     init(delivery: BackendDelivery, retryScale: Double = 1) {
         self.delivery = delivery
         self.retryScale = retryScale
@@ -201,7 +193,7 @@ struct BackendRunnerStateMachine: Sendable {
         var events: [Event] = []
         if isStalled {
             isStalled = false
-            events.append(.resumed)
+            events.append((.notice, "has returned."))
         }
         finish?.progressAt = now
         repetitionDue = nil
@@ -233,7 +225,7 @@ struct BackendRunnerStateMachine: Sendable {
         }
         if case .running = phase, outage != nil, !inbox.hasChanges(since: delivered) {
             outage = nil
-            events.append(.recovered)
+            events.append((.notice, "is available again."))
         }
         return events
     }
@@ -243,12 +235,14 @@ struct BackendRunnerStateMachine: Sendable {
         var events: [Event] = []
         if let call, !isStalled, call.begunAt + delivery.updateTimeLimit <= now {
             isStalled = true
-            events.append(.stalled(call: call.operation.name))
+            let target = delivery.target.map { " (\($0))" } ?? ""
+            let limit = delivery.updateTimeLimit
+            events.append((.warning, "has not returned from '\(call.operation.name)'\(target) for \(limit)."))
         }
         if let finish, !isFinished, finish.deadline <= now {
             isGivenUp = true
             inbox = SnapshotInbox(delivery: delivery)
-            events.append(.givenUp)
+            events.append((.warning, "did not stop in time and was given up."))
         }
         return events
     }
@@ -261,7 +255,7 @@ struct BackendRunnerStateMachine: Sendable {
     private mutating func waitToRetry(from now: Duration) -> Event {
         let delay = exchange(&isRetryDue, with: false) ? .zero : retryDelay
         phase = .unavailable(retryAt: now + delay)
-        return .waitsToRetry(delay)
+        return (.debug, "will be tried again in \(delay).")
     }
 
     private mutating func fail(_ error: String, at now: Duration) -> [Event] {
@@ -271,6 +265,6 @@ struct BackendRunnerStateMachine: Sendable {
         lastError = error
         if outage == nil { outages += 1 }
         defer { outage = error }
-        return outage == nil ? [.becameUnavailable(reason: error)] : []
+        return outage == nil ? [(.warning, "is unavailable and will be tried again: \(error)")] : []
     }
 }

@@ -40,8 +40,4 @@ public struct BackendStatus: Sendable, Hashable {
     public var outages = 0
     /// The text of the last error, kept after the backend has recovered; `nil` if there was none.
     public var lastError: String?
-
-    /// No update is dropped.
-    @available(*, unavailable, message: "No update is dropped: see IndicatorSnapshot.transitions.")
-    public var updatesDropped: Int { 0 }
 }

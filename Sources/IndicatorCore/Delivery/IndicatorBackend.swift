@@ -122,10 +122,6 @@ public struct BackendDelivery: Sendable, Hashable {
 
     /// The latest snapshot, while visible: suits most surfaces.
     public static var latestWins: Self { Self() }
-
-    /// Every snapshot has the transitions that were skipped before it.
-    @available(*, unavailable, message: "Use BackendDelivery(), and IndicatorSnapshot.transitions in update(_:).")
-    public static var everyTransition: Self { Self() }
 }
 
 /// A backend's handle to its indicator.

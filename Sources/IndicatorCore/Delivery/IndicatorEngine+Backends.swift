@@ -34,11 +34,9 @@ extension IndicatorEngine {
                 now: { [time] in time.now }
             )
         )
-        let isNeeded: Void? = add(runner, if: { $0.runners.contains { $0 === runner } && !$0.machine.isShutDown }) {
-            _ = runner.post($0)
-        }
+        let isNeeded = add(runner, if: { $0.runners.contains { $0 === runner } && !$0.machine.isShutDown })
         // The backend was removed, or the indicator was shut down, in the meantime.
-        if isNeeded == nil { runner.finish(timeLimit: .zero, at: time.now) }
+        if !isNeeded { runner.finish(timeLimit: .zero, at: time.now) }
         runner.run()
         return true
     }
@@ -72,10 +70,12 @@ extension IndicatorEngine {
     ///
     /// - Returns: the time until more is due; `nil` if nothing is.
     package func settle() async -> Duration? {
-        await Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
+        func waitForChecks() async {
             while checksInProgress.load(ordering: .acquiring) > 0 { await Task.yield() }
-            advance()
-        }.value
+        }
+        await waitForChecks()
+        deadlineHasCome(time.now)
+        await waitForChecks()
         let runners = storage.withLock { $0.runners }.compactMap { $0 as? BackendRunner }
         for runner in runners { await runner.settle() }
         let deadlines = runners.compactMap(\.deadline) + [read { $0.wakesAt }].compactMap(\.self)
@@ -83,18 +83,15 @@ extension IndicatorEngine {
     }
 
     package func shutdown(timeLimit: Duration) async {
+        // All resources begin to end now. Not as jobs of a group, which would run on the caller's executor.
         let (runners, resources) = end(timeLimit: timeLimit)
         guard ServiceThread.canFinishWork else { return }
         let start = ServiceThread.now
         func time(_ limit: Duration) -> Int64 { start + min(max(limit, .zero), TimeSource.longest).wholeNanoseconds }
-        // All begin now. Not as jobs of a group, which would run on the caller's executor.
-        let ends = resources.map { resource in
-            Task.detached(executorPreference: ServiceThread.forCallersCode) { await resource.managerWillShutDown() }
-        }
         // The runners' own limits are on the indicator's clock, which may never advance.
         let longest = time(max(timeLimit, BackendRunnerStateMachine.longestFinish)) + 1_000_000_000
         for runner in runners { await Self.wait(until: longest) { await runner.waitUntilFinished() } }
-        for end in ends { await Self.wait(until: time(timeLimit)) { await end.value } }
+        for resource in resources { await Self.wait(until: time(timeLimit)) { await resource.value } }
         await Self.wait(until: max(time(timeLimit), ServiceThread.now + 100_000_000)) {
             await BackgroundLogHandler.flush()
         }

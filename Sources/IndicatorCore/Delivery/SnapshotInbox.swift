@@ -4,75 +4,77 @@
 /// from a skipped one to the next, so that a receiver gets all of them.
 struct SnapshotInbox: Sendable {
     private let includesHidden: Bool
-    private var waiting: IndicatorSnapshot?
-    /// One that was taken and not shown, or that the receiver does not need: the next one takes its reports over.
-    private var left: IndicatorSnapshot?
+    /// The snapshot to deliver next, with what those report that were skipped or not shown.
+    private var next: IndicatorSnapshot?
+    /// Whether it waits for the receiver. Otherwise it is only kept for what it reports.
+    private var isWaiting = false
     /// The periods of the latest snapshot, and of the last one that was shown.
-    private var latest: IndicatorSnapshot.Period?
-    private var shown = IndicatorSnapshot.Period(number: 0, isVisible: false)
+    private var latest: Int?
+    private var shown = 0
 
     init(delivery: BackendDelivery) {
         includesHidden = delivery.includesHidden
     }
 
     /// Whether no snapshot waits.
-    var isEmpty: Bool { waiting == nil }
+    var isEmpty: Bool { !isWaiting }
 
     /// Adds a snapshot.
     mutating func post(_ snapshot: IndicatorSnapshot) {
-        let isNewPeriod = latest.map { $0 != snapshot.visibilityPeriod } ?? snapshot.isVisible
-        if latest == nil {
-            // At first, a receiver shows what a hidden indicator does.
-            shown.number = snapshot.isVisible ? snapshot.period - 1 : snapshot.period
-        }
-        latest = snapshot.visibilityPeriod
+        // At first, a receiver shows what a hidden indicator does.
+        if latest == nil { shown = snapshot.isVisible ? snapshot.period - 1 : snapshot.period }
+        let isNewPeriod = snapshot.period != latest ?? shown
+        latest = snapshot.period
         // During the completion delay, the receiver keeps what it shows: only the end of the delay, or new work, is a
         // visible change. A waiting snapshot is still delivered.
-        if !isNewPeriod, !includesHidden, snapshot.state != .active {
-            if waiting == nil {
-                var snapshot = snapshot
-                if let left { snapshot.takeOver(left) }
-                left = snapshot
-            } else {
-                waiting?.finishedActivities.append(snapshot.finishedActivities)
-            }
-            return
+        let isNews = isNewPeriod || includesHidden || snapshot.state == .active
+        if isWaiting, !isNews {
+            next?.finishedActivities.append(snapshot.finishedActivities)
+        } else {
+            replace(with: snapshot)
+            isWaiting = isWaiting || isNews
         }
+    }
+
+    private mutating func replace(with snapshot: IndicatorSnapshot) {
         var snapshot = snapshot
-        if let waiting { snapshot.takeOver(waiting) }
-        waiting = snapshot
+        if let next { snapshot.takeOver(next) }
+        next = snapshot
     }
 
     /// Adds the current snapshot for a receiver that shows nothing yet.
-    mutating func restart(with snapshot: IndicatorSnapshot) { waiting = snapshot }
+    mutating func restart(with snapshot: IndicatorSnapshot) {
+        replace(with: snapshot)
+        isWaiting = true
+    }
 
     /// Moves what the snapshot reports that was taken last, and not shown, to the next one.
     mutating func leave(_ snapshot: IndicatorSnapshot) {
-        if left == nil { left = snapshot } else { left?.takeOver(snapshot) }
+        if next == nil { next = snapshot } else { next?.takeOver(snapshot) }
     }
 
     /// The receiver has shown a snapshot.
-    mutating func hasShown(_ snapshot: IndicatorSnapshot) { shown = snapshot.visibilityPeriod }
+    mutating func hasShown(_ snapshot: IndicatorSnapshot) { shown = snapshot.period }
 
     /// Removes and returns the snapshot to deliver to a receiver that shows `delivered`.
     mutating func take(delivered: IndicatorSnapshot?) -> IndicatorSnapshot? {
-        guard var snapshot = waiting.take() else { return nil }
-        if let left = left.take() { snapshot.takeOver(left) }
-        if snapshot.transitions.first.map({ $0.visibilityPeriod == shown }) ?? false { snapshot.dropFirstTransition() }
+        guard exchange(&isWaiting, with: false), var snapshot = next.take() else { return nil }
+        if snapshot.transitions.first?.period == shown { snapshot.dropFirstTransition() }
         let first = snapshot.transitions.first ?? snapshot
-        snapshot.omittedTransitionCount = max(first.period - shown.number - 1, 0)
+        snapshot.omittedTransitionCount = max(first.period - shown - 1, 0)
         let isWanted =
             snapshot.isVisible || delivered?.isVisible == true || includesHidden || !snapshot.transitions.isEmpty
-            || shown != snapshot.visibilityPeriod
+            || shown != snapshot.period
         if isWanted, snapshot.differs(from: delivered) { return snapshot }
-        if !isWanted { shown = snapshot.visibilityPeriod }
+        if !isWanted { shown = snapshot.period }
         leave(snapshot)
         return nil
     }
 
     /// Whether a snapshot, or reports of one that was not shown, wait.
     var hasUndelivered: Bool {
-        left.map { $0 != $0.withoutReports || $0.visibilityPeriod != shown } ?? false || hasChanges(since: nil)
+        if isWaiting { return hasChanges(since: nil) }
+        return next.map { $0 != $0.withoutReports || $0.period != shown } ?? false
     }
 
     /// Whether ``take(delivered:)`` would return a snapshot.
@@ -86,14 +88,6 @@ extension IndicatorSnapshot {
     /// How many skipped snapshots ``transitions`` lists.
     static var transitionLimit: Int { 64 }
 
-    /// A period in which the indicator was shown or hidden.
-    struct Period: Sendable, Equatable {
-        var number: Int
-        var isVisible: Bool
-    }
-
-    var visibilityPeriod: Period { Period(number: period, isVisible: isVisible) }
-
     /// Whether this snapshot is new to a receiver that shows `delivered`.
     func differs(from delivered: IndicatorSnapshot?) -> Bool {
         guard let delivered else { return true }
@@ -103,7 +97,7 @@ extension IndicatorSnapshot {
     /// Takes over what an earlier snapshot reports, which is skipped.
     mutating func takeOver(_ earlier: IndicatorSnapshot) {
         var all = earlier.transitions
-        if earlier.visibilityPeriod == (transitions.first ?? self).visibilityPeriod {
+        if earlier.period == (transitions.first ?? self).period {
             prepend(earlier.finishedActivities)
         } else {
             var last = earlier

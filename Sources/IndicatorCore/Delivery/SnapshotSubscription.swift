@@ -11,7 +11,7 @@ final class SnapshotSubscription: SnapshotReceiver {
     }
 
     /// Delivers an element after changes.
-    let signal: AsyncStream<Void>
+    private let signal: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
     private let engine: IndicatorEngine
     private let state = Locked(State())
@@ -22,23 +22,33 @@ final class SnapshotSubscription: SnapshotReceiver {
     init(to engine: IndicatorEngine) {
         self.engine = engine
         (signal, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-        let isActive: Void? = engine.add(self, if: { !$0.machine.isShutDown }) { _ = post($0) }
-        guard isActive == nil else { return }
+        if engine.add(self, if: { !$0.machine.isShutDown }) { return }
         _ = post(engine.snapshot)
         finish(timeLimit: .zero, at: .zero)
     }
 
-    /// The next snapshot; `.some(nil)` after the last one; `nil` if there is none yet: then ``signal`` follows.
-    func take() -> IndicatorSnapshot?? {
+    /// The next snapshot; `nil` after the last one, or when the task is cancelled.
+    func next() async -> IndicatorSnapshot? {
+        while !Task.isCancelled {
+            let (snapshot, isFinished) = take()
+            if snapshot != nil || isFinished { return snapshot }
+            var iterator = signal.makeAsyncIterator()
+            if await iterator.next() == nil { return nil }
+        }
+        return nil
+    }
+
+    /// The next snapshot; if there is none yet, ``signal`` follows, unless that was the last one.
+    private func take() -> (IndicatorSnapshot?, isFinished: Bool) {
         state.withLock { state in
             guard var snapshot = state.inbox.take(delivered: state.delivered) else {
                 state.isWaiting = true
-                return state.isFinished ? .some(nil) : nil
+                return (nil, state.isFinished)
             }
             snapshot.finishedActivities = snapshot.allFinished
             (snapshot.transitions, snapshot.omittedTransitionCount) = ([], 0)
             state.delivered = snapshot
-            return snapshot
+            return (snapshot, state.isFinished)
         }
     }
 
@@ -52,9 +62,9 @@ final class SnapshotSubscription: SnapshotReceiver {
         }
     }
 
-    func finish(timeLimit: Duration, at now: Duration) {
-        state.withLock { $0.isFinished = true }
-    }
+    func finish(timeLimit: Duration, at now: Duration) { state.withLock { $0.isFinished = true } }
+
+    func waitUntilFinished() async {}
 
     /// Wakes the subscriber, from a separate task.
     ///

@@ -41,11 +41,7 @@ package final class ActivityCounter: Sendable {
     private let lastEnd = Atomic<Int64>(.min)
     let time: TimeSource
 
-    /// Makes a counter with a count of zero.
-    ///
-    /// - Parameters:
-    ///   - phase: the first phase.
-    ///   - time: the clock of ``takeTimeOfLastEnd()``.
+    /// Makes a counter with a count of zero. `time` is the clock of ``takeTimeOfLastEnd()``.
     package init(phase: IndicatorState?, time: TimeSource) {
         word = Atomic(Self.word(phase: phase))
         self.time = time
@@ -106,17 +102,13 @@ package final class ActivityCounter: Sendable {
             if exchanged { return true }
             old = original
         }
-        return endLast()
+        return subtract(isReported: false)
     }
 
-    /// Decrements the count, also to zero, unless that concerns the state machine.
+    /// Decrements the count. For a last end during the completion delay, stores the time first. `isReported` is whether
+    /// an end that concerns the state machine is counted, too.
     @usableFromInline
-    func endLast() -> Bool { subtract(isReported: false) }
-
-    /// Decrements the count. For a last end during the completion delay, stores the time first.
-    ///
-    /// - Parameter isReported: whether an end that concerns the state machine is counted, too.
-    private func subtract(isReported: Bool) -> Bool {
+    func subtract(isReported: Bool) -> Bool {
         func concernsMachine(_ word: UInt64) -> Bool {
             word & Self.reportingBit != 0 || word < 2 * Self.unit && Self.phase(of: word) == .active
         }
@@ -176,8 +168,7 @@ package final class ActivityCounter: Sendable {
 
     /// Decrements the count in any case. Returns whether that concerns the state machine.
     package func remove() -> Bool {
-        if subtract(isReported: false) { return false }
-        return subtract(isReported: true)
+        !subtract(isReported: false) && subtract(isReported: true)
     }
 
     /// Sets the phase. Returns whether any activity was in progress at that moment.

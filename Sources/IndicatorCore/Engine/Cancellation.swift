@@ -13,13 +13,11 @@ public struct CancellationRequest: Sendable, Hashable {
 
 /// The subscribers to requests to cancel what an indicator shows.
 struct CancellationSubscribers: Sendable {
-    fileprivate typealias Continuation = AsyncStream<CancellationRequest>.Continuation
-
-    fileprivate var continuations: [Int: Continuation] = [:]
+    fileprivate var continuations: [Int: AsyncStream<CancellationRequest>.Continuation] = [:]
     fileprivate var lastNumber = 0
 
     /// Resumes them on a thread for such work: a calling thread may hold the status lock of a task.
-    fileprivate func resume(_ body: @escaping @Sendable (Continuation) -> Void) {
+    fileprivate func resume(_ body: @escaping @Sendable (AsyncStream<CancellationRequest>.Continuation) -> Void) {
         if continuations.isEmpty { return }
         Task.detached(executorPreference: ServiceThread.forCallersCode) {
             for continuation in continuations.values { body(continuation) }
@@ -46,7 +44,7 @@ extension IndicatorEngine {
     func cancellationRequests() -> AsyncStream<CancellationRequest> {
         let (stream, continuation) = AsyncStream<CancellationRequest>.makeStream(bufferingPolicy: .bufferingNewest(16))
         let number: Int? = storage.withLock { storage in
-            guard !storage.machine.isShutDown else { return nil }
+            if storage.machine.isShutDown { return nil }
             storage.cancellation.lastNumber += 1
             storage.cancellation.continuations[storage.cancellation.lastNumber] = continuation
             return storage.cancellation.lastNumber

@@ -52,7 +52,7 @@ package final class IndicatorEngine: Sendable {
 
     /// Ends everything without waiting.
     fileprivate func close() {
-        let (runners, resources) = end(timeLimit: .seconds(2))
+        let runners = end(timeLimit: .seconds(2)).runners
         // Kept until they have stopped: a shutdown at the end of the process waits for them.
         if !runners.isEmpty {
             Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
@@ -61,11 +61,10 @@ package final class IndicatorEngine: Sendable {
             }
         }
         timer.set(nil, version: .max) { _ in }
-        for resource in resources { resource.managerIsGone() }
     }
 
-    /// Hides the indicator permanently, and lets the backends and subscriptions finish.
-    func end(timeLimit: Duration) -> (runners: [any SnapshotReceiver], resources: [any ManagerResource]) {
+    /// Hides the indicator permanently, and lets the backends, the subscriptions and the resources finish.
+    func end(timeLimit: Duration) -> (runners: [any SnapshotReceiver], resources: [Task<Void, Never>]) {
         let now = time.now
         let (actions, hasObjects, runners, resources, cancellation) = storage.withLock { storage in
             var actions = Actions()
@@ -85,20 +84,29 @@ package final class IndicatorEngine: Sendable {
         perform(actions)
         cancellation.finish()
         if hasObjects { checkLater(at: now) }
-        return (runners, resources)
+        return (runners, resources.map(Self.end))
+    }
+
+    /// Ends a resource elsewhere: it may release objects of the caller whose `deinit` blocks.
+    @discardableResult
+    private static func end(_ resource: any ManagerResource) -> Task<Void, Never> {
+        Task.detached(executorPreference: ServiceThread.forCallersCode) { await resource.managerHasEnded() }
     }
 
     // MARK: - Lock, ask, unlock, perform
 
-    /// Passes an input to the state machine, and performs the returned actions.
-    ///
-    /// - Parameter input: called with the lock held; reads the time if it needs it.
+    /// Passes an input to the state machine, with the lock held, and performs the returned actions.
     @inline(__always)
     func change(_ input: (inout IndicatorStateMachine, IndicatorStateMachine.Now) -> IndicatorStateMachine.Actions?) {
         // Unmanaged, because a closure that captures the engine retains it, several times for each input.
         let engine = Unmanaged.passUnretained(self)
         let actions: Actions? = storage.withLock { storage in
-            let now = { engine._withUnsafeGuaranteedRef { $0.time.now } }
+            var time: Duration?
+            func now() -> Duration {
+                let read = time ?? engine._withUnsafeGuaranteedRef { $0.time.now }
+                time = read
+                return read
+            }
             guard var actions = input(&storage.machine, now) else { return nil }
             post(&actions, storage)
             return actions
@@ -138,13 +146,11 @@ package final class IndicatorEngine: Sendable {
 
     // MARK: - Time
 
-    private func deadlineHasCome(_ deadline: Duration) {
+    func deadlineHasCome(_ deadline: Duration) {
         let now = max(time.now, deadline)
-        guard read({ $0.isLifetimeCheckDue(at: now) }) else { return advance(to: now) }
-        checkLater(at: now)
+        if read({ $0.isLifetimeCheckDue(at: now) }) { checkLater(at: now) } else { advance(to: now) }
     }
 
-    /// Performs the work that is due at `now`.
     func advance(to now: Duration) {
         change { machine, _ in machine.advance(to: now) }
     }
@@ -152,19 +158,12 @@ package final class IndicatorEngine: Sendable {
     /// Checks the objects and advances, on the thread for callers' code: neither a long check nor the `deinit` of an
     /// ended object delays timers or other indicators.
     private func checkLater(at now: Duration) {
+        checksInProgress.add(1, ordering: .relaxed)
         Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
-            checksInProgress.add(1, ordering: .relaxed)
             // Released last: a `deinit` may block.
             withExtendedLifetime(checkLifetimes(at: now)) { advance(to: now) }
             checksInProgress.subtract(1, ordering: .releasing)
         }
-    }
-
-    /// Performs the work that is due, also the check of the objects.
-    func advance() {
-        let now = time.now
-        let released = read { $0.isLifetimeCheckDue(at: now) } ? checkLifetimes(at: now) : []
-        withExtendedLifetime(released) { advance(to: now) }
     }
 
     /// Checks the observed objects, part by part. Returns what to release.
@@ -174,7 +173,13 @@ package final class IndicatorEngine: Sendable {
         for part in 0..<parts {
             var released: [Any] = []
             change { machine, time in
-                machine.checkLifetimes(part: part, of: parts, at: max(now, time()), releasing: &released)
+                let now = max(now, time())
+                return machine.change({ now }) { list in
+                    var change = list.endActivitiesOfEndedObjects(part: part, of: parts, at: { now })
+                    // Released when all parts were checked: that may take long.
+                    released = exchange(&change.released, with: [])
+                    return change
+                }
             }
             // Not with the lock held: a long array may move.
             all.append(released)
@@ -187,15 +192,11 @@ package final class IndicatorEngine: Sendable {
 
     // MARK: - Receivers
 
-    /// Publishes what is pending for the existing receivers, adds another one, and returns what `body` does with the
-    /// current snapshot. Without effect if `condition` does not hold.
-    func add<Result: Sendable>(
-        _ receiver: some SnapshotReceiver,
-        if condition: (borrowing Storage) -> Bool,
-        _ body: (IndicatorSnapshot) -> Result
-    ) -> Result? {
+    /// Publishes what is pending for the existing receivers, and adds another one with the current snapshot. Without
+    /// effect if `condition` does not hold. Returns whether it did.
+    func add(_ receiver: some SnapshotReceiver, if condition: (borrowing Storage) -> Bool) -> Bool {
         let now = time.now
-        let added: (Actions, Result)? = storage.withLock { storage in
+        let actions: Actions? = storage.withLock { storage in
             guard condition(storage) else { return nil }
             // Activities that ended earlier are for the existing receivers only.
             var actions = storage.machine.publishPending(at: now) ?? Actions()
@@ -203,11 +204,11 @@ package final class IndicatorEngine: Sendable {
             actions.receivers.append(receiver)
             if !storage.receivers.contains(where: { $0 === receiver }) { storage.receivers.append(receiver) }
             updateAudience(of: &storage)
-            return (actions, body(storage.machine.snapshot { now }))
+            _ = receiver.post(storage.machine.snapshot { now })
+            return actions
         }
-        guard let (actions, result) = added else { return nil }
-        perform(actions)
-        return result
+        if let actions { perform(actions) }
+        return actions != nil
     }
 
     func remove(_ receiver: some SnapshotReceiver, from storage: inout Storage) {
@@ -246,7 +247,7 @@ package final class IndicatorEngine: Sendable {
             if !storage.machine.isShutDown { storage.resources.append(resource) }
             return storage.machine.isShutDown
         }
-        if isShutDown { resource.managerIsGone() }
+        if isShutDown { Self.end(resource) }
     }
 
     /// Removes a resource, which the caller retains: it is not deallocated with the lock held.

@@ -5,7 +5,7 @@ import IndicatorThreads
 ///
 /// It owns no lock, no timer and no task, and calls no foreign code, with the exceptions that ``IndicatorEngine``
 /// lists. Each input returns the actions to perform. ``IndicatorEngine`` calls it under its lock and performs the
-/// actions after unlocking; ``ActivityReplay`` does neither.
+/// actions after unlocking; a replay of a trace does neither.
 ///
 /// It cannot be copied: it has shared parts, the ``ActivityCounter``, which other threads change concurrently, and the
 /// records of activities.
@@ -31,7 +31,7 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
 
     private let counter: ActivityCounter
     private var visibility: VisibilityStateMachine
-    private(set) var list: ActivityList
+    var list: ActivityList
     private var publication: PublicationState
     /// The visibility's state that the current input has published, if any.
     private var publishedState: IndicatorState?
@@ -44,14 +44,7 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
     /// How often observed and tracked objects are checked. 1 ms to 100 years.
     private(set) var lifetimeCheckInterval = Duration.seconds(1)
 
-    /// Makes a machine.
-    ///
-    /// - Parameters:
-    ///   - delays: when the indicator is shown and hidden.
-    ///   - isEnabled: whether it may be shown.
-    ///   - counter: the counter of the activities. Its count is zero.
-    ///   - now: the time.
-    ///   - wallClock: the wall clock.
+    /// Makes a machine; the counter's count is zero.
     package init(
         delays: IndicatorDelays,
         isEnabled: Bool,
@@ -60,10 +53,7 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
         wallClock: WallClock? = nil
     ) {
         self.counter = counter
-        list = ActivityList(
-            wallClock: wallClock ?? WallClock(at: now),
-            uptimeOrigin: counter.time.origin
-        )
+        list = ActivityList(wallClock: wallClock ?? WallClock(at: now), uptimeOrigin: counter.time.origin)
         publication = PublicationState(since: list.date(at: now), uptime: list.uptime(at: now))
         visibility = VisibilityStateMachine(delays: delays, isEnabled: isEnabled)
         counter.setPhase(phase)
@@ -74,17 +64,10 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
     /// The delays. A changed one takes effect the next time that it begins.
     package var delays: IndicatorDelays { visibility.delays }
 
-    /// Whether the indicator may be shown.
-    var isEnabled: Bool { visibility.isEnabled }
-
     /// The deadline of the current delay, if any.
     package var deadline: Duration? { visibility.deadline }
 
-    /// The public state now.
-    ///
-    /// - Parameters:
-    ///   - now: the time.
-    ///   - isMeasured: whether the rate estimates take a measurement.
+    /// The public state now. `isMeasured` is whether the rate estimates take a measurement.
     @inline(__always)
     mutating func snapshot(_ now: Now, isMeasured: Bool = false) -> IndicatorSnapshot {
         let (state, count) = counter.stateAndCount
@@ -100,18 +83,9 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
         return snapshot
     }
 
-    /// Finds the record of an activity, and returns it with the details that the activity has itself.
-    mutating func find(
-        _ find: (inout ActivityList) -> ActivityRecord?
-    ) -> (record: ActivityRecord, details: ActivityDetails)? {
-        find(&list).map { ($0, list.details(of: $0)) }
-    }
-
     // MARK: - Inputs: activities
 
-    /// Begins or ends activities, or changes their details.
-    ///
-    /// - Parameter change: changes the list, and returns the consequences.
+    /// Begins or ends activities, or changes their details: `change` changes the list, and returns the consequences.
     @inline(__always)
     package mutating func change(_ now: Now, _ change: (inout ActivityList) -> ActivityList.Change) -> Actions? {
         apply(change(&list), now)
@@ -140,21 +114,17 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
     /// Enables or disables the indicator.
     package mutating func setEnabled(_ isEnabled: Bool, at now: Duration) -> Actions? {
         guard isEnabled != visibility.isEnabled, !isShutDown else { return nil }
-        if !isStartLeftToTimer { apply(catchUp(), at: now) }
+        if visibility.state != .delayingStart { apply(catchUp(), at: now) }
         apply(visibility.setEnabled(isEnabled, at: now, waitsForTimer: list.objectCount > 0), at: now)
         return finish(hasChanged: true) { now }
     }
 
-    /// Changes the delays. Deadlines that are due follow the old ones, even if the timer is late.
+    /// Changes the delays. Those that run are not affected.
     package mutating func setDelays(_ delays: IndicatorDelays, at now: Duration) -> Actions? {
-        let stateBefore = visibility.state
-        if !isStartLeftToTimer {
-            apply(catchUp(), at: now)
-            apply(visibility.advance(to: now), at: now)
-        }
+        // What is not reported yet happened with the old ones. During the start delay, it does not matter.
+        if visibility.state != .delayingStart { apply(catchUp(), at: now) }
         visibility.delays = delays
-        // A start delay that has ended without work is a change, although nothing is shown or hidden.
-        return finish(hasChanged: visibility.state != stateBefore) { now }
+        return finish(hasChanged: false) { now }
     }
 
     mutating func setLifetimeCheckInterval(_ interval: Duration, at now: Duration) -> Actions? {
@@ -181,7 +151,7 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
 
     /// Hides the indicator for ever, and publishes what is left.
     mutating func shutDown(at now: Duration) -> Actions? {
-        let wasEnabled = isEnabled
+        let wasEnabled = visibility.isEnabled
         if let first = setEnabled(false, at: now) { actions = first }
         var all = publishPending(at: now)
         list.isClosed = true
@@ -199,26 +169,6 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
         if let lifetimeCheckDue, lifetimeCheckDue <= now { return true }
         if visibility.state == .delayingStart, let deadline = visibility.deadline { return deadline <= now }
         return false
-    }
-
-    /// Whether only ``advance(to:)`` decides about the start delay's deadline: the check may take long, so that the
-    /// callers of other inputs do not make it.
-    private var isStartLeftToTimer: Bool { list.objectCount > 0 && visibility.state == .delayingStart }
-
-    /// Ends the activities of the ended objects in one part.
-    ///
-    /// - Parameter released: gets what to release, which may take long, when all parts were checked.
-    mutating func checkLifetimes(
-        part: Int,
-        of parts: Int,
-        at now: Duration,
-        releasing released: inout [Any]
-    ) -> Actions? {
-        change({ now }) { list in
-            var change = list.endActivitiesOfEndedObjects(part: part, of: parts, at: { now })
-            released = exchange(&change.released, with: [])
-            return change
-        }
     }
 
     /// Performs the work that is due.
@@ -298,7 +248,7 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
         counter.setPhase(phase)
         var snapshot = snapshot({ now }, isMeasured: true)
         if let state { snapshot.state = state }
-        snapshot.finishedActivities = list.takeFinished()
+        snapshot.finishedActivities = list.finished.takeAll()
         publication.publish(&snapshot, at: now) { list.date(at: $0) }
         actions.publications.append((snapshot, change))
     }

@@ -18,14 +18,9 @@ protocol SnapshotReceiver: AnyObject, Sendable {
     func waitUntilFinished() async
 }
 
-extension SnapshotReceiver {
-    func waitUntilFinished() async {}
-}
-
 /// A resource with the lifetime of a manager, such as the watcher of its config file.
 package protocol ManagerResource: AnyObject, Sendable {
-    /// The manager is being shut down: release everything, in bounded time.
-    func managerWillShutDown() async
-    /// The manager was deallocated without having been shut down: release everything, without waiting.
-    func managerIsGone()
+    /// The manager is being shut down or was deallocated: release everything. A shutdown waits for it in bounded time.
+    /// Called on a thread for callers' code.
+    func managerHasEnded() async
 }

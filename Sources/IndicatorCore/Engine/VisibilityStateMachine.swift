@@ -49,23 +49,21 @@ package struct VisibilityStateMachine: Sendable {
     }
 
     /// Enables or disables the indicator. Disabling hides it immediately; enabling while busy restarts the start delay.
+    /// A deadline that is due is not processed before: a timer that is late decides as if this had happened earlier.
     ///
     /// - Parameter waitsForTimer: whether only ``advance(to:)`` ends a start delay, also one of zero.
     package mutating func setEnabled(_ enabled: Bool, at now: Duration, waitsForTimer: Bool = false)
         -> [VisibilityChange]
     {
-        let changes = waitsForTimer && state == .delayingStart ? [] : advance(to: now)
-        guard enabled != isEnabled else { return changes }
+        latest = max(latest, now)
+        guard enabled != isEnabled else { return [] }
         isEnabled = enabled
-        if enabled {
-            guard isBusy else { return changes }
-            guard waitsForTimer else { return changes + workBegan() }
-            _ = enter(.delayingStart, until: latest + delays.startDelay)
-            // So that no earlier input reaches the deadline.
-            latest -= .nanoseconds(1)
-            return changes
-        }
-        return changes + (isVisible ? hide(at: latest) : enter(.inactive))
+        if !enabled { return isVisible ? hide(at: latest) : enter(.inactive) }
+        guard isBusy else { return [] }
+        guard waitsForTimer else { return workBegan() }
+        // So that no earlier input reaches the deadline.
+        defer { latest -= .nanoseconds(1) }
+        return enter(.delayingStart, until: latest + delays.startDelay)
     }
 
     private mutating func workBegan() -> [VisibilityChange] {

@@ -32,7 +32,6 @@ public struct Activity: ~Copyable, Sendable {
     /// the first one is set. What the members of a group do is only in snapshots.
     public subscript<Value>(dynamicMember member: WritableKeyPath<ActivityDetails, Value>) -> Value {
         get { handle.details[keyPath: member] }
-        nonmutating set { handle.update { $0[keyPath: member] = newValue } }
         // So that `completed += 1` adds, whatever other threads add meanwhile.
         nonmutating _modify {
             var change = handle.beginChange()
@@ -107,7 +106,6 @@ public final class ManagedActivity: ActivityContainer {
     /// The activity's details. See ``Activity``'s subscript.
     public subscript<Value>(dynamicMember member: WritableKeyPath<ActivityDetails, Value>) -> Value {
         get { handle.details[keyPath: member] }
-        set { handle.update { $0[keyPath: member] = newValue } }
         _modify {
             var change = handle.beginChange()
             yield &change.new[keyPath: member]
@@ -150,14 +148,13 @@ struct ActivityHandle: ~Copyable, Sendable {
     /// manager's lock held.
     @usableFromInline let recordBits: Atomic<UInt>
 
-    /// Makes the handle of an activity that has begun.
+    /// Makes the handle of an activity that has begun without a record.
     @inlinable
     init(_ lease: EngineLease) {
         self.lease = lease
         recordBits = Atomic(Self.noRecord)
     }
 
-    /// Makes the handle of an activity that has begun and has a record.
     init(_ lease: EngineLease, record: ActivityRecord) {
         self.lease = lease
         recordBits = Atomic(UInt(bitPattern: Unmanaged.passRetained(record).toOpaque()))
@@ -221,16 +218,14 @@ struct ActivityHandle: ~Copyable, Sendable {
         if bits & Self.ended != 0 { return nil }
         if let record = Self.record(bits) { return record.takeUnretainedValue() }
         let record = ActivityRecord()
-        list.insert(record, in: nil, at: now)
-        let address = UInt(bitPattern: Unmanaged.passRetained(record).toOpaque())
-        let stored = recordBits.compareExchange(
-            expected: Self.noRecord,
-            desired: address,
-            ordering: .acquiringAndReleasing
-        )
-        if stored.exchanged { return record }
+        list.insert(record, in: nil, at: now())
+        let reference = Unmanaged.passRetained(record)
+        let address = UInt(bitPattern: reference.toOpaque())
+        if recordBits.compareExchange(expected: bits, desired: address, ordering: .acquiringAndReleasing).exchanged {
+            return record
+        }
         // It has ended meanwhile, without a record.
-        Unmanaged.passUnretained(record).release()
+        reference.release()
         return nil
     }
 

@@ -10,18 +10,6 @@ import Foundation
 /// in the group above. Members may begin on any thread; those that are still in progress when the group ends become
 /// independent.
 ///
-/// ```swift
-/// try await indicator.withActivity("Downloading", unit: .bytes) { group in
-///     for url in urls {
-///         try await group.withActivity(url.lastPathComponent, unit: .bytes) { activity in
-///             …
-///             activity.total = length
-///             activity.advance(by: chunk.count)
-///         }
-///     }
-/// }
-/// ```
-///
 /// A member that fails does not make its group fail, unless ``ActivityDetails/failsWithMembers`` of the group is
 /// `true`.
 ///
@@ -58,7 +46,7 @@ public struct ActivityContext: Sendable {
             engine.change { machine, now in
                 machine.change(now) { list in
                     let parent = group?.handle.record(in: &list, at: now)
-                    let isMember = list.insert(record, in: parent, at: now, lasted: lasted)
+                    let isMember = list.insert(record, in: parent, at: now() - lasted)
                     return .init(countChange: isMember ? 0 : 1, changesDetails: label != nil || parent != nil)
                 }
             }
@@ -154,13 +142,4 @@ extension ActivityContainer {
             try await body()
         }
     }
-
-    /// See `withActivity`: an activity is a group when others begin in it.
-    @available(*, unavailable, renamed: "withActivity(_:total:unit:_:)")
-    public func withGroup<Result: ~Copyable>(
-        _ label: String? = nil,
-        total: Int? = nil,
-        unit: ActivityUnit = .count,
-        _ body: (ManagedActivity) async throws -> Result
-    ) async throws -> Result { fatalError() }
 }

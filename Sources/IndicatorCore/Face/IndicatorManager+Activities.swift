@@ -89,13 +89,9 @@ struct DetailsChange: Sendable {
 }
 
 extension IndicatorEngine {
-    @usableFromInline
-    func start(_ key: ActivityKey, label: String?, progress: Double? = nil) {
-        start(key, label: label, progress: progress, in: nil)
-    }
-
     /// Starts an activity with an identity, as a member of a group if that is in progress.
-    func start(_ key: ActivityKey, label: String?, progress: Double?, in group: ActivityRecord?) {
+    @usableFromInline
+    func start(_ key: ActivityKey, label: String?, progress: Double? = nil, in group: ActivityRecord? = nil) {
         change { machine, now in
             machine.change(now) { $0.start(key, label: label, progress: progress, in: group, at: now) }
         }
@@ -111,10 +107,11 @@ extension IndicatorEngine {
 
     /// Finds the details of an activity, to change a copy of them.
     func beginChange(_ find: (inout ActivityList, ActivityList.Now) -> ActivityRecord?) -> DetailsChange {
-        guard let (record, old) = read({ machine in machine.find { find(&$0) { time.now } } }) else {
-            return DetailsChange()
+        read { machine in
+            guard let record = find(&machine.list, { time.now }) else { return DetailsChange() }
+            let old = machine.list.details(of: record)
+            return DetailsChange(record: record, old: old, new: old)
         }
-        return DetailsChange(record: record, old: old, new: old)
     }
 
     func merge(_ change: DetailsChange) {

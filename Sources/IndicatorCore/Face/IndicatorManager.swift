@@ -88,6 +88,18 @@ public final class IndicatorManager: ActivityContainer {
     /// The whole public state now.
     public var snapshot: IndicatorSnapshot { lease.withEngine { $0.snapshot } }
 
+    /// The state of the indicator as it changes: first the current one, then the latest after every change.
+    ///
+    /// Each access begins a subscription. The latest value wins: a slow subscriber skips intermediate snapshots and
+    /// always ends with the current state; ``IndicatorSnapshot/finished`` is complete nevertheless. A change of
+    /// visibility is delivered immediately, other changes at most ten times a second. The sequence ends when the
+    /// manager is shut down or deallocated, or when the task that iterates it is cancelled. One that is kept does not
+    /// keep the indicator working, only its memory.
+    public var snapshots: AsyncStream<IndicatorSnapshot> {
+        let lifetime = SubscriptionLifetime(of: SnapshotSubscription(to: engine))
+        return AsyncStream(unfolding: { await lifetime.subscription.next() })
+    }
+
     // MARK: - Backends
 
     /// Adds a backend and starts it asynchronously. Its state is in ``backendStatuses``.
@@ -132,4 +144,15 @@ public final class IndicatorManager: ActivityContainer {
     public func shutdown(timeLimit: Duration = .seconds(2)) async {
         await engine.shutdown(timeLimit: timeLimit)
     }
+}
+
+/// Ends a subscription when the sequence and its iterators are released.
+private final class SubscriptionLifetime: Sendable {
+    let subscription: SnapshotSubscription
+
+    init(of subscription: SnapshotSubscription) {
+        self.subscription = subscription
+    }
+
+    deinit { subscription.end() }
 }

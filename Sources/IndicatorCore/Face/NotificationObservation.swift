@@ -46,12 +46,7 @@ public final class NotificationObservation: Sendable {
 }
 
 extension NotificationObservation: ManagerResource {
-    package func managerWillShutDown() async { cancel() }
-
-    package func managerIsGone() {
-        // Elsewhere: it releases closures of the caller, and thereby objects whose `deinit` may block.
-        Task.detached(executorPreference: ServiceThread.forCallersCode) { self.cancel() }
-    }
+    package func managerHasEnded() async { cancel() }
 }
 
 /// Finds the activities that notifications refer to.

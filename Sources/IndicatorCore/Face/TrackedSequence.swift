@@ -26,7 +26,7 @@ extension Sequence {
     ) -> TrackedSequence<Self> {
         let count = amount == nil && underestimatedCount > 0 ? underestimatedCount : nil
         return TrackedSequence(base: self, amount: amount) {
-            LoopActivity(ManagedActivity(label, total: total ?? count, unit: unit, in: container))
+            LoopActivity(label, total: total ?? count, unit: unit, in: container)
         }
     }
 }
@@ -47,16 +47,12 @@ public struct TrackedSequence<Base: Sequence>: Sequence {
         @usableFromInline let amount: ((Base.Element) -> Int)?
         @usableFromInline let loop: LoopActivity
 
-        fileprivate init(base: Base.Iterator, amount: ((Base.Element) -> Int)?, loop: LoopActivity) {
-            (self.base, self.amount, self.loop) = (base, amount, loop)
-        }
-
         /// The base's next element.
         @inlinable
         public mutating func next() -> Base.Element? {
             loop.finishElement()
             let element = base.next()
-            if let element { loop.beginElement(amount?(element) ?? 1) } else { loop.activity.end(.succeeded) }
+            if let element { loop.beginElement(amount?(element) ?? 1) } else { loop.end(.succeeded) }
             return element
         }
     }
@@ -68,16 +64,12 @@ public struct TrackedSequence<Base: Sequence>: Sequence {
 
     /// Calls a function for each element. An error that it throws is the outcome of the activity: a `CancellationError`
     /// cancels it, any other one makes it fail.
-    ///
-    /// ```swift
-    /// try files.tracked("Compressing", in: indicator).forEach { file in try compress(file) }
-    /// ```
     public func forEach(_ body: (Base.Element) throws -> Void) rethrows {
         var iterator = makeIterator()
         do {
             while let element = iterator.next() { try body(element) }
         } catch {
-            iterator.loop.activity.end(ActivityOutcome(error))
+            iterator.loop.end(ActivityOutcome(error))
             throw error
         }
     }
@@ -90,7 +82,7 @@ public struct TrackedSequence<Base: Sequence>: Sequence {
         do throws(Failure) {
             while let element = iterator.next() { try await body(element) }
         } catch {
-            iterator.loop.activity.end(ActivityOutcome(error))
+            iterator.loop.end(ActivityOutcome(error))
             throw error
         }
     }
@@ -114,13 +106,8 @@ extension AsyncSequence {
         by amount: (@Sendable (Element) -> Int)? = nil
     ) -> TrackedAsyncSequence<Self> {
         TrackedAsyncSequence(base: self) {
-            let activity = ManagedActivity(label, total: total, unit: unit, in: container)
-            let loop = LoopActivity(activity)
-            return Iteration(
-                willAsk: { loop.finishElement() },
-                deliver: { loop.beginElement(amount?($0) ?? 1) },
-                end: { loop.activity.end($0) }
-            )
+            let loop = LoopActivity(label, total: total, unit: unit, in: container)
+            return (loop.finishElement, { loop.beginElement(amount?($0) ?? 1) }, loop.end)
         }
     }
 }
@@ -145,10 +132,6 @@ public struct TrackedAsyncSequence<Base: AsyncSequence>: AsyncSequence {
     public struct AsyncIterator: AsyncIteratorProtocol {
         @usableFromInline var base: Base.AsyncIterator
         @usableFromInline let iteration: Iteration<Base.Element>
-
-        fileprivate init(base: Base.AsyncIterator, iteration: Iteration<Base.Element>) {
-            (self.base, self.iteration) = (base, iteration)
-        }
 
         /// The base's next element.
         @inlinable
@@ -181,12 +164,6 @@ public struct TrackedAsyncSequence<Base: AsyncSequence>: AsyncSequence {
 
     /// Calls a function for each element, on the actor of its caller, one call at a time. An error that it throws is
     /// the outcome of an indicator's activity, as one of the base is.
-    ///
-    /// ```swift
-    /// try await body.tracked("Downloading", in: indicator, unit: .bytes, by: \.count).forEach { chunk in
-    ///     try file.write(contentsOf: chunk)
-    /// }
-    /// ```
     nonisolated(nonsending) public func forEach(
         _ body: nonisolated(nonsending) (Base.Element) async throws -> Void
     ) async throws {
@@ -205,30 +182,21 @@ extension TrackedAsyncSequence.AsyncIterator: Sendable where Base.AsyncIterator:
 
 /// Changes the activity of one iteration, which ends when these functions are released.
 @usableFromInline
-package struct Iteration<Element>: Sendable {
-    @usableFromInline let willAsk: @Sendable () -> Void
-    @usableFromInline let deliver: @Sendable (Element) -> Void
-    @usableFromInline let end: @Sendable (ActivityOutcome) -> Void
-
-    @usableFromInline
-    package init(
-        willAsk: @escaping @Sendable () -> Void,
-        deliver: @escaping @Sendable (Element) -> Void,
-        end: @escaping @Sendable (ActivityOutcome) -> Void
-    ) {
-        (self.willAsk, self.deliver, self.end) = (willAsk, deliver, end)
-    }
-}
+package typealias Iteration<Element> = (
+    willAsk: @Sendable () -> Void,
+    deliver: @Sendable (Element) -> Void,
+    end: @Sendable (ActivityOutcome) -> Void
+)
 
 /// The activity of a loop over an indicator's tracked sequence. A loop that ends early cancels it.
 @usableFromInline
 final class LoopActivity: Sendable {
-    @usableFromInline let activity: ManagedActivity
+    private let activity: ManagedActivity
     /// The amount of the element that was delivered last.
     private let pending = Atomic(0)
 
-    init(_ activity: ManagedActivity) {
-        self.activity = activity
+    init(_ label: String?, total: Int?, unit: ActivityUnit, in container: some ActivityContainer) {
+        activity = ManagedActivity(label, total: total, unit: unit, in: container)
     }
 
     @usableFromInline
@@ -241,5 +209,8 @@ final class LoopActivity: Sendable {
         activity.advance(by: pending.exchange(0, ordering: .relaxed))
     }
 
-    deinit { activity.end(.cancelled) }
+    @usableFromInline
+    func end(_ outcome: ActivityOutcome) { activity.end(outcome) }
+
+    deinit { end(.cancelled) }
 }

@@ -78,8 +78,6 @@ final class ActivityGroup {
         }
     }
 
-    /// The members in progress that a snapshot shows.
-    var listed = OrderedList<ActivityRecord>()
     /// How many members are in progress.
     var memberCount = 0
     /// How many members have ended, and how many failed.
@@ -101,11 +99,7 @@ final class ActivityGroup {
         units[new.unit, default: Sums()].add(new)
     }
 
-    /// A member has ended.
-    ///
-    /// - Parameters:
-    ///   - old: what it contributed to the sums.
-    ///   - share: what it contributed last.
+    /// A member has ended, which contributed `old` to the sums, and `share` last.
     func finish(_ member: ActivityRecord, _ outcome: ActivityOutcome, _ old: Share?, _ share: Share) {
         var share = share
         share.end(outcome)
@@ -141,10 +135,8 @@ final class ActivityGroup {
     ///
     /// A member in the group's unit, if that has a name, adds what is done and its total. Any other member counts as
     /// one, in a group of bytes as none. The total is at least the sum. It is unknown if that of a member is, unless
-    /// the group has one itself.
-    ///
-    /// - Parameter doneEarlier: how much of the group's own amount was done earlier.
-    /// - Returns: how much was done earlier.
+    /// the group has one itself. Takes how much of the group's own amount was done earlier, and returns how much was in
+    /// all.
     func summarize(_ details: inout ActivityDetails, doneEarlier: Int) -> Int {
         let unit = details.unit
         let same = (unit == .count ? nil : units[unit]) ?? Sums()

@@ -14,33 +14,43 @@ extension ActivityList {
         }
     }
 
-    /// The activities of one type of identity.
-    struct Identities<Key: Hashable & Sendable>: Sendable {
-        /// With spare capacity: removing from a crowded dictionary hashes the keys that follow.
-        private static var capacity: Int { 48 }
+    /// The activities with an identity, except those of objects.
+    struct Identities: Sendable {
+        /// How many of the latest are found without being hashed.
+        private static var latestLimit: Int { 4 }
 
-        private var entries: [Key: Entry] = Dictionary(minimumCapacity: capacity)
+        /// The latest: what begins often ends soon.
+        private var latest: [(key: ActivityKey, entry: Entry)] = []
+        private var others: [ActivityKey: Entry] = [:]
 
-        var count: Int { entries.count }
+        var count: Int { latest.count + others.count }
 
         /// Adds an activity, unless it is in progress already. Returns whether it was added.
-        mutating func insert(_ key: Key, _ entry: Entry) -> Bool {
-            // One lookup: in the rare case that the activity is in progress already, its entry is restored.
-            guard let old = entries.updateValue(entry, forKey: key) else { return true }
-            entries.updateValue(old, forKey: key)
-            return false
+        mutating func insert(_ key: ActivityKey, _ entry: Entry) -> Bool {
+            if latestIndex(of: key) != nil || !others.isEmpty && others[key] != nil { return false }
+            if latest.count == Self.latestLimit {
+                for (key, entry) in latest { others[key] = entry }
+                latest.removeAll(keepingCapacity: true)
+            }
+            latest.append((key, entry))
+            return true
         }
 
         /// Removes an activity. Returns its entry, and its key, to release without a lock.
-        mutating func remove(_ key: Key) -> (key: Key, value: Entry)? {
-            guard let index = entries.index(forKey: key) else { return nil }
-            defer { if entries.isEmpty, entries.capacity > 1024 { self = Self() } }
-            return entries.remove(at: index)
+        mutating func remove(_ key: ActivityKey) -> (key: ActivityKey, entry: Entry)? {
+            if let index = latestIndex(of: key) { return latest.remove(at: index) }
+            guard let index = others.index(forKey: key) else { return nil }
+            defer { if others.isEmpty, others.capacity > 1024 { others = [:] } }
+            let (key, entry) = others.remove(at: index)
+            return (key, entry)
         }
 
         /// The record of an activity, made if it has none yet; `nil` if the activity is not in progress.
-        mutating func record(of key: Key, at now: () -> Duration) -> ActivityRecord? {
-            entries.index(forKey: key).map { entries.values[$0].makeRecord(at: now) }
+        mutating func record(of key: ActivityKey, at now: () -> Duration) -> ActivityRecord? {
+            if let index = latestIndex(of: key) { return latest[index].entry.makeRecord(at: now) }
+            return others.index(forKey: key).map { others.values[$0].makeRecord(at: now) }
         }
+
+        private func latestIndex(of key: ActivityKey) -> Int? { latest.lastIndex { $0.key == key } }
     }
 }

@@ -26,14 +26,11 @@ package struct ActivityList: Sendable {
         var released: [Any] = []
     }
 
-    /// The activities of each type of identity. (Hashing a text or a number by itself costs half of hashing an enum.)
-    private var texts = Identities<String>()
-    private var numbers = Identities<Int>()
-    private var values = Identities<ActivityKey.Value>()
+    private var identities = Identities()
     private var objects = ObservedObjects()
     private var earlyCompletions = EarlyCompletions()
-    /// The records of the activities that a snapshot lists, except members of groups, which are in their groups.
-    private var listed = OrderedList<ActivityRecord>()
+    /// The activities with a label, in the order in which they began.
+    private var labelled: [ActivityRecord] = []
     private var anonymousCount = 0
     private var lastOrder: UInt64 = 0
     /// The list for snapshots; `nil` after a change.
@@ -42,14 +39,12 @@ package struct ActivityList: Sendable {
     private(set) var estimateEnd: Duration?
 
     /// The labelled activities that have ended and are not in any published snapshot yet.
-    private(set) var finished = FinishedActivities()
+    var finished = FinishedActivities()
 
     private var wallClock: WallClock
     private let uptimeOrigin: Int64?
 
-    /// Makes an empty list.
-    ///
-    /// - Parameter uptimeOrigin: the origin of its times, as of `ServiceThread.now`, if they are of that clock.
+    /// `uptimeOrigin` is the origin of the times, as of `ServiceThread.now`, if they are of that clock.
     init(wallClock: WallClock, uptimeOrigin: Int64? = nil) {
         self.wallClock = wallClock
         self.uptimeOrigin = uptimeOrigin
@@ -76,12 +71,8 @@ package struct ActivityList: Sendable {
     /// Whether objects must be checked: those observed, and those whose beginning was ignored.
     var needsLifetimeChecks: Bool { objects.count > 0 || earlyCompletions.hasIgnored }
 
-    /// The activities in progress with a label in the order in which they began, at most ``longestList``; the members
-    /// of a group follow it.
-    ///
-    /// - Parameters:
-    ///   - now: the time.
-    ///   - isMeasured: whether the estimates take a measurement.
+    /// The first ``longestList`` activities with a label, in the order in which they began; the members of a group
+    /// follow it. `isMeasured` is whether the estimates take a measurement.
     @inline(__always)
     mutating func activities(at now: Now, isMeasured: Bool = false) -> [ActivityDetails] {
         if isMeasured { estimateEnd = nil }
@@ -89,37 +80,37 @@ package struct ActivityList: Sendable {
     }
 
     private mutating func uncachedActivities(at now: Now, isMeasured: Bool) -> [ActivityDetails] {
-        var activities: [ActivityDetails] = []
-        var time: Duration?
-        for record in roots {
-            if !record.isConstant, time == nil { time = now() }
-            _ = append(record, to: &activities, depth: 0, at: time ?? .zero, isMeasured: isMeasured)
-        }
+        let records = labelled.prefix(Self.longestList)
         // Not cached if there are steps: they advance without the lock.
-        if time == nil { cachedActivities = activities }
+        let isConstant = records.allSatisfy(\.isConstant)
+        let time = isConstant ? .zero : now()
+        var rows: [(record: ActivityRecord, details: ActivityDetails)] = []
+        for record in records {
+            var details = snapshotDetails(of: record, at: time, isMeasured: isMeasured)
+            var index = rows.count
+            // A group begins before its members, so it is there already.
+            if let group = labelledGroup(of: record), let place = rows.firstIndex(where: { $0.record === group }) {
+                details.depth = rows[place].details.depth + 1
+                index = rows[(place + 1)...].firstIndex { $0.details.depth < details.depth } ?? rows.count
+            }
+            rows.insert((record, details), at: index)
+        }
+        var activities = rows.map(\.details)
+        for (index, details) in activities.enumerated() {
+            // A group does not end before its members.
+            guard let remaining = details.remaining else { continue }
+            let members = activities[(index + 1)...].prefix { $0.depth > details.depth }
+            activities[index].remaining = max(remaining, members.compactMap(\.remaining).max() ?? .zero)
+        }
+        if isConstant { cachedActivities = activities }
         return activities
     }
 
-    /// The first activities at the top of the list, in the order in which they began. The members of a group without a
-    /// label, or of one that has ended, take its place.
-    private var roots: [ActivityRecord] { Self.roots(of: listed, before: .max) }
-
-    private static func roots(of list: OrderedList<ActivityRecord>, before bound: UInt64) -> [ActivityRecord] {
-        var (roots, bound): ([ActivityRecord], UInt64) = ([], bound)
-        for record in list.values {
-            // Further members may have begun after what follows their group.
-            if record.listedAt > bound { break }
-            if record.label != nil, !record.hasEnded {
-                roots.append(record)
-            } else if let group = record.group {
-                roots += Self.roots(of: group.listed, before: bound)
-            }
-            guard roots.count >= longestList else { continue }
-            roots.sort { $0.order < $1.order }
-            roots.removeLast(roots.count - longestList)
-            bound = roots[roots.count - 1].order
-        }
-        return roots.sorted { $0.order < $1.order }
+    /// The nearest group in progress that has a label. (A group that has ended is in no other one.)
+    private func labelledGroup(of record: ActivityRecord) -> ActivityRecord? {
+        var group = record.parent
+        while let other = group, !other.isLabelled { group = other.parent }
+        return group
     }
 
     /// The details that an activity has itself, without its members.
@@ -129,48 +120,23 @@ package struct ActivityList: Sendable {
         return details
     }
 
-    /// Lists an activity and its members. Returns the longest time left of those.
-    private mutating func append(
-        _ record: ActivityRecord,
-        to activities: inout [ActivityDetails],
-        depth: Int,
+    private mutating func snapshotDetails(
+        of record: ActivityRecord,
         at now: Duration,
         isMeasured: Bool
-    ) -> Duration? {
-        guard activities.count < Self.longestList else { return nil }
-        let index = activities.count
-        let isShown = record.label != nil
-        if isShown {
-            var (details, doneEarlier) = record.summary
-            (details.since, details.depth) = (date(at: record.began), depth)
-            details.sinceUptime = uptime(at: record.began)
-            if !record.isConstant {
-                var rate = record.rate ?? RateEstimate(at: record.began)
-                if record.group == nil { doneEarlier = 0 }
-                details.estimate(&rate, doneEarlier: doneEarlier, isMeasured: isMeasured, at: now)
-                // Reading has no effect.
-                if isMeasured { record.rate = rate }
-                if isMeasured, let end = rate.end, end > now { estimateEnd = min(estimateEnd ?? end, end) }
-            }
-            activities.append(details)
-        }
-        var longest: Duration?
-        let members = record.group?.listed.values.prefix(Self.longestList).map(\.self) ?? []
-        for member in members {
-            let remaining = append(
-                member,
-                to: &activities,
-                depth: isShown ? depth + 1 : depth,
-                at: now,
-                isMeasured: isMeasured
-            )
-            if let remaining { longest = max(longest ?? .zero, remaining) }
-        }
-        guard isShown else { return longest }
-        // A group does not end before its members.
-        guard let remaining = activities[index].remaining else { return longest }
-        activities[index].remaining = max(remaining, longest ?? .zero)
-        return activities[index].remaining
+    ) -> ActivityDetails {
+        var (details, doneEarlier) = record.summary
+        details.since = date(at: record.began)
+        details.sinceUptime = uptime(at: record.began)
+        if record.isConstant { return details }
+        var rate = record.rate ?? RateEstimate(at: record.began)
+        if record.group == nil { doneEarlier = 0 }
+        details.estimate(&rate, doneEarlier: doneEarlier, isMeasured: isMeasured, at: now)
+        // Reading has no effect.
+        guard isMeasured else { return details }
+        record.rate = rate
+        if let end = rate.end, end > now { estimateEnd = min(estimateEnd ?? end, end) }
+        return details
     }
 
     /// Whether one of the estimates in the last published list has expired. Returns `true` once.
@@ -180,12 +146,6 @@ package struct ActivityList: Sendable {
         return true
     }
 
-    /// Removes the finished activities, and returns them.
-    mutating func takeFinished() -> FinishedActivities {
-        finished.limit()
-        return finished.takeAll()
-    }
-
     // MARK: - Records
 
     private mutating func order() -> UInt64 {
@@ -193,21 +153,11 @@ package struct ActivityList: Sendable {
         return lastOrder
     }
 
-    /// Lists the record of an activity with a handle, when it begins with details or first gets some.
-    ///
-    /// - Parameters:
-    ///   - parent: the group that it is a member of.
-    ///   - now: the time.
-    ///   - lasted: how long its work has lasted already.
-    /// - Returns: whether it became a member, which is not counted.
+    /// Lists the record of an activity with a handle, when it begins with details or first gets some. Returns whether
+    /// it became a member of a group, which is not counted.
     @discardableResult
-    mutating func insert(
-        _ record: ActivityRecord,
-        in parent: ActivityRecord?,
-        at now: Now,
-        lasted: Duration = .zero
-    ) -> Bool {
-        record.begin(order: order(), at: now() - lasted)
+    mutating func insert(_ record: ActivityRecord, in parent: ActivityRecord?, at began: Duration) -> Bool {
+        record.begin(order: order(), at: began)
         return join(record, parent)
     }
 
@@ -225,121 +175,96 @@ package struct ActivityList: Sendable {
             cachedActivities = nil
             record.updateShare()
         }
-        if record.place != 0 { list(record) }
+        list(record)
         return isMember
     }
 
-    /// Adds an activity to the list of its group, or removes it, if that has changed; then its group to that of its
-    /// own, and so on.
+    /// Adds an activity to the list, or removes it, when it gets or loses its label or ends.
     private mutating func list(_ record: ActivityRecord) {
+        let isLabelled = record.label != nil && !record.hasEnded
+        guard isLabelled != record.isLabelled else { return }
         cachedActivities = nil
-        let place = record.place
-        guard place != record.listedAt else { return }
-        // Recursive, at most ``greatestDepth`` times: a loop would retain and release the record.
-        guard let parent = record.parent, let group = parent.group else {
-            return Self.move(record, in: &listed, to: place)
+        record.isLabelled = isLabelled
+        let index = labelledIndex(of: record)
+        if !isLabelled {
+            labelled.remove(at: index)
+        } else if index == labelled.count {
+            // Much faster than to insert at the end.
+            labelled.append(record)
+        } else {
+            labelled.insert(record, at: index)
         }
-        Self.move(record, in: &group.listed, to: place)
-        list(parent)
+        // There may have been many once.
+        if labelled.isEmpty, labelled.capacity > 1024 { labelled = [] }
     }
 
-    private static func move(_ record: ActivityRecord, in list: inout OrderedList<ActivityRecord>, to place: UInt64) {
-        if record.isListed { list.set(record.listedAt, to: nil) }
-        if place != 0 { list.set(place, to: record) }
-        record.listedAt = place
+    /// The index of an activity in the list, or of the next one.
+    private func labelledIndex(of record: ActivityRecord) -> Int {
+        guard let last = labelled.last, last.order >= record.order else { return labelled.count }
+        var (low, high) = (0, labelled.count - 1)
+        while low < high {
+            let middle = (low + high) / 2
+            if labelled[middle].order < record.order { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 
     /// Merges a changed copy of the details of an activity. Returns whether a snapshot shows the change. Without effect
     /// after its end.
     mutating func merge(_ new: ActivityDetails, since old: ActivityDetails, into record: ActivityRecord) -> Bool {
         guard !record.hasEnded else { return false }
-        let wasListed = record.isListed
+        let wasLabelled = record.isLabelled
         record.merge(new, since: old)
-        if record.place != record.listedAt { list(record) }
+        list(record)
         record.updateShare()
-        return hasChanged(record, wasListed || record.isListed)
+        return hasChanged(record, wasLabelled || record.isLabelled)
     }
 
     /// An activity has advanced. Returns whether a snapshot shows that.
     mutating func hasAdvanced(_ record: ActivityRecord) -> Bool {
         record.updateShare()
-        return hasChanged(record, !record.hasEnded && record.isListed)
+        return hasChanged(record, record.isLabelled)
     }
 
-    private mutating func hasChanged(_ record: ActivityRecord, _ isListed: Bool) -> Bool {
-        guard isListed || record.parent != nil else { return false }
+    private mutating func hasChanged(_ record: ActivityRecord, _ isLabelled: Bool) -> Bool {
+        guard isLabelled || record.parent != nil else { return false }
         cachedActivities = nil
         return true
     }
 
-    /// Removes the record of an activity that ends. Its members become independent, and are counted from then on; if it
-    /// is a member itself, it was not counted.
+    /// Ends an activity. Its members become independent, and are counted from then on; if it is a member itself, it was
+    /// not counted.
     ///
     /// - Parameter outcome: how it ended; `nil` if it only pauses, which is no end to report.
     mutating func end(_ record: ActivityRecord, _ outcome: ActivityOutcome?, at now: Now) -> Change {
         guard !record.hasEnded else { return Change() }
-        let isMember = record.parent.map { !$0.hasEnded } ?? false
-        let countChange = (record.group?.memberCount ?? 0) - (isMember ? 0 : 1)
-        return Change(countChange: countChange, changesDetails: finish(record, outcome, at: now))
-    }
-
-    /// Returns whether a snapshot showed it.
-    private mutating func finish(_ record: ActivityRecord, _ outcome: ActivityOutcome?, at now: Now) -> Bool {
-        let wasListed = record.isListed
-        let end = now()
-        record.hasEnded = true
-        guard wasListed || record.parent != nil || record.group != nil else { return false }
+        let group = record.parent.flatMap { $0.hasEnded ? nil : $0 }
+        var change = Change(countChange: (record.group?.memberCount ?? 0) - (group == nil ? 1 : 0))
+        change.changesDetails = record.isLabelled || record.group != nil || record.parent != nil
         var finalOutcome = outcome ?? .unspecified
         if case .failed(let text) = outcome { finalOutcome = .failed(ActivityDetails.limited(text) ?? "") }
-        let wasMember = endInGroup(record, &finalOutcome)
-        guard let label = record.label, outcome != nil else { return true }
-        finished.latest.append(
-            FinishedActivity(
-                label: label,
-                outcome: finalOutcome,
-                duration: end - record.began,
-                date: date(at: end),
-                id: record.order,
-                isMember: wasMember,
-                messageAfterMembers: record.group?.message(afterMembers: finalOutcome),
-                amount: record.amount
-            )
-        )
-        // Not one by one, which would move all others each time.
-        if finished.latest.count == 2 * FinishedActivities.capacity { finished.limit() }
-        return true
-    }
-
-    /// Removes an activity from the list. Members that are still in progress when their group ends become independent:
-    /// they are listed in the place of the group, which stays in the list without being shown.
-    ///
-    /// - Parameter outcome: its outcome, which that of its members may change.
-    /// - Returns: whether it was a member of a group in progress.
-    private mutating func endInGroup(_ record: ActivityRecord, _ outcome: inout ActivityOutcome) -> Bool {
-        defer { list(record) }
-        if record.group == nil, record.parent == nil { return false }
-        let share = record.currentShare
-        if let group = record.group {
-            outcome = group.outcome(outcome, failsWithMembers: record.failsWithMembers)
+        if let own = record.group {
+            finalOutcome = own.outcome(finalOutcome, failsWithMembers: record.failsWithMembers)
         }
-        guard let membership = record.membership else { return false }
-        let parent = membership.group
-        if let group = parent.group { Self.move(record, in: &group.listed, to: 0) }
-        list(parent)
+        if let group { group.group?.finish(record, finalOutcome, record.membership?.share, record.currentShare) }
+        record.hasEnded = true
         record.membership = nil
-        if parent.hasEnded { return false }
-        parent.group?.finish(record, outcome, membership.share, share)
-        parent.updateShare()
-        return true
+        list(record)
+        group?.updateShare()
+        guard let label = record.label, outcome != nil else { return change }
+        let end = now()
+        let duration = end - record.began
+        var activity = FinishedActivity(label: label, outcome: finalOutcome, duration: duration, date: date(at: end))
+        (activity.id, activity.isMember) = (record.order, group != nil)
+        activity.messageAfterMembers = record.group?.message(afterMembers: finalOutcome)
+        (activity.completed, activity.unit) = record.amount
+        finished.append(activity)
+        return change
     }
 
     // MARK: - Identities
 
-    /// Starts an activity; without effect if it is in progress already.
-    ///
-    /// - Parameters:
-    ///   - parent: the group that it is a member of.
-    ///   - now: the time.
+    /// Starts an activity, as a member of a group if one is given; without effect if it is in progress already.
     mutating func start(
         _ key: ActivityKey,
         label: String?,
@@ -355,60 +280,40 @@ package struct ActivityList: Sendable {
         }
         let entry = Entry(order: order, record: record)
         var change = Change()
-        let isNew =
-            switch key {
-            case .text(let key): texts.insert(key, entry)
-            case .number(let key): numbers.insert(key, entry)
-            case .value(let key): values.insert(key, entry)
-            case .object(let object): insert(object, entry, at: now, &change)
-            }
-        guard isNew else { return change }
-        change.countChange += 1
-        if let record {
-            if join(record, parent) { change.countChange -= 1 }
-            if record.label != nil || parent != nil { change.changesDetails = true }
+        if case .object(let object) = key {
+            let (isNew, predecessor) = objects.insert(object, entry)
+            // A deallocated object that had the same address.
+            if let predecessor { end(predecessor, .unspecified, at: now, &change) }
+            if !isNew { return change }
+        } else if !identities.insert(key, entry) {
+            return change
         }
+        change.countChange += 1
+        guard let record else { return change }
+        if join(record, parent) { change.countChange -= 1 }
+        if record.label != nil || parent != nil { change.changesDetails = true }
         return change
-    }
-
-    /// Adds an object, and ends the activity of a deallocated one that had the same address.
-    private mutating func insert(
-        _ object: ActivityObject,
-        _ entry: Entry,
-        at now: () -> Duration,
-        _ change: inout Change
-    ) -> Bool {
-        let (isNew, predecessor) = objects.insert(object, entry)
-        if let predecessor { end(predecessor, .unspecified, at: now, &change) }
-        return isNew
     }
 
     /// The record of an activity, made if it has none yet; `nil` if it is not in progress.
     mutating func record(of key: ActivityKey, at now: () -> Duration) -> ActivityRecord? {
-        switch key {
-        case .text(let key): texts.record(of: key, at: now)
-        case .number(let key): numbers.record(of: key, at: now)
-        case .value(let key): values.record(of: key, at: now)
-        case .object(let object): objects.record(of: object, at: now)
-        }
+        if case .object(let object) = key { return objects.record(of: object, at: now) }
+        return identities.record(of: key, at: now)
     }
 
     /// Stops an activity, or pauses it if there is no outcome; without effect if it is not in progress.
     mutating func stop(_ key: ActivityKey, _ outcome: ActivityOutcome?, at now: () -> Duration) -> Change {
         var change = Change()
-        let entry: Entry?
-        switch key {
-        case .text(let key): entry = texts.remove(key)?.value
-        case .number(let key): entry = numbers.remove(key)?.value
-        case .value(let key):
-            let removed = values.remove(key)
-            if let removed { change.released.append(removed.key) }
-            entry = removed?.value
-        case .object(let object):
-            entry = objects.remove(object)
-            if entry == nil { earlyCompletions.forgetBeginning(of: object) }
+        if case .object(let object) = key {
+            if let entry = objects.remove(object) {
+                end(entry, outcome, at: now, &change)
+            } else {
+                earlyCompletions.forgetBeginning(of: object)
+            }
+        } else if let (key, entry) = identities.remove(key) {
+            if case .value = key { change.released.append(key) }
+            end(entry, outcome, at: now, &change)
         }
-        if let entry { end(entry, outcome, at: now, &change) }
         return change
     }
 

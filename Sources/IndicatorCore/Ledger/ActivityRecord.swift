@@ -22,6 +22,8 @@ final class ActivityRecord: @unchecked Sendable {
     let isMember: Bool
     /// Whether the activity has ended.
     var hasEnded = false
+    /// Whether it is in the list of activities with a label.
+    var isLabelled = false
     private var total: Int?
     /// ``ActivityDetails/completed``.
     private let steps = Atomic<Int>(0)
@@ -43,7 +45,6 @@ final class ActivityRecord: @unchecked Sendable {
         var rate: RateEstimate?
     }
 
-    /// Makes the record of an activity that begins, or gets its first details.
     init(
         label: String? = nil,
         progress: Double? = nil,
@@ -123,14 +124,6 @@ final class ActivityRecord: @unchecked Sendable {
         steps.wrappingAdd(difference, ordering: .sequentiallyConsistent)
         makeExtras().doneEarlier = old.completed == 0 ? new.completed : min(doneEarlier, new.completed)
     }
-
-    /// Its place in a list: its order, or if it has no label or has ended, that of the first activity with a label
-    /// below it; 0 if there is none.
-    var place: UInt64 { label != nil && !hasEnded ? order : group?.listed.first?.order ?? 0 }
-    /// The place at which it is in the list of its group, or of the activities without one; 0 if it is in none.
-    var listedAt: UInt64 = 0
-    /// Whether it is in a list: if it has a label, or a member with one.
-    var isListed: Bool { listedAt != 0 }
 
     /// The current details, with what the members of a group add; and how much was done earlier.
     var summary: (details: ActivityDetails, doneEarlier: Int) {

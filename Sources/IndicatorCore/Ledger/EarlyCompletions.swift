@@ -42,7 +42,6 @@ struct EarlyCompletions: Sendable {
     }
 
     private mutating func removeFirst(_ count: Int) {
-        if count == 0 { return }
         earlyCount -= memories[..<count].count { $0.isEarly }
         memories.removeFirst(count)
     }

@@ -35,14 +35,16 @@ struct ObservedObjects: @unchecked Sendable {
         if shards.isEmpty { shards = Array(repeating: [:], count: Self.shardCount) }
         let key = object.key
         let shard = Self.shard(of: key)
-        let old = shards[shard][key]
-        if let old, old.object != nil { return (false, nil) }
-        let predecessor = old.flatMap { _ in remove(key)?.entry }
         let item = Item(object: object.object, entry: entry)
-        if isClosed || item.object == nil { return (false, predecessor) }
-        shards[shard][key] = item
-        count += 1
-        return (true, predecessor)
+        if isClosed || item.object == nil { return (false, nil) }
+        guard let old = shards[shard].updateValue(item, forKey: key) else {
+            count += 1
+            return (true, nil)
+        }
+        // One lookup: in the rare case that the object is observed already, its item is restored.
+        guard old.object != nil else { return (true, old.entry) }
+        shards[shard].updateValue(old, forKey: key)
+        return (false, nil)
     }
 
     /// Removes an object that the caller retains.

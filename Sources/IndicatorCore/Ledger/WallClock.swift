@@ -7,9 +7,6 @@ package struct WallClock: Sendable {
     private(set) var origin: Date
     private let date: @Sendable () -> Date
 
-    /// - Parameters:
-    ///   - now: the time of the clock.
-    ///   - date: the wall clock.
     init(at now: Duration, date: @escaping @Sendable () -> Date = { Date() }) {
         origin = date() - now.inSeconds
         self.date = date

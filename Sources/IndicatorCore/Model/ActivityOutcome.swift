@@ -45,46 +45,28 @@ public struct FinishedActivity: Sendable, Hashable {
     /// When it ended, by the wall clock.
     public var date: Date
     /// The ``ActivityDetails/id`` that it had; 0 in one that an app has made.
-    public package(set) var id: UInt64
+    public package(set) var id: UInt64 = 0
     /// Whether it was a member of a group that was still in progress.
-    public package(set) var isMember: Bool
+    public package(set) var isMember = false
     /// What is new in a failure that a member of the group has reported before; `nil` if all is.
     package var messageAfterMembers: String?
     /// How much was done, in ``unit``s; 0 if nothing was counted.
-    public var completed: Int
+    public var completed = 0
     /// What ``completed`` counts.
-    public var unit: ActivityUnit
+    public var unit = ActivityUnit.count
 
     /// Makes the record of an activity that has ended.
     public init(label: String, outcome: ActivityOutcome, duration: Duration, date: Date = Date()) {
-        self.init(label: label, outcome: outcome, duration: duration, date: date, id: 0, isMember: false)
+        self.label = label
+        self.outcome = outcome
+        self.duration = duration
+        self.date = date
     }
 
     /// The message of a failure for a list, in which those of the members come before it.
     package var listedMessage: String {
         guard case .failed(let message) = outcome else { return "" }
         return messageAfterMembers ?? message
-    }
-
-    @inline(__always)
-    init(
-        label: String,
-        outcome: ActivityOutcome,
-        duration: Duration,
-        date: Date,
-        id: UInt64,
-        isMember: Bool,
-        messageAfterMembers: String? = nil,
-        amount: (completed: Int, unit: ActivityUnit) = (0, .count)
-    ) {
-        self.label = label
-        self.outcome = outcome
-        self.duration = duration
-        self.date = date
-        self.id = id
-        self.isMember = isMember
-        self.messageAfterMembers = messageAfterMembers
-        (completed, unit) = amount
     }
 }
 
@@ -112,14 +94,20 @@ package struct FinishedActivities: Sendable, Hashable {
         limit()
     }
 
+    /// Adds one. If there are too many, the first ones are dropped later: not one by one, which would move all others.
+    mutating func append(_ activity: FinishedActivity) {
+        latest.append(activity)
+        if latest.count == 2 * Self.capacity { limit() }
+    }
+
     /// Removes and returns all.
     package mutating func takeAll() -> Self {
+        limit()
         defer { self = Self() }
         return self
     }
 
-    /// Removes the first ones if there are more than ``capacity``.
-    mutating func limit() {
+    private mutating func limit() {
         let surplus = max(latest.count - Self.capacity, 0)
         latest.removeFirst(surplus)
         omittedCount += surplus

@@ -48,14 +48,13 @@ public struct IndicatorDelays: Sendable, Hashable {
         completionDelay: Duration = .milliseconds(200),
         minimumVisibleTime: Duration = .zero
     ) throws(InvalidDelayError) {
-        self.startDelay = try Self.checked(startDelay, for: .startDelay)
-        self.completionDelay = try Self.checked(completionDelay, for: .completionDelay)
-        self.minimumVisibleTime = try Self.checked(minimumVisibleTime, for: .minimumVisibleTime)
-    }
-
-    private static func checked(_ delay: Duration, for setting: Setting) throws(InvalidDelayError) -> Duration {
-        guard let rounded = valid(delay) else { throw InvalidDelayError(setting: setting, value: "\(delay)") }
-        return rounded
+        func checked(_ delay: Duration, _ setting: Setting) throws(InvalidDelayError) -> Duration {
+            guard let rounded = Self.valid(delay) else { throw InvalidDelayError(setting: setting, value: "\(delay)") }
+            return rounded
+        }
+        self.startDelay = try checked(startDelay, .startDelay)
+        self.completionDelay = try checked(completionDelay, .completionDelay)
+        self.minimumVisibleTime = try checked(minimumVisibleTime, .minimumVisibleTime)
     }
 
     /// The delay, rounded; `nil` if it is invalid.

@@ -183,7 +183,7 @@ import Testing
         #expect(await eventually { manager.backendStatuses.last?.updatesDelivered == 1 })
         clock.advance(by: .seconds(5))
         #expect(try await eventually { try status(manager).state == .stalled })
-        let warning = "The backend 'scripted' (/mnt/x) has not returned from 'update' for 5.0 seconds."
+        let warning = "The backend 'scripted' has not returned from 'update' (/mnt/x) for 5.0 seconds."
         #expect(await eventually { messages(.warning) == [warning] })
         manager.stop("a")
         #expect(await eventually { healthy.snapshots.count == 2 })

@@ -111,18 +111,17 @@ private struct SnapshotSource {
         latest.activityCount = number(0...2)
         var snapshot = latest
         for _ in 0..<(chance(1, of: 3) ? number(1...3) : chance(1, of: 20) ? 70 : 0) {
-            let end = FinishedActivity(
+            var end = FinishedActivity(
                 label: "\(finishedCount)",
                 outcome: .succeeded,
                 duration: .zero,
-                date: .distantPast,
-                id: finishedCount,
-                isMember: false
+                date: .distantPast
             )
-            snapshot.finishedActivities.latest.append(end)
+            end.id = finishedCount
+            snapshot.finishedActivities.append(end)
             finishedCount += 1
         }
-        snapshot.finishedActivities.limit()
+        snapshot.finishedActivities = snapshot.finishedActivities.takeAll()
         return snapshot
     }
 }

@@ -150,12 +150,10 @@ import Testing
             let isAsked = Atomic(false)
             let (never, end) = AsyncStream<Void>.makeStream()
 
-            func managerWillShutDown() async {
+            func managerHasEnded() async {
                 isAsked.store(true, ordering: .relaxed)
                 for await _ in never {}
             }
-
-            func managerIsGone() {}
         }
         let manager = try Self.manager()
         let resource = Resource()

@@ -369,6 +369,7 @@ import Testing
         var inbox = SnapshotInbox(delivery: .latestWins)
         func snapshot(_ state: IndicatorState, _ finished: String) -> IndicatorSnapshot {
             var snapshot = IndicatorSnapshot(state: state, activityCount: 1, label: "x")
+            snapshot.period = state.isVisible ? 1 : 2
             let activity = FinishedActivity(label: finished, outcome: .succeeded, duration: .zero)
             snapshot.finishedActivities = FinishedActivities(latest: [activity])
             return snapshot

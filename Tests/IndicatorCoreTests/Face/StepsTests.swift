@@ -451,7 +451,7 @@ private final class ListOnAClock {
         var details = details
         change(&details)
         let record = ActivityRecord(details)
-        list.insert(record, in: group) { now }
+        list.insert(record, in: group, at: now)
         return record
     }
 

@@ -131,13 +131,13 @@ import Testing
         var list = ActivityList(wallClock: WallClock(at: .zero))
         func begin(_ label: String, total: Int?, in group: ActivityRecord?) -> ActivityRecord {
             let record = ActivityRecord(label: label, total: total, unit: .bytes)
-            list.insert(record, in: group) { .zero }
+            list.insert(record, in: group, at: .zero)
             return record
         }
         let group = begin("Group", total: nil, in: nil)
         let fast = begin("fast", total: 10_000, in: group)
         let silent = ActivityRecord()
-        list.insert(silent, in: group) { .zero }
+        list.insert(silent, in: group, at: .zero)
         let slow = begin("slow", total: 1000, in: silent)
         var activities: [ActivityDetails] = []
         var resumed: ActivityRecord?
@@ -170,11 +170,11 @@ import Testing
     @Test func `What is reported in one step counts for the rate`() throws {
         var list = ActivityList(wallClock: WallClock(at: .zero))
         let group = ActivityRecord(label: "Group", unit: .bytes)
-        list.insert(group, in: nil) { .zero }
+        list.insert(group, in: nil, at: .zero)
         var rate: Double?
         for second in 1...10 {
             let member = ActivityRecord(unit: .bytes)
-            list.insert(member, in: group) { .seconds(second) }
+            list.insert(member, in: group, at: .seconds(second))
             let old = member.currentDetails
             var new = old
             new.completed = 100
@@ -259,7 +259,7 @@ private struct GroupTrace {
     init(seed: UInt64) {
         generator = SplitMix(state: seed)
         nodes = [root]
-        list.insert(root.record, in: nil) { .zero }
+        list.insert(root.record, in: nil, at: .zero)
     }
 
     private mutating func random(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &generator) }
@@ -309,7 +309,7 @@ private struct GroupTrace {
         let isGroup = random(3) == 0
         let total = random(2) == 0 ? nil : random(100)
         let node = Node(ActivityRecord(label: label, total: total, unit: unit()), isGroup: isGroup)
-        list.insert(node.record, in: parent.record) { .zero }
+        list.insert(node.record, in: parent.record, at: .zero)
         node.parent = parent
         parent.members.append(node)
         parent.hasMembers = true

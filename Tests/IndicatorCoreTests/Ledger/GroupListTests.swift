@@ -10,8 +10,7 @@ import Testing
         var label: String?
         /// `nil` until it has a record: it has a label, or a member has begun.
         var order: Int?
-        var parent: Node?
-        var members: [Node] = []
+        let parent: Node?
         var hasEnded = false
 
         init(_ activity: ManagedActivity, _ label: String?, in parent: Node?) {
@@ -20,16 +19,10 @@ import Testing
 
         var isShown: Bool { label != nil && !hasEnded }
 
-        /// The order of the activity that is listed first because of this one.
-        var place: Int? { isShown ? order : members.compactMap(\.place).min() }
-
-        /// The activities that are listed because of this one and have no listed group.
-        var roots: [Node] { isShown ? [self] : members.flatMap(\.roots) }
-
-        func lines(_ depth: Int) -> [String] {
-            let own = isShown ? [String(repeating: " ", count: depth) + (label ?? "")] : []
-            let listed = members.filter { $0.place != nil }.sorted { ($0.place ?? 0) < ($1.place ?? 0) }
-            return own + listed.flatMap { $0.lines(depth + (isShown ? 1 : 0)) }
+        /// The nearest group that is shown and has this one as a member, directly or not.
+        var shownGroup: Node? {
+            guard let parent else { return nil }
+            return parent.isShown ? parent : parent.hasEnded ? nil : parent.shownGroup
         }
     }
 
@@ -38,7 +31,6 @@ import Testing
         for seed in UInt64(1)...60 {
             var generator = SplitMix(state: seed)
             let manager = TestIndicator().manager
-            var top: [Node] = []
             var all: [Node] = []
             var lastOrder = 0
             func order(_ node: Node) {
@@ -61,7 +53,6 @@ import Testing
                     )
                     if label != nil || parent != nil { order(new) }
                     all.append(new)
-                    if let parent { parent.members.append(new) } else { top.append(new) }
                 case 4, 5:
                     guard let node else { continue }
                     node.label = node.label == nil ? "\(step)" : nil
@@ -71,17 +62,17 @@ import Testing
                     guard let node else { continue }
                     node.activity.end()
                     node.hasEnded = true
-                    // The members that are in progress become independent, in the place of their group.
-                    if let parent = node.parent {
-                        parent.members.removeAll { $0 === node }
-                        top.append(node)
+                }
+                let shown = all.filter(\.isShown).sorted { ($0.order ?? 0) < ($1.order ?? 0) }.prefix(16)
+                func tree(in group: Node?, _ depth: Int) -> [String] {
+                    shown.filter { $0.shownGroup === group }.flatMap { node in
+                        [String(repeating: " ", count: depth) + (node.label ?? "")] + tree(in: node, depth + 1)
                     }
                 }
-                let roots = top.flatMap(\.roots).sorted { ($0.order ?? 0) < ($1.order ?? 0) }.prefix(16)
                 let lines = manager.snapshot.activities.map {
                     String(repeating: " ", count: $0.depth) + ($0.label ?? "")
                 }
-                let expected = Array(roots.flatMap { $0.lines(0) }.prefix(16))
+                let expected = tree(in: nil, 0)
                 guard lines == expected else {
                     Issue.record("seed \(seed), step \(step): \(lines) instead of \(expected)")
                     return

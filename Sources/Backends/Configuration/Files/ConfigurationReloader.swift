@@ -226,17 +226,13 @@ final class ConfigurationReloader: ManagerResource {
         old?.stop()
     }
 
-    func managerWillShutDown() async {
-        managerIsGone()
-        _ = await state.withLock { $0.lastReload }?.value
-    }
-
-    func managerIsGone() {
+    func managerHasEnded() async {
         let (watcher, hangup) = state.withLock { state in
             state.isClosed = true
             return (state.watcher.take(), state.hangup.take())
         }
         watcher?.stop()
         if let hangup { ProcessSignals.shared.cancel(hangup) }
+        _ = await state.withLock { $0.lastReload }?.value
     }
 }

@@ -128,15 +128,11 @@ package final class ProcessSignals: Sendable {
             self.engine = engine
         }
 
-        func managerWillShutDown() async {
+        func managerHasEnded() async {
             // Only waits: the shutdown has already begun.
             await engine.shutdown(timeLimit: .zero)
             // Returned, so that it is not deallocated while the lock is held.
             _ = ProcessSignals.shared.change { $0.engines.removeValue(forKey: ObjectIdentifier(engine)) }
-        }
-
-        func managerIsGone() {
-            Task.detached(executorPreference: ServiceThread.forCallersCode) { await self.managerWillShutDown() }
         }
     }
 
