@@ -1,6 +1,6 @@
 /// The identity of an activity: any hashable value, or an object. Texts and numbers, the most common ones, need no box.
 @usableFromInline
-package enum ActivityKey: Hashable, Sendable {
+package enum ActivityKey: Sendable {
     /// A value of the caller's own type, whose `==`, `hash(into:)` and `deinit` are the caller's code.
     @usableFromInline
     package struct Value: Hashable, @unchecked Sendable {
@@ -42,7 +42,7 @@ package enum ActivityKey: Hashable, Sendable {
 
 /// An object as the identity of an activity.
 @usableFromInline
-package struct ActivityObject: Hashable, @unchecked Sendable {
+package struct ActivityObject: @unchecked Sendable {
     // `@unchecked`: the object is only retained and compared.
 
     /// Why an object is observed. It is referenced weakly, so that it is deallocated when the app releases it. An
@@ -62,10 +62,4 @@ package struct ActivityObject: Hashable, @unchecked Sendable {
 
     /// Objects are aligned to 16 bytes, so the lowest bits are free for the role.
     var key: Key { UInt(bitPattern: ObjectIdentifier(object)) | role.rawValue }
-
-    @usableFromInline
-    package static func == (one: Self, other: Self) -> Bool { one.key == other.key }
-
-    @usableFromInline
-    package func hash(into hasher: inout Hasher) { hasher.combine(key) }
 }

@@ -26,7 +26,10 @@ package struct ActivityList: Sendable {
         var released: [Any] = []
     }
 
-    private var identities = Identities()
+    /// The activities of each type of identity. (Hashing a text or a number by itself costs half of hashing an enum.)
+    private var texts = Identities<String>()
+    private var numbers = Identities<Int>()
+    private var values = Identities<ActivityKey.Value>()
     private var objects = ObservedObjects()
     private var earlyCompletions = EarlyCompletions()
     /// The activities with a label, in the order in which they began.
@@ -280,14 +283,18 @@ package struct ActivityList: Sendable {
         }
         let entry = Entry(order: order, record: record)
         var change = Change()
-        if case .object(let object) = key {
-            let (isNew, predecessor) = objects.insert(object, entry)
+        let isNew: Bool
+        switch key {
+        case .text(let key): isNew = texts.insert(key, entry)
+        case .number(let key): isNew = numbers.insert(key, entry)
+        case .value(let key): isNew = values.insert(key, entry)
+        case .object(let object):
+            let (isAdded, predecessor) = objects.insert(object, entry)
+            isNew = isAdded
             // A deallocated object that had the same address.
             if let predecessor { end(predecessor, .unspecified, at: now, &change) }
-            if !isNew { return change }
-        } else if !identities.insert(key, entry) {
-            return change
         }
+        guard isNew else { return change }
         change.countChange += 1
         guard let record else { return change }
         if join(record, parent) { change.countChange -= 1 }
@@ -297,23 +304,30 @@ package struct ActivityList: Sendable {
 
     /// The record of an activity, made if it has none yet; `nil` if it is not in progress.
     mutating func record(of key: ActivityKey, at now: () -> Duration) -> ActivityRecord? {
-        if case .object(let object) = key { return objects.record(of: object, at: now) }
-        return identities.record(of: key, at: now)
+        switch key {
+        case .text(let key): texts.record(of: key, at: now)
+        case .number(let key): numbers.record(of: key, at: now)
+        case .value(let key): values.record(of: key, at: now)
+        case .object(let object): objects.record(of: object, at: now)
+        }
     }
 
     /// Stops an activity, or pauses it if there is no outcome; without effect if it is not in progress.
     mutating func stop(_ key: ActivityKey, _ outcome: ActivityOutcome?, at now: () -> Duration) -> Change {
         var change = Change()
-        if case .object(let object) = key {
-            if let entry = objects.remove(object) {
-                end(entry, outcome, at: now, &change)
-            } else {
-                earlyCompletions.forgetBeginning(of: object)
-            }
-        } else if let (key, entry) = identities.remove(key) {
-            if case .value = key { change.released.append(key) }
-            end(entry, outcome, at: now, &change)
+        let entry: Entry?
+        switch key {
+        case .text(let key): entry = texts.remove(key)?.entry
+        case .number(let key): entry = numbers.remove(key)?.entry
+        case .value(let key):
+            let removed = values.remove(key)
+            if let removed { change.released.append(removed.key) }
+            entry = removed?.entry
+        case .object(let object):
+            entry = objects.remove(object)
+            if entry == nil { earlyCompletions.forgetBeginning(of: object) }
         }
+        if let entry { end(entry, outcome, at: now, &change) }
         return change
     }
 

@@ -17,7 +17,8 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     /// How many activities are in progress, with and without a label; a group and its members are one.
     public var activityCount: Int
 
-    /// The activities in progress that have a label, in the order in which they began; at most 16.
+    /// The activities in progress that have a label, in the order in which they began, the members of a group after it;
+    /// at most the first 16.
     public var activities: [ActivityDetails]
 
     /// When the indicator was last shown or hidden, by the wall clock; if it never was, when it was created. This and

@@ -4,25 +4,25 @@ import Testing
 
 @Suite struct IdentitiesTests {
     @Test func `Many identities begin and end once`() {
-        var identities = ActivityList.Identities()
+        var identities = ActivityList.Identities<Int>()
         func insert(_ key: Int, _ order: UInt64) -> Bool {
-            identities.insert(.number(key), ActivityList.Entry(order: order))
+            identities.insert(key, ActivityList.Entry(order: order))
         }
         for key in 0..<100_000 { #expect(insert(key, UInt64(key))) }
         #expect(identities.count == 100_000)
         for key in stride(from: 0, to: 100_000, by: 997) {
             #expect(!insert(key, 0))
-            #expect(identities.record(of: .number(key), at: { .zero })?.order == UInt64(key))
+            #expect(identities.record(of: key, at: { .zero })?.order == UInt64(key))
         }
         for key in 0..<100_000 where key % 10 != 0 {
-            #expect(identities.remove(.number(key))?.entry.order == UInt64(key))
+            #expect(identities.remove(key)?.entry.order == UInt64(key))
         }
         #expect(identities.count == 10_000)
         for key in stride(from: 0, to: 100_000, by: 10) { #expect(!insert(key, 0)) }
-        for key in stride(from: 0, to: 100_000, by: 10) { #expect(identities.remove(.number(key)) != nil) }
+        for key in stride(from: 0, to: 100_000, by: 10) { #expect(identities.remove(key) != nil) }
         #expect(identities.count == 0)
-        #expect(identities.remove(.number(1)) == nil)
-        #expect(identities.record(of: .number(1), at: { .zero }) == nil)
+        #expect(identities.remove(1) == nil)
+        #expect(identities.record(of: 1, at: { .zero }) == nil)
     }
 }
 
