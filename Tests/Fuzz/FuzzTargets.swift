@@ -34,20 +34,19 @@ let fuzzTargets: [String: @Sendable ([UInt8]) -> Void] = {
 private func fuzzConfiguration(_ bytes: [UInt8], path: String) {
     let source = ConfigurationSource(for: "fuzz", path: path, environment: [:], registry: .standard)
     guard let contents = try? ConfigurationFileContents(bytes: bytes) else { return }
-    let file = FileValues(text: contents.text, path: path, source: source)
-    var builder = ConfigurationBuilder(source, file: file)
-    let configuration = builder.build()
-    let mistakes = ConfigurationError(builder.mistakes).mistakes
+    var reader = ConfigurationReader(source, text: contents.text, path: path)
+    let configuration = reader.read()
+    let mistakes = ConfigurationError(reader.mistakes).mistakes
     precondition(Set(mistakes).count == mistakes.count, "\(mistakes)")
     let lineCount = 1 + contents.text.unicodeScalars.count { $0.properties.endsLine }
-    for mistake in builder.mistakes + configuration.warnings {
+    for mistake in reader.mistakes + configuration.warnings {
         let report = mistake.line(severity: "error")
         precondition(
             !report.unicodeScalars.contains { $0.properties.generalCategory == .control },
             report.debugDescription
         )
-        if case .file(_, let line, let column) = mistake.location {
-            precondition((1...lineCount).contains(line) && column >= 1, report)
+        if case .file(_, let position?) = mistake.location {
+            precondition((1...lineCount).contains(position.line) && position.column >= 1, report)
         }
     }
 }

@@ -29,10 +29,15 @@ extension MQTTSettings {
         Setting(
             "url",
             \.urls,
-            SettingForm(.strings, read: { try $0.list.map(urls) }, write: { .list($0.map(\.description)) }),
+            SettingForm(
+                .texts,
+                "a string or a list of strings",
+                read: { try $0.list.map(urls) },
+                write: { .list($0.map(\.description)) }
+            ),
             example: (try? MQTTURL("mqtts://broker.example:8883")).map { [$0] },
             summary: "the broker: mqtt://, or mqtts:// for TLS, then host and port; or a list of its addresses"
-        ),
+        ).with(.address),
         Setting(
             "protocol",
             \.protocolVersion,
@@ -54,7 +59,7 @@ extension MQTTSettings {
             .path,
             example: "~/.config/my-app/mqtt-password",
             summary: "a file whose first line is the password"
-        ).ofSecretFile,
+        ).with(.secretFile),
         Setting(
             "caFile",
             \.caFile,
@@ -75,7 +80,7 @@ extension MQTTSettings {
             .path,
             example: "~/.config/my-app/client.key",
             summary: "the private key of that certificate, in PEM, without a passphrase"
-        ).ofSecretFile,
+        ).with(.secretFile),
         Setting("topic", \.topic, .text, summary: "the prefix of all topics", validate: MQTTTopic.problem(withPrefix:)),
         Setting(
             "host",

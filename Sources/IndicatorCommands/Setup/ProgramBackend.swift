@@ -34,8 +34,7 @@ package struct ProgramBackend: Sendable {
 
     /// The kinds that are not in this build.
     package static func missing(in registry: BackendRegistry) -> [ProgramBackend] {
-        registry.missingKindNames.map { name in
-            let reason = registry.reasonForMissing(name) ?? "not in this build"
+        registry.reasonsForMissing.sorted { $0.key < $1.key }.map { name, reason in
             let parts = reason.split(separator: "; ", maxSplits: 1).map(String.init)
             let availability = BackendAvailability.unavailable(reason: parts[0], help: parts.count > 1 ? parts[1] : nil)
             return ProgramBackend(name: name, kind: name, isUsed: false, availability: availability)
@@ -52,7 +51,7 @@ package struct ProgramBackend: Sendable {
     private init(_ backend: IndicatorConfiguration.Backend) async {
         var context = backend.context
         context.logger = Logger(label: Program.name, factory: { _ in SwiftLogNoOpLogHandler() })
-        let availability = await backend.kind.availability(context, backend.values)
+        let availability = await backend.kind.availability(context, backend.settings)
         self.init(
             name: backend.name,
             kind: backend.kind.name,

@@ -70,9 +70,7 @@ package struct ProgramSetup: Sendable {
             try Self.load(path: options.config, overrides: overrides, defaults: defaults)
         }
         var loaded = try load()
-        let isChosen = loaded.effectiveSettings.contains { setting in
-            setting.backend == nil && setting.name == "backends" && setting.location != nil
-        }
+        let isChosen = loaded.effectiveSettings.contains { $0.key == "backends" && $0.location != nil }
         usesAllBackends = loaded.file == nil && !isChosen
         if usesAllBackends {
             // Bars, but no plain lines, which would repeat the program's own output.

@@ -5,6 +5,7 @@ import Foundation
 @testable import IndicatorMQTT
 import IndicatorCommands
 import IndicatorCore
+import Logging
 import Testing
 
 @Suite struct MQTTNamesTests {
@@ -71,8 +72,8 @@ import Testing
         let configuration = try IndicatorConfiguration.load(
             from: ConfigurationSource(for: "x", environment: environment)
         )
-        let values = configuration.effectiveSettings.filter { $0.backend == "mqtt" }
-        #expect(values.first { $0.name == "password" }?.value == "(hidden)")
+        let values = configuration.effectiveSettings.filter { $0.setting.section == "mqtt" }
+        #expect(values.first { $0.key == "mqtt.password" }?.value == "(hidden)")
         #expect(!"\(configuration.effectiveSettings)".contains("hush"))
         for url in ["mqtt://me:hush@broker", "mqtt//me:hush@broker", "me:hush@broker"] {
             let error = #expect(throws: ConfigurationError.self) {
@@ -82,6 +83,16 @@ import Testing
             #expect(error.map { "\($0)".contains("hush") } == false)
             #expect(error.map { "\($0)".contains("broker") } == true)
         }
+    }
+
+    @Test func `With a wrong address, nothing is sent to the default one`() async throws {
+        let environment = ["INDICATOR_BACKENDS": "mqtt", "INDICATOR_MQTT_URL": "http://broker.example"]
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let source = ConfigurationSource(for: "x", environment: environment, reloadTriggers: [], logger: logger)
+        let indicator = IndicatorManager.configured(from: source)
+        #expect(indicator.configurationProblems.count == 1)
+        #expect(indicator.backendStatuses.isEmpty)
+        await indicator.shutdown()
     }
 
     @Test func `The longest report is not too long`() throws {

@@ -13,9 +13,9 @@ struct SettingsReferenceTests {
             environment: ["HOME": "/home/user"],
             registry: .standard
         )
-        var builder = ConfigurationBuilder(source, file: FileValues(text: text, path: "reference.yaml", source: source))
-        let configuration = builder.build()
-        guard builder.mistakes.isEmpty else { throw ConfigurationError(builder.mistakes) }
+        var reader = ConfigurationReader(source, text: text, path: "reference.yaml")
+        let configuration = reader.read()
+        guard reader.mistakes.isEmpty else { throw ConfigurationError(reader.mistakes) }
         return configuration
     }
 
@@ -44,13 +44,15 @@ struct SettingsReferenceTests {
         )
         let configuration = try load(all)
         #expect(configuration.warnings.isEmpty)
-        let unset = configuration.effectiveSettings.filter { $0.location == nil && $0.backend != "audit" }
+        let unset = configuration.effectiveSettings.filter { $0.location == nil && $0.setting.section != "audit" }
         #expect(unset.isEmpty, "not in the reference")
     }
 
     @Test
     func `declares each setting in one place: summary, default or example, and valid values`() throws {
-        let declared = BackendRegistry.standard.kinds.flatMap(\.settings) + TopLevelSetting.all(in: .standard)
+        let declared =
+            BackendRegistry.standard.kinds.flatMap(\.settings)
+            + ConfigurationValues.settings.map { $0.definition(defaults: .standard(in: .standard)) }
         #expect(declared.count > 10)
         for setting in declared {
             #expect(!setting.summary.isEmpty, "\(setting.name)")

@@ -24,10 +24,8 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
 public struct ConfigurationMistake: Sendable, Hashable {
     /// Where a mistake is.
     package enum Location: Sendable, Hashable, CustomStringConvertible {
-        /// A file as a whole, which does not exist or is not used.
-        case wholeFile(path: String)
-        /// In a file. Lines and columns count from 1; columns count Unicode scalars.
-        case file(path: String, line: Int, column: Int)
+        /// In a file; without a position, the file as a whole, which does not exist or is not used.
+        case file(path: String, TextPosition?)
         /// In an environment variable.
         case environment(variable: String)
         /// In the values that the app set in code; `key` is the setting's full name, such as `logFile.path`.
@@ -36,8 +34,7 @@ public struct ConfigurationMistake: Sendable, Hashable {
         /// The location as messages begin with it.
         package var description: String {
             switch self {
-            case .wholeFile(let path): path
-            case .file(let path, let line, let column): "\(path):\(line):\(column)"
+            case .file(let path, let position): path + (position.map { ":\($0.line):\($0.column)" } ?? "")
             case .environment(let variable): "environment variable \(variable)"
             case .code(let key): "'\(key)' as set in code"
             }
@@ -68,16 +65,15 @@ extension [ConfigurationMistake] {
     /// Without duplicates, in the order of their locations.
     var inReadingOrder: Self {
         var seen: Set<ConfigurationMistake> = []
-        return filter { seen.insert($0).inserted }.sorted { $0.location.rank < $1.location.rank }
+        return filter { seen.insert($0).inserted }.sorted { $0.rank < $1.rank }
     }
 }
 
-extension ConfigurationMistake.Location {
+extension ConfigurationMistake {
     /// The sort key: the file by position, then variables by name, then code by name.
     fileprivate var rank: (Int, Int, Int, String) {
-        switch self {
-        case .wholeFile: (0, 0, 0, "")
-        case .file(_, let line, let column): (0, line, column, "")
+        switch location {
+        case .file(_, let position): (0, position?.line ?? 0, position?.column ?? 0, "")
         case .environment(let variable): (1, 0, 0, variable)
         case .code(let key): (2, 0, 0, key)
         }

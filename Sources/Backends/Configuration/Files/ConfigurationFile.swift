@@ -19,12 +19,15 @@ extension ConfigurationSource {
     /// The paths where the file may be, in order.
     var fileCandidates: [String] {
         if let givenFile { return [givenFile.path] }
-        var folders: [String] = []
-        for base in baseFolders {
-            if isFolderName(applicationName) { folders.append("\(base)/\(applicationName)") }
-            folders.append("\(base)/indicator")
+        let given = environment["XDG_CONFIG_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let home = given ?? HomeFolder.path(in: environment).map { "\($0)/.config" }
+        let list = (environment["XDG_CONFIG_DIRS"] ?? "").split(separator: ":").map(String.init)
+        let others = list.filter { $0.hasPrefix("/") }
+        let isFolderName = !["", ".", ".."].contains(applicationName) && !applicationName.contains("/")
+        let names = (isFolderName ? [applicationName] : []) + ["indicator"]
+        return ([home].compactMap(\.self) + (others.isEmpty ? ["/etc/xdg"] : others)).flatMap { base in
+            names.flatMap { name in ["yaml", "yml", "json"].map { "\(base)/\(name)/indicator.\($0)" } }
         }
-        return folders.flatMap { folder in ["yaml", "yml", "json"].map { "\(folder)/indicator.\($0)" } }
     }
 
     /// The path of the file, if there is one.
@@ -37,21 +40,6 @@ extension ConfigurationSource {
         var status = stat()
         return lstat(path, &status) == 0 || errno == EACCES
     }
-
-    private var baseFolders: [String] {
-        let configured = environment["XDG_CONFIG_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-        let home = configured ?? HomeFolder.path(in: environment).map { "\($0)/.config" }
-        let given = (environment["XDG_CONFIG_DIRS"] ?? "").split(separator: ":").map(String.init)
-            .filter { $0.hasPrefix("/") }
-        let others = given.isEmpty ? ["/etc/xdg"] : given
-        return ([home].compactMap(\.self) + others).map {
-            $0.count > 1 && $0.hasSuffix("/") ? String($0.dropLast()) : $0
-        }
-    }
-
-    private func isFolderName(_ name: String) -> Bool {
-        !name.isEmpty && name != "." && name != ".." && !name.contains("/")
-    }
 }
 
 /// The text of a config file that only the user and root can change, read without blocking, and checked.
@@ -59,36 +47,30 @@ struct ConfigurationFileContents {
     /// The largest size of a config file, in bytes. Real ones have about a page.
     static let largestSize = 1 << 20
 
-    /// An error in a file as a whole, or at a position.
-    struct Failure: Error {
-        var position: TextPosition?
-        var message: String
-    }
-
     /// The text, without a byte order mark.
     var text: String
 
-    init(path: String) throws(Failure) {
+    init(path: String) throws(TextProblem) {
         try self.init(bytes: Self.bytes(ofFileAt: path))
     }
 
-    init(bytes: [UInt8]) throws(Failure) {
+    init(bytes: [UInt8]) throws(TextProblem) {
         var bytes = bytes[...]
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes = bytes.dropFirst(3) }
         text = try Self.decoded(bytes)
     }
 
-    /// The bytes of a regular file. Opening anything else, which can block or have side effects, is avoided.
-    private static func bytes(ofFileAt path: String) throws(Failure) -> [UInt8] {
-        guard !path.isEmpty, !path.utf8.contains(0) else { throw Failure(message: "this is not the path of a file") }
-        var status = stat()
-        guard stat(path, &status) == 0 else { throw failure(errno) }
-        try requireRegular(status)
+    /// The bytes of a regular file.
+    private static func bytes(ofFileAt path: String) throws(TextProblem) -> [UInt8] {
+        guard !path.isEmpty, !path.utf8.contains(0) else { throw TextProblem("this is not the path of a file") }
         let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
-        guard descriptor >= 0 else { throw failure(errno) }
+        guard descriptor >= 0 else { throw problem(errno) }
         defer { close(descriptor) }
-        guard fstat(descriptor, &status) == 0 else { throw failure(errno) }
-        try requireRegular(status)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw problem(errno) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw TextProblem("this is not a file, but a folder or device")
+        }
         try requireTrusted(status, path: path)
 
         // At every launch: `FileHandle` would load 0.2 MiB of code.
@@ -96,24 +78,20 @@ struct ConfigurationFileContents {
         while bytes.count <= largestSize {
             let count = read(descriptor, &piece, piece.count)
             if count == 0 { return bytes }
-            if count > 0 { bytes += piece[..<count] } else if errno != EINTR { throw failure(errno) }
+            if count > 0 { bytes += piece[..<count] } else if errno != EINTR { throw problem(errno) }
         }
-        throw Failure(message: "this file is larger than 1 MiB; a config file is a page of text")
-    }
-
-    private static func requireRegular(_ status: stat) throws(Failure) {
-        if status.st_mode & S_IFMT != S_IFREG { throw Failure(message: "this is not a file, but a folder or device") }
+        throw TextProblem("this file is larger than 1 MiB; a config file is a page of text")
     }
 
     /// Throws if anyone but the user and root can change the file or its folder, or a link on the path or its folder.
     /// The folders above those are not checked.
-    private static func requireTrusted(_ status: stat, path: String) throws(Failure) {
-        if let fault = fault(of: status) { throw Failure(message: "this file \(fault); it is not used") }
+    private static func requireTrusted(_ status: stat, path: String) throws(TextProblem) {
+        if let fault = fault(of: status) { throw TextProblem("this file \(fault); it is not used") }
         for (folder, names) in WatchPoints(path: path).namesByFolder {
             for name in names {
                 var entry = stat()
                 guard lstat("\(folder)/\(name)", &entry) == 0, !isTrustedOwner(entry.st_uid) else { continue }
-                throw Failure(message: "'\(folder)/\(name)' \(fault(of: entry) ?? ""); the file is not used")
+                throw TextProblem("'\(folder)/\(name)' \(fault(of: entry) ?? ""); the file is not used")
             }
             var status = stat()
             var system = statvfs()
@@ -122,7 +100,7 @@ struct ConfigurationFileContents {
             let isSticky = status.st_mode & S_ISVTX != 0 && isTrustedOwner(status.st_uid)
             let isReadOnly = statvfs(folder, &system) == 0 && system.f_flag & UInt(ST_RDONLY) != 0
             if isSticky || isReadOnly { continue }
-            throw Failure(message: "its folder '\(folder)' \(fault); the file is not used")
+            throw TextProblem("its folder '\(folder)' \(fault); the file is not used")
         }
     }
 
@@ -139,30 +117,27 @@ struct ConfigurationFileContents {
 
     private static func isTrustedOwner(_ user: uid_t) -> Bool { user == geteuid() || user == 0 }
 
-    private static func failure(_ code: Int32) -> Failure {
-        Failure(message: "the file cannot be read: \(String(cString: strerror(code)))")
+    private static func problem(_ code: Int32) -> TextProblem {
+        TextProblem("the file cannot be read: \(String(cString: strerror(code)))")
     }
 
     /// Decodes strictly: a message points at the first invalid byte, which becomes U+FFFD.
-    private static func decoded(_ bytes: ArraySlice<UInt8>) throws(Failure) -> String {
+    private static func decoded(_ bytes: ArraySlice<UInt8>) throws(TextProblem) -> String {
         let text = String(decoding: bytes, as: UTF8.self)
-        var position = TextPosition(line: 1, column: 1)
+        var position = TextPosition()
         for scalar in text.unicodeScalars {
             guard isAllowed(scalar) else {
-                throw Failure(
-                    position: position,
-                    message: scalar == "\u{FFFD}"
-                        ? "this is not valid UTF-8; save the file as UTF-8"
-                        : "the character \(QuotedText.codePoint(scalar)) is not allowed here; remove it"
-                )
+                let fault = "the character \(QuotedText.codePoint(scalar)) is not allowed here; remove it"
+                let encoding = "this is not valid UTF-8; save the file as UTF-8"
+                throw TextProblem(position: position, scalar == "\u{FFFD}" ? encoding : fault)
             }
             position.column += 1
-            if scalar == "\n" { position = TextPosition(line: position.line + 1, column: 1) }
+            if scalar == "\n" { position = TextPosition(line: position.line + 1) }
         }
         return text
     }
 
-    /// The characters of YAML 1.1, section 5.1, without the one that ``ConfigurationDocument`` needs, and U+FFFD.
+    /// The characters of YAML 1.1, section 5.1, without the one that ``ConfigurationNode`` needs, and U+FFFD.
     private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x09, 0x0A, 0x0D, 0x20...0x7E, 0x85, 0xA0...0xD7FF, 0xE000...0xFEFE, 0xFF00...0xFFFC, 0x10000...0x10FFFE:

@@ -16,9 +16,7 @@ final class ConfigurationReloader: ManagerResource {
         var current: IndicatorConfiguration
         /// The backends of the configuration that could be made.
         var made: [IndicatorConfiguration.Backend] = []
-        /// The configuration that was read last, whether or not it is in effect.
-        var lastRead: IndicatorConfiguration
-        /// The mistakes in ``lastRead``.
+        /// The mistakes in what was read last, whether or not it is in effect.
         var problems: [ConfigurationMistake] = []
         var observations: [String: NotificationObservation] = [:]
         var lastReload: Task<Outcome, Never>?
@@ -28,26 +26,18 @@ final class ConfigurationReloader: ManagerResource {
     }
 
     private let source: ConfigurationSource
-    private let triggers: ConfigurationReloadTriggers
     private let state: Locked<State>
     /// Reads the configuration, which may block, and waits for changes of the file.
     private let thread = ServiceThread(name: "config-reload", idleTime: .zero)
     /// The engine, which closes this reloader. Not a weak reference to the manager: that would make activities slower.
     private let engine: IndicatorEngine
 
-    /// For what happens after ``begin(_:printsMistakes:)``, whose mistakes are logged before it returns.
+    /// For what happens after ``begin(_:)``, whose mistakes are logged before it returns.
     private var logger: Logger { source.logger.inBackground }
 
-    init(
-        _ configuration: IndicatorConfiguration,
-        source: ConfigurationSource,
-        manager: IndicatorManager,
-        triggers: ConfigurationReloadTriggers
-    ) {
-        self.source = source
-        self.triggers = triggers
-        engine = manager.engine
-        state = Locked(State(current: configuration, lastRead: configuration))
+    init(_ configuration: IndicatorConfiguration, source: ConfigurationSource, engine: IndicatorEngine) {
+        (self.source, self.engine) = (source, engine)
+        state = Locked(State(current: configuration))
     }
 
     var configuration: IndicatorConfiguration { state.withLock { $0.current } }
@@ -55,8 +45,8 @@ final class ConfigurationReloader: ManagerResource {
     var problems: [ConfigurationMistake] { state.withLock { $0.problems } }
 
     /// Adds the configured backends, reports mistakes, and starts to watch for changes.
-    func begin(_ mistakes: [ConfigurationMistake], printsMistakes: Bool) {
-        let configuration = state.withLock { $0.current }
+    func begin(_ mistakes: [ConfigurationMistake]) {
+        let configuration = configuration
         let wanted = applicable(configuration.backends)
         let (backends, refusals) = source.make(wanted)
         let names = Set(backends.map(\.name))
@@ -65,26 +55,40 @@ final class ConfigurationReloader: ManagerResource {
             state.made = wanted.filter { names.contains($0.name) }
             state.problems = problems.mistakes
         }
-        if !problems.mistakes.isEmpty {
-            let message = "The configuration has mistakes; defaults replace what is invalid:\n\(problems)"
-            source.logger.error("\(message)")
-            // swift-log's default handler writes to standard error; one of the app's may write to standard output.
-            let isDefault = source.logger.label == "indicator" || isatty(STDOUT_FILENO) == 1
-            let isPrinted = isDefault && source.logger.handler is StreamLogHandler
-            if printsMistakes, !isPrinted, isatty(STDERR_FILENO) == 1 {
-                let text = SafeText.message("\(source.applicationName): \(message)\n")
-                try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
-            }
-        }
+        if !problems.mistakes.isEmpty { report(problems) }
         show(configuration, adding: backends)
         log(configuration.warnings)
-        watch()
-        guard triggers.contains(.hangup) else { return }
+        if source.reloadTriggers.contains(.change) { watch() }
+        guard source.reloadTriggers.contains(.hangup) else { return }
         let subscription = ProcessSignals.shared.subscribe { [weak self] in _ = self?.reload(by: .hangup) }
         if !subscription.isEffective {
             logger.debug("SIGHUP is already handled or ignored; it will not reload the configuration")
         }
         state.withLock { $0.hangup = subscription }
+    }
+
+    private func report(_ problems: ConfigurationError) {
+        let message = "The configuration has mistakes; defaults replace what is invalid:\n\(problems)"
+        source.logger.error("\(message)")
+        // swift-log's default handler writes to standard error; one of the app's may write to standard output.
+        let isDefault = source.logger.label == "indicator" || isatty(STDOUT_FILENO) == 1
+        let isPrinted = isDefault && source.logger.handler is StreamLogHandler
+        if source.printsMistakes, !isPrinted, isatty(STDERR_FILENO) == 1 {
+            let text = SafeText.message("\(source.applicationName): \(message)\n")
+            try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
+        }
+    }
+
+    /// Watches the paths where the file is or may appear.
+    private func watch() {
+        let paths = source.fileCandidates
+        do {
+            let watcher = try FileWatcher(paths: paths, on: thread) { [weak self] in _ = self?.reload(by: .change) }
+            state.withLock { $0.watcher = watcher }
+        } catch {
+            let place = paths.count == 1 ? paths[0] : "the config file"
+            logger.warning("Changes to \(place) will not be detected; reload with SIGHUP: \(error)")
+        }
     }
 
     // MARK: - Reloading
@@ -102,18 +106,21 @@ final class ConfigurationReloader: ManagerResource {
         state.withLock { state in
             let task = Task(executorPreference: thread) { [previous = state.lastReload] in
                 _ = await previous?.value
-                // A deleted config file may be about to be replaced, so a deletion alone is not a change.
-                if trigger == .change, !self.watchedPaths.contains(where: ConfigurationSource.fileExists) {
-                    return Outcome.success(nil)
-                }
                 let problems = self.problems
-                let outcome = await self.reloadNow()
+                let outcome = trigger == .change && self.isFileMissing ? .success(nil) : await self.reloadNow()
                 self.log(outcome, of: trigger, after: problems)
                 return outcome
             }
             state.lastReload = task
             return task
         }
+    }
+
+    /// Whether the file was deleted. It may be about to be replaced, so a deletion alone is not a change.
+    private var isFileMissing: Bool {
+        let candidates = source.fileCandidates
+        let last = configuration.file.flatMap(candidates.firstIndex) ?? candidates.count - 1
+        return !candidates[...last].contains(where: ConfigurationSource.fileExists)
     }
 
     private func log(_ outcome: Outcome, of trigger: Trigger, after problems: [ConfigurationMistake]) {
@@ -143,10 +150,7 @@ final class ConfigurationReloader: ManagerResource {
         // New ones are made before any is removed, so that nothing changes if a kind rejects its settings.
         let (backends, refusals) = mistakes.isEmpty ? source.make(added) : ([], [])
         let problems = ConfigurationError(mistakes + refusals)
-        state.withLock { state in
-            state.lastRead = new
-            state.problems = problems.mistakes
-        }
+        state.withLock { $0.problems = problems.mistakes }
         guard problems.mistakes.isEmpty else { return .failure(problems) }
         await withTaskGroup { [engine] group in
             for name in removed { group.addTask { await engine.removeBackend(named: name, timeLimit: .seconds(2)) } }
@@ -160,13 +164,7 @@ final class ConfigurationReloader: ManagerResource {
         // Only what changed in the configuration: the app, or a panel on the bus, may have set other values since.
         if new.delays != old.delays { engine.delays = new.delays }
         if new.isEnabled != old.isEnabled { engine.setEnabled(new.isEnabled) }
-        if new.file != old.file {
-            watch()
-            // The previous watcher may have noticed a change that it did not report yet.
-            _ = reload(by: .change)
-        }
         if new.warnings != old.warnings { log(new.warnings) }
-
         return .success("The configuration was reloaded from \(new.file ?? "the defaults")")
     }
 
@@ -174,7 +172,7 @@ final class ConfigurationReloader: ManagerResource {
     /// file is used on a desktop, under cron and in containers.
     private func applicable(_ backends: [IndicatorConfiguration.Backend]) -> [IndicatorConfiguration.Backend] {
         backends.filter { backend in
-            if backend.kind.isApplicable(backend.context, backend.values) { return true }
+            if backend.kind.isApplicable(backend.context, backend.settings) { return true }
             logger.debug("The backend '\(backend.name)' is skipped: there is no surface for it here.")
             return false
         }
@@ -187,7 +185,7 @@ final class ConfigurationReloader: ManagerResource {
             _ = engine.addBackend(backend, logger: source.logger(ofNamed: isNamed))
         }
         var observations = state.withLock { $0.observations }
-        for notifications in TopLevelSetting.notifications {
+        for notifications in ConfigurationValues.notifications {
             let name = notifications.name
             if !configuration.observe.contains(name) {
                 observations.removeValue(forKey: name)?.cancel()
@@ -198,33 +196,7 @@ final class ConfigurationReloader: ManagerResource {
         state.withLock { [observations] in $0.observations = observations }
     }
 
-    // MARK: - Listening
-
-    /// The paths where the file is, or where one with precedence over it may appear.
-    private var watchedPaths: ArraySlice<String> {
-        let candidates = source.fileCandidates
-        let current = state.withLock { $0.lastRead.file }.flatMap(candidates.firstIndex(of:))
-        return candidates[...(current ?? candidates.count - 1)]
-    }
-
-    private func watch() {
-        guard triggers.contains(.change) else { return }
-        let paths = Array(watchedPaths)
-        var watcher: FileWatcher?
-        do {
-            watcher = try FileWatcher(paths: paths, on: thread) { [weak self] in _ = self?.reload(by: .change) }
-        } catch {
-            let place = paths.count == 1 ? paths[0] : "the config file"
-            logger.warning("Changes to \(place) will not be detected; reload with SIGHUP: \(error)")
-        }
-        let old = state.withLock { [watcher] state in
-            // The old watcher is stopped, or the new one if the reloader is closed.
-            guard !state.isClosed else { return watcher }
-            defer { state.watcher = watcher }
-            return state.watcher
-        }
-        old?.stop()
-    }
+    // MARK: - The end
 
     func managerHasEnded() async {
         let (watcher, hangup) = state.withLock { state in

@@ -40,24 +40,18 @@ public struct ConfigurationSource: Sendable {
         printsMistakes: Bool = true,
         logger: Logger = Logger(label: "indicator")
     ) {
-        self.applicationName = applicationName
-        self.path = path
-        self.environment = environment
-        self.registry = registry
-        self.overrides = overrides
-        self.defaults = defaults
-        self.reloadTriggers = reloadTriggers
-        self.printsMistakes = printsMistakes
-        self.logger = logger
+        (self.applicationName, self.path, self.environment) = (applicationName, path, environment)
+        (self.registry, self.overrides, self.defaults) = (registry, overrides, defaults)
+        (self.reloadTriggers, self.printsMistakes, self.logger) = (reloadTriggers, printsMistakes, logger)
     }
 }
 
 extension ConfigurationSource {
     /// Reads the configuration. For an invalid value, the next weaker layer or the default applies.
     package func read() -> (configuration: IndicatorConfiguration, mistakes: [ConfigurationMistake]) {
-        var builder = ConfigurationBuilder(self, file: locateFile().map { FileValues(path: $0, source: self) })
-        let configuration = builder.build()
-        return (configuration, builder.mistakes.inReadingOrder)
+        var reader = ConfigurationReader(self, path: locateFile())
+        let configuration = reader.read()
+        return (configuration, reader.mistakes.inReadingOrder)
     }
 
     /// Makes backends; returns a mistake for each one that could not be made.
@@ -68,19 +62,12 @@ extension ConfigurationSource {
         var refusals: [ConfigurationMistake] = []
         for backend in backends {
             do {
-                made.append(try backend.kind.make(backend.context, backend.values))
+                made.append(try backend.kind.make(backend.context, backend.settings))
             } catch {
                 refusals.append(ConfigurationMistake(backend.location, "'\(backend.name)': \(error)"))
             }
         }
         return (made, refusals)
-    }
-
-    /// Whether an unknown kind may be one of the app's own: it is a name, and no misspelled one.
-    func mayBeOfApp(_ kind: String) -> Bool {
-        let known = TopLevelSetting.names + registry.knownNames
-        return acceptsKindsOfApps && SectionName.isValid(kind) && registry.reasonForMissing(kind) == nil
-            && NearestName.find(for: kind, among: known) == nil
     }
 
     /// The logger of a backend: an outage of one that the user did not ask for is not worth a line in the terminal.
@@ -93,16 +80,5 @@ extension ConfigurationSource {
     /// The text of a setting's environment variable. An empty one counts as not set.
     func environmentText(_ key: SettingKey) -> String? {
         environment[key.variable].flatMap { $0.isEmpty ? nil : $0 }
-    }
-
-    /// The kind of a backend that is not named after one, from the strongest source that gives it.
-    func kind(
-        of backend: String,
-        inFile: (name: String, location: ConfigurationMistake.Location)? = nil
-    ) -> (name: String, location: ConfigurationMistake.Location)? {
-        let key = SettingKey(section: backend, name: TopLevelSetting.kind)
-        if let name = overrides.value(key)?.text { return (name, .code(key: key.description)) }
-        if let name = environmentText(key) { return (name, .environment(variable: key.variable)) }
-        return inFile ?? defaults.value(key)?.text.map { ($0, .code(key: key.description)) }
     }
 }

@@ -19,30 +19,38 @@ public struct IndicatorConfiguration: Sendable {
         package let context: BackendContext
         /// Its kind.
         package let kind: BackendKind
-        /// The checked values of its settings, with the defaults.
-        package let values: BackendKind.Values
+        /// Its settings, with the defaults.
+        package let settings: BackendKind.Values
         /// Where it is named, for the mistakes that its kind finds in the settings.
         let location: ConfigurationMistake.Location
 
         /// Its name: its kind's, or its section's.
         package var name: String { context.name }
+        /// Its settings as they are written.
+        package var values: [String: BackendSettingValue] { settings.mapValues(\.written) }
 
         func isSame(as other: Self) -> Bool {
-            name == other.name && kind.name == other.kind.name && values == other.values
+            name == other.name && kind.name == other.kind.name && settings == other.settings
                 && context.isAccessible == other.context.isAccessible
         }
     }
 
     /// The path of the config file; `nil` if there is none and the defaults apply.
     public let file: String?
-    /// The settings of the indicator itself.
-    let general: GeneralSettings
+    /// The settings of the indicator itself, all of which have values.
+    let values: ConfigurationValues
     /// Whether the indicator is on.
-    package var isEnabled: Bool { general.isEnabled }
-    /// The delays for showing and hiding the indicator.
-    package var delays: IndicatorDelays { general.delays }
+    package var isEnabled: Bool { values.isEnabled ?? true }
     /// The names of the notifications to observe.
-    package let observe: [String]
+    package var observe: [String] { values.observe ?? [] }
+    /// The delays for showing and hiding the indicator.
+    package var delays: IndicatorDelays {
+        var delays = IndicatorDelays.standard
+        delays.startDelay = values.startDelay ?? delays.startDelay
+        delays.completionDelay = values.completionDelay ?? delays.completionDelay
+        delays.minimumVisibleTime = values.minimumVisibleTime ?? delays.minimumVisibleTime
+        return delays
+    }
     /// The backends, in the order of the list.
     package let backends: [Backend]
     /// What `backends: auto` stands for here, if it is used.
@@ -82,10 +90,7 @@ public struct IndicatorConfiguration: Sendable {
 
 /// A setting with its effective value and the value's source.
 public struct EffectiveSetting: Sendable, Hashable {
-    /// The backend that it belongs to; `nil` for the settings of the indicator itself.
-    package let backend: String?
-    /// Its name.
-    package let name: String
+    package let setting: SettingKey
     /// The value as written in a config file; `nil` if there is none and the backend determines it.
     public let value: String?
     /// Where the value comes from; `nil` for the default.
@@ -95,7 +100,7 @@ public struct EffectiveSetting: Sendable, Hashable {
     /// `environment variable INDICATOR_START_DELAY`, `code`.
     public var source: String {
         switch location {
-        case .file(let path, let line, _): "\(path):\(line)"
+        case .file(let path, let position): path + (position.map { ":\($0.line)" } ?? "")
         case .code: "code"
         case let location?: location.description
         case nil: "default"
@@ -103,5 +108,5 @@ public struct EffectiveSetting: Sendable, Hashable {
     }
 
     /// The full name: `startDelay`, or `logFile.path`.
-    public var key: String { SettingKey(section: backend, name: name).description }
+    public var key: String { setting.description }
 }

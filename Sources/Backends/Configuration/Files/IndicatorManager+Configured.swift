@@ -7,21 +7,17 @@ extension IndicatorManager {
     /// own.
     public static func configured(from source: ConfigurationSource, asShared: Bool = false) -> IndicatorManager {
         let logger = source.logger
-        if asShared, let reason = claimShared() {
-            logger.error("The shared indicator was not configured for '\(source.applicationName)': \(reason)")
+        if asShared, shared.engine.isClosed || sharedIsConfigured.exchange(true, ordering: .relaxed) {
+            let app = source.applicationName
+            logger.error("The shared indicator was not configured for '\(app)': it already is, or was shut down")
             return shared
         }
         let (configuration, mistakes) = source.read()
         let (delays, isEnabled) = (configuration.delays, configuration.isEnabled)
         let manager = asShared ? shared : IndicatorManager(delays: delays, isEnabled: isEnabled, logger: logger)
         if asShared { manager.delays = delays }
-        let reloader = ConfigurationReloader(
-            configuration,
-            source: source,
-            manager: manager,
-            triggers: source.reloadTriggers
-        )
-        reloader.begin(mistakes, printsMistakes: source.printsMistakes)
+        let reloader = ConfigurationReloader(configuration, source: source, engine: manager.engine)
+        reloader.begin(mistakes)
         manager.engine.keep(reloader)
         ProcessSignals.shared.shutDownWithProcess(manager)
         // After the backends were added, so that a start delay does not begin before.
@@ -36,13 +32,6 @@ extension IndicatorManager {
     /// second signal ends it at once, and so does the first one if nobody iterates the requests. Only for an
     /// indicator that `configured(for:)` has made, and for signals that the app leaves at their default.
     public func cancelOnSignals() { ProcessSignals.shared.cancel(engine) }
-
-    /// Claims the shared indicator for this call. Returns the reason if that is not possible.
-    private static func claimShared() -> String? {
-        if shared.engine.isClosed { return "it was shut down" }
-        let isFirst = !sharedIsConfigured.exchange(true, ordering: .relaxed)
-        return isFirst ? nil : "it is already configured; configure it once per process"
-    }
 
     /// The mistakes in the configuration when it was read last. Empty if there were none, or if the indicator was not
     /// made by `configured(for:)`.

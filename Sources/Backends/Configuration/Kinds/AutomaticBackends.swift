@@ -1,8 +1,6 @@
 /// Where the app runs, for ``BackendKind/fit``.
 package struct AutomaticPlace: Sendable {
-    /// The name of the app.
     package var applicationName: String
-    /// The environment of the app.
     package var environment: [String: String]
     /// The text that a setting of a section has, from whichever source.
     package var text: @Sendable (_ section: String, _ setting: String) -> String?
@@ -12,9 +10,7 @@ package struct AutomaticPlace: Sendable {
         environment: [String: String],
         text: @escaping @Sendable (_ section: String, _ setting: String) -> String? = { _, _ in nil }
     ) {
-        self.applicationName = applicationName
-        self.environment = environment
-        self.text = text
+        (self.applicationName, self.environment, self.text) = (applicationName, environment, text)
     }
 }
 
@@ -27,9 +23,7 @@ package struct AutomaticFit: Sendable, Hashable {
     package var replaced: [String: String]
 
     package init(_ isChosen: Bool, _ reason: String, replaced: [String: String] = [:]) {
-        self.isChosen = isChosen
-        self.reason = reason
-        self.replaced = replaced
+        (self.isChosen, self.reason, self.replaced) = (isChosen, reason, replaced)
     }
 }
 
@@ -38,20 +32,17 @@ package struct AutomaticFit: Sendable, Hashable {
 ///
 /// Each kind decides whether it fits: see ``BackendKind/fit``.
 package struct AutomaticBackends: Sendable, Hashable {
-    /// Whether a kind is chosen, and why.
-    package struct Choice: Sendable, Hashable {
-        /// The name of the kind.
-        package var kind: String
-        package var isChosen: Bool
-        /// Why, or why not.
-        package var reason: String
-    }
-
     /// What it is called in a config file.
     package static let name = "auto"
 
-    /// The choices, in the order of the kinds.
+    /// Whether a kind is chosen, and why, in the order of the kinds.
     package let choices: [Choice]
+
+    package struct Choice: Sendable, Hashable {
+        package var kind: String
+        package var isChosen: Bool
+        package var reason: String
+    }
 
     /// The names of the chosen kinds.
     package var kinds: [String] { choices.filter(\.isChosen).map(\.kind) }
@@ -61,8 +52,7 @@ package struct AutomaticBackends: Sendable, Hashable {
         let fits = registry.kinds.compactMap { kind in kind.fit.map { (kind: kind.name, fit: $0(place)) } }
         let replaced = fits.filter(\.fit.isChosen).reduce(into: [:]) { $0.merge($1.fit.replaced) { first, _ in first } }
         choices = fits.map { kind, fit in
-            if let reason = replaced[kind] { return Choice(kind: kind, isChosen: false, reason: reason) }
-            return Choice(kind: kind, isChosen: fit.isChosen, reason: fit.reason)
+            Choice(kind: kind, isChosen: fit.isChosen && replaced[kind] == nil, reason: replaced[kind] ?? fit.reason)
         }
     }
 }

@@ -18,8 +18,8 @@ public import Logging
 /// )
 /// ```
 public struct BackendKind: Sendable {
-    /// The values of a section by the names of its settings.
-    package typealias Values = [String: BackendSettingValue]
+    /// The values of a section by the names of its settings; the others are the defaults.
+    package typealias Values = [String: SettingValue]
 
     /// The name that selects the kind, such as `logFile`.
     public let name: String
@@ -27,7 +27,7 @@ public struct BackendKind: Sendable {
     package let summary: String
     /// The settings that a section of this kind may have.
     package let settings: [SettingDefinition]
-    /// Makes a backend from the values that are given; the others are the defaults.
+    /// Makes a backend with these values.
     package let make: @Sendable (BackendContext, Values) throws -> any IndicatorBackend
     /// Whether a backend with these values has a surface here. One without is skipped.
     package let isApplicable: @Sendable (BackendContext, Values) -> Bool
@@ -59,21 +59,16 @@ public struct BackendKind: Sendable {
         isApplicable: @escaping @Sendable (BackendContext, Settings) -> Bool = { _, _ in true },
         availability: @escaping @Sendable (BackendContext, Settings) async throws -> String? = { _, _ in nil }
     ) {
-        @Sendable func read(_ values: Values) throws -> Settings {
-            var result = defaults
-            for setting in settings {
-                if let value = values[setting.name] { try setting.set(value, &result) }
-            }
-            return result
+        // In the order of the settings, of which one may have precedence over another.
+        let names = settings.map(\.name)
+        @Sendable func read(_ values: Values) -> Settings {
+            names.reduce(into: defaults) { settings, name in values[name]?.apply(to: &settings) }
         }
         self.name = name
         self.summary = summary
         self.settings = settings.map { $0.definition(defaults: defaults) }
         self.make = { context, values in try make(context, read(values)) }
-        self.isApplicable = { context, values in
-            // Otherwise, making it throws the reason.
-            (try? read(values)).map { isApplicable(context, $0) } ?? true
-        }
+        self.isApplicable = { context, values in isApplicable(context, read(values)) }
         self.availability = { context, values in
             do {
                 return .available(detail: try await availability(context, read(values)))
@@ -92,6 +87,12 @@ public struct BackendKind: Sendable {
         make: @escaping @Sendable (BackendContext, Void) throws -> any IndicatorBackend
     ) {
         self.init(name: name, summary: summary, defaults: (), settings: [], make: make)
+    }
+
+    /// The values of what a test gives.
+    package func values(_ given: [String: BackendSettingValue]) throws -> Values {
+        let settings = Dictionary(uniqueKeysWithValues: settings.map { ($0.name, $0) })
+        return try Values(uniqueKeysWithValues: given.map { try ($0, settings[$0]!.value($1, in: [:])) })
     }
 
     /// The kind, of which `backends: auto` asks whether it fits.
@@ -125,9 +126,7 @@ public struct BackendContext: Sendable {
 
     /// Makes a context, for the tests of a kind.
     public init(name: String, applicationName: String, logger: Logger, isAccessible: Bool = false) {
-        self.name = name
-        self.applicationName = applicationName
-        self.logger = logger
-        self.isAccessible = isAccessible
+        (self.name, self.applicationName) = (name, applicationName)
+        (self.logger, self.isAccessible) = (logger, isAccessible)
     }
 }

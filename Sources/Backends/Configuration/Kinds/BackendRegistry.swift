@@ -15,8 +15,9 @@ import DisplayText
 public struct BackendRegistry: Sendable {
     /// The kinds, in the order in which they were registered.
     package private(set) var kinds: [BackendKind] = []
-    /// Why a kind of this package is not in this build, by the kind's name.
-    private var reasonsForMissing: [String: String] = [:]
+    /// Why a kind of this package is not in this build, by the kind's name: such as
+    /// `this build has no D-Bus support; build with the trait DBus`.
+    package private(set) var reasonsForMissing: [String: String] = [:]
 
     /// Makes a registry with these kinds.
     public init(kinds: [BackendKind] = []) {
@@ -29,7 +30,7 @@ public struct BackendRegistry: Sendable {
     ///   a top-level setting such as `startDelay`, because a section with that name would be ambiguous, or `auto`.
     public mutating func register(_ kind: BackendKind) {
         precondition(
-            SectionName.isValid(kind.name) && !TopLevelSetting.names.contains(kind.name)
+            SectionName.isValid(kind.name) && !ConfigurationValues.settings.map(\.name).contains(kind.name)
                 && kind.name != AutomaticBackends.name,
             "'\(kind.name)' cannot be the name of a kind of backend"
         )
@@ -51,17 +52,8 @@ public struct BackendRegistry: Sendable {
         kinds.first { $0.name == name }
     }
 
-    /// Why a kind of this package is not in this build, such as
-    /// `this build has no D-Bus support; build with the trait DBus`; `nil` for registered kinds and unknown names.
-    package func reasonForMissing(_ name: String) -> String? {
-        reasonsForMissing[name]
-    }
-
-    /// The names of this package's kinds that are not in this build, in alphabetical order.
-    package var missingKindNames: [String] { reasonsForMissing.keys.sorted() }
-
     /// The names of all kinds, those missing in this build included.
-    var knownNames: [String] { kinds.map(\.name) + missingKindNames }
+    var knownNames: [String] { kinds.map(\.name) + reasonsForMissing.keys.sorted() }
 }
 
 /// The rules for the name of a section in the config file, and so of a backend.

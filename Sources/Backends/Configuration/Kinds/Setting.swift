@@ -1,4 +1,5 @@
 package import DisplayText
+import Foundation
 
 /// A setting of a kind of backend, for a property of the type that has the kind's settings: its name, how its value is
 /// written, and the property that gets the value. The property's own value is the default.
@@ -18,10 +19,10 @@ public struct Setting<Settings: Sendable>: Sendable {
     /// A property of the settings.
     public typealias Property<Value> = any WritableKeyPath<Settings, Value> & Sendable
 
+    /// Without the default.
     private var definition: SettingDefinition
-    private let defaultValue: @Sendable (Settings) -> BackendSettingValue?
-    /// Changes the property. Throws what was expected instead of the value.
-    let set: @Sendable (BackendSettingValue, inout Settings) throws -> Void
+    /// The value of the property, as it is written.
+    let written: @Sendable (Settings) -> BackendSettingValue?
 
     /// The name in the config file.
     var name: String { definition.name }
@@ -51,18 +52,19 @@ public struct Setting<Settings: Sendable>: Sendable {
     ) {
         definition = SettingDefinition(
             name: name,
-            type: form.type,
+            shape: form.shape,
+            expectation: form.expectation,
             summary: summary,
             example: example.flatMap(form.write),
             isRequired: isRequired,
             isSecret: isSecret
-        )
-        defaultValue = { form.write($0[keyPath: property]) }
-        set = { value, settings in
-            guard let read = try form.read(value) else { throw ExpectedSetting(form.type.expectation) }
-            if let expected = validate(read) { throw ExpectedSetting(expected) }
-            settings[keyPath: property] = read
+        ) { given in
+            guard let value = try form.read(given) else { return nil }
+            if let expected = validate(value) { throw ExpectedSetting(expected) }
+            let change = Change<Settings> { $0[keyPath: property] = value }
+            return SettingValue(written: form.write(value) ?? given, change: change)
         }
+        written = { form.write($0[keyPath: property]) }
     }
 
     /// Makes a setting that may be without a value: then the property is `nil`, and the kind decides.
@@ -78,7 +80,12 @@ public struct Setting<Settings: Sendable>: Sendable {
         self.init(
             name,
             property,
-            SettingForm(form.type, read: { try form.read($0).map(Optional.some) }, write: { $0.flatMap(form.write) }),
+            SettingForm(
+                form.shape,
+                form.expectation,
+                read: { try form.read($0).map(Optional.some) },
+                write: { $0.flatMap(form.write) }
+            ),
             example: example,
             summary: summary,
             isSecret: isSecret,
@@ -86,157 +93,32 @@ public struct Setting<Settings: Sendable>: Sendable {
         )
     }
 
-    private init(
-        _ definition: SettingDefinition,
-        defaultValue: @escaping @Sendable (Settings) -> BackendSettingValue?,
-        set: @escaping @Sendable (BackendSettingValue, inout Settings) throws -> Void
-    ) {
-        (self.definition, self.defaultValue, self.set) = (definition, defaultValue, set)
+    private init(_ definition: SettingDefinition, written: @escaping @Sendable (Settings) -> BackendSettingValue?) {
+        (self.definition, self.written) = (definition, written)
     }
 
     /// The same setting of a part of other settings.
     package func within<Outer>(_ part: Setting<Outer>.Property<Settings>) -> Setting<Outer> {
-        Setting<Outer>(
-            definition,
-            defaultValue: { [defaultValue] in defaultValue($0[keyPath: part]) },
-            set: { [set] value, settings in try set(value, &settings[keyPath: part]) }
-        )
+        var outer = definition
+        outer.read = { [read = definition.read] in
+            guard let value = try read($0), let change = value.change as? Change<Settings> else { return nil }
+            return SettingValue(written: value.written, change: Change<Outer> { change.apply(&$0[keyPath: part]) })
+        }
+        return Setting<Outer>(outer) { [written] in written($0[keyPath: part]) }
     }
 
-    /// The same setting, the path of a file with a secret.
-    package var ofSecretFile: Self {
+    /// The same setting with a meaning that matters to who reads it.
+    package func with(_ meaning: SettingMeaning) -> Self {
         var copy = self
-        copy.definition.isSecretFile = true
+        copy.definition.meaning = meaning
         return copy
     }
 
-    /// What reading and writing it needs, whatever the type of the settings.
+    /// The setting, whatever the type of the settings.
     func definition(defaults: Settings) -> SettingDefinition {
         var definition = definition
-        if !definition.isRequired { definition.defaultValue = defaultValue(defaults) }
-        definition.expectation = { [set] value in
-            var settings = defaults
-            do {
-                try set(value, &settings)
-                return nil
-            } catch {
-                return "\(error)"
-            }
-        }
+        if !definition.isRequired { definition.defaultValue = written(defaults) }
         return definition
-    }
-}
-
-/// A setting without the type of its kind's settings.
-package struct SettingDefinition: Sendable {
-    package let name: String
-    let type: SettingType
-    let summary: String
-    /// The value if none is given; `nil` if the kind determines it at run time.
-    package internal(set) var defaultValue: BackendSettingValue?
-    /// A value for the reference of all settings.
-    var example: BackendSettingValue?
-    /// Whether a section without it is an error.
-    var isRequired = false
-    /// Whether messages and tables must not show the value.
-    var isSecret = false
-    /// Whether it is the path of a file with a secret, which others should not be able to read.
-    var isSecretFile = false
-    /// What was expected instead of a value of the type; `nil` if the value is valid.
-    package internal(set) var expectation: @Sendable (BackendSettingValue) -> String? = { _ in nil }
-}
-
-/// How the value of a setting is written in a config file, in a variable and in code.
-public struct SettingForm<Value: Sendable>: Sendable {
-    let type: SettingType
-    /// Returns `nil` for a value of another type.
-    let read: @Sendable (BackendSettingValue) throws -> Value?
-    let write: @Sendable (Value) -> BackendSettingValue?
-
-    package init(
-        _ type: SettingType,
-        read: @escaping @Sendable (BackendSettingValue) throws -> Value?,
-        write: @escaping @Sendable (Value) -> BackendSettingValue?
-    ) {
-        (self.type, self.read, self.write) = (type, read, write)
-    }
-
-    /// A text with a meaning of its own.
-    ///
-    /// - Parameters:
-    ///   - read: makes the value. The text of an error that it throws is what was expected, such as `a color such as
-    ///     #ff8000`: the message is then `expected a color such as #ff8000, found 'rde'`.
-    ///   - text: the text of a value.
-    public static func text(
-        read: @escaping @Sendable (String) throws -> Value,
-        text: @escaping @Sendable (Value) -> String
-    ) -> Self {
-        Self(.string, read: { try $0.text.map(read) }, write: { .string(text($0)) })
-    }
-}
-
-extension SettingForm<String> {
-    /// Any text.
-    public static var text: Self { Self(.string, read: \.text, write: { .string($0) }) }
-    /// The path of a file; a leading `~` is replaced by the home folder.
-    public static var path: Self { Self(.path, read: \.text, write: { .string($0) }) }
-}
-
-extension SettingForm<[String]> {
-    /// A list of texts, or one text with commas between them.
-    public static var texts: Self { Self(.strings, read: \.list, write: { .list($0) }) }
-}
-
-extension SettingForm<Bool> {
-    /// `true` or `false`.
-    public static var boolean: Self { Self(.boolean, read: \.boolean, write: { .boolean($0) }) }
-}
-
-extension SettingForm<Int> {
-    /// A whole number within a range.
-    public static func integer(in range: ClosedRange<Int>) -> Self {
-        Self(.integer(range), read: \.integer, write: { .integer($0) })
-    }
-
-    /// A number of bytes: `1048576`, `512 kB`, `1 MiB`.
-    public static var size: Self { Self(.size, read: \.integer, write: { .integer($0) }) }
-}
-
-extension SettingForm<Duration> {
-    /// A number of seconds, zero or more; rounded to the nearest microsecond.
-    public static var seconds: Self { Self(.seconds, read: \.duration, write: { .duration($0) }) }
-}
-
-extension SettingForm where Value: RawRepresentable<String> & CaseIterable {
-    /// One of the words of an enumeration.
-    public static var choice: Self {
-        let words = Value.allCases.map(\.rawValue)
-        return Self(.choice(words), read: { $0.text.flatMap(Value.init) }, write: { .string($0.rawValue) })
-    }
-}
-
-extension SettingForm {
-    /// A list of some of the words of an enumeration, each at most once.
-    public static func choices<Word>() -> Self
-    where Value == Set<Word>, Word: RawRepresentable<String> & CaseIterable & Sendable {
-        Self(
-            .choices(Word.allCases.map(\.rawValue)),
-            read: { $0.list.map { Set($0.compactMap(Word.init)) } },
-            write: { words in .list(Word.allCases.filter(words.contains).map(\.rawValue)) }
-        )
-    }
-}
-
-extension SettingForm<SnapshotFormat> {
-    /// A format with placeholders.
-    package static var format: Self { text(read: format(of:), text: \.description) }
-
-    package static func format(of text: String) throws -> SnapshotFormat {
-        do {
-            return try SnapshotFormat(text)
-        } catch {
-            throw ExpectedSetting("a format with known placeholders (\(error))")
-        }
     }
 }
 
@@ -253,9 +135,124 @@ extension Setting {
     }
 }
 
+/// The value of a setting, in the type of its property.
+package struct SettingValue: Sendable, Hashable {
+    /// How it is written.
+    package let written: BackendSettingValue
+    /// A ``Change`` of the settings; none for a default.
+    fileprivate let change: any Sendable
+
+    fileprivate init(written: BackendSettingValue, change: any Sendable) {
+        (self.written, self.change) = (written, change)
+    }
+
+    /// A default, which the settings have anyway.
+    init(default written: BackendSettingValue) { self.init(written: written, change: ()) }
+
+    /// Sets the property.
+    func apply<Settings>(to settings: inout Settings) { (change as? Change<Settings>)?.apply(&settings) }
+
+    package static func == (first: Self, second: Self) -> Bool { first.written == second.written }
+    package func hash(into hasher: inout Hasher) { hasher.combine(written) }
+}
+
+private struct Change<Settings>: Sendable {
+    let apply: @Sendable (inout Settings) -> Void
+}
+
+/// A setting without the type of its kind's settings.
+package struct SettingDefinition: Sendable {
+    package let name: String
+    let shape: SettingShape
+    /// What messages and the reference call a value.
+    let expectation: String
+    package let summary: String
+    /// The value if none is given; `nil` if the kind determines it at run time.
+    package internal(set) var defaultValue: BackendSettingValue?
+    /// A value for the reference of all settings.
+    package var example: BackendSettingValue?
+    /// Whether a section without it is an error.
+    var isRequired = false
+    /// Whether messages and tables must not show the value.
+    var isSecret = false
+    var meaning: SettingMeaning?
+    /// Returns `nil` for a value of another form; throws what was expected.
+    fileprivate var read: @Sendable (BackendSettingValue) throws -> SettingValue?
+
+    /// The value of what a file, a variable or code has. A text for a list has commas between its elements.
+    package func value(
+        _ given: BackendSettingValue,
+        in environment: [String: String]
+    ) throws(SettingFault) -> SettingValue {
+        var given = given
+        if shape.isList, let text = given.text {
+            let parts = text.split(separator: ",", omittingEmptySubsequences: shape == .texts || text.isEmpty)
+            given = .list(parts.map { $0.trimmingCharacters(in: .whitespaces) })
+        }
+        if shape == .path, let path = given.text { given = .string(HomeFolder.expanding(path, in: environment)) }
+        if let fault = faults(in: given).first { throw fault.fault }
+        var expected: String?
+        do {
+            if let value = try read(given) { return value }
+        } catch { expected = "\(error)" }
+        throw unexpected(given.text ?? given.configurationText, expected)
+    }
+
+    /// What is not valid in a text, or in which elements of a list, whatever the meaning of the value.
+    func faults(in given: BackendSettingValue) -> [(index: Int, fault: SettingFault)] {
+        var seen: Set<String> = []
+        return (given.list ?? [given.text].compactMap(\.self)).enumerated().compactMap { index, text in
+            if text.unicodeScalars.contains("\0") {
+                return (index, SettingFault("the text contains a NUL character (U+0000); remove it"))
+            }
+            if let choices = shape.choices, !choices.contains(text) {
+                let suggestion = NearestName.find(for: text, among: choices).map { ", did you mean '\($0)'?" } ?? ""
+                return (index, unexpected(text, "one of \(choices.joined(separator: ", "))", suggestion))
+            }
+            guard shape.isList, shape != .texts else { return nil }
+            if text.isEmpty { return (index, SettingFault("expected a name, found an empty string")) }
+            if seen.insert(text).inserted { return nil }
+            return (index, SettingFault("'\(QuotedText.shortened(text))' is duplicated"))
+        }
+    }
+
+    private func unexpected(_ text: String, _ expected: String? = nil, _ suggestion: String = "") -> SettingFault {
+        var found = text.isEmpty ? "an empty string" : isSecret ? "a hidden value" : "'\(QuotedText.shortened(text))'"
+        // The user name and password of a URL.
+        if !isSecret, let end = text.lastIndex(of: "@"), text[..<end].contains(":") {
+            found = "'…\(QuotedText.shortened(String(text[end...])))'"
+        }
+        return SettingFault("expected \(expected ?? expectation), found \(found)\(suggestion)")
+    }
+}
+
+package enum SettingMeaning: Sendable {
+    /// The path of a file with a secret, which others should not be able to read.
+    case secretFile
+    /// An address to which the default is no alternative: if it is wrong, the backend is not used.
+    case address
+}
+
+/// Why a value is not valid, for a message.
+package struct SettingFault: Error, Hashable, CustomStringConvertible {
+    package var description: String
+
+    init(_ description: String) { self.description = description }
+}
+
 /// What was expected instead of the value of a setting, such as `a format with known placeholders`.
 package struct ExpectedSetting: Error, CustomStringConvertible {
     package let description: String
 
     package init(_ description: String) { self.description = description }
 }
+
+// MARK: - Replaced
+
+/// Replaced by ``Setting``.
+@available(*, unavailable, renamed: "Setting", message: "a Setting is for a property of a type of your own")
+public struct BackendSetting: Sendable {}
+
+/// Replaced by a type of the app's own.
+@available(*, unavailable, message: "the settings are the properties of a type of your own")
+public struct BackendSettings: Sendable {}

@@ -11,9 +11,12 @@ extension BackendRegistry {
             "# and has no space after it is an example: remove the '#' to use it.",
             "",
         ]
-        for setting in TopLevelSetting.all(in: self) { lines += setting.referenceLines(indentation: "", isUsed: true) }
+        let defaults = ConfigurationValues.standard(in: self)
+        for setting in ConfigurationValues.settings {
+            lines += setting.definition(defaults: defaults).referenceLines(indentation: "", isUsed: true)
+        }
         for kind in kinds {
-            let isUsed = TopLevelSetting.defaultBackends.contains(kind.name)
+            let isUsed = defaults.backends?.contains(kind.name) == true
             lines += ["", "# \(kind.name): \(kind.summary)", "\(isUsed ? "" : "#")\(kind.name):"]
             for setting in kind.settings { lines += setting.referenceLines(indentation: "  ", isUsed: isUsed) }
         }
@@ -44,7 +47,7 @@ extension BackendRegistry {
 
 extension SettingDefinition {
     fileprivate func referenceLines(indentation: String, isUsed: Bool) -> [String] {
-        var text = "\(summary). Value: \(type.expectation)"
+        var text = "\(summary). Value: \(expectation)"
         if isRequired { text += "; must be given" } else if defaultValue == nil { text += "; no default" }
         if defaultValue != nil, let example, example != defaultValue { text += ", such as \(example.yamlText)" }
         let mark = isUsed && defaultValue != nil ? "" : "#"

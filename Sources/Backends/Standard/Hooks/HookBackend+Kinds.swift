@@ -125,7 +125,7 @@ extension Webhook {
                 example: "~/.config/indicator/url",
                 summary: "a file whose first line is the address, for services with a secret in the address"
             )
-            .ofSecretFile,
+            .with(.secretFile),
             Setting(
                 "tokenFile",
                 \.tokenFile,
@@ -133,7 +133,7 @@ extension Webhook {
                 example: "~/.config/indicator/token",
                 summary: "a file whose first line is a token, sent as 'Authorization: Bearer'"
             )
-            .ofSecretFile,
+            .with(.secretFile),
             Setting(
                 "format",
                 \.format,

@@ -104,8 +104,8 @@ func configuration(
         overrides: overrides,
         defaults: defaults
     )
-    var builder = ConfigurationBuilder(source, file: FileValues(text: text, path: name, source: source))
-    let configuration = builder.build()
-    guard builder.mistakes.isEmpty else { throw ConfigurationError(builder.mistakes) }
+    var reader = ConfigurationReader(source, text: text, path: name)
+    let configuration = reader.read()
+    guard reader.mistakes.isEmpty else { throw ConfigurationError(reader.mistakes) }
     return configuration
 }

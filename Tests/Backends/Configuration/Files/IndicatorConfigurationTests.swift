@@ -168,10 +168,7 @@ struct IndicatorConfigurationTests {
             ("INDICATOR_BACKENDS", "logfile", "unknown backend 'logfile', did you mean 'logFile'?"),
             ("INDICATOR_BACKENDS", "logFile,", "expected a name, found an empty string"),
             ("INDICATOR_BACKENDS", "audit,audit", "'audit' is duplicated"),
-            (
-                "INDICATOR_OBSERVE", "everything",
-                "'observe': unknown notifications 'everything'; known notifications: indicator, alamofire"
-            ),
+            ("INDICATOR_OBSERVE", "everything", "expected one of indicator, alamofire, found 'everything'"),
             ("INDICATOR_AUDIT_KEEP", "-1", "expected a whole number from 0 to 100, found '-1'"),
             ("INDICATOR_AUDIT_KIND", "logfile", "unknown kind 'logfile', did you mean 'logFile'?"),
         ]
@@ -272,6 +269,15 @@ struct IndicatorConfigurationTests {
         #expect(throws: ConfigurationError.self) { try configuration(of: "logFile:\n  keep: x\n") }
         // A list of backends for one run of the app is not a mistake in the file.
         #expect(try configuration(of: text, environment: ["INDICATOR_BACKENDS": "dbusProperty"]).warnings.isEmpty)
+    }
+
+    @Test(arguments: [("pager: {}", 0), ("pager: 3", 1)])
+    func `of another app may have sections of its kinds, but no unknown values`(text: String, count: Int) {
+        var source = ConfigurationSource(for: "my-app", environment: [:], registry: .forTests())
+        source.acceptsKindsOfApps = true
+        var reader = ConfigurationReader(source, text: text, path: "x.yaml")
+        _ = reader.read()
+        #expect(reader.mistakes.count == count)
     }
 
     @Test

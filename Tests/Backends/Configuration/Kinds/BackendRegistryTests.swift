@@ -31,22 +31,20 @@ struct BackendRegistryTests {
     func missing() {
         var registry = BackendRegistry()
         registry.registerMissing("a", reason: "build with the trait A")
-        #expect(registry.reasonForMissing("a") == "build with the trait A")
-        #expect(registry.missingKindNames == ["a"])
+        #expect(registry.reasonsForMissing == ["a": "build with the trait A"])
         registry.register(kind("a"))
-        #expect(registry.reasonForMissing("a") == nil)
-        #expect(registry.missingKindNames.isEmpty)
+        #expect(registry.reasonsForMissing.isEmpty)
     }
 
     @Test
     func `standard has every built-in kind, or the reason why it is missing`() {
         let registry = BackendRegistry.standard
         #if !DBus
-        #expect(registry.reasonForMissing("dbusProperty")?.contains("trait DBus") == true)
+        #expect(registry.reasonsForMissing["dbusProperty"]?.contains("trait DBus") == true)
         #endif
         #if !DesktopNotification
-        #expect(registry.reasonForMissing("desktopNotification")?.contains("trait DesktopNotification") == true)
+        #expect(registry.reasonsForMissing["desktopNotification"]?.contains("trait DesktopNotification") == true)
         #endif
-        #expect(Set(registry.kinds.map(\.name)).isDisjoint(with: registry.missingKindNames))
+        #expect(Set(registry.kinds.map(\.name)).isDisjoint(with: registry.reasonsForMissing.keys))
     }
 }

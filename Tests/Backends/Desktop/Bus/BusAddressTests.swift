@@ -78,7 +78,7 @@ import Testing
         let bus = try await PrivateBus(policy: "<deny own=\"org.activityindicator.Indicator1.my_app\"/>")
         let kind = BackendKind.dbusProperty
         let context = BackendContext(name: "dbusProperty", applicationName: "my app", logger: .init(label: "test"))
-        let settings: BackendKind.Values = ["bus": .string(bus.address)]
+        let settings = try kind.values(["bus": .string(bus.address)])
         guard case .unavailable(let reason, let help?) = await kind.availability(context, settings) else {
             Issue.record("a name that is denied is available")
             return
@@ -100,7 +100,7 @@ import Testing
         let bus = try await PrivateBus()
         let kind = BackendKind.dbusProperty
         let context = BackendContext(name: "dbusProperty", applicationName: "my app", logger: .init(label: "test"))
-        let settings: BackendKind.Values = ["bus": .string(bus.address)]
+        let settings = try kind.values(["bus": .string(bus.address)])
         #expect(
             await kind.availability(context, settings)
                 == .available(detail: "org.activityindicator.Indicator1.my_app on \(bus.address)")

@@ -224,7 +224,7 @@ import Testing
         let kind = BackendKind.dbusProperty
         let backend = try kind.make(
             BackendContext(name: "panel", applicationName: "test", logger: .init(label: "test")),
-            ["bus": .string(bus.address), "name": .string("my panel")]
+            kind.values(["bus": .string(bus.address), "name": "my panel"])
         )
         #expect(backend.name == "panel")
         try await backend.start()

@@ -36,7 +36,7 @@ import Testing
     private func backend(_ kind: String, _ values: [String: BackendSettingValue]) throws -> any IndicatorBackend {
         let kind = try #require(BackendRegistry.standard.kind(named: kind))
         let context = BackendContext(name: kind.name, applicationName: "app", logger: Logger(label: "test"))
-        return try kind.make(context, values)
+        return try kind.make(context, kind.values(values))
     }
 
     // MARK: - Settings

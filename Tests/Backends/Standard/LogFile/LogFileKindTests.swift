@@ -16,7 +16,8 @@ import Testing
     }
 
     private func availability(_ path: String) async -> BackendAvailability {
-        await BackendKind.logFile.availability(context, ["path": .string(path)])
+        let kind = BackendKind.logFile
+        return await kind.availability(context, (try? kind.values(["path": .string(path)])) ?? [:])
     }
 
     private func reason(_ path: String) async -> String? {
@@ -24,10 +25,9 @@ import Testing
     }
 
     @Test func `Settings reach the backend`() throws {
-        let backend = try BackendKind.logFile.make(
-            context,
-            ["path": "/x", "format": "text", "maxSize": 5, "keep": 7]
-        )
+        let kind = BackendKind.logFile
+        let settings = try kind.values(["path": "/x", "format": "text", "maxSize": 5, "keep": 7])
+        let backend = try kind.make(context, settings)
         let log = try #require(backend as? LogFileBackend)
         #expect(log.name == "audit")
         #expect(log.settings == LogFileBackend.Settings(path: "/x", format: .text, maxSize: 5, keep: 7))
@@ -68,9 +68,10 @@ import Testing
     }
 
     @Test("A path that cannot be a file is rejected") func aPathThatCannotBeAFileIsRejected() {
-        let path = BackendKind.logFile.settings.first { $0.name == "path" }
-        #expect(path?.expectation(.string("/var/log/")) == "the path of a file")
-        #expect(path?.expectation(.string("/var/log/x")) == nil)
+        let kind = BackendKind.logFile
+        let fault = #expect(throws: SettingFault.self) { try kind.values(["path": "/var/log/"]) }
+        #expect(fault?.description == "expected the path of a file, found '/var/log/'")
+        #expect(throws: Never.self) { try kind.values(["path": "/var/log/x"]) }
     }
 
     @Test func `The availability check creates nothing`() async throws {

@@ -511,12 +511,12 @@ struct TerminalProgressBackendTests {
     func kind() async throws {
         let kind = BackendKind.terminalProgress(descriptor: file.fileDescriptor, environment: ["TERM": "xterm"])
         let context = BackendContext(name: "bars", applicationName: "app", logger: Logger(label: "test"))
-        let settings: BackendKind.Values = ["maxLines": .integer(2), "mode": .string("live")]
+        let settings = try kind.values(["maxLines": 2, "mode": "live"])
         let backend = try kind.make(context, settings)
         #expect(backend.name == "bars" && backend.delivery.animationInterval == .milliseconds(100))
         #expect(await kind.availability(context, settings) == .available(detail: terminal.path))
-        let plain: BackendKind.Values = ["mode": .string("plain")]
+        let plain = try kind.values(["mode": "plain"])
         #expect(await kind.availability(context, plain) == .available(detail: "plain lines on standard error"))
-        for setting in kind.settings { #expect(setting.defaultValue.map { setting.expectation($0) } == .some(nil)) }
+        #expect(kind.settings.allSatisfy { $0.defaultValue != nil })
     }
 }

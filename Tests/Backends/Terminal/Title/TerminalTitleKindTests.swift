@@ -11,7 +11,7 @@ import Testing
     @Test func `A backend is created from settings`() async throws {
         let terminal = try PseudoTerminal()
         let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm"])
-        let settings: BackendKind.Values = ["format": .string("busy: {label}"), "progress": .string("on")]
+        let settings = try kind.values(["format": "busy: {label}", "progress": "on"])
         let backend = try kind.make(context, settings)
         #expect(backend.name == "title")
         try await backend.start()
@@ -28,20 +28,15 @@ import Testing
         let kind = BackendKind.terminalTitle(path: "/dev/tty", environment: ["TERM": "xterm"])
         let backend = try kind.make(context, [:])
         #expect(backend.delivery.animationInterval == .milliseconds(100))
-        for setting in kind.settings {
-            #expect(setting.defaultValue.map { setting.expectation($0) } == .some(nil))
-        }
+        #expect(kind.settings.allSatisfy { $0.defaultValue != nil })
     }
 
     @Test func `A format is checked before a backend is created`() throws {
-        let format = try #require(BackendKind.terminalTitle.settings.first { $0.name == "format" })
-        let expected =
-            "a format with known placeholders (unknown placeholder '{lable}' at character 1, did you mean '{label}'?)"
-        #expect(format.expectation("{lable}") == expected)
         let error = try #require(throws: (any Error).self) {
-            try BackendKind.terminalTitle.make(context, ["format": "{lable}"])
+            try BackendKind.terminalTitle.values(["format": "{lable}"])
         }
-        #expect("\(error)" == expected)
+        let problem = "unknown placeholder '{lable}' at character 1, did you mean '{label}'?"
+        #expect("\(error)" == "expected a format with known placeholders (\(problem)), found '{lable}'")
     }
 
     @Test func `Availability names the terminal and writes nothing`() async throws {

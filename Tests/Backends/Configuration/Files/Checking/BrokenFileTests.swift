@@ -57,10 +57,10 @@ struct BrokenFileTests {
     )
     func quotes(text: String) {
         let source = ConfigurationSource(for: "my-app", environment: [:], registry: .standard)
-        var builder = ConfigurationBuilder(source, file: FileValues(text: text, path: "x.yaml", source: source))
-        _ = builder.build()
-        #expect(!builder.mistakes.isEmpty)
-        for mistake in builder.mistakes {
+        var reader = ConfigurationReader(source, text: text, path: "x.yaml")
+        _ = reader.read()
+        #expect(!reader.mistakes.isEmpty)
+        for mistake in reader.mistakes {
             let line = mistake.line(severity: "error")
             #expect(!line.unicodeScalars.contains { [.control, .format].contains($0.properties.generalCategory) })
         }

@@ -365,34 +365,6 @@ struct ConfigurationReloadTests {
         await indicator.shutdown()
     }
 
-    @Test
-    func `does not miss a file that appears at a location of higher precedence during a reload`() async throws {
-        let folder = try TemporaryFolder()
-        try folder.write("", to: "config/my-app/other")
-        let stronger = "\(folder.path)/config/my-app/indicator.yaml"
-        let indicator = IndicatorManager.configured(
-            from: ConfigurationSource(
-                for: "my-app",
-                environment: places(folder),
-                registry: .forTests { context, path in
-                    // The watcher that this reload replaces notices the change and has not reported it yet.
-                    if path == "/first" {
-                        try "startDelay: 3\n".write(toFile: stronger, atomically: true, encoding: .utf8)
-                    }
-                    return InMemoryBackend(name: context.name)
-                },
-                overrides: ConfigurationValues(observe: []),
-                reloadTriggers: .change
-            )
-        )
-        try folder.write(
-            "startDelay: 2\nbackends: [logFile]\nlogFile: {path: /first}\n",
-            to: "config/indicator/indicator.yaml"
-        )
-        #expect(await eventually { indicator.delays.startDelay == .seconds(3) })
-        await indicator.shutdown()
-    }
-
     @Test("omits backends that have no surface here, without a warning; one that should work is reported")
     func notApplicable() async throws {
         let folder = try TemporaryFolder()

@@ -4,24 +4,34 @@ import Testing
 @testable import BackendConfiguration
 
 @Suite("The text of a setting")
-struct SettingTypeTests {
-    private func value(_ text: String, as type: SettingType) -> BackendSettingValue? {
-        try? SettingDefinition(name: "x", type: type, summary: "").value(of: text, in: ["HOME": "/home/user"])
+struct SettingFormTests {
+    private struct Settings<Value: Sendable>: Sendable { var value: Value? }
+    private enum Word: String, CaseIterable, Sendable { case shown, hidden, end }
+
+    private func written<Value>(_ given: BackendSettingValue, as form: SettingForm<Value>) throws -> BackendSettingValue
+    {
+        let setting = Setting<Settings<Value>>("x", \.value, form, summary: "")
+        return try setting.definition(defaults: Settings()).value(given, in: ["HOME": "/home/user"]).written
+    }
+
+    private func value<Value>(_ text: String, as form: SettingForm<Value>) -> BackendSettingValue? {
+        try? written(.string(text), as: form)
     }
 
     @Test
     func `A value in code may be an interpolated text, and whole seconds`() throws {
-        let (name, after) = ("app", SettingDefinition(name: "after", type: .seconds, summary: "how long"))
-        let file = SettingDefinition(name: "file", type: .string, summary: "a file")
-        #expect(try file.value("\(name).desktop", in: [:]) == .string("app.desktop"))
-        #expect(try after.value(60, in: [:]) == .duration(.seconds(60)))
-        #expect(throws: SettingFault.self) { try after.value(-1, in: [:]) }
+        let name = "app"
+        #expect(try written("\(name).desktop", as: .text) == .string("app.desktop"))
+        #expect(try written(60, as: .seconds) == .duration(.seconds(60)))
+        #expect(throws: SettingFault.self) { try written(-1, as: .seconds) }
+        #expect(throws: SettingFault.self) { try written(.duration(.seconds(-1)), as: .seconds) }
+        #expect(throws: SettingFault.self) { try written(true, as: .size) }
     }
 
     @Test(arguments: [",", "a,", ",a", "a,,b", " , "])
     func `is no list of names with an empty one`(text: String) {
-        #expect(value(text, as: .names) == nil)
-        #expect(value(text, as: .choices(["a", "b"])) == nil)
+        #expect(value(text, as: .names()) == nil)
+        #expect(value(text, as: .names(among: ["a", "b"])) == nil)
     }
 
     @Test(
@@ -69,7 +79,7 @@ struct SettingTypeTests {
 
     @Test
     func `may be a whole number within its range`() {
-        let type = SettingType.integer(0...10)
+        let type = SettingForm.integer(in: 0...10)
         #expect(value("10", as: type) == .integer(10))
         #expect(value("+3", as: type) == .integer(3))
         for text in ["", "11", "-1", "1.0", "0x1", "1e1", "99999999999999999999", "+", "١"] {
@@ -96,8 +106,8 @@ struct SettingTypeTests {
 
     @Test("may be a list of words, separated by commas in a variable")
     func words() {
-        let type = SettingType.choices(["shown", "hidden", "end"])
-        #expect(value("end, shown", as: type) == .list(["end", "shown"]))
+        let type: SettingForm<Set<Word>> = .choices()
+        #expect(value("end, shown", as: type) == .list(["shown", "end"]))
         #expect(value("", as: type) == .list([]))
         #expect(value("end,end", as: type) == nil)
         #expect(value("end,", as: type) == nil)

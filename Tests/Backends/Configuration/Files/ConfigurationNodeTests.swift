@@ -4,7 +4,7 @@ import Testing
 @testable import BackendConfiguration
 
 @Suite("The text of a config file")
-struct ConfigurationDocumentTests {
+struct ConfigurationNodeTests {
     @Test
     func `An address in a section on one line is not a comment`() throws {
         let text = "{backends: [terminalTitle], terminalTitle: {format: https://ntfy.sh/x}}"
@@ -35,7 +35,7 @@ struct ConfigurationDocumentTests {
         let error = try #require(throws: ConfigurationError.self) {
             try configuration(of: "{\"startDelay\": 1, \"\(name)\":\n1}", file: "indicator.json")
         }
-        #expect(error.mistakes.map(\.location) == [.file(path: "indicator.json", line: 1, column: 19)])
+        #expect(error.mistakes.map(\.location) == [.file(path: "indicator.json", .init(line: 1, column: 19))])
         #expect(error.mistakes[0].message.hasPrefix("unknown key"))
     }
 
@@ -46,11 +46,16 @@ struct ConfigurationDocumentTests {
 
     @Test
     func `Values are read as far as 100 levels deep`() throws {
-        func problems(_ depth: Int) -> [String] {
+        func problem(_ depth: Int) -> String? {
             let text = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
-            return ConfigurationDocument(text, isJSON: true).problems.map(\.message)
+            do throws(TextProblem) {
+                _ = try ConfigurationNode(text, isJSON: true)
+                return nil
+            } catch {
+                return error.message
+            }
         }
-        #expect(problems(100) == [])
-        #expect(problems(101) == ["nested too deeply; settings are at most one section deep"])
+        #expect(problem(100) == nil)
+        #expect(problem(101) == "nested too deeply; settings are at most one section deep")
     }
 }

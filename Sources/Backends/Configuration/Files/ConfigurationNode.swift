@@ -1,0 +1,273 @@
+import DisplayText
+import JSONScanning
+import Yams
+
+/// A value in a config file, with its position: not interpreted yet.
+struct ConfigurationNode: Sendable {
+    enum Content: Sendable {
+        /// A text; in quotes, it is always a string.
+        case scalar(String, isQuoted: Bool)
+        case list([ConfigurationNode])
+        case section([Entry])
+    }
+
+    /// One `key: value`.
+    struct Entry: Sendable {
+        var name: String
+        var position: TextPosition
+        var value: ConfigurationNode
+    }
+
+    var content: Content
+    var position: TextPosition
+
+    /// The text of a scalar without quotes.
+    private var plain: String? {
+        if case .scalar(let text, isQuoted: false) = content { text } else { nil }
+    }
+
+    /// Whether there is nothing at all, which has no position of its own.
+    var isEmpty: Bool { plain == "" }
+
+    /// Whether there is no value: nothing at all, or one of the spellings of null.
+    var isNothing: Bool { plain.map { ["", "~", "null", "Null", "NULL"].contains($0) } ?? false }
+
+    /// The text of a scalar that has one.
+    var text: String? { if case .scalar(let text, _) = content, !isNothing { text } else { nil } }
+
+    /// The elements of a list.
+    var items: [Self]? { if case .list(let items) = content { items } else { nil } }
+
+    /// What a section has.
+    var entries: [Entry]? { if case .section(let entries) = content { entries } else { nil } }
+
+    /// What messages call it: without its text, which may be a secret.
+    var kind: String {
+        switch content {
+        case .scalar: isNothing ? "nothing" : "a text"
+        case .list: "a list"
+        case .section: "a section ('key: value')"
+        }
+    }
+}
+
+/// A position in a text. Lines and columns count from 1; columns count Unicode scalars, as in YAML's own positions.
+package struct TextPosition: Sendable, Hashable {
+    var line = 1
+    var column = 1
+}
+
+/// What is wrong at a position; without one, in the file as a whole.
+struct TextProblem: Error {
+    var position: TextPosition?
+    var message: String
+
+    init(position: TextPosition? = nil, _ message: String) {
+        (self.position, self.message) = (position, message)
+    }
+}
+
+extension ConfigurationNode {
+    /// Reads a text as JSON or as YAML; `nil` if it is empty.
+    ///
+    /// Throws a syntax error, or that a key is duplicated: then it is the only problem of its file.
+    init?(_ text: String, isJSON: Bool) throws(TextProblem) {
+        guard let root = try isJSON ? JSONFile.root(of: text) : Self.yaml(text) else { return nil }
+        self = root
+    }
+
+    // MARK: - YAML
+
+    /// There are no aliases: Yams would expand them to billions of values, if they refer to each other ("billion
+    /// laughs"). So it reads this in place of every `*`: a noncharacter, which Unicode reserves for internal use, but
+    /// YAML allows.
+    private static let asterisk: Unicode.Scalar = "\u{10FFFF}"
+
+    private static func replacing(_ scalar: Unicode.Scalar, with other: Unicode.Scalar, in text: String) -> String {
+        guard text.unicodeScalars.contains(scalar) else { return text }
+        return String(String.UnicodeScalarView(text.unicodeScalars.map { $0 == scalar ? other : $0 }))
+    }
+
+    private static func yaml(_ text: String) throws(TextProblem) -> Self? {
+        let root: Node?
+        do {
+            let yaml = replacing("*", with: asterisk, in: text)
+            // Without Yams' tag resolution and constructors, which are slow: this module interprets scalars itself.
+            let constructor = Constructor([:], [:], [:])
+            root = try Parser(yaml: yaml, resolver: .basic, constructor: constructor, encoding: .utf8).singleRoot()
+        } catch YamlError.duplicatedKeysInMapping(let names, let context) {
+            let name = replacing(asterisk, with: "*", in: names.first ?? "")
+            throw TextProblem(
+                position: TextPosition(context.mark),
+                "the key '\(QuotedText.shortened(name))' is duplicated"
+            )
+        } catch {
+            throw TextProblem(error, in: text)
+        }
+        return try root.map(read)
+    }
+
+    private static func read(_ node: Node) throws(TextProblem) -> Self {
+        let content: Content
+        switch node {
+        case .scalar(let scalar):
+            let text = replacing(asterisk, with: "*", in: scalar.string)
+            content = .scalar(text, isQuoted: scalar.style != .plain)
+        case .sequence(let sequence):
+            var items: [Self] = []
+            for item in sequence { items.append(try read(item)) }
+            content = .list(items)
+        case .mapping(let mapping):
+            var entries: [Entry] = []
+            for (key, value) in mapping {
+                let key = try read(key)
+                guard case .scalar(let name, _) = key.content else {
+                    throw TextProblem(position: key.position, "expected a name before ':'")
+                }
+                entries.append(Entry(name: name, position: key.position, value: try read(value)))
+            }
+            content = .section(entries)
+        case .alias: preconditionFailure("the text has no asterisk")
+        }
+        return Self(content: content, position: TextPosition(node.mark))
+    }
+}
+
+/// Reads a JSON text with positions.
+private struct JSONFile {
+    let bytes: UnsafeBufferPointer<UInt8>
+    /// What was counted, for the next position, which is behind it but for a problem.
+    private var counted = (offset: 0, position: TextPosition())
+
+    static func root(of text: String) throws(TextProblem) -> ConfigurationNode? {
+        var text = text
+        let result: Result<ConfigurationNode?, TextProblem> = text.withUTF8 { bytes in
+            guard let base = bytes.baseAddress else { return .success(nil) }
+            var (scanner, file) = (JSONScanner(base, count: bytes.count), JSONFile(bytes: bytes))
+            do throws(JSONProblem) {
+                if scanner.isAtEnd() { return .success(nil) }
+                let root = try file.value(&scanner, depth: 0)
+                guard scanner.isAtEnd() else { throw scanner.problem("expected the end, found \(scanner.found)") }
+                return .success(root)
+            } catch {
+                return .failure(TextProblem(position: file.position(of: error.offset), error.message))
+            }
+        }
+        return try result.get()
+    }
+
+    private init(bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
+
+    private mutating func value(_ scanner: inout JSONScanner, depth: Int) throws(JSONProblem) -> ConfigurationNode {
+        guard depth < 100 else { throw scanner.problem("nested too deeply; settings are at most one section deep") }
+        _ = scanner.isAtEnd()
+        let position = position(of: scanner.position)
+        let content: ConfigurationNode.Content
+        if scanner.skip(UInt8(ascii: "{")) {
+            var entries: [ConfigurationNode.Entry] = []
+            var names: Set<String> = []
+            try scanner.elements(until: UInt8(ascii: "}")) { scanner throws(JSONProblem) in
+                _ = scanner.isAtEnd()
+                let start = scanner.position
+                let position = self.position(of: start)
+                let name = try scanner.text(of: scanner.string())
+                guard names.insert(name).inserted else {
+                    throw scanner.problem("the key '\(QuotedText.shortened(name))' is duplicated", at: start)
+                }
+                try scanner.expect(UInt8(ascii: ":"))
+                let value = try self.value(&scanner, depth: depth + 1)
+                entries.append(ConfigurationNode.Entry(name: name, position: position, value: value))
+            }
+            content = .section(entries)
+        } else if scanner.skip(UInt8(ascii: "[")) {
+            var items: [ConfigurationNode] = []
+            try scanner.elements(until: UInt8(ascii: "]")) { scanner throws(JSONProblem) in
+                items.append(try self.value(&scanner, depth: depth + 1))
+            }
+            content = .list(items)
+        } else if scanner.isAtString() {
+            content = .scalar(try scanner.text(of: scanner.string()), isQuoted: true)
+        } else if let word = (["true", "false", "null"] as [StaticString]).first(where: { scanner.skip($0) }) {
+            content = .scalar("\(word)", isQuoted: false)
+        } else {
+            content = .scalar(try scanner.number(), isQuoted: false)
+        }
+        return ConfigurationNode(content: content, position: position)
+    }
+
+    private mutating func position(of offset: Int) -> TextPosition {
+        if offset < counted.offset { counted = (0, TextPosition()) }
+        for byte in bytes[counted.offset..<min(offset, bytes.count)] {
+            if byte == UInt8(ascii: "\n") {
+                counted.position = TextPosition(line: counted.position.line + 1)
+            } else if byte & 0xC0 != 0x80 {
+                counted.position.column += 1
+            }
+        }
+        counted.offset = max(counted.offset, min(offset, bytes.count))
+        return counted.position
+    }
+}
+
+// MARK: - Messages
+
+extension TextPosition {
+    fileprivate init(_ mark: Mark?) {
+        self.init(line: max(mark?.line ?? 1, 1), column: max(mark?.column ?? 1, 1))
+    }
+}
+
+extension TextProblem {
+    /// A syntax error of Yams, in terms that the author of a config file understands.
+    ///
+    /// libYAML's own messages describe states of its scanner ("mapping values are not allowed in this context"). Those
+    /// that occur in practice are replaced, the others are passed on.
+    fileprivate init(_ error: any Error, in text: String) {
+        var position = TextPosition()
+        switch error {
+        case YamlError.scanner(let context, let problem, let mark, _),
+            YamlError.parser(let context, let problem, let mark, _),
+            YamlError.composer(let context, let problem, let mark, _):
+            position = TextPosition(mark)
+            let opened = context.map { TextPosition($0.mark) } ?? position
+            message = Self.message(context.map { "\($0.text): \(problem)" } ?? problem, opened: opened)
+            if problem.contains("could not find expected ':'") || message.contains("closing quote") {
+                position = opened
+            }
+        default: message = "not valid YAML: \(error)"
+        }
+        // libYAML reports it in several ways.
+        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        if lines.dropFirst(position.line - 1).first?.prefix(while: \.isWhitespace).contains("\t") == true {
+            message = "found a tab; YAML is indented with spaces"
+        }
+        self.position = position
+    }
+
+    private static func message(_ problem: String, opened: TextPosition) -> String {
+        func isAbout(_ parts: String...) -> Bool { parts.contains(where: problem.contains) }
+        return if isAbout("quoted scalar: found unexpected") {
+            "this string has no closing quote"
+        } else if isAbout("flow sequence", "flow mapping") {
+            "expected ',' or the end of what begins with a bracket in line \(opened.line), column \(opened.column)"
+        } else if isAbout("another document") {
+            "a second YAML document begins here; expected one"
+        } else if isAbout("Maximum nesting level") {
+            "nested too deeply; settings are at most one section deep"
+        } else if isAbout("cannot start any token") {
+            "a value cannot begin with this character; put quotes around it"
+        } else if isAbout("mapping values are not allowed") {
+            "unexpected ':'; in this line or the one above, a space after a ':' is missing (a no-break space is "
+                + "none), the indentation is wrong, or a text with ': ' in it needs quotes"
+        } else if isAbout("could not find expected ':'") {
+            "expected ': ' and a value after this name"
+        } else if isAbout("did not find expected key", "<document start>") {
+            "expected 'key: value' here; check the indentation of the line, and put quotes around a text with "
+                + "brackets or quotes in it"
+        } else if isAbout("unknown escape character") {
+            "unknown escape after '\\'; write '\\\\' for a backslash, or put the string in single quotes"
+        } else {
+            "not valid YAML: \(problem)"
+        }
+    }
+}

@@ -1,0 +1,130 @@
+import IndicatorCore
+
+/// Settings that an app sets in code.
+///
+/// As `overrides` they have precedence over the environment and the file. As `defaults` they have the lowest
+/// precedence, and replace the package's own defaults. `nil` leaves a setting to the other sources.
+public struct ConfigurationValues: Sendable, Hashable {
+    /// Whether the indicator is on.
+    public var isEnabled: Bool?
+    /// How long work must last before the indicator is shown.
+    public var startDelay: Duration?
+    /// How long there must be no work before it is hidden.
+    public var completionDelay: Duration?
+    /// The minimum time that it stays visible.
+    public var minimumVisibleTime: Duration?
+    /// Whether the user has a screen reader: sentences instead of bars, and no animations.
+    public var isAccessible: Bool?
+    /// The names of the notifications to observe: `indicator`, `alamofire`.
+    public var observe: [String]?
+    /// The names of the backends: kinds, or other names with a `kind` in ``settings``.
+    public var backends: [String]?
+    /// The settings of each backend, by its name. One that is not named after its kind has the setting `kind`.
+    public var settings: [String: [String: BackendSettingValue]]
+
+    /// Makes values; by default none.
+    public init(
+        isEnabled: Bool? = nil,
+        startDelay: Duration? = nil,
+        completionDelay: Duration? = nil,
+        minimumVisibleTime: Duration? = nil,
+        isAccessible: Bool? = nil,
+        observe: [String]? = nil,
+        backends: [String]? = nil,
+        settings: [String: [String: BackendSettingValue]] = [:]
+    ) {
+        (self.isEnabled, self.isAccessible, self.observe) = (isEnabled, isAccessible, observe)
+        (self.startDelay, self.completionDelay) = (startDelay, completionDelay)
+        (self.minimumVisibleTime, self.backends, self.settings) = (minimumVisibleTime, backends, settings)
+    }
+}
+
+extension ConfigurationValues {
+    /// The settings at the top level of a config file, in the order of the reference.
+    static let settings: [Setting<Self>] = [
+        Setting("enabled", \.isEnabled, .boolean, summary: "whether the indicator is on"),
+        Setting(
+            "startDelay",
+            \.startDelay,
+            .seconds,
+            summary: "how long work must last before the indicator is shown"
+        ),
+        Setting(
+            "completionDelay",
+            \.completionDelay,
+            .seconds,
+            summary: "how long there must be no work before it is hidden"
+        ),
+        Setting(
+            "minimumVisibleTime",
+            \.minimumVisibleTime,
+            .seconds,
+            summary: "the minimum time that it stays visible"
+        ),
+        Setting(
+            "accessible",
+            \.isAccessible,
+            .boolean,
+            summary: "for screen readers: sentences instead of bars, and no animations"
+        ),
+        Setting(
+            "observe",
+            \.observe,
+            .names(among: notifications.map(\.name)),
+            example: ["indicator", "alamofire"],
+            summary: "the libraries whose tasks count as activities, by their notifications: indicator, alamofire"
+        ),
+        Setting(
+            backendsName,
+            \.backends,
+            .names(),
+            example: ["terminalTitle", "logFile"],
+            summary: "where to show the indicator: auto, for what fits where the app runs; kinds of backend; or names "
+                + "of sections with a kind"
+        ),
+    ]
+
+    static let backendsName = "backends"
+    /// The notifications that `observe` can name.
+    static let notifications: [TaskNotifications] = [.indicator, .alamofire]
+    /// The setting with the kind of a section.
+    static let kindName = "kind"
+
+    /// The values where nothing else is set: the unobtrusive backends, as far as a build has them.
+    static func standard(in registry: BackendRegistry) -> Self {
+        let delays = IndicatorDelays.standard
+        return Self(
+            isEnabled: true,
+            startDelay: delays.startDelay,
+            completionDelay: delays.completionDelay,
+            minimumVisibleTime: delays.minimumVisibleTime,
+            isAccessible: false,
+            observe: [TaskNotifications.indicator.name],
+            backends: ["terminalTitle", "dbusProperty"].filter { registry.kind(named: $0) != nil }
+        )
+    }
+}
+
+/// The full name of a setting: `startDelay`, or `logFile.path`.
+package struct SettingKey: Hashable, CustomStringConvertible {
+    /// The name of the backend; `nil` for the settings of the indicator itself.
+    package var section: String?
+    package var name: String
+
+    package var description: String { section.map { "\($0).\(name)" } ?? name }
+
+    /// The prefix of all settings' variables.
+    static let variablePrefix = "INDICATOR_"
+
+    /// The environment variable of the setting: `INDICATOR_START_DELAY`, `INDICATOR_LOG_FILE_PATH`.
+    ///
+    /// Upper case, with `_` between a lowercase and an uppercase letter and in place of every other character.
+    var variable: String {
+        var variable = Self.variablePrefix
+        for character in description {
+            if character.isUppercase, variable.last?.isLowercase == true { variable += "_" }
+            variable.append(character.isLetter || character.isNumber ? character : "_")
+        }
+        return variable.uppercased()
+    }
+}

@@ -1,0 +1,28 @@
+import DisplayText
+import Foundation
+
+/// The user's home folder, and the expansion of `~`.
+package enum HomeFolder {
+    /// The folder in the variable `HOME`, else that in the user database; `nil` if neither is an absolute path.
+    package static func path(in environment: [String: String]) -> String? {
+        let given = environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let home = given ?? FileManager.default.homeDirectoryForCurrentUser.path
+        return home.hasPrefix("/") ? home : nil
+    }
+
+    /// The path with a leading `~` replaced; unchanged if the home folder is unknown.
+    package static func expanding(_ path: String, in environment: [String: String]) -> String {
+        guard path == "~" || path.hasPrefix("~/"), let home = Self.path(in: environment) else { return path }
+        return home + path.dropFirst(1)
+    }
+}
+
+/// A file that contains a secret.
+package enum SecretFile {
+    /// What to report about a file that every user of the machine can read; `nil` if they cannot.
+    package static func warning(_ path: String) -> String? {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IROTH != 0 else { return nil }
+        return "the file '\(QuotedText.shortened(path))' has a secret, and every user can read it (chmod o-r)"
+    }
+}
