@@ -43,14 +43,8 @@ import Testing
     func `1000 shown jobs leave no view and no match rule`() async throws {
         let bus = try await PrivateBus()
         let server = try JobServer(on: bus)
-        let surface = BusBackend(name: "probe", on: .address(bus.address)) { context in
-            DesktopJobSession(
-                applicationName: "probe",
-                settings: DesktopJobSettings(),
-                control: context.control,
-                logger: Logger(label: "tests"),
-                latest: context.latest
-            )
+        let surface = BusBackend(name: "probe", on: .address(bus.address)) {
+            DesktopJobSession(applicationName: "probe", settings: .init(), logger: Logger(label: "tests"), context: $0)
         }
         try await surface.start()
         #expect(try await ruleCount(on: bus) == 2)
@@ -66,8 +60,8 @@ import Testing
     func entries() async throws {
         let bus = try await PrivateBus()
         let monitor = try await LauncherMonitor(bus)
-        let surface = BusBackend(name: "probe", on: .address(bus.address)) { context in
-            LauncherEntrySession(desktopFile: "org.example.probe.desktop", latest: context.latest)
+        let surface = BusBackend(name: "probe", on: .address(bus.address)) {
+            LauncherEntrySession(desktopFile: "org.example.probe.desktop", context: $0)
         }
         try await surface.start()
         try await cycle(surface)
@@ -83,13 +77,12 @@ import Testing
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address)
         let settings = DesktopNotificationSettings(through: .dbus)
-        let surface = BusBackend(name: "probe", on: .address(bus.address)) { context in
+        let surface = BusBackend(name: "probe", on: .address(bus.address)) {
             NotificationSession(
                 applicationName: "probe",
                 settings: settings,
-                address: bus.address,
                 logger: Logger(label: "tests"),
-                latest: context.latest
+                context: $0
             )
         }
         try await surface.start()
@@ -106,13 +99,9 @@ import Testing
     func properties() async throws {
         let bus = try await PrivateBus()
         let (name, interface) = ("org.activityindicator.Indicator1.cycles", IndicatorObject.interface)
-        let surface = BusBackend(name: "probe", on: .address(bus.address)) { context in
-            IndicatorBusSession(
-                names: [name],
-                object: IndicatorObject(application: "cycles", processID: 1),
-                control: context.control,
-                latest: context.latest
-            )
+        let object = IndicatorObject(application: "cycles", processID: 1)
+        let surface = BusBackend(name: "probe", on: .address(bus.address)) {
+            IndicatorBusSession(names: [name], object: object, context: $0)
         }
         try await surface.start()
         let signals = try await SignalMonitor(bus, name: name)
@@ -143,12 +132,12 @@ import Testing
         let bus = try await PrivateBus()
         let login = try await LoginManager(on: bus)
         let before = try await ruleCount(on: bus)
-        let surface = BusBackend(name: "probe", on: .address(bus.address)) { context in
+        let surface = BusBackend(name: "probe", on: .address(bus.address)) {
             SleepInhibitorSession(
                 applicationName: "probe",
-                settings: SleepInhibitorSettings(),
+                settings: .init(),
                 logger: Logger(label: "tests"),
-                latest: context.latest
+                context: $0
             )
         }
         try await surface.start()

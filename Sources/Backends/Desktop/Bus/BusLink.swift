@@ -9,8 +9,8 @@ package protocol BusSession: AnyObject {
     /// Prepares the connection. Returns a description for the user, such as the name of the server.
     func begin(on bus: BusLink) async throws -> String
 
-    /// Whether ``begin(on:)`` could succeed now, after it has thrown; `nil` if this connection cannot detect that.
-    var canBeginAgain: Bool? { get }
+    /// The service that it needs, if it needs one: without it, it has a fault, and waits until the service appears.
+    var service: BusServiceOwner? { get }
 
     /// Handles a signal.
     func receive(_ signal: BusMessage)
@@ -25,7 +25,7 @@ package protocol BusSession: AnyObject {
 }
 
 extension BusSession {
-    package var canBeginAgain: Bool? { nil }
+    package var service: BusServiceOwner? { nil }
 
     package func receive(_ signal: BusMessage) {}
 
@@ -120,7 +120,7 @@ package final class BusLink: @unchecked Sendable {
             return summary
         } catch {
             let error = readable(error)
-            if isActive, session.canBeginAgain != nil, connection.isConnected {
+            if isActive, session.service?.canBeginAgain != nil, connection.isConnected {
                 phase = .waiting
                 due = .now
             } else {
@@ -137,7 +137,9 @@ package final class BusLink: @unchecked Sendable {
         do throws(BusError) {
             // Strong: this lives until it leaves.
             connection = try BusConnection(address: address) { [self] signal in
-                if isActive { session.receive(signal) }
+                guard isActive else { return }
+                session.service?.receive(signal)
+                session.receive(signal)
             }
         } catch {
             throw .noBus(at: address, wasReached: false, error.description)
@@ -160,12 +162,17 @@ package final class BusLink: @unchecked Sendable {
         if let fault { throw fault }
         guard case .running = phase else { return }
         do {
-            due = try session.update(on: self)
+            due = try updateSession()
         } catch {
             let error = readable(error)
             fault = error
             throw error
         }
+    }
+
+    private func updateSession() throws -> SuspendingClock.Instant? {
+        if let fault = session.service?.fault { throw fault }
+        return try session.update(on: self)
     }
 
     /// Has the session show the last snapshot, and ends it. Returns when its messages are delivered, or after 0.7 s.
@@ -196,7 +203,7 @@ package final class BusLink: @unchecked Sendable {
             }
             do {
                 guard connection.isConnected else { throw BusError.disconnected }
-                due = try session.update(on: self)
+                due = try updateSession()
             } catch {
                 let error = readable(error)
                 (fault, due) = (error, nil)
@@ -206,7 +213,7 @@ package final class BusLink: @unchecked Sendable {
         case .waiting:
             guard connection.isConnected else { return leave() }
             // Repeated after a second: the backend may not be marked unavailable yet at the first call.
-            due = session.canBeginAgain == true ? .now + .seconds(1) : nil
+            due = session.service?.canBeginAgain == true ? .now + .seconds(1) : nil
             if due != nil { onAppearance() }
         case .ended(let until):
             if !isWorking || until <= .now || !connection.isConnected { leave() }

@@ -5,13 +5,13 @@ import Foundation
 /// Follows which connection owns the name of a service. Never starts the service.
 ///
 /// A class, because signals arrive while ``find(on:)`` waits.
-final class BusServiceOwner {
+package final class BusServiceOwner {
     private let missing: Unavailability
     private let replaced: Unavailability
     private let name: String
     /// Why the service can no longer be used.
     private(set) var fault: Unavailability?
-    /// For ``BusSession/canBeginAgain``.
+    /// Whether the service that was missing is there; `nil` if it was not missing.
     private(set) var canBeginAgain: Bool?
 
     /// - Parameter help: what to do if there is none.

@@ -6,59 +6,56 @@ import Foundation
 /// Encodes values in messages.
 enum BusCoding {
     static func append(_ value: BusValue, to iterator: inout DBusMessageIter) {
-        func appendNumber(_ type: Int32, _ number: some BitwiseCopyable) {
+        func basic(_ number: some BitwiseCopyable) {
             var number = number
-            _ = dbus.message_iter_append_basic(&iterator, type, &number)
+            _ = dbus.message_iter_append_basic(&iterator, value.type, &number)
+        }
+        func text(_ text: String) {
+            text.withCString { basic(UnsafePointer<CChar>?.some($0)) }
+        }
+        /// The elements are in a container each, or all in the one of the value.
+        func container<Element>(
+            _ signature: String?,
+            of elements: [Element],
+            _ append: (Element, inout DBusMessageIter) -> Void
+        ) {
+            nested(value.type, signature, in: &iterator) { inner in
+                for element in elements { append(element, &inner) }
+            }
         }
         switch value {
-        case .boolean(let boolean): appendNumber(BusType.boolean, dbus_bool_t(boolean ? 1 : 0))
-        case .byte(let number): appendNumber(BusType.byte, number)
-        case .int32(let number): appendNumber(BusType.int32, number)
-        case .uint32(let number): appendNumber(BusType.uint32, number)
-        case .int64(let number): appendNumber(BusType.int64, number)
-        case .uint64(let number): appendNumber(BusType.uint64, number)
-        case .double(let number): appendNumber(BusType.double, number)
-        case .string(let text): append(BusString.valid(text), BusType.string, to: &iterator)
-        case .objectPath(let path): append(path, BusType.objectPath, to: &iterator)
-        case .variant(let inner):
-            appendContainer(BusType.variant, inner.signature, to: &iterator) { append(inner, to: &$0) }
-        case .strings(let texts):
-            appendContainer(BusType.array, "s", to: &iterator) { array in
-                for text in texts { append(.string(text), to: &array) }
-            }
+        case .boolean(let boolean): basic(dbus_bool_t(boolean ? 1 : 0))
+        case .byte(let number): basic(number)
+        case .int32(let number): basic(number)
+        case .uint32(let number): basic(number)
+        case .int64(let number): basic(number)
+        case .uint64(let number): basic(number)
+        case .double(let number): basic(number)
+        case .string(let string): text(BusString.valid(string))
+        case .objectPath(let path): text(path)
+        case .variant(let inner): container(inner.signature, of: [inner]) { append($0, to: &$1) }
+        case .strings(let strings): container("s", of: strings) { append(.string($0), to: &$1) }
         case .properties(let properties):
-            appendContainer(BusType.array, "{sv}", to: &iterator) { array in
-                for property in properties {
-                    appendContainer(BusType.dictionaryEntry, nil, to: &array) { entry in
-                        append(.string(property.name), to: &entry)
-                        append(.variant(property.value), to: &entry)
-                    }
+            container("{sv}", of: properties) { property, array in
+                nested(BusValue.code("e"), nil, in: &array) { entry in
+                    append(.string(property.name), to: &entry)
+                    append(.variant(property.value), to: &entry)
                 }
             }
         case .structures(let signature, let structures):
-            appendContainer(BusType.array, "(\(signature))", to: &iterator) { array in
-                for values in structures {
-                    appendContainer(BusType.structure, nil, to: &array) { structure in
-                        for value in values { append(value, to: &structure) }
-                    }
+            container("(\(signature))", of: structures) { values, array in
+                nested(BusValue.code("r"), nil, in: &array) { structure in
+                    for value in values { append(value, to: &structure) }
                 }
             }
-        case .other(let type):
-            preconditionFailure("values of type '\(UnicodeScalar(type))' are read only")
+        case .other: preconditionFailure("values of type '\(value.signature)' are read only")
         }
     }
 
-    private static func append(_ text: String, _ type: Int32, to iterator: inout DBusMessageIter) {
-        text.withCString { pointer in
-            var pointer: UnsafePointer<CChar>? = pointer
-            _ = dbus.message_iter_append_basic(&iterator, type, &pointer)
-        }
-    }
-
-    private static func appendContainer(
+    private static func nested(
         _ type: Int32,
         _ signature: String?,
-        to iterator: inout DBusMessageIter,
+        in iterator: inout DBusMessageIter,
         _ body: (inout DBusMessageIter) -> Void
     ) {
         var inner = DBusMessageIter()
@@ -66,6 +63,13 @@ enum BusCoding {
         body(&inner)
         _ = dbus.message_iter_close_container(&iterator, &inner)
     }
+}
+
+extension BusValue {
+    /// The type code of the D-Bus specification; in C it is a macro that Swift does not import.
+    fileprivate static func code(_ letter: UnicodeScalar) -> Int32 { Int32(letter.value) }
+
+    fileprivate var type: Int32 { signature.unicodeScalars.first.map(Self.code) ?? 0 }
 }
 
 /// Decodes the values of a message, with a limit: peers on the bus are not trusted.
@@ -83,7 +87,7 @@ package struct BusDecoder {
     /// The values from here to the end of the message or container.
     mutating func values(_ iterator: inout DBusMessageIter) -> [BusValue] {
         var values: [BusValue] = []
-        while left > 0, dbus.message_iter_get_arg_type(&iterator) != BusType.invalid {
+        while left > 0, dbus.message_iter_get_arg_type(&iterator) != 0 {
             values.append(value(&iterator))
             _ = dbus.message_iter_next(&iterator)
         }
@@ -92,29 +96,26 @@ package struct BusDecoder {
 
     private mutating func value(_ iterator: inout DBusMessageIter) -> BusValue {
         left -= 16
-        let type = dbus.message_iter_get_arg_type(&iterator)
+        let type = UInt8(truncatingIfNeeded: dbus.message_iter_get_arg_type(&iterator))
         func read<Number: BitwiseCopyable>(_ zero: Number) -> Number {
             var number = zero
             dbus.message_iter_get_basic(&iterator, &number)
             return number
         }
-        switch type {
-        case BusType.boolean: return .boolean(read(dbus_bool_t(0)) != 0)
-        case BusType.uint32: return .uint32(read(0))
-        case BusType.int32: return .int32(read(0))
-        case BusType.int64: return .int64(read(0))
-        case BusType.uint64: return .uint64(read(0))
-        case BusType.double: return .double(read(0))
-        case BusType.string, BusType.objectPath, BusType.signature:
-            return .string(string(read(UnsafePointer<CChar>?.none)))
-        case BusType.variant:
+        switch UnicodeScalar(type) {
+        case "b": return .boolean(read(dbus_bool_t(0)) != 0)
+        case "u": return .uint32(read(0))
+        case "i": return .int32(read(0))
+        case "x": return .int64(read(0))
+        case "t": return .uint64(read(0))
+        case "d": return .double(read(0))
+        case "s", "o", "g": return .string(string(read(UnsafePointer<CChar>?.none)))
+        case "v":
             var inner = DBusMessageIter()
             dbus.message_iter_recurse(&iterator, &inner)
             return .variant(value(&inner))
-        case BusType.array:
-            return array(&iterator)
-        default:
-            return .other(type: UInt8(truncatingIfNeeded: type))
+        case "a": return array(&iterator)
+        default: return .other(type: type)
         }
     }
 
@@ -127,38 +128,39 @@ package struct BusDecoder {
     }
 
     private mutating func array(_ iterator: inout DBusMessageIter) -> BusValue {
-        let elementType = dbus.message_iter_get_element_type(&iterator)
+        let elementType = UnicodeScalar(UInt8(truncatingIfNeeded: dbus.message_iter_get_element_type(&iterator)))
         var elements = DBusMessageIter()
         dbus.message_iter_recurse(&iterator, &elements)
         switch elementType {
-        case BusType.string:
-            return .strings(values(&elements).compactMap(\.text))
-        case BusType.dictionaryEntry:
-            var properties: [BusProperty] = []
-            while left > 0, dbus.message_iter_get_arg_type(&elements) == BusType.dictionaryEntry {
-                var entry = DBusMessageIter()
-                dbus.message_iter_recurse(&elements, &entry)
-                let pair = values(&entry)
-                if pair.count == 2, let name = pair[0].text { properties.append(BusProperty(name, pair[1].unwrapped)) }
-                _ = dbus.message_iter_next(&elements)
-            }
-            return .properties(properties)
-        case BusType.structure:
+        case "s": return .strings(values(&elements).compactMap(\.text))
+        case "e":
+            return .properties(
+                containers(&elements).compactMap { pair in
+                    guard pair.count == 2, let name = pair[0].text else { return nil }
+                    return BusProperty(name, pair[1].unwrapped)
+                }
+            )
+        case "r":
             let signature = dbus.message_iter_get_signature(&iterator)
             defer { dbus.free(signature) }
-            var structures: [[BusValue]] = []
-            while left > 0, dbus.message_iter_get_arg_type(&elements) == BusType.structure {
-                left -= 16
-                var structure = DBusMessageIter()
-                dbus.message_iter_recurse(&elements, &structure)
-                structures.append(values(&structure))
-                _ = dbus.message_iter_next(&elements)
-            }
+            let structures = containers(&elements)
             // Removes "a(" and ")".
             return .structures(String(string(signature).dropFirst(2).dropLast()), structures)
-        default:
-            return .other(type: UInt8(truncatingIfNeeded: BusType.array))
+        default: return .other(type: UInt8(ascii: "a"))
         }
+    }
+
+    /// The values of each structure or dictionary entry of an array.
+    private mutating func containers(_ elements: inout DBusMessageIter) -> [[BusValue]] {
+        var containers: [[BusValue]] = []
+        while left > 0, dbus.message_iter_get_arg_type(&elements) != 0 {
+            left -= 16
+            var container = DBusMessageIter()
+            dbus.message_iter_recurse(&elements, &container)
+            containers.append(values(&container))
+            _ = dbus.message_iter_next(&elements)
+        }
+        return containers
     }
 }
 
@@ -185,25 +187,4 @@ enum BusString {
     private static func isRefused(_ scalar: Unicode.Scalar) -> Bool {
         scalar.value == 0 || scalar.properties.isNoncharacterCodePoint
     }
-}
-
-/// The type codes of the D-Bus specification; in C they are macros that Swift does not import.
-private enum BusType {
-    static let invalid = code("\0")
-    static let boolean = code("b")
-    static let byte = code("y")
-    static let int32 = code("i")
-    static let uint32 = code("u")
-    static let int64 = code("x")
-    static let uint64 = code("t")
-    static let double = code("d")
-    static let string = code("s")
-    static let objectPath = code("o")
-    static let signature = code("g")
-    static let variant = code("v")
-    static let array = code("a")
-    static let dictionaryEntry = code("e")
-    static let structure = code("r")
-
-    private static func code(_ letter: UnicodeScalar) -> Int32 { Int32(letter.value) }
 }

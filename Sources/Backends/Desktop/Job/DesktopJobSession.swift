@@ -40,10 +40,9 @@ final class DesktopJobSession: BusSession {
     /// The app's desktop file without its extension; `nil` if it has none.
     private let desktopEntry: String?
     private let settings: DesktopJobSettings
-    private let control: IndicatorControl
     private let logger: Logger
-    private let latest: () -> IndicatorSnapshot
-    private let service = BusServiceOwner(DesktopJobSession.server)
+    private let context: BusBackend.Context
+    let service: BusServiceOwner? = BusServiceOwner(DesktopJobSession.server)
     private var hasEnded = false
 
     private var view = View.none
@@ -61,22 +60,13 @@ final class DesktopJobSession: BusSession {
     /// The label that is shown.
     private var label: String?
 
-    init(
-        applicationName: String,
-        settings: DesktopJobSettings,
-        control: IndicatorControl,
-        logger: Logger,
-        latest: @escaping () -> IndicatorSnapshot
-    ) {
+    init(applicationName: String, settings: DesktopJobSettings, logger: Logger, context: BusBackend.Context) {
         let name = SafeText.singleLine(applicationName, limit: Self.valueLimit)
         self.applicationName = name.isEmpty ? "Indicator" : name
         desktopEntry =
             settings.desktopFile.map { String($0.dropLast(DesktopFile.suffix.count)) }
             ?? DesktopFile.name(of: applicationName, in: ProcessInfo.processInfo.environment)
-        self.settings = settings
-        self.control = control
-        self.logger = logger
-        self.latest = latest
+        (self.settings, self.logger, self.context) = (settings, logger, context)
     }
 
     // MARK: - Docks
@@ -99,28 +89,24 @@ final class DesktopJobSession: BusSession {
 
     // MARK: - The server
 
-    var canBeginAgain: Bool? { service.canBeginAgain }
-
     func begin(on bus: BusLink) async throws -> String {
         let rule =
             "type='signal',sender='\(Self.server)',interface='\(Self.viewInterface)',member='cancelRequested'"
         try await bus.addMatch(rule)
-        try await service.find(on: bus)
+        try await service?.find(on: bus)
         setShownFile(desktopEntry.map { $0 + DesktopFile.suffix })
         return "\(Self.server), as \(desktopEntry ?? applicationName)"
     }
 
     func receive(_ signal: BusMessage) {
-        service.receive(signal)
         guard case .shown(let place) = view, (signal.sender, signal.path) == (place.server, place.path),
             (signal.interface, signal.member) == (Self.viewInterface, "cancelRequested")
         else { return }
-        control.requestCancellation(label)
+        context.control.requestCancellation(label)
     }
 
     func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
-        if let fault = service.fault { throw fault }
-        let snapshot = latest()
+        let snapshot = context.latest()
         let failed = snapshot.finished.last { WhenDone.failures.covers($0, after: snapshot.startDelay) }
         failure = failed ?? failure
         hasSucceeded = hasSucceeded || snapshot.finished.contains { $0.outcome == .succeeded && !$0.isMember }
@@ -136,7 +122,7 @@ final class DesktopJobSession: BusSession {
             if requestedFor != snapshot.visibilityID { request(snapshot, on: bus) }
             return nil
         case .shown(let place):
-            if !isKillable, control.isCancellable() {
+            if !isKillable, context.control.isCancellable() {
                 // The capabilities of a view are constant.
                 send("terminate", [.uint32(Self.cancelled), .string(""), .properties([])], to: place, on: bus)
                 view = .none
@@ -168,7 +154,7 @@ final class DesktopJobSession: BusSession {
     private func request(_ snapshot: IndicatorSnapshot, on bus: BusLink) {
         view = .requested
         requestedFor = snapshot.visibilityID
-        isKillable = control.isCancellable()
+        isKillable = context.control.isCancellable()
         (sent, label) = (properties(for: snapshot), snapshot.label)
         let hints = [
             BusProperty("application-display-name", .string(applicationName)),

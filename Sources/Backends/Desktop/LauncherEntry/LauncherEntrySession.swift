@@ -29,7 +29,7 @@ final class LauncherEntrySession: BusSession {
     private static let dock = "com.canonical.Unity"
 
     private let desktopFile: String
-    private let latest: () -> IndicatorSnapshot
+    private let context: BusBackend.Context
     private var sent = Entry.nothing
     /// When that was, or a dock has started: the next signal follows ``updateInterval`` later.
     private var sentAt: SuspendingClock.Instant?
@@ -37,12 +37,9 @@ final class LauncherEntrySession: BusSession {
     private var hasNewDock = false
     private var failedUntil: SuspendingClock.Instant?
 
-    /// - Parameters:
-    ///   - desktopFile: the checked identifier of the desktop file.
-    ///   - latest: the latest snapshot.
-    init(desktopFile: String, latest: @escaping () -> IndicatorSnapshot) {
-        self.desktopFile = desktopFile
-        self.latest = latest
+    /// - Parameter desktopFile: the checked identifier of the desktop file.
+    init(desktopFile: String, context: BusBackend.Context) {
+        (self.desktopFile, self.context) = (desktopFile, context)
     }
 
     func begin(on bus: BusLink) async throws -> String {
@@ -57,13 +54,12 @@ final class LauncherEntrySession: BusSession {
         guard signal.member == "NameOwnerChanged", words.count == 3, words[0] == Self.dock, words[2] != "" else {
             return
         }
-        // A dock that has just started knows nothing. A moment later it also receives signals. Further docks do not
-        // postpone that.
-        if !hasNewDock { (hasNewDock, sentAt) = (true, .now) }
+        // A dock that has just started knows nothing. A moment later it also receives signals.
+        (hasNewDock, sentAt) = (true, .now)
     }
 
     func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
-        let snapshot = latest()
+        let snapshot = context.latest()
         let failed = snapshot.finished.contains { WhenDone.failures.covers($0, after: snapshot.startDelay) }
         if failed { failedUntil = .now + Self.failureTime }
         if let until = failedUntil, until <= .now { failedUntil = nil }

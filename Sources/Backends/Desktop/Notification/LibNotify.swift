@@ -70,7 +70,6 @@ final class LibNotify: @unchecked Sendable {
     private var context: OpaquePointer?
     private var thread = pthread_t()
     private var connection: OpaquePointer?
-    private var address = ""
     /// The notifications that have an object.
     private var notifications: [ObjectIdentifier: Notification] = [:]
 
@@ -81,7 +80,10 @@ final class LibNotify: @unchecked Sendable {
     /// Why libnotify must not connect to the session bus at `address`; `nil` if it may.
     func objection(to address: String) -> String? {
         if linux_is_privileged() != 0 { return "the process has more privileges than its user" }
-        if let objection = Self.objection(toAddress: address) { return objection }
+        // GDBus reads the variable itself, and runs `dbus-launch` if there is none, or for `autolaunch:`.
+        guard let variable = getenv("DBUS_SESSION_BUS_ADDRESS"), String(cString: variable) == address else {
+            return "DBUS_SESSION_BUS_ADDRESS is not the address of the bus"
+        }
         let (loss, hasThread) = state.withLock { ($0.loss, $0.hasThread) }
         if let loss { return loss }
         guard !hasThread else { return nil }
@@ -92,19 +94,11 @@ final class LibNotify: @unchecked Sendable {
         return SpareDescriptors.exist(Self.descriptorsToOpen) ? nil : Self.tooFewDescriptors
     }
 
-    /// GDBus reads the variable itself, and runs `dbus-launch` if there is none, or for `autolaunch:`.
-    private static func objection(toAddress address: String) -> String? {
-        guard let variable = getenv("DBUS_SESSION_BUS_ADDRESS"), String(cString: variable) == address else {
-            return "DBUS_SESSION_BUS_ADDRESS is not the address of the bus"
-        }
-        return nil
-    }
-
     /// Loads libnotify and connects it to the session bus, unless it is connected.
     ///
     /// - Parameter name: the name for `notify_init`, which is used for the app's own notifications, too.
-    func open(_ address: String, name: String, completion: @escaping @Sendable (Outcome) -> Void) {
-        submit(completion) { [self] in connect(to: address, name: name) }
+    func open(as name: String, completion: @escaping @Sendable (Outcome) -> Void) {
+        submit(completion) { [self] in connect(as: name) }
     }
 
     /// Shows a notification, or updates it.
@@ -143,12 +137,9 @@ final class LibNotify: @unchecked Sendable {
     private func work() {
         guard let library = dlopen("libnotify.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
             let reason = dlerror().map { SafeText.singleLine(String(cString: $0), limit: 200) } ?? ""
-            return lose(
-                Loss(
-                    reason: reason.hasPrefix("libnotify.so.4:") && reason.contains("No such file")
-                        ? "libnotify is not installed (package libnotify4)" : "libnotify cannot be loaded: \(reason)"
-                )
-            )
+            let isMissing = reason.hasPrefix("libnotify.so.4:") && reason.contains("No such file")
+            let help = "libnotify is not installed (package libnotify4)"
+            return lose(Loss(reason: isMissing ? help : "libnotify cannot be loaded: \(reason)"))
         }
         if let missing = cnotify_find(&functions, { library, name in name.flatMap { dlsym(library, $0) } }, library) {
             return lose(Loss(reason: "libnotify lacks \(String(cString: missing))"))
@@ -225,14 +216,8 @@ final class LibNotify: @unchecked Sendable {
 
     // MARK: - On the thread: the connection
 
-    private func connect(to address: String, name: String) -> Outcome {
-        if let connection {
-            if functions.g_dbus_connection_is_closed(connection) != 0 { return Self.loss(BusError.disconnected.text) }
-            return address == self.address
-                ? .success(0) : Self.loss("the app was connected to another session bus before")
-        }
-        // Again, because the environment may have changed.
-        if let objection = Self.objection(toAddress: address) { return Self.loss(objection) }
+    private func connect(as name: String) -> Outcome {
+        if connection != nil { return .success(0) }
         guard SpareDescriptors.exist(Self.descriptorsToOpen) else { return Self.loss(Self.tooFewDescriptors) }
         guard Self.canStartThreads() else { return Self.loss("the process has too few threads left") }
         var new: OpaquePointer?
@@ -241,15 +226,10 @@ final class LibNotify: @unchecked Sendable {
             return new == nil ? 0 : 1
         }
         guard let new else { return outcome }
-        guard functions.g_dbus_connection_is_closed(new) == 0 else {
-            functions.g_object_unref(UnsafeMutableRawPointer(new))
-            return Self.loss("another part of the app still uses a bus that was lost")
-        }
         // Otherwise GLib ends the process with the bus. The reference is kept: without it, libnotify would get a new
         // connection, which ends the process.
         functions.g_dbus_connection_set_exit_on_close(new, 0)
         connection = new
-        self.address = address
         _ = functions.notify_init(name)
         return .success(0)
     }
@@ -263,20 +243,15 @@ final class LibNotify: @unchecked Sendable {
         defer { gate.deallocate() }
         pthread_mutex_init(gate, nil)
         pthread_mutex_lock(gate)
-        let threads = (0..<threadsToOpen).compactMap { _ -> pthread_t? in
+        let wait: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { gate in
+            guard let gate = gate?.assumingMemoryBound(to: pthread_mutex_t.self) else { return nil }
+            pthread_mutex_lock(gate)
+            pthread_mutex_unlock(gate)
+            return nil
+        }
+        let threads = (0..<threadsToOpen).compactMap { _ in
             var thread = pthread_t()
-            let status = pthread_create(
-                &thread,
-                nil,
-                { context in
-                    guard let gate = context?.assumingMemoryBound(to: pthread_mutex_t.self) else { return nil }
-                    pthread_mutex_lock(gate)
-                    pthread_mutex_unlock(gate)
-                    return nil
-                },
-                gate
-            )
-            return status == 0 ? thread : nil
+            return pthread_create(&thread, nil, wait, gate) == 0 ? thread : nil
         }
         pthread_mutex_unlock(gate)
         for thread in threads { pthread_join(thread, nil) }

@@ -51,6 +51,10 @@ final class NotificationSender {
         /// libnotify's object, if libnotify sends.
         var object: LibNotify.Notification?
         var isHidden = false
+        /// In the portal.
+        let name: String
+
+        init(_ name: String) { self.name = name }
     }
 
     private let through: DesktopNotificationSettings.Through
@@ -58,7 +62,7 @@ final class NotificationSender {
     private let address: String
     private let logger: Logger
 
-    private(set) var way = Way.dbus
+    var way = Way.dbus
     /// Why notifications can no longer be sent.
     private(set) var fault: Unavailability?
     /// Whether a call that shows something waits for its reply. Then ``show(_:on:)`` must not be called.
@@ -94,9 +98,6 @@ final class NotificationSender {
             || FileManager.default.fileExists(atPath: "/.flatpak-info")
     }
 
-    /// Sends to the portal.
-    func choosePortal() { way = .portal }
-
     /// Chooses between libnotify and D-Bus. Returns a description for the user.
     ///
     /// - Parameter problem: why libnotify must not be asked.
@@ -119,7 +120,7 @@ final class NotificationSender {
     private func openLibNotify(on bus: BusLink) async throws -> String? {
         if let objection = LibNotify.shared.objection(to: address) { return objection }
         var result: LibNotify.Outcome?
-        LibNotify.shared.open(address, name: applicationName, completion: bus.completion { result = $0 })
+        LibNotify.shared.open(as: applicationName, completion: bus.completion { result = $0 })
         let deadline = SuspendingClock.now + Self.answerLimit
         while result == nil, SuspendingClock.now < deadline { try await bus.turn(until: deadline) }
         return switch result {
@@ -133,28 +134,26 @@ final class NotificationSender {
 
     /// The server's answer.
     private enum Answer {
-        case shown(UInt32, throughLibNotify: Bool)
+        case shown(UInt32)
         /// Why it is not shown; `nil` if that is not worth a message.
         case refused(String?)
     }
 
     /// Shows the notification, or updates it.
     func show(_ message: NotificationMessage, on bus: BusLink) {
-        let shown = current ?? Shown()
+        let shown = current ?? Shown(portalName)
         current = shown
         isSending = true
-        send(message, as: shown, portalName, on: bus) { [unowned self, unowned bus] answer in
+        send(message, as: shown, on: bus) { [unowned self, unowned bus] answer in
             isSending = false
             switch answer {
-            case .shown(let identifier, let throughLibNotify):
+            case .shown(let identifier):
                 hasReportedRefusal = false
-                // What was closed meanwhile, over the other connection, may be shown again.
-                let isShown = throughLibNotify || identifier != shown.identifier
                 if identifier != shown.identifier { shown.formerIdentifier = shown.identifier }
                 shown.identifier = identifier
                 shownAt = .now
-                // The indicator was hidden meanwhile.
-                if shown.isHidden, isShown { close(shown, on: bus) }
+                // The indicator was hidden meanwhile; what was closed then may be shown again.
+                if shown.isHidden { close(shown, on: bus) }
             case .refused(let reason):
                 if let reason, !hasReportedRefusal {
                     hasReportedRefusal = true
@@ -168,8 +167,8 @@ final class NotificationSender {
     /// Shows a separate notification, which stays.
     func announce(_ message: NotificationMessage, on bus: BusLink) {
         announcementCount += 1
-        let shown = Shown()
-        send(message, as: shown, "\(portalName)-\(announcementCount)", on: bus) { [logger] answer in
+        let shown = Shown("\(portalName)-\(announcementCount)")
+        send(message, as: shown, on: bus) { [logger] answer in
             if let object = shown.object.take() { LibNotify.shared.forget(object) }
             guard case .refused(let reason) = answer else { return }
             logger.warning("the server did not show the notification of an outcome: \(reason ?? "it was lost")")
@@ -179,11 +178,10 @@ final class NotificationSender {
     private func send(
         _ message: NotificationMessage,
         as shown: Shown,
-        _ name: String,
         on bus: BusLink,
         completion: @escaping (Answer) -> Void
     ) {
-        guard way == .libnotify else { return sendDirectly(message, as: shown, name, on: bus, completion) }
+        guard way == .libnotify else { return sendDirectly(message, as: shown, on: bus, completion) }
         let onClosed: @Sendable (UInt32) -> Void = bus.handler { [weak self, weak shown] reason in
             if let self, let shown { wasClosed(shown, for: reason) }
         }
@@ -191,12 +189,12 @@ final class NotificationSender {
         shown.object = object
         let result = bus.completion { [unowned self, unowned bus] (outcome: LibNotify.Outcome) in
             switch outcome {
-            case .success(let identifier): completion(.shown(identifier, throughLibNotify: true))
+            case .success(let identifier): completion(.shown(identifier))
             case .failure(let loss):
                 wasLost(loss)
                 let isLost = loss.wasSent || fault != nil || shown.isHidden
                 if isLost { return completion(.refused(shown.isHidden ? nil : loss.reason)) }
-                sendDirectly(message, as: shown, name, on: bus, completion)
+                sendDirectly(message, as: shown, on: bus, completion)
             }
         }
         LibNotify.shared.show(message, as: object, completion: result)
@@ -214,16 +212,15 @@ final class NotificationSender {
     private func sendDirectly(
         _ message: NotificationMessage,
         as shown: Shown,
-        _ name: String,
         on bus: BusLink,
         _ completion: @escaping (Answer) -> Void
     ) {
-        let call = way == .portal ? add(message, name) : notify(message, replacing: shown.identifier)
+        let call = way == .portal ? add(message, shown.name) : notify(message, replacing: shown.identifier)
         // Without a time limit: even a late reply has the identifier to close.
         bus.call(call, within: nil) { [way] in
             switch $0.map(\.arguments.first) {
-            case .success where way == .portal: completion(.shown(1, throughLibNotify: false))
-            case .success(.uint32(let identifier)?): completion(.shown(identifier, throughLibNotify: false))
+            case .success where way == .portal: completion(.shown(1))
+            case .success(.uint32(let identifier)?): completion(.shown(identifier))
             // What another answer may have shown cannot be closed: each update would show another one.
             case .success: completion(.refused("the answer is no identifier"))
             case .failure(let error): completion(.refused(error == .disconnected ? nil : error.description))
@@ -283,7 +280,7 @@ final class NotificationSender {
         guard shown.identifier != 0 || (way == .portal && isSending) else { return }
         let call =
             way == .portal
-            ? portalCall("RemoveNotification", [.string(portalName)])
+            ? portalCall("RemoveNotification", [.string(shown.name)])
             : call("CloseNotification", [.uint32(shown.identifier)])
         // With a reply, so that a process that ends waits for it.
         bus.call(call, within: Self.answerLimit) { _ in }

@@ -40,9 +40,9 @@ private enum ServerStyle {
     /// What the user should know of it.
     var remark: String {
         switch self {
-        case .text, .bar, .textWithButton: ""
         case .list: "; a banner at first, then in the list below the clock"
         case .brief: "; for 4 s after each change"
+        default: ""
         }
     }
 
@@ -82,7 +82,7 @@ final class NotificationSession: BusSession {
     private static let interface = NotificationSender.interface
     static let notResponding = Unavailability(
         reason: "the notification server does not answer",
-        help: "it is used again as soon as it answers"
+        help: "it is asked again from time to time"
     )
     /// How long the server may take to show a notification: the first one takes longer on a busy machine.
     private static let showLimit = Duration.seconds(5)
@@ -92,7 +92,7 @@ final class NotificationSession: BusSession {
     private let applicationName: String
     private let settings: DesktopNotificationSettings
     private let logger: Logger
-    private let latest: () -> IndicatorSnapshot
+    private let context: BusBackend.Context
     private let sender: NotificationSender
     private let icon: String
     /// The name of the app's desktop file, if it has one.
@@ -100,10 +100,7 @@ final class NotificationSession: BusSession {
 
     private var style = ServerStyle.text
     private var readsMarkup = false
-    private let server = BusServiceOwner(NotificationSender.interface, help: "install or start one, e.g. dunst")
-    private let portal = BusServiceOwner(NotificationSender.portal)
-    /// Whether a server that did not answer has answered; `nil` if there is none.
-    private var hasResumed: Bool?
+    private(set) var service: BusServiceOwner? = BusServiceOwner(interface, help: "install or start one, e.g. dunst")
 
     /// What was sent last.
     private var shown: NotificationMessage?
@@ -116,30 +113,16 @@ final class NotificationSession: BusSession {
     /// the indicator is shown again. One that the server has closed of its own accord reappears with the next change.
     private var dismissed: IndicatorSnapshot.VisibilityID?
 
-    /// - Parameters:
-    ///   - applicationName: the name of the app; not empty.
-    ///   - settings: the content and behaviour of the notification.
-    ///   - address: the address of the bus, checked.
-    ///   - logger: where it is logged who sends, and why.
-    ///   - latest: the latest snapshot.
-    init(
-        applicationName: String,
-        settings: DesktopNotificationSettings,
-        address: String,
-        logger: Logger,
-        latest: @escaping () -> IndicatorSnapshot
-    ) {
+    init(applicationName: String, settings: DesktopNotificationSettings, logger: Logger, context: BusBackend.Context) {
         let name = SafeText.singleLine(applicationName, limit: Self.valueLimit)
         self.applicationName = name.isEmpty ? "Indicator" : name
-        self.settings = settings
-        self.logger = logger
-        self.latest = latest
+        (self.settings, self.logger, self.context) = (settings, logger, context)
         icon = settings.protocolIcon()
         desktopEntry = DesktopFile.name(of: applicationName, in: ProcessInfo.processInfo.environment)
         sender = NotificationSender(
             through: settings.through,
             applicationName: self.applicationName,
-            address: address,
+            address: context.address,
             logger: logger
         )
         sender.onClosed = { [weak self] in self?.wasClosed(for: $0) }
@@ -147,11 +130,6 @@ final class NotificationSession: BusSession {
     }
 
     // MARK: - The server
-
-    var canBeginAgain: Bool? {
-        let answers = [hasResumed, server.canBeginAgain, portal.canBeginAgain].compactMap(\.self)
-        return answers.isEmpty ? nil : answers.contains(true)
-    }
 
     /// Finds the server, checks that it answers, and chooses how to send. Returns both.
     func begin(on bus: BusLink) async throws -> String {
@@ -171,8 +149,15 @@ final class NotificationSession: BusSession {
             BusMessage.busCall("StartServiceByName", [.string(NotificationSender.portal), .uint32(0)]),
             on: bus
         )
-        do { try await portal.find(on: bus) } catch is Unavailability { return nil }
-        sender.choosePortal()
+        let server = service
+        service = BusServiceOwner(NotificationSender.portal)
+        do {
+            try await service?.find(on: bus)
+        } catch is Unavailability {
+            service = server
+            return nil
+        }
+        sender.way = .portal
         return "the desktop portal"
     }
 
@@ -181,12 +166,12 @@ final class NotificationSession: BusSession {
             "type='signal',sender='\(Self.interface)',member='NotificationClosed',path='\(NotificationSender.path)'"
         try await bus.addMatch(closed)
         // Only queries the owner of the name: no server is started.
-        sender.server = try await server.find(on: bus)
-        let information = try await ask("GetServerInformation", on: bus)
-        if case .strings(let capabilities)? = try await ask("GetCapabilities", on: bus).first {
+        sender.server = try await service?.find(on: bus) ?? ""
+        let information = try await ask(sender.call("GetServerInformation"), on: bus)
+        if case .strings(let capabilities)? = try await ask(sender.call("GetCapabilities"), on: bus).first {
             readsMarkup = capabilities.contains("body-markup")
         }
-        if let fault = server.fault { throw fault }
+        if let fault = service?.fault { throw fault }
         let texts = information.compactMap(\.text).map { SafeText.singleLine($0, limit: 40) }
         // The name, vendor, version and version of the specification.
         let isComplete = texts.count == 4
@@ -197,18 +182,11 @@ final class NotificationSession: BusSession {
         return "\(name) \(try await sender.choose(on: bus, problem: problem))\(style.remark)"
     }
 
-    private func ask(_ member: String, on bus: BusLink) async throws -> [BusValue] {
-        try await ask(sender.call(member), on: bus)
-    }
-
     /// The answer to a call; empty after an error.
     private func ask(_ message: BusMessage?, on bus: BusLink) async throws -> [BusValue] {
         do throws(BusError) {
             return try await bus.call(message, timeLimit: NotificationSender.answerLimit)
         } catch .noReply {
-            // The reply to this call arrives when the server continues.
-            hasResumed = false
-            bus.call(message, within: nil) { [unowned self] _ in hasResumed = true }
             throw Self.notResponding
         } catch  where [.disconnected, .invalidName].contains(error) {
             throw error
@@ -219,8 +197,6 @@ final class NotificationSession: BusSession {
     }
 
     func receive(_ signal: BusMessage) {
-        server.receive(signal)
-        portal.receive(signal)
         guard (signal.member, signal.signature) == ("NotificationClosed", "uu"), signal.sender == sender.server,
             case .uint32(let closed)? = signal.arguments.first, case .uint32(let reason)? = signal.arguments.last
         else { return }
@@ -246,9 +222,8 @@ final class NotificationSession: BusSession {
     // MARK: - The notification
 
     func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
-        if let fault = (sender.way == .portal ? portal : server).fault { throw fault }
         if let fault = sender.fault { throw fault }
-        let snapshot = latest()
+        let snapshot = context.latest()
         // Before outcomes are announced: those of a call that throws are delivered again.
         if sender.isSending, snapshot.isVisible, settings.isLive, sentAt + Self.showLimit <= .now {
             throw Self.notResponding

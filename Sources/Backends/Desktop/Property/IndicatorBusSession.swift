@@ -13,8 +13,7 @@ final class IndicatorBusSession: BusSession {
 
     private let names: [String]
     private let object: IndicatorObject
-    private let control: IndicatorControl
-    private let latest: () -> IndicatorSnapshot
+    private let context: BusBackend.Context
     private var announced = IndicatorSnapshot()
     /// The finished activities that were not announced yet.
     private var finished = FinishedActivities()
@@ -25,21 +24,9 @@ final class IndicatorBusSession: BusSession {
     /// later.
     private var switched: (isEnabled: Bool, until: SuspendingClock.Instant)?
 
-    /// - Parameters:
-    ///   - names: the bus names to try, in order of preference.
-    ///   - object: the object to publish.
-    ///   - control: the handle that sets `Enabled`.
-    ///   - latest: the latest snapshot.
-    init(
-        names: [String],
-        object: IndicatorObject,
-        control: IndicatorControl,
-        latest: @escaping () -> IndicatorSnapshot
-    ) {
-        self.names = names
-        self.object = object
-        self.control = control
-        self.latest = latest
+    /// - Parameter names: the bus names to try, in order of preference.
+    init(names: [String], object: IndicatorObject, context: BusBackend.Context) {
+        (self.names, self.object, self.context) = (names, object, context)
     }
 
     func begin(on bus: BusLink) async throws -> String {
@@ -75,7 +62,7 @@ final class IndicatorBusSession: BusSession {
     }
 
     private func current() -> IndicatorSnapshot {
-        var snapshot = latest()
+        var snapshot = context.latest()
         finished.append(snapshot.allFinished)
         guard let (isEnabled, until) = switched else { return snapshot }
         if until <= .now {
@@ -94,7 +81,7 @@ final class IndicatorBusSession: BusSession {
         case .values(let values): reply = call.reply(values)
         case .failure(let error): reply = call.reply(error)
         case .setEnabled(let isEnabled):
-            control.setEnabled(isEnabled)
+            context.control.setEnabled(isEnabled)
             switched = (isEnabled, .now + Self.switchLimit)
             reply = call.reply([])
         }

@@ -1,4 +1,4 @@
-import BackendConfiguration
+public import BackendConfiguration
 import DisplayText
 import Foundation
 import IndicatorCore
@@ -50,13 +50,8 @@ public final class SleepInhibitorBackend: BusBackend, @unchecked Sendable {
         settings: SleepInhibitorSettings = SleepInhibitorSettings(),
         logger: Logger = Logger(label: "IndicatorBackends.SleepInhibitor")
     ) {
-        super.init(name: name, on: .system) { context in
-            SleepInhibitorSession(
-                applicationName: applicationName,
-                settings: settings,
-                logger: logger,
-                latest: context.latest
-            )
+        super.init(name: name, on: .system) {
+            SleepInhibitorSession(applicationName: applicationName, settings: settings, logger: logger, context: $0)
         }
     }
 }
@@ -72,8 +67,8 @@ final class SleepInhibitorSession: BusSession {
     private let applicationName: String
     private let settings: SleepInhibitorSettings
     private let logger: Logger
-    private let latest: () -> IndicatorSnapshot
-    private let service = BusServiceOwner(SleepInhibitorSession.login)
+    private let context: BusBackend.Context
+    let service: BusServiceOwner? = BusServiceOwner(SleepInhibitorSession.login)
     private var lock: BusDescriptor?
     private var isAsking = false
     private var hasEnded = false
@@ -82,30 +77,18 @@ final class SleepInhibitorSession: BusSession {
     /// Since when the indicator is shown for which a lock was asked for.
     private var askedFor: IndicatorSnapshot.VisibilityID?
 
-    init(
-        applicationName: String,
-        settings: SleepInhibitorSettings,
-        logger: Logger,
-        latest: @escaping () -> IndicatorSnapshot
-    ) {
+    init(applicationName: String, settings: SleepInhibitorSettings, logger: Logger, context: BusBackend.Context) {
         self.applicationName = SafeText.singleLine(applicationName, limit: Self.valueLimit)
-        self.settings = settings
-        self.logger = logger
-        self.latest = latest
+        (self.settings, self.logger, self.context) = (settings, logger, context)
     }
 
-    var canBeginAgain: Bool? { service.canBeginAgain }
-
     func begin(on bus: BusLink) async throws -> String {
-        try await service.find(on: bus)
+        try await service?.find(on: bus)
         return "\(Self.login): \(actions)"
     }
 
-    func receive(_ signal: BusMessage) { service.receive(signal) }
-
     func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
-        if let fault = service.fault { throw fault }
-        let snapshot = latest()
+        let snapshot = context.latest()
         guard snapshot.isVisible else {
             lock = nil
             return nil
@@ -151,4 +134,40 @@ final class SleepInhibitorSession: BusSession {
         guard !exchange(&hasReportedRefusal, with: true) else { return }
         logger.warning("login1 gave no lock against '\(actions)': \(problem)")
     }
+}
+
+extension BackendKind {
+    /// Keeps the machine awake.
+    public static var sleepInhibitor: BackendKind {
+        BackendKind(
+            name: "sleepInhibitor",
+            summary: "keeps the machine awake",
+            defaults: SleepInhibitorSettings(),
+            settings: SleepInhibitorSettings.settings,
+            bus: { _ in .system },
+            make: { context, settings in
+                SleepInhibitorBackend(
+                    name: context.name,
+                    applicationName: context.applicationName,
+                    settings: settings,
+                    logger: context.logger
+                )
+            }
+        )
+    }
+}
+
+extension SleepInhibitorSettings {
+    static let settings: [Setting<Self>] = [
+        Setting(
+            "what",
+            \.actions,
+            .choices(),
+            summary: "what the machine must not do while the indicator is shown",
+            validate: { actions in
+                let names = Action.allCases.map(\.rawValue).joined(separator: ", ")
+                return actions.isEmpty ? "at least one of \(names)" : nil
+            }
+        )
+    ]
 }

@@ -135,30 +135,6 @@ import Testing
         withExtendedLifetime(dock) {}
     }
 
-    @Test("Docks that come and go all the time neither delay what is shown nor cause a flood of signals", .needs(.bus))
-    func manyDocks() async throws {
-        let bus = try await PrivateBus()
-        let monitor = try await LauncherMonitor(bus)
-        let probe = try await probe(bus)
-        let start = ContinuousClock.now
-        let docks = Task.detached {
-            while !Task.isCancelled {
-                _ = try BusPeer(name: "com.canonical.Unity", path: "/Unity", address: bus.address) { _ in [] }
-            }
-        }
-        try await probe.tell("begin", "work")
-        for progress in [0.25, 0.5, 0.75] {
-            try await probe.tell("progress", "\(progress)")
-            #expect(await monitor.ends(with: .init(progress: progress)))
-        }
-        try await probe.tell("end")
-        #expect(await monitor.ends(with: .nothing))
-        docks.cancel()
-        try await docks.value
-        let seconds = start.duration(to: .now) / .seconds(1)
-        #expect(Double(monitor.updates.count) <= 4 * seconds + 2, "\(monitor.updates.count) in \(seconds) s")
-    }
-
     @Test(.needs(.bus))
     func `Without its desktop file it is unavailable, and says where the file is missing`() async throws {
         let bus = try await PrivateBus()

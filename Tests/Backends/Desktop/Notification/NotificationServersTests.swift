@@ -163,9 +163,8 @@ import Testing
         let session = NotificationSession(
             applicationName: "app",
             settings: DesktopNotificationSettings(whenDone: .always, after: .zero, through: .dbus),
-            address: bus.address,
             logger: Logger(label: "test"),
-            latest: { snapshot.withLock(\.self) }
+            context: .init(address: bus.address, control: .init(), latest: { snapshot.withLock(\.self) })
         )
         let thread = ServiceThread(name: "test", idleTime: .zero)
         let link = BusLink(to: bus.address, thread: thread, session: session, onLoss: { _ in })
