@@ -79,7 +79,10 @@ let package = Package(
         module("NetworkKitTesting", "HTTPTypes IndicatorThreads NetworkKit"),
 
         // The programs.
-        module("IndicatorCommands", "\(core) ArgumentParser DequeModule IndicatorBackends IndicatorTesting JSONScanning"),
+        module(
+            "IndicatorCommands",
+            "\(core) ArgumentParser DequeModule IndicatorBackends IndicatorTesting JSONScanning"
+        ),
         program("indicator", commands),
         program("indicator-demo", "\(commands) \(network) FlyingFox FlyingSocks IndicatorTracking"),
 
