@@ -82,19 +82,6 @@ struct RealTerminalTests {
         }
     }
 
-    @Test(
-        .needs(.screen),
-        .needs("konsole", package: "konsole", tier: .nightly)
-    )
-    func `Konsole keeps its title`() async throws {
-        let konsole = Terminal(
-            package: "konsole",
-            command: ["konsole", "--nofork", "-e"],
-            own: " : sh — Konsole"
-        )
-        try await kept(terminal: konsole)
-    }
-
     @Test(.needs(.mosh)) func `mosh keeps its title`() async throws {
         try folder.write(
             "printf '\\033]0;own\\007'\n" + (try folder.read("run")).replacing("touch", with: "echo all done; touch"),
