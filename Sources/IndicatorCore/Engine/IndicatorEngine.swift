@@ -101,12 +101,7 @@ package final class IndicatorEngine: Sendable {
         // Unmanaged, because a closure that captures the engine retains it, several times for each input.
         let engine = Unmanaged.passUnretained(self)
         let actions: Actions? = storage.withLock { storage in
-            var time: Duration?
-            func now() -> Duration {
-                let read = time ?? engine._withUnsafeGuaranteedRef { $0.time.now }
-                time = read
-                return read
-            }
+            let now = { engine._withUnsafeGuaranteedRef { $0.time.now } }
             guard var actions = input(&storage.machine, now) else { return nil }
             post(&actions, storage)
             return actions

@@ -21,18 +21,18 @@ final class ActivityRecord: @unchecked Sendable {
     /// Whether it begins in a group, whose sums change with it.
     let isMember: Bool
     /// Whether the activity has ended.
-    var hasEnded = false
+    // Unchecked, here and below: the lock excludes other accesses, and the check is measurable.
+    @exclusivity(unchecked) var hasEnded = false
     /// Whether it is in the list of activities with a label.
-    var isLabelled = false
+    @exclusivity(unchecked) var isLabelled = false
     private var total: Int?
     /// ``ActivityDetails/completed``.
     private let steps = Atomic<Int>(0)
     private var extras: Extras?
     /// Its state as a group; `nil` until an activity begins in it.
-    // Unchecked: the lock excludes other accesses, and the check is measurable.
     @exclusivity(unchecked) var group: ActivityGroup?
     /// Its membership in a group, while it is in progress.
-    var membership: ActivityGroup.Membership?
+    @exclusivity(unchecked) var membership: ActivityGroup.Membership?
 
     /// What few activities have. Apart, because it takes memory.
     private final class Extras {

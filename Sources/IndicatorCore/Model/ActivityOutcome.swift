@@ -56,6 +56,7 @@ public struct FinishedActivity: Sendable, Hashable {
     public var unit = ActivityUnit.count
 
     /// Makes the record of an activity that has ended.
+    @inline(__always)
     public init(label: String, outcome: ActivityOutcome, duration: Duration, date: Date = Date()) {
         self.label = label
         self.outcome = outcome
@@ -95,7 +96,8 @@ package struct FinishedActivities: Sendable, Hashable {
     }
 
     /// Adds one. If there are too many, the first ones are dropped later: not one by one, which would move all others.
-    mutating func append(_ activity: FinishedActivity) {
+    @inline(__always)
+    mutating func append(_ activity: consuming FinishedActivity) {
         latest.append(activity)
         if latest.count == 2 * Self.capacity { limit() }
     }
