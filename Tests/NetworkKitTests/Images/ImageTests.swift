@@ -192,7 +192,7 @@ import Testing
         #expect(throws: ImageError.self) { try DecodedImage(decoding: bmp) }
     }
 
-    /// Not by one of Swift's, which would delay other tasks. Each image takes some time to decode.
+    /// Not by one of Swift's, which would delay other tasks.
     @Test(.needs(.images), .timeLimit(.minutes(5)))
     func `A response is decoded by a thread of its own`() async throws {
         let data = try await Self.convert(to: "jpg", arguments: ["-resize", "3000x3000!"])
@@ -216,11 +216,6 @@ import Testing
             #expect(try await work.value.width == 3000)
         }
         #expect(isFound)
-    }
-
-    @Test func `A response is decoded as an image`() async throws {
-        let response = NetworkResponse(url: URL(string: "http://h")!, status: 200, data: try Self.picture.pngData())
-        #expect(try await response.image() == Self.picture)
     }
 }
 
