@@ -181,10 +181,10 @@ package struct SettingDefinition: Sendable {
 
     /// The value of what a file, a variable or code has. A text for a list has commas between its elements.
     package func value(
-        _ given: BackendSettingValue,
+        _ written: BackendSettingValue,
         in environment: [String: String]
     ) throws(SettingFault) -> SettingValue {
-        var given = given
+        var given = written
         if shape.isList, let text = given.text {
             let parts = text.split(separator: ",", omittingEmptySubsequences: shape == .texts || text.isEmpty)
             given = .list(parts.map { $0.trimmingCharacters(in: .whitespaces) })
@@ -195,7 +195,7 @@ package struct SettingDefinition: Sendable {
         do {
             if let value = try read(given) { return value }
         } catch { expected = "\(error)" }
-        throw unexpected(given.text ?? given.configurationText, expected)
+        throw unexpected(written.text ?? written.configurationText, expected)
     }
 
     /// What is not valid in a text, or in which elements of a list, whatever the meaning of the value.
