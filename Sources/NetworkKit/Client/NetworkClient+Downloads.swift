@@ -25,9 +25,14 @@ extension NetworkClient {
     /// With ``Resumption/acrossRuns``, the bytes are written to a hidden file in the same folder, `.NAME.part`; see
     /// <doc:Downloading>.
     ///
+    /// The errors are those of ``send(_:in:onProgress:)``.
+    ///
     /// - Parameters:
+    ///   - route: the endpoint.
     ///   - file: the destination. Its folder must exist.
-    ///   - resume: what the download continues. The others are those of ``send(_:in:onProgress:)``, as are the errors.
+    ///   - resume: what the download continues.
+    ///   - container: the indicator or group that the request's activity belongs to, as for `send`.
+    ///   - onProgress: called with the latest progress; see ``NetworkTask``.
     /// - Returns: the response, without its body. If the download was resumed, this is the response with the last part,
     ///   whose status is 206 and whose header fields describe only that part.
     public func download(

@@ -32,12 +32,7 @@ public struct MultipartForm: Sendable {
         parts.append(Part(name: name) { $0.append(Data(text.utf8)) })
     }
 
-    /// Adds bytes.
-    ///
-    /// - Parameters:
-    ///   - name: the field's name.
-    ///   - fileName: the file name to send.
-    ///   - contentType: the media type; by default that of the file name's extension, and none without a file name.
+    /// Adds bytes, by default with the media type of the file name's extension, and with none without a file name.
     public mutating func append(_ data: Data, name: String, fileName: String? = nil, contentType: String? = nil) {
         append(name, fileName, contentType) { $0.append(data) }
     }
@@ -49,8 +44,8 @@ public struct MultipartForm: Sendable {
 
     /// Adds the contents of a stream, which is read to its end while the form is sent.
     ///
-    /// - Parameter stream: creates the stream; called each time the form is sent. It is read on the network thread: a
-    ///   blocking stream delays the client's other requests.
+    /// `stream` is called each time the form is sent. The stream is read on the network thread: a blocking one delays
+    /// the client's other requests.
     public mutating func append(
         name: String,
         fileName: String? = nil,

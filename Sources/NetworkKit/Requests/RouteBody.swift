@@ -50,8 +50,8 @@ public struct RouteBody: Sendable {
     /// The bytes of a stream. Their number is unknown to the server, which must accept `Transfer-Encoding: chunked` or
     /// HTTP/2.
     ///
-    /// - Parameter stream: creates the stream; called each time the body is sent. It is read on the network thread: a
-    ///   blocking stream delays the client's other requests.
+    /// `stream` is called each time the body is sent. The stream is read on the network thread: a blocking one delays
+    /// the client's other requests.
     public static func stream(
         contentType: String = "application/octet-stream",
         _ stream: @escaping @Sendable () throws -> InputStream
