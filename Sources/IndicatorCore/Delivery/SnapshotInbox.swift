@@ -73,7 +73,7 @@ struct SnapshotInbox: Sendable {
 
     /// Whether a snapshot, or reports of one that was not shown, wait.
     var hasUndelivered: Bool {
-        if isWaiting { return hasChanges(since: nil) }
+        if isWaiting, hasChanges(since: nil) { return true }
         return next.map { $0 != $0.withoutReports || $0.period != shown } ?? false
     }
 

@@ -25,8 +25,9 @@ public struct BackendKind: Sendable {
     public let name: String
     /// What the surface is, in a few words, for tables and help texts.
     package let summary: String
-    /// The settings that a section of this kind may have.
-    package let settings: [SettingDefinition]
+    /// The settings that a section of this kind may have. Made anew, so that an app does not make those of all kinds.
+    package var settings: [SettingDefinition] { makeSettings() }
+    private let makeSettings: @Sendable () -> [SettingDefinition]
     /// Makes a backend with these values.
     package let make: @Sendable (BackendContext, Values) throws -> any IndicatorBackend
     /// Whether a backend with these values has a surface here. One without is skipped.
@@ -54,19 +55,18 @@ public struct BackendKind: Sendable {
         name: String,
         summary: String,
         defaults: Settings,
-        settings: [Setting<Settings>],
+        settings: @autoclosure @escaping @Sendable () -> [Setting<Settings>],
         make: @escaping @Sendable (BackendContext, Settings) throws -> any IndicatorBackend,
         isApplicable: @escaping @Sendable (BackendContext, Settings) -> Bool = { _, _ in true },
         availability: @escaping @Sendable (BackendContext, Settings) async throws -> String? = { _, _ in nil }
     ) {
         // In the order of the settings, of which one may have precedence over another.
-        let names = settings.map(\.name)
         @Sendable func read(_ values: Values) -> Settings {
-            names.reduce(into: defaults) { settings, name in values[name]?.apply(to: &settings) }
+            settings().reduce(into: defaults) { values[$1.name]?.apply(to: &$0) }
         }
         self.name = name
         self.summary = summary
-        self.settings = settings.map { $0.definition(defaults: defaults) }
+        makeSettings = { settings().map { $0.definition(defaults: defaults) } }
         self.make = { context, values in try make(context, read(values)) }
         self.isApplicable = { context, values in isApplicable(context, read(values)) }
         self.availability = { context, values in
