@@ -111,6 +111,12 @@ extension ConfigurationNode {
         let content: Content
         switch node {
         case .scalar(let scalar):
+            // As a text, it would be a path or a password that nobody means. Yams gives quotes the tag of strings.
+            let isAlias = scalar.style == .plain && scalar.string.unicodeScalars.first == asterisk
+            if isAlias || !["", Tag.Name.str.rawValue].contains(scalar.tag.rawValue) {
+                let message = "a value cannot begin with '*' or '!'; put quotes around it"
+                throw TextProblem(position: TextPosition(node.mark), message)
+            }
             let text = replacing(asterisk, with: "*", in: scalar.string)
             content = .scalar(text, isQuoted: scalar.style != .plain)
         case .sequence(let sequence):
@@ -238,7 +244,9 @@ extension TextProblem {
         }
         // libYAML reports it in several ways.
         let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-        if lines.dropFirst(position.line - 1).first?.prefix(while: \.isWhitespace).contains("\t") == true {
+        let indentation = lines.dropFirst(position.line - 1).first?.prefix(while: \.isWhitespace) ?? ""
+        if let tab = indentation.firstIndex(of: "\t") {
+            position.column = indentation[..<tab].count + 1
             message = "found a tab; YAML is indented with spaces"
         }
         self.position = position

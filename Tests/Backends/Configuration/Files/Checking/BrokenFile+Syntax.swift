@@ -67,14 +67,29 @@ extension BrokenFile {
             "2:1: found a tab; YAML is indented with spaces"
         ),
         BrokenFile(
+            "a tab after a space as indentation",
+            "terminalTitle:\n \tprogress: on\n",
+            "2:2: found a tab; YAML is indented with spaces"
+        ),
+        BrokenFile(
             "an alias",
             "completionDelay: &delay 1\nstartDelay: *delay\n",
-            "2:13: 'startDelay': expected a number of seconds, zero or more, found '*delay'"
+            "2:13: a value cannot begin with '*' or '!'; put quotes around it"
+        ),
+        BrokenFile(
+            "a pattern that begins with an asterisk",
+            "logFile:\n  path: *.log\n",
+            "2:9: a value cannot begin with '*' or '!'; put quotes around it"
+        ),
+        BrokenFile(
+            "a value with a tag",
+            "terminalTitle:\n  format: !secret title\n",
+            "2:11: a value cannot begin with '*' or '!'; put quotes around it"
         ),
         BrokenFile(
             "a merge key",
             "logFile: &log\n  path: /tmp/a.log\naudit:\n  <<: *log\n  kind: logFile\n  path: /tmp/b.log\n",
-            "4:3: unknown key '<<' in 'audit'; settings of logFile: path, keep, kind and 2 more"
+            "4:7: a value cannot begin with '*' or '!'; put quotes around it"
         ),
         BrokenFile(
             "a second document",
