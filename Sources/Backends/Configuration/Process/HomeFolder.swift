@@ -5,8 +5,14 @@ import Foundation
 package enum HomeFolder {
     /// The folder in the variable `HOME`, else that in the user database; `nil` if neither is an absolute path.
     package static func path(in environment: [String: String]) -> String? {
-        let given = environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-        let home = given ?? FileManager.default.homeDirectoryForCurrentUser.path
+        if let home = environment["HOME"], home.hasPrefix("/") { return home }
+        // Foundation would look up the real user, and has a folder of its own for one without an entry.
+        var (entry, buffer) = (passwd(), [CChar](repeating: 0, count: 16 << 10))
+        var result: UnsafeMutablePointer<passwd>?
+        guard getpwuid_r(geteuid(), &entry, &buffer, buffer.count, &result) == 0, result != nil,
+            let folder = entry.pw_dir
+        else { return nil }
+        let home = String(cString: folder)
         return home.hasPrefix("/") ? home : nil
     }
 
