@@ -4,8 +4,8 @@ import IndicatorCore
 
 /// Reads a configuration: code over environment over file over defaults.
 ///
-/// An invalid value is reported and ignored, so that the next weaker layer applies. Everything in the file is checked,
-/// used or not.
+/// An invalid value is reported and ignored, so that the next weaker layer applies; without another address than the
+/// default, a backend with a wrong one is not used. Everything in the file is checked, used or not.
 struct ConfigurationReader {
     private typealias Location = ConfigurationMistake.Location
     private typealias InCode = (ConfigurationValues) -> BackendSettingValue?
@@ -74,7 +74,7 @@ struct ConfigurationReader {
         }
         let names = values.backends ?? []
         let backends = backends(names, list, isAccessible: values.isAccessible == true)
-        checkRest(backends.map(\.name) + (automatic?.choices.map(\.kind) ?? []), list.origin)
+        checkRest(backends.map(\.name), list.origin)
         warnAboutUnknownVariables()
         return IndicatorConfiguration(
             file: path,
@@ -143,8 +143,8 @@ struct ConfigurationReader {
             for (index, fault) in setting.faults(in: .list(elements.map(\.text))).reversed() {
                 report(elements.remove(at: index).place, "'\(entry.name)': \(fault)")
             }
-            // Of names, the others are used, and checked.
-            guard setting.shape == .names || mistakes.count == before else { return nil }
+            // Of names and words, the others are used.
+            guard mistakes.count == before || setting.shape != .texts && !elements.isEmpty else { return nil }
             (given, places) = (.list(elements.map(\.text)), elements.map(\.place))
         } else if let text = node.text {
             given = .string(text)
@@ -220,19 +220,26 @@ struct ConfigurationReader {
     ) -> (kind: BackendKind, settings: BackendKind.Values)? {
         let before = mistakes.count
         guard let kind = kind(of: name, at: place, isUsed: isUsed) else { return nil }
+        let isSectionWrong = mistakes.count > before
         var values: BackendKind.Values = [:]
-        var missing: [SettingDefinition] = []
+        var isComplete = true
         for setting in kind.settings {
             let start = mistakes.count
             let key = SettingKey(section: name, name: setting.name)
-            if isUsed {
-                values[setting.name] = value(of: setting, key) { $0.settings[name]?[setting.name] }.value
-            } else {
+            guard isUsed else {
                 _ = fileValue(of: setting, key)
+                continue
             }
-            let isWrongAddress = setting.meaning == .address && mistakes.count > start
-            let isMissing = setting.isRequired && values[setting.name] == nil
-            if isUsed, isMissing || isWrongAddress { missing.append(setting) }
+            let found = value(of: setting, key) { $0.settings[name]?[setting.name] }
+            values[setting.name] = found.value
+            let isReported = mistakes.count > start
+            let isMissing = setting.isRequired && found.value == nil
+            let isWrongAddress = setting.meaning == .address && isReported && found.origin == nil
+            if isMissing || isWrongAddress { isComplete = false }
+            if isMissing, !isReported, !isSectionWrong, isReadable {
+                let place = file[name].map { location($0.position) } ?? place
+                report(place, "'\(name)' needs '\(setting.name)', \(setting.expectation)")
+            }
         }
         let known = kind.settings.map(\.name) + [ConfigurationValues.kindName]
         func suggestion(_ name: String) -> String {
@@ -246,11 +253,7 @@ struct ConfigurationReader {
         where !known.contains(key) {
             report(.code(key: "\(name).\(key)"), "unknown setting of '\(name)'\(suggestion(key))")
         }
-        for setting in missing where mistakes.count == before {
-            let place = file[name].map { location($0.position) } ?? place
-            report(place, "'\(name)' needs '\(setting.name)', \(setting.expectation)")
-        }
-        return missing.isEmpty ? (kind, values) : nil
+        return isComplete ? (kind, values) : nil
     }
 
     /// The kind of a backend: the one that it is named after, or the one that is given.
@@ -348,7 +351,9 @@ struct ConfigurationReader {
         case nil where !used.isEmpty: reason = "without 'backends' only \(used.joined(separator: " and ")) are used"
         default: return
         }
-        for (name, location) in unused {
+        // What fits elsewhere may have a section.
+        let automatic = automatic?.choices.map(\.kind) ?? []
+        for (name, location) in unused where !automatic.contains(name) {
             warnings.append(ConfigurationMistake(location, "the section '\(name)' is not used: \(reason)"))
         }
     }

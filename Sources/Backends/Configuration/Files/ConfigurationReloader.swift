@@ -68,7 +68,7 @@ final class ConfigurationReloader: ManagerResource {
     }
 
     private func report(_ problems: ConfigurationError) {
-        let message = "The configuration has mistakes; defaults replace what is invalid:\n\(problems)"
+        let message = "The configuration has mistakes; what is invalid is not used:\n\(problems)"
         source.logger.error("\(message)")
         // swift-log's default handler writes to standard error; one of the app's may write to standard output.
         let isDefault = source.logger.label == "indicator" || isatty(STDOUT_FILENO) == 1
@@ -79,7 +79,8 @@ final class ConfigurationReloader: ManagerResource {
         }
     }
 
-    /// Watches the paths where the file is or may appear.
+    /// Watches the paths where the file is or may appear. Those of less precedence, too: one of them may be in effect
+    /// after a deletion, and then no other watcher is needed.
     private func watch() {
         let paths = source.fileCandidates
         do {

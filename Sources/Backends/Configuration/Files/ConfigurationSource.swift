@@ -47,7 +47,8 @@ public struct ConfigurationSource: Sendable {
 }
 
 extension ConfigurationSource {
-    /// Reads the configuration. For an invalid value, the next weaker layer or the default applies.
+    /// Reads the configuration. For an invalid value, the next weaker layer or the default applies; but a backend whose
+    /// address is wrong is not used with the default.
     package func read() -> (configuration: IndicatorConfiguration, mistakes: [ConfigurationMistake]) {
         var reader = ConfigurationReader(self, path: locateFile())
         let configuration = reader.read()

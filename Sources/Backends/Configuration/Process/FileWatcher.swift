@@ -6,8 +6,9 @@ import IndicatorThreads
 /// Reports when the file at one of several paths may have changed: it was written, replaced, created or deleted, or a
 /// link on its path was changed.
 ///
-/// A thread waits for inotify(7) without a time limit, so unchanged files cause no wake-ups. Changes in quick
-/// succession, as editors make them, are reported once.
+/// A thread waits for inotify(7) without a time limit. It wakes for events in the folders of the files, or in those
+/// where a missing folder would be created. Changes in quick succession, as editors make them, are reported once, and
+/// only when no new file at any of the paths is still being written.
 final class FileWatcher: PollSource, @unchecked Sendable {
     // `@unchecked`: after `init`, what is not constant is only used on the thread.
 

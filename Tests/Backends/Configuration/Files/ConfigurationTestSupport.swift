@@ -69,7 +69,11 @@ extension BackendRegistry {
                     Setting("progress", \.progress, .choice, summary: "whether to show progress"),
                 ]
             ),
-            kind("dbusProperty", "properties on a bus", [Setting("bus", \.bus, .text, summary: "which bus")]),
+            kind(
+                "dbusProperty",
+                "properties on a bus",
+                [Setting("bus", \.bus, .text, summary: "which bus").with(.address)]
+            ),
             kind(
                 "logFile",
                 "a line a transition",

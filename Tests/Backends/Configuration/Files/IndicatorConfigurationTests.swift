@@ -248,6 +248,56 @@ struct IndicatorConfigurationTests {
         )
     }
 
+    // MARK: - With mistakes
+
+    private func read(
+        _ text: String,
+        environment: [String: String] = [:],
+        registry: BackendRegistry = .forTests()
+    ) -> (configuration: IndicatorConfiguration, mistakes: [String]) {
+        let source = ConfigurationSource(for: "my-app", environment: environment, registry: registry)
+        var reader = ConfigurationReader(source, text: text, path: "indicator.yaml")
+        let configuration = reader.read()
+        return (configuration, reader.mistakes.map(\.message))
+    }
+
+    @Test("uses a backend with a wrong address only if another layer has an address, too")
+    func address() {
+        let (variable, wrong) = ("INDICATOR_DBUS_PROPERTY_BUS", "backends: [dbusProperty]\ndbusProperty: {bus: [x]}")
+        #expect(read(wrong).configuration.backends.isEmpty)
+        for (text, bus) in [(wrong, "system"), ("backends: [dbusProperty]\ndbusProperty: {bus: system}", "a\0b")] {
+            let (configuration, mistakes) = read(text, environment: [variable: bus])
+            #expect(mistakes.count == 1)
+            #expect(configuration.backends.map { $0.values["bus"] } == ["system"])
+        }
+    }
+
+    @Test("has the names of observe that are known")
+    func knownNames() {
+        #expect(read("observe: [alamofire, indicatr]").configuration.observe == ["alamofire"])
+        #expect(read("observe: [indicatr]").configuration.observe == ["indicator"])
+    }
+
+    @Test("reports every required setting that is missing, except what an unreadable file may have")
+    func missing() {
+        struct Login { var (user, password) = ("", "") }
+        let registry = BackendRegistry(kinds: [
+            BackendKind(
+                name: "login",
+                summary: "two required settings",
+                defaults: Login(),
+                settings: [
+                    Setting("user", \.user, .text, summary: "the user", isRequired: true),
+                    Setting("password", \.password, .text, summary: "the password", isRequired: true),
+                ]
+            ) { context, _ in InMemoryBackend(name: context.name) }
+        ])
+        let (_, mistakes) = read("backends: [login]", registry: registry)
+        #expect(mistakes == ["'login' needs 'user', a string", "'login' needs 'password', a string"])
+        let unreadable = read("a: b: c", environment: ["INDICATOR_BACKENDS": "login"], registry: registry)
+        #expect(unreadable.mistakes.count == 1 && unreadable.configuration.backends.isEmpty)
+    }
+
     // MARK: - Sections
 
     @Test
@@ -269,6 +319,18 @@ struct IndicatorConfigurationTests {
         #expect(throws: ConfigurationError.self) { try configuration(of: "logFile:\n  keep: x\n") }
         // A list of backends for one run of the app is not a mistake in the file.
         #expect(try configuration(of: text, environment: ["INDICATOR_BACKENDS": "dbusProperty"]).warnings.isEmpty)
+    }
+
+    @Test
+    func `checks the section of a kind that auto did not choose, without a warning that it is not used`() throws {
+        var registry = BackendRegistry.forTests()
+        var title = try #require(registry.kind(named: "terminalTitle"))
+        title.fit = { _ in AutomaticFit(false, "there is no terminal") }
+        registry.register(title)
+        let wrong = read("backends: [auto]\nterminalTitle: {progress: nonsense}", registry: registry)
+        #expect(wrong.mistakes == ["'progress': expected one of auto, on, off, found 'nonsense'"])
+        let right = read("backends: [auto]\nterminalTitle: {progress: on}", registry: registry)
+        #expect(right.mistakes == [] && right.configuration.warnings == [])
     }
 
     @Test(arguments: [("pager: {}", 0), ("pager: 3", 1)])

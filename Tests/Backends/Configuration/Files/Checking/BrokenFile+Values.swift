@@ -67,6 +67,12 @@ extension BrokenFile {
             "1:12: 'logFile' needs 'path', the path of a file"
         ),
         BrokenFile(
+            "a path that is missing beside another mistake",
+            "backends: [logFile]\nlogFile:\n  keep: x\n",
+            "2:1: 'logFile' needs 'path', the path of a file",
+            "3:9: 'keep': expected a whole number from 0 to 100, found 'x'"
+        ),
+        BrokenFile(
             "a NUL in a text",
             "terminalTitle:\n  format: \"a\\0b\"\n",
             "2:11: 'format': the text contains a NUL character (U+0000); remove it"

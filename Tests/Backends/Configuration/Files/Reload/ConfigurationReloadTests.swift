@@ -105,7 +105,7 @@ struct ConfigurationReloadTests {
             """
         #expect(
             fixture.messages(.warning) == [
-                "The configuration has mistakes; defaults replace what is invalid:\n\(mistakes)"
+                "The configuration has mistakes; what is invalid is not used:\n\(mistakes)"
             ]
         )
         #expect(fixture.problems == mistakes)
