@@ -18,11 +18,10 @@ final class CacheDisk: Sendable {
     init(directory: URL, capacity: Int) throws {
         self.directory = directory
         self.capacity = capacity
-        let attributes: [FileAttributeKey: Any] = [.posixPermissions: 0o700]
         try? FileManager.default.createDirectory(
             at: directory,
             withIntermediateDirectories: true,
-            attributes: attributes
+            attributes: [.posixPermissions: 0o700]
         )
         var status = stat()
         guard lstat(directory.path, &status) == 0 else {
@@ -64,8 +63,8 @@ final class CacheDisk: Sendable {
             known += data.count
             return known
         }
-        // Less than the capacity, so that the folder is seldom listed.
-        if size > capacity { trim(to: capacity / 4 * 3) }
+        // Less than the capacity, so that the folder is seldom listed; but the new entry stays.
+        if size > capacity { trim(to: max(capacity / 4 * 3, data.count)) }
     }
 
     private static func write(_ data: Data, to file: URL) throws {
@@ -86,14 +85,13 @@ final class CacheDisk: Sendable {
     /// Removes what was not used for the longest time: entries, and what processes left that were killed.
     private func trim(to limit: Int) {
         let keys: Set<URLResourceKey> = [.contentModificationDateKey, .fileSizeKey]
-        let files = try? FileManager.default.contentsOfDirectory(
-            at: directory,
-            includingPropertiesForKeys: Array(keys)
-        )
+        let files = try? FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: Array(keys))
         var entries: [(file: URL, date: Date, size: Int)] = []
-        for file in files ?? [] where file.lastPathComponent != "key" {
-            guard let values = try? file.resourceValues(forKeys: keys), let date = values.contentModificationDate,
-                let size = values.fileSize
+        for file in files ?? [] {
+            // Other files may be the user's, if the folder is not only the cache's.
+            guard file.lastPathComponent.wholeMatch(of: /\.?[0-9a-f]{32}\.cache(\..+\.partial)?/) != nil,
+                let values = try? file.resourceValues(forKeys: keys),
+                let date = values.contentModificationDate, let size = values.fileSize
             else { continue }
             entries.append((file, date, size))
         }
