@@ -149,13 +149,13 @@ public final class NetworkClient: Sendable {
                 return try await attempt(sent, body)
             } catch {
                 try task.checkCancellation()
-                if !hasRefreshed, let refresh = sent.refresh, sent.isRejected(by: error) {
+                if !hasRefreshed, let refresh = sent.refresh, sent.isRejected(by: error, to: task.lastMethod) {
                     hasRefreshed = true
                     try await task.cancellable(refresh)
                     await task.willRepeat()
                     continue
                 }
-                guard let delay = retry.delay(afterAttempt: number, of: description.method, error: error) else {
+                guard let delay = retry.delay(afterAttempt: number, of: sent.method, error: error) else {
                     throw error
                 }
                 await task.willRepeat(retry: (number, retry.maximumAttempts - 1))
@@ -264,9 +264,11 @@ extension NetworkClient {
 }
 
 extension NetworkRequest {
-    /// Whether the server, not another one after a redirect, responded with status 401.
-    fileprivate func isRejected(by error: any Error) -> Bool {
-        guard case .unacceptableStatus(let failure)? = error as? NetworkError else { return false }
+    /// Whether the server, not another one after a redirect, responded with status 401 to the last exchange's method.
+    /// A POST that has become a GET was processed, and is not sent again.
+    fileprivate func isRejected(by error: any Error, to last: HTTPRequest.Method?) -> Bool {
+        guard case .unacceptableStatus(let failure)? = error as? NetworkError, method.isIdempotent || last == method
+        else { return false }
         return failure.status == .unauthorized && failure.url.origin == url.origin
     }
 }

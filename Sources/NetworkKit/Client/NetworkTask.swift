@@ -96,6 +96,9 @@ public final class NetworkTask: Sendable {
         tasks.insert(self)
     }
 
+    /// The method of the last exchange, which a redirect may have changed.
+    var lastMethod: HTTPRequest.Method? { state.withLock { $0.transfer?.request.method } }
+
     /// The progress of the request.
     public var progress: TransferProgress { state.withLock { $0.progress } }
 

@@ -28,6 +28,8 @@ import Testing
                 let isAccepted = request.headers["authorization"] == "Bearer \(shared.token.withLock { $0 })"
                 if request.target == "/other" {
                     try connection.respond("302 Found", headers: ["Location: http://localhost:1/"])
+                } else if request.target == "/processed" {
+                    try connection.respond("303 See Other", headers: ["Location: /processed/1"])
                 } else if isAccepted || request.target == "/open" {
                     try connection.respond(body: request.body)
                 } else {
@@ -182,6 +184,8 @@ import Testing
         let own = RouteRequest.get("", headers: [.authorization: "Bearer own"])
         _ = await thrown { _ = try await client.send(route(service.server, own)) }
         _ = await thrown { _ = try await client.send(route(service.server, .get("other"))) }
+        _ = await thrown { _ = try await client.send(route(service.server, .post("processed"))) }
+        #expect(service.server.requests.suffix(2).map(\.target) == ["/processed", "/processed/1"])
         #expect(service.refreshes == 0)
     }
 }

@@ -104,13 +104,16 @@ import Testing
         #expect(server.requests.count == 3)
     }
 
-    @Test func `A route overrides the clients policy`() async throws {
+    @Test func `A route overrides the clients policy and the method that was sent counts`() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond("503 Service Unavailable") }
-        let client = NetworkClient(retry: RequestRetry(maximumAttempts: 3, initialDelay: .milliseconds(1)))
+        let posts = NetworkClient.Interceptor { if $0.url.path().hasSuffix("post") { $0.method = .post } }
+        let retry = RequestRetry(maximumAttempts: 3, initialDelay: .milliseconds(1))
+        let client = NetworkClient(interceptors: [posts], retry: retry)
         let never = RouteRequest.get("never").with(\.retry, .never)
         await #expect(throws: NetworkError.self) { try await client.send(route(server, never)) }
         let twice = RouteRequest.get("twice").with(\.retry, .init(maximumAttempts: 2, initialDelay: .milliseconds(1)))
         await #expect(throws: NetworkError.self) { try await client.send(route(server, twice)) }
-        #expect(server.requests.map(\.target) == ["/never", "/twice", "/twice"])
+        await #expect(throws: NetworkError.self) { try await client.send(route(server, .get("post"))) }
+        #expect(server.requests.map(\.target) == ["/never", "/twice", "/twice", "/post"])
     }
 }
