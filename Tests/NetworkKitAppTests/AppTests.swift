@@ -79,11 +79,7 @@ import Testing
     @Test func `A refreshed token keeps the cache`() async throws {
         let cached: HTTPFields = [.cacheControl: "max-age=60"]
         try stubs.respond(to: URLRoute(url), with: .data(Data("mine".utf8), headers: cached))
-        try stubs.respond(
-            to: URLRoute(url, .get("other")),
-            with: .status(.unauthorized),
-            .data(Data("other".utf8))
-        )
+        try stubs.respond(to: URLRoute(url, .get("other")), with: .status(.unauthorized), .data(Data("other".utf8)))
         let token = NetworkClient.Interceptor.refreshedToken("old") { _ in "new" }
         let client = NetworkClient(
             interceptors: [token],
@@ -100,16 +96,18 @@ import Testing
     }
 
     @Test func `A response to one account is not used for another`() async throws {
-        let cached: HTTPFields = [.cacheControl: "max-age=60"]
+        let cached: HTTPFields = [.cacheControl: "max-age=60", .vary: "Authorization"]
         try stubs.respond(to: URLRoute(url), with: .data(Data("mine".utf8), headers: cached))
         let cache = ResponseCache(directory: nil)
-        func source(_ token: String, _ account: String?) async throws -> NetworkResponse.Source {
+        func source(_ token: String, _ account: String?, own: Bool = false) async throws -> NetworkResponse.Source {
             let interceptor = NetworkClient.Interceptor.refreshedToken(token, account: account) { _ in token }
-            let client = NetworkClient(interceptors: [interceptor], cache: cache, options: stubs.options())
+            let change = NetworkClient.Interceptor { if own { $0.setHeader("Authorization", "Bearer own") } }
+            let client = NetworkClient(interceptors: [interceptor, change], cache: cache, options: stubs.options())
             return try await client.send(URLRoute(url)).source
         }
         #expect(try await source("1", "me") == .network)
         #expect(try await source("2", "me") == .cache)
+        #expect(try await source("2", "me", own: true) == .network)
         #expect(try await source("1", "you") == .network)
         #expect(try await source("2", nil) == .network)
     }

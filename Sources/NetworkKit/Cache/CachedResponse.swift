@@ -161,22 +161,26 @@ extension NetworkRequest {
     /// The keyed hash of everything that identifies the user.
     fileprivate func identity(_ rules: CachedResponse.Rules) -> UInt64 {
         var secrets = credentials.map { ["\($0.user)\u{0}\($0.password)"] } ?? [""]
-        secrets += headers.filter { isSensitive($0.name) }.map { field in
-            let isToken = field.name == .authorization && account != nil
-            return "\(field.name.canonicalName)\u{0}\(isToken ? "account\u{0}" + (account ?? "") : field.value)"
-        }.sorted()
+        secrets += headers.filter { isSensitive($0.name) }
+            .map { "\($0.name.canonicalName)\u{0}\(identifyingValue(of: $0.name) ?? "")" }.sorted()
         if let certificate = rules.certificate { secrets.append("certificate\u{0}\(certificate)") }
         return rules.hash(secrets.joined(separator: "\u{1}"))
     }
 
     fileprivate func hash(of name: String, _ hash: KeyedHash) -> UInt64 {
         // A missing field differs from an empty one.
-        hash(HTTPField.Name(name).flatMap { headers[$0] }.map { "1" + $0 } ?? "0")
+        hash(HTTPField.Name(name).flatMap { identifyingValue(of: $0) }.map { "1" + $0 } ?? "0")
+    }
+
+    /// The value of a field; instead of a token that changes, its account.
+    private func identifyingValue(of name: HTTPField.Name) -> String? {
+        guard name == .authorization, let account else { return headers[name] }
+        return "account\u{0}" + account
     }
 }
 
 /// The directives of `Cache-Control` (RFC 9111 §5.2), of a request or a response. A comma within quotation marks
-/// separates them, too: at worst, a response is not stored or not fresh.
+/// separates them, too: it is only between names of fields, which are not names of directives (RFC 9111 §5.2.2).
 struct CacheControl: Sendable {
     private(set) var noStore = false
     private(set) var noCache = false

@@ -62,6 +62,8 @@ public struct NetworkRequest: Sendable {
             return
         }
         headers[fieldName] = value
+        // Another token is not that of the account.
+        if fieldName == .authorization { (account, refresh) = (nil, nil) }
         if let isSensitive { sensitivity[fieldName] = isSensitive }
     }
 
