@@ -53,7 +53,7 @@ public struct NetworkEvent: Sendable, CustomStringConvertible {
             headers.map { field in
                 let isPlain = isResponse && Self.responseNames.contains(field.name.canonicalName)
                 var field = field
-                if isResponse, field.name == .location {
+                if isResponse, [.location, .contentLocation].contains(field.name) {
                     field.value = URL(string: field.value)?.withoutSecretValues ?? "…"
                 } else if !isPlain, request.isSensitive(field.name) {
                     field.value = "…"

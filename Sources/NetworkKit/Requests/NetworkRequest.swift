@@ -183,9 +183,10 @@ extension URL {
         return parts
     }
 
-    /// The URL without query values whose names suggest secrets.
+    /// The URL without user name, password, fragment, and query values whose names suggest secrets.
     package var withoutSecretValues: String {
         guard var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return withoutSecrets }
+        (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
         parts.percentEncodedQueryItems = parts.percentEncodedQueryItems?.map { item in
             let name = item.name.lowercased()
             let isSecret = ["key", "token", "secret", "pass", "pwd", "auth", "sig", "session", "code"].contains {

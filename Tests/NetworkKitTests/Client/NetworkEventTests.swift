@@ -43,7 +43,8 @@ import Testing
             try connection.respond(
                 headers: [
                     "Set-Cookie: id=hunter2", "X-Plain: hunter2", "ETag: \"tag\"", "Retry-After: 5",
-                    "Location: http://h/next?token=hunter2&page=2",
+                    "Location: http://me:hunter2@h/next?token=hunter2&page=2#access_token=hunter2",
+                    "Content-Location: /next?token=hunter2",
                 ],
                 text: "hunter2 received"
             )
@@ -71,6 +72,7 @@ import Testing
         #expect(answer[.setCookie] == "…")
         #expect([answer[.contentLength], answer[.eTag], answer[.retryAfter]] == ["16", "\"tag\"", "5"])
         #expect(answer[.location] == "http://h/next?token=%E2%80%A6&page=2")
+        #expect(answer[.contentLocation] == "/next?token=%E2%80%A6")
     }
 
     @Test func `Failures and cancelled requests end`() async throws {
