@@ -47,7 +47,7 @@ final class PartialFile: @unchecked Sendable {
         }
         let record = part.appendingPathExtension("json")
         (self.target, path, self.record, self.descriptor) = (target, part.path, record, descriptor)
-        count = Int64(status.st_size)
+        count = Int64(named.st_size)
         if let (descriptor, _) = Self.openOwn(record, O_RDONLY) {
             let data = try? FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).read(upToCount: 1 << 20)
             content = data.flatMap { try? JSONDecoder().decode(DownloadContent.self, from: $0) }
@@ -144,19 +144,17 @@ final class PartialFile: @unchecked Sendable {
     ///
     /// - Parameter isShared: whether other users may read the target, as far as the process's umask allows it.
     func moveIntoPlace(isShared: Bool = false) throws {
-        if isShared { fchmod(descriptor, 0o666 & ~Self.fileModeMask) }
         let name = path ?? target.hidden(UUID().uuidString + ".partial").path
         // A file without a name gets one. Another link to it replaces no file.
         let isNamed =
             path != nil
             || linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0
         guard isNamed, rename(name, target.path) == 0 else {
-            defer {
-                if path == nil { unlink(name) }
-                fchmod(descriptor, 0o600)
-            }
+            defer { if path == nil { unlink(name) } }
             throw target.unwritable
         }
+        // Not earlier: another process removes a part that others can read.
+        if isShared { fchmod(descriptor, 0o666 & ~Self.fileModeMask) }
         if let record { unlink(record.path) }
         hasEnded = true
         flock(descriptor, LOCK_UN)
