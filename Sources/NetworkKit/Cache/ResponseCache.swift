@@ -96,8 +96,12 @@ public final class ResponseCache: Sendable {
         }
         guard mayLoad else { throw NetworkError.notInCache(request.url) }
         let requestTime = now()
-        let asked = kept?.hasValidator == true ? kept : nil
-        let response = try await exchange(asked.map(request.conditional) ?? request)
+        var asked = kept?.hasValidator == true ? kept : nil
+        var response = try await exchange(asked.map(request.conditional) ?? request)
+        if asked != nil, response.head.isRedirected, response.head.status == .notModified {
+            // The target of the redirect is not what was stored.
+            (asked, response) = (nil, try await exchange(request))
+        }
         if let asked, response.head.status == .notModified {
             let updated = asked.updated(with: response.head, requestTime: requestTime, responseTime: now())
             if control.noStore || CacheControl(response.head.headers[.cacheControl]).noStore {

@@ -84,13 +84,20 @@ import Testing
     @Test func `Redirects and the cache work`() async throws {
         let (start, end) = (URL(string: "http://example.com/a")!, URL(string: "http://example.com/b")!)
         try stubs.respond(to: URLRoute(start), with: .data(Data(), status: .found, headers: [.location: "/b"]))
-        let fresh: HTTPFields = [.cacheControl: "max-age=1000"]
+        let fresh: HTTPFields = [.cacheControl: "max-age=1000", .eTag: "\"end\""]
         try stubs.respond(to: URLRoute(end), with: .data(Data("end".utf8), headers: fresh))
         let client = NetworkClient(cache: ResponseCache(directory: folder.url), options: stubs.options())
         #expect(try await client.send(URLRoute(start)).url == end)
         #expect(try await client.send(URLRoute(end)).string() == "end")
         #expect(try await client.send(URLRoute(end)).source == .cache)
         #expect(stubs.requests.count == 3)
+        // The stored response is not confirmed by the target of a redirect.
+        let target = URL(string: "http://example.com/login")!
+        try stubs.respond(to: URLRoute(end), with: .data(Data(), status: .found, headers: [.location: "/login"]))
+        try stubs.respond(to: URLRoute(target), with: .status(.notModified), .data(Data("login".utf8)))
+        let again = RouteRequest.get("").with(\.cachePolicy, .reloadRevalidatingCacheData)
+        #expect(try await client.send(URLRoute(end, again)).string() == "login")
+        #expect(stubs.requests.map { $0.request.headers[.ifNoneMatch] == nil }.suffix(4) == [false, false, true, true])
     }
 
     @Test func `A suspended request is answered when it continues`() async throws {
