@@ -54,7 +54,10 @@ public struct ResponseStream: AsyncSequence, Sendable, CustomStringConvertible {
                 if piece == nil { await source.task.end(.succeeded) }
                 return piece
             } catch {
-                await source.task.end(ActivityOutcome(error))
+                // Not when a second reader gets an error and the first one reads on.
+                if source.transfer.hasEnded || error is CancellationError {
+                    await source.task.end(ActivityOutcome(error))
+                }
                 throw error
             }
         }

@@ -42,6 +42,23 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
+    @Test(.timeLimit(.minutes(5)))
+    func `The second of two readers gets an error and the first reads on`() async throws {
+        let server = try RawServer.closing { _, connection in
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n")
+            connection.waitForEnd()
+        }
+        let client = client()
+        let stream = try await client.bytes(route(server))
+        await withTaskGroup(of: (any Error)?.self) { group in
+            for _ in 0..<2 { group.addTask { await thrown { for try await _ in stream {} } } }
+            #expect(await group.next() is NetworkError)
+            #expect(recorder.names == ["Resume"])
+            client.cancelAllRequests()
+            #expect(await group.next() is CancellationError)
+        }
+    }
+
     @Test func `A slow reader blocks the sender`() async throws {
         let sent = Locked(0)
         let server = try RawServer.closing { _, connection in

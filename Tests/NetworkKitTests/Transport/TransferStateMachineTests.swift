@@ -148,17 +148,6 @@ import Testing
         #expect(machine.receive(1).0 == .stop)
     }
 
-    @Test func `The second of two readers gets an error`() throws {
-        let machine = Self.running()
-        _ = machine.receive(Self.head)
-        #expect(machine.wait(for: .piece, 1) == nil)
-        #expect(machine.wait(for: .piece, 2) == 2)
-        #expect(throws: NetworkError.self) { try machine.takePiece() }
-        // The first one is not forgotten.
-        #expect(machine.receive(1) == (.accepted, 1))
-        #expect(try machine.takePiece().0?.count == 1)
-    }
-
     // MARK: - Whole
 
     @Test func `A whole response resumes the reader once`() throws {
