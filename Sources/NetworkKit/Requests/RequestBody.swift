@@ -28,16 +28,15 @@ struct RequestBody: Sendable {
     /// Adds a file. Its length must not change until it is sent. Blocks.
     mutating func append(fileAt url: URL) throws {
         let name = "the file '\(url.path)'"
-        let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        defer { if descriptor >= 0 { close(descriptor) } }
+        let file = FileStream(url)
         var status = stat()
-        guard descriptor >= 0, fstat(descriptor, &status) == 0 else {
+        guard file.descriptor >= 0, fstat(file.descriptor, &status) == 0 else {
             throw NetworkError.invalidRequest("\(name) cannot be read: \(String(cString: strerror(errno)))")
         }
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw NetworkError.invalidRequest("\(name) cannot be sent: it is not a regular file")
         }
-        append(Piece(name: name, count: Int64(status.st_size)) { InputStream(url: url) ?? InputStream(data: Data()) })
+        append(Piece(name: name, count: Int64(status.st_size)) { FileStream(url) })
     }
 
     mutating func append(stream: @escaping @Sendable () throws -> InputStream, named name: String) {
@@ -51,4 +50,21 @@ struct RequestBody: Sendable {
 
     /// The bytes that are in memory.
     var bytesInMemory: Data { pieces.reduce(into: Data()) { $0 += $1.data ?? Data() } }
+}
+
+/// A file. That of an `InputStream(url:)` is inherited by child processes.
+private final class FileStream: InputStream {
+    /// Negative if the file cannot be opened.
+    let descriptor: Int32
+
+    init(_ url: URL) {
+        descriptor = Glibc.open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        super.init(data: Data())
+    }
+
+    deinit { if descriptor >= 0 { Glibc.close(descriptor) } }
+
+    override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength: Int) -> Int {
+        Glibc.read(descriptor, buffer, maxLength)
+    }
 }

@@ -2,9 +2,10 @@ import Foundation
 import HTTPTypes
 import IndicatorCore
 import IndicatorThreads
-import NetworkKit
 import TestSupport
 import Testing
+
+@testable import NetworkKit
 
 /// Requests as they arrive at the server.
 @Suite struct RequestsOnTheWireTests {
@@ -87,5 +88,12 @@ import Testing
         #expect(request.headers["content-type"] == "image/png")
         #expect(request.headers["content-length"] == "300000")
         #expect(request.body == Data(repeating: 7, count: 300_000))
+        // Child processes do not inherit it.
+        let reader = BodyReader(try #require(try RouteBody.file(file).prepared()))
+        #expect(try withUnsafeTemporaryAllocation(byteCount: 9, alignment: 1) { try reader.read(into: $0) } == 9)
+        let files = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }
+        let open = files.filter { URL(filePath: "/proc/self/fd/\($0)").resolvingSymlinksInPath().path == file.path }
+        #expect(open.map { fcntl($0, F_GETFD) & FD_CLOEXEC } == [FD_CLOEXEC])
+        withExtendedLifetime(reader) {}
     }
 }
