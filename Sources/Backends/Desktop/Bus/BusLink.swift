@@ -120,7 +120,8 @@ package final class BusLink: @unchecked Sendable {
             return summary
         } catch {
             let error = readable(error)
-            if isActive, session.service?.canBeginAgain != nil, connection.isConnected {
+            // Also for one that hangs: it may be replaced.
+            if isActive, session.service != nil, connection.isConnected {
                 phase = .waiting
                 due = .now
             } else {
@@ -213,7 +214,7 @@ package final class BusLink: @unchecked Sendable {
         case .waiting:
             guard connection.isConnected else { return leave() }
             // Repeated after a second: the backend may not be marked unavailable yet at the first call.
-            due = session.service?.canBeginAgain == true ? .now + .seconds(1) : nil
+            due = session.service?.hasAppeared == true ? .now + .seconds(1) : nil
             if due != nil { onAppearance() }
         case .ended(let until):
             if !isWorking || until <= .now || !connection.isConnected { leave() }

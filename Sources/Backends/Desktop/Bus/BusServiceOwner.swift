@@ -11,8 +11,8 @@ package final class BusServiceOwner {
     private let name: String
     /// Why the service can no longer be used.
     private(set) var fault: Unavailability?
-    /// Whether the service that was missing is there; `nil` if it was not missing.
-    private(set) var canBeginAgain: Bool?
+    /// Whether the service has appeared, or another one in its place, since ``find(on:)``.
+    private(set) var hasAppeared = false
 
     /// - Parameter help: what to do if there is none.
     init(_ name: String, help: String = "it is used as soon as it is there") {
@@ -30,7 +30,6 @@ package final class BusServiceOwner {
             return try await bus.callBus("GetNameOwner", [.string(name)]).first?.text ?? ""
         } catch {
             guard error.name == "org.freedesktop.DBus.Error.NameHasNoOwner" else { throw error }
-            canBeginAgain = false
             throw missing
         }
     }
@@ -41,7 +40,7 @@ package final class BusServiceOwner {
         else { return }
         let arguments = signal.arguments
         guard arguments.first?.text == name, let owner = arguments.last?.text else { return }
-        if canBeginAgain != nil { canBeginAgain = !owner.isEmpty }
+        hasAppeared = !owner.isEmpty
         fault = owner.isEmpty ? missing : replaced
     }
 }

@@ -1,8 +1,12 @@
 #if DesktopNotification
 import Foundation
-@testable import DesktopBackends
+import IndicatorCore
+import IndicatorThreads
+import Logging
 import TestSupport
 import Testing
+
+@testable import DesktopBackends
 
 /// Notification servers that are missing, appear, are replaced, or hang.
 @Suite(.needs(.notifications)) struct DesktopNotificationRecoveryTests {
@@ -144,6 +148,36 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 0 })
         #expect(try await server.history.first?.body == "the others go on")
         try await probe.shutdown()
+    }
+
+    @Test
+    func `A server that hangs from the beginning, and is started again, is used at once`() async throws {
+        let bus = try await PrivateBus()
+        var hanging: BusPeer? = try BusPeer(
+            name: NotificationSender.interface,
+            path: NotificationSender.path,
+            address: bus.address,
+            answer: { _ in [] }
+        )
+        let surface = BusBackend(name: "probe", on: .address(bus.address)) {
+            NotificationSession(
+                applicationName: "probe",
+                settings: DesktopNotificationSettings(through: .dbus),
+                logger: Logger(label: "tests"),
+                context: $0
+            )
+        }
+        // No runner: only the connection can find the next server.
+        let retries = Locked(0)
+        surface.attach(to: IndicatorControl(retry: { retries.withLock { $0 += 1 } }))
+        await #expect(throws: NotificationSession.notResponding) { try await surface.start() }
+        withExtendedLifetime(hanging) {}
+        hanging = nil
+        let server = try ScriptedServer(address: bus.address)
+        #expect(await eventually { retries.withLock { $0 } > 0 })
+        try await surface.start()
+        await surface.stop()
+        withExtendedLifetime(server) {}
     }
 
     @Test(arguments: NotificationWay.both)
