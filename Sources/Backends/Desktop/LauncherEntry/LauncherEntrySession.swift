@@ -54,8 +54,9 @@ final class LauncherEntrySession: BusSession {
         guard signal.member == "NameOwnerChanged", words.count == 3, words[0] == Self.dock, words[2] != "" else {
             return
         }
-        // A dock that has just started knows nothing. A moment later it also receives signals.
-        (hasNewDock, sentAt) = (true, .now)
+        // A dock that has just started knows nothing. A moment later it also receives signals. Further docks do not
+        // postpone that.
+        if !hasNewDock { (hasNewDock, sentAt) = (true, .now) }
     }
 
     func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
@@ -64,7 +65,8 @@ final class LauncherEntrySession: BusSession {
         if failed { failedUntil = .now + Self.failureTime }
         if let until = failedUntil, until <= .now { failedUntil = nil }
         let entry = entry(for: snapshot)
-        if entry != sent || (hasNewDock && entry != .nothing) {
+        if entry == sent, entry == .nothing { hasNewDock = false }
+        if entry != sent || hasNewDock {
             // Also the hidden one: a dock must not be flooded by work that comes and goes.
             if let due = sentAt.map({ $0 + Self.updateInterval }), due > .now { return due }
             send(entry, on: bus)

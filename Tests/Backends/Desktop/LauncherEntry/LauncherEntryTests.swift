@@ -135,6 +135,27 @@ import Testing
         withExtendedLifetime(dock) {}
     }
 
+    @Test("Docks that come and go all the time delay neither what is shown nor its end", .needs(.bus))
+    func manyDocks() async throws {
+        let bus = try await PrivateBus()
+        let monitor = try await LauncherMonitor(bus)
+        let probe = try await probe(bus)
+        func ends(with update: LauncherMonitor.Update) async throws -> Bool {
+            try await eventually {
+                _ = try BusPeer(name: "com.canonical.Unity", path: "/Unity", address: bus.address) { _ in [] }
+                return monitor.updates.last == update
+            }
+        }
+        try await probe.tell("begin", "work")
+        for progress in [0.25, 0.5] {
+            try await probe.tell("progress", "\(progress)")
+            try #require(try await ends(with: .init(progress: progress)))
+        }
+        try await probe.tell("end")
+        #expect(try await ends(with: .nothing))
+        try await probe.shutdown()
+    }
+
     @Test(.needs(.bus))
     func `Without its desktop file it is unavailable, and says where the file is missing`() async throws {
         let bus = try await PrivateBus()
