@@ -70,6 +70,8 @@ final class LibNotify: @unchecked Sendable {
     private var context: OpaquePointer?
     private var thread = pthread_t()
     private var connection: OpaquePointer?
+    /// The address of the bus of ``connection``.
+    private var address = ""
     /// The notifications that have an object.
     private var notifications: [ObjectIdentifier: Notification] = [:]
 
@@ -96,9 +98,11 @@ final class LibNotify: @unchecked Sendable {
 
     /// Loads libnotify and connects it to the session bus, unless it is connected.
     ///
-    /// - Parameter name: the name for `notify_init`, which is used for the app's own notifications, too.
-    func open(as name: String, completion: @escaping @Sendable (Outcome) -> Void) {
-        submit(completion) { [self] in connect(as: name) }
+    /// - Parameters:
+    ///   - address: the address of the session bus.
+    ///   - name: the name for `notify_init`, which is used for the app's own notifications, too.
+    func open(_ address: String, as name: String, completion: @escaping @Sendable (Outcome) -> Void) {
+        submit(completion) { [self] in connect(to: address, as: name) }
     }
 
     /// Shows a notification, or updates it.
@@ -216,8 +220,12 @@ final class LibNotify: @unchecked Sendable {
 
     // MARK: - On the thread: the connection
 
-    private func connect(as name: String) -> Outcome {
-        if connection != nil { return .success(0) }
+    private func connect(to address: String, as name: String) -> Outcome {
+        if let connection {
+            if functions.g_dbus_connection_is_closed(connection) != 0 { return Self.loss(BusError.disconnected.text) }
+            // An identifier means nothing to another bus, or another app's notification.
+            return address == self.address ? .success(0) : Self.loss("the app was connected to another bus before")
+        }
         guard SpareDescriptors.exist(Self.descriptorsToOpen) else { return Self.loss(Self.tooFewDescriptors) }
         guard Self.canStartThreads() else { return Self.loss("the process has too few threads left") }
         var new: OpaquePointer?
@@ -229,7 +237,7 @@ final class LibNotify: @unchecked Sendable {
         // Otherwise GLib ends the process with the bus. The reference is kept: without it, libnotify would get a new
         // connection, which ends the process.
         functions.g_dbus_connection_set_exit_on_close(new, 0)
-        connection = new
+        (connection, self.address) = (new, address)
         _ = functions.notify_init(name)
         return .success(0)
     }

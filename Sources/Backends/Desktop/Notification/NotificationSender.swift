@@ -120,7 +120,7 @@ final class NotificationSender {
     private func openLibNotify(on bus: BusLink) async throws -> String? {
         if let objection = LibNotify.shared.objection(to: address) { return objection }
         var result: LibNotify.Outcome?
-        LibNotify.shared.open(as: applicationName, completion: bus.completion { result = $0 })
+        LibNotify.shared.open(address, as: applicationName, completion: bus.completion { result = $0 })
         let deadline = SuspendingClock.now + Self.answerLimit
         while result == nil, SuspendingClock.now < deadline { try await bus.turn(until: deadline) }
         return switch result {

@@ -190,6 +190,8 @@ import Testing
         let probe = try await DesktopProbe("notification", bus: bus)
         #expect(try await probe.backend(Self.name, is: "running"))
         #expect(probe.log.contains("through libnotify"))
+        let strict = try await DesktopProbe("notification", through: .libnotify, bus: bus)
+        #expect(try await strict.backend(Self.name, is: "running"))
         try await probe.tell("begin", "work")
         #expect(try await eventually { try await first.displayedCount == 1 })
         await bus.kill()
@@ -198,7 +200,10 @@ import Testing
         let second = try await NotificationServer(on: bus)
         #expect(try await eventually { try await second.displayedCount == 1 })
         #expect(try await probe.backend(Self.name, is: "running"))
-        #expect(probe.log.contains("over D-Bus, without libnotify: the connection to the bus was closed"))
+        let reason = "the connection to the bus was closed"
+        #expect(probe.log.contains("over D-Bus, without libnotify: \(reason)"))
+        // Before an outcome is lost.
+        #expect(try await strict.backend(Self.name, is: "libnotify cannot be used: \(reason)"))
         try await probe.shutdown()
         #expect(try await eventually { try await second.displayedCount == 0 })
     }
