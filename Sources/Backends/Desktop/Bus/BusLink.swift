@@ -9,8 +9,9 @@ package protocol BusSession: AnyObject {
     /// Prepares the connection. Returns a description for the user, such as the name of the server.
     func begin(on bus: BusLink) async throws -> String
 
-    /// The service that it needs, if it needs one: without it, it has a fault, and waits until the service appears.
-    var service: BusServiceOwner? { get }
+    /// The services that it has looked for: it is lost with a fault of one. After a failed ``begin(on:)``, it waits
+    /// until one appears.
+    var services: [BusServiceOwner] { get }
 
     /// Handles a signal.
     func receive(_ signal: BusMessage)
@@ -25,7 +26,7 @@ package protocol BusSession: AnyObject {
 }
 
 extension BusSession {
-    package var service: BusServiceOwner? { nil }
+    package var services: [BusServiceOwner] { [] }
 
     package func receive(_ signal: BusMessage) {}
 
@@ -121,7 +122,7 @@ package final class BusLink: @unchecked Sendable {
         } catch {
             let error = readable(error)
             // Also for one that hangs: it may be replaced.
-            if isActive, session.service != nil, connection.isConnected {
+            if isActive, !session.services.isEmpty, connection.isConnected {
                 phase = .waiting
                 due = .now
             } else {
@@ -139,7 +140,7 @@ package final class BusLink: @unchecked Sendable {
             // Strong: this lives until it leaves.
             connection = try BusConnection(address: address) { [self] signal in
                 guard isActive else { return }
-                session.service?.receive(signal)
+                for service in session.services { service.receive(signal) }
                 session.receive(signal)
             }
         } catch {
@@ -172,7 +173,7 @@ package final class BusLink: @unchecked Sendable {
     }
 
     private func updateSession() throws -> SuspendingClock.Instant? {
-        if let fault = session.service?.fault { throw fault }
+        if let fault = session.services.compactMap(\.fault).first { throw fault }
         return try session.update(on: self)
     }
 
@@ -214,7 +215,7 @@ package final class BusLink: @unchecked Sendable {
         case .waiting:
             guard connection.isConnected else { return leave() }
             // Repeated after a second: the backend may not be marked unavailable yet at the first call.
-            due = session.service?.hasAppeared == true ? .now + .seconds(1) : nil
+            due = session.services.contains(where: \.hasAppeared) ? .now + .seconds(1) : nil
             if due != nil { onAppearance() }
         case .ended(let until):
             if !isWorking || until <= .now || !connection.isConnected { leave() }

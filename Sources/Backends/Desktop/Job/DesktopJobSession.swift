@@ -42,7 +42,7 @@ final class DesktopJobSession: BusSession {
     private let settings: DesktopJobSettings
     private let logger: Logger
     private let context: BusBackend.Context
-    let service: BusServiceOwner? = BusServiceOwner(DesktopJobSession.server)
+    let services = [BusServiceOwner(DesktopJobSession.server)]
     private var hasEnded = false
 
     private var view = View.none
@@ -93,7 +93,7 @@ final class DesktopJobSession: BusSession {
         let rule =
             "type='signal',sender='\(Self.server)',interface='\(Self.viewInterface)',member='cancelRequested'"
         try await bus.addMatch(rule)
-        try await service?.find(on: bus)
+        try await services[0].find(on: bus)
         setShownFile(desktopEntry.map { $0 + DesktopFile.suffix })
         return "\(Self.server), as \(desktopEntry ?? applicationName)"
     }

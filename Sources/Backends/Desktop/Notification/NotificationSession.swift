@@ -100,7 +100,8 @@ final class NotificationSession: BusSession {
 
     private var style = ServerStyle.text
     private var readsMarkup = false
-    private(set) var service: BusServiceOwner? = BusServiceOwner(interface, help: "install or start one, e.g. dunst")
+    private let server = BusServiceOwner(interface, help: "install or start one, e.g. dunst")
+    private let portal = BusServiceOwner(NotificationSender.portal)
 
     /// What was sent last.
     private var shown: NotificationMessage?
@@ -131,6 +132,8 @@ final class NotificationSession: BusSession {
 
     // MARK: - The server
 
+    var services: [BusServiceOwner] { [portal, server] }
+
     /// Finds the server, checks that it answers, and chooses how to send. Returns both.
     func begin(on bus: BusLink) async throws -> String {
         let portal = try await findPortal(on: bus)
@@ -149,14 +152,7 @@ final class NotificationSession: BusSession {
             BusMessage.busCall("StartServiceByName", [.string(NotificationSender.portal), .uint32(0)]),
             on: bus
         )
-        let server = service
-        service = BusServiceOwner(NotificationSender.portal)
-        do {
-            try await service?.find(on: bus)
-        } catch is Unavailability {
-            service = server
-            return nil
-        }
+        do { try await portal.find(on: bus) } catch is Unavailability { return nil }
         sender.way = .portal
         return "the desktop portal"
     }
@@ -166,12 +162,12 @@ final class NotificationSession: BusSession {
             "type='signal',sender='\(Self.interface)',member='NotificationClosed',path='\(NotificationSender.path)'"
         try await bus.addMatch(closed)
         // Only queries the owner of the name: no server is started.
-        sender.server = try await service?.find(on: bus) ?? ""
+        sender.server = try await server.find(on: bus)
         let information = try await ask(sender.call("GetServerInformation"), on: bus)
         if case .strings(let capabilities)? = try await ask(sender.call("GetCapabilities"), on: bus).first {
             readsMarkup = capabilities.contains("body-markup")
         }
-        if let fault = service?.fault { throw fault }
+        if let fault = server.fault { throw fault }
         let texts = information.compactMap(\.text).map { SafeText.singleLine($0, limit: 40) }
         // The name, vendor, version and version of the specification.
         let isComplete = texts.count == 4

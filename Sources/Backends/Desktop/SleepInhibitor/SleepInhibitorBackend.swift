@@ -68,7 +68,7 @@ final class SleepInhibitorSession: BusSession {
     private let settings: SleepInhibitorSettings
     private let logger: Logger
     private let context: BusBackend.Context
-    let service: BusServiceOwner? = BusServiceOwner(SleepInhibitorSession.login)
+    let services = [BusServiceOwner(SleepInhibitorSession.login)]
     private var lock: BusDescriptor?
     private var isAsking = false
     private var hasEnded = false
@@ -83,7 +83,7 @@ final class SleepInhibitorSession: BusSession {
     }
 
     func begin(on bus: BusLink) async throws -> String {
-        try await service?.find(on: bus)
+        try await services[0].find(on: bus)
         return "\(Self.login): \(actions)"
     }
 
