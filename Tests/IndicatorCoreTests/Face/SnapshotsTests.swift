@@ -367,13 +367,6 @@ import Testing
     /// Activities of a skipped snapshot preceded those of an earlier snapshot that was kept.
     @Test func `Finished activities are in order`() throws {
         var inbox = SnapshotInbox(delivery: .latestWins)
-        func snapshot(_ state: IndicatorState, _ finished: String) -> IndicatorSnapshot {
-            var snapshot = IndicatorSnapshot(state: state, activityCount: 1, label: "x")
-            snapshot.period = state.isVisible ? 1 : 2
-            let activity = FinishedActivity(label: finished, outcome: .succeeded, duration: .zero)
-            snapshot.finishedActivities = FinishedActivities(latest: [activity])
-            return snapshot
-        }
         inbox.post(snapshot(.active, "a"))
         inbox.post(snapshot(.delayingCompletion, "b"))
         let first = inbox.take(delivered: nil)
@@ -381,5 +374,22 @@ import Testing
         inbox.leave(try #require(first))
         inbox.post(snapshot(.inactive, "c"))
         #expect(inbox.take(delivered: first)?.finished.map(\.label) == ["a", "b", "c"])
+    }
+
+    /// Then, a backend that was unavailable did not get it at the shutdown.
+    @Test func `What has ended is undelivered, too, beside a snapshot that shows nothing new`() {
+        var inbox = SnapshotInbox(delivery: .latestWins)
+        let hidden = snapshot(.inactive, "a")
+        inbox.restart(with: hidden)
+        inbox.hasShown(hidden)
+        #expect(!inbox.hasChanges(since: nil) && inbox.hasUndelivered)
+    }
+
+    private func snapshot(_ state: IndicatorState, _ finished: String) -> IndicatorSnapshot {
+        var snapshot = IndicatorSnapshot(state: state, activityCount: 1, label: "x")
+        snapshot.period = state.isVisible ? 1 : 2
+        let activity = FinishedActivity(label: finished, outcome: .succeeded, duration: .zero)
+        snapshot.finishedActivities = FinishedActivities(latest: [activity])
+        return snapshot
     }
 }
