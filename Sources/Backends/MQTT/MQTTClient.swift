@@ -284,7 +284,8 @@ package final class MQTTClient {
     /// The error for a status, before `errno` changes.
     private func failure(_ status: Int32) -> MQTTError {
         if url.usesTLS, status == MOSQ_ERR_TLS.code || status == MOSQ_ERR_ERRNO.code && errno == EPROTO {
-            if let problem { return tlsError(problem) }
+            // OpenSSL also reports an error of the socket, such as a broken pipe, of which no file is to blame.
+            if let problem, !problem.contains("system library") { return tlsError(problem) }
             // libmosquitto reports any error of a socket with TLS like this, since 2.0.21 also a refused connection.
             return isOpen ? closed : lost("it refused the connection")
         }

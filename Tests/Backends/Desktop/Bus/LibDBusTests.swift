@@ -37,7 +37,7 @@ import Testing
         #expect(words.contains("advice: install it (apt-get install libdbus-1-3)"))
     }
 
-    @Test("What kept libdbus from being loaded once, such as a lack of descriptors, is not remembered")
+    @Test("What kept libdbus from being loaded once, such as a lack of descriptors, is not remembered", .needs(.bus))
     func later() async throws {
         let bus = try await PrivateBus()
         let folder = try TemporaryDirectory()
