@@ -377,6 +377,8 @@ struct ConfigurationReader {
     /// Warns about variables that look like misspelled settings.
     private mutating func warnAboutUnknownVariables() {
         let given = source.environment.filter { $0.key.hasPrefix(SettingKey.variablePrefix) && !$0.value.isEmpty }
+        // Mostly. The settings of all kinds are made for this only.
+        guard !given.isEmpty else { return }
         var keys = effectiveSettings.map(\.setting)
         for kind in registry.kinds {
             keys += (kind.settings.map(\.name) + ["kind"]).map { SettingKey(section: kind.name, name: $0) }

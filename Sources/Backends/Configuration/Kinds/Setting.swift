@@ -246,13 +246,3 @@ package struct ExpectedSetting: Error, CustomStringConvertible {
 
     package init(_ description: String) { self.description = description }
 }
-
-// MARK: - Replaced
-
-/// Replaced by ``Setting``.
-@available(*, unavailable, renamed: "Setting", message: "a Setting is for a property of a type of your own")
-public struct BackendSetting: Sendable {}
-
-/// Replaced by a type of the app's own.
-@available(*, unavailable, message: "the settings are the properties of a type of your own")
-public struct BackendSettings: Sendable {}
