@@ -71,10 +71,9 @@ private final class TrackedSubscription<Downstream: Subscriber, Value: Sendable>
 
     deinit {
         activity.end()
-        // `Publisher.values` may release this object in a cancellation handler, which must not release a value.
-        Task.detached(executorPreference: ServiceThread.forCallersCode) { [activity] in
-            withExtendedLifetime(activity) {}
-        }
+        // `Publisher.values` may release this object in a cancellation handler, which must not release a value. The job
+        // takes the value from the activity: which of the two references to that is released last is unknown.
+        Task.detached(executorPreference: ServiceThread.forCallersCode) { [activity] in activity.update(nil) }
     }
 
     func receive(subscription: any Subscription) {

@@ -80,13 +80,17 @@ final class TrackerCore: Sendable {
         }
     }
 
-    /// Changes the value of an activity in progress, which keeps its place in the order.
+    /// Changes the value of an activity in progress, which keeps its place in the order. When it has ended, `nil`
+    /// releases its value.
     @usableFromInline
     func update(_ link: TrackerLink, _ value: (any AnyObject & Sendable)?) {
         // Holds the old value until the lock is released: its `deinit` may do anything.
         var other = value
         change { state in
-            guard link.phase == .inProgress else { return false }
+            guard link.phase == .inProgress else {
+                if value == nil { swap(&link.value, &other) }
+                return false
+            }
             let wasFirst = state.first === link
             if link.value == nil, value != nil { state.insert(link) }
             if link.value != nil, value == nil { state.remove(link) }
