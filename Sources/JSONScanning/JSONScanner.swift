@@ -14,8 +14,7 @@ package struct JSONProblem: Error, Hashable {
 /// Scans a JSON text (RFC 8259) in memory. The caller requests each token that it expects.
 ///
 /// It is the only reader of JSON that keeps positions and the text of numbers: `JSONDecoder` and `JSONSerialization` do
-/// not report where a mistake is, change large numbers, and take microseconds for each line of a trace, which may have
-/// millions. This scanner reads each byte once.
+/// not report where a mistake is, and change large numbers.
 package struct JSONScanner {
     /// The position of a string, without its quotes. It is not decoded yet.
     package struct StringToken {
@@ -147,35 +146,6 @@ package struct JSONScanner {
         return code
     }
 
-    /// Whether a string is equal to a name.
-    package func isEqual(_ token: StringToken, to name: StaticString) -> Bool {
-        if token.hasEscapes { return (try? text(of: token)) == "\(name)" }
-        return token.range.count == name.utf8CodeUnitCount
-            && memcmp(base + token.range.lowerBound, name.utf8Start, name.utf8CodeUnitCount) == 0
-    }
-
-    /// The largest integer that all JSON implementations agree on (RFC 8259, section 6): 2⁵³ - 1.
-    private static let largestNumber = (1 << 53) - 1
-
-    /// Reads a non-negative integer.
-    package mutating func wholeNumber() throws(JSONProblem) -> Int {
-        skipWhitespace()
-        let start = position
-        var value = 0
-        while position < end, case let digit = base[position] &- UInt8(ascii: "0"), digit <= 9 {
-            value = value * 10 + Int(digit)
-            position += 1
-            guard value <= Self.largestNumber else {
-                throw problem("the number is too large; expected at most \(Self.largestNumber)", at: start)
-            }
-        }
-        let isCanonical = position == start + 1 || (position > start && base[start] != UInt8(ascii: "0"))
-        guard isCanonical, position == end || !Self.continuesNumber(base[position]) else {
-            throw problem("expected a whole number, zero or more, found \(word(at: start))", at: start)
-        }
-        return value
-    }
-
     /// Skips a value of any kind.
     package mutating func skipValue(depth: Int = 0) throws(JSONProblem) {
         guard depth < 100 else { throw problem("more than 100 levels of nesting") }
@@ -281,10 +251,6 @@ package struct JSONScanner {
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
-
-    private static func continuesNumber(_ byte: UInt8) -> Bool {
-        byte == UInt8(ascii: ".") || byte | 0x20 == UInt8(ascii: "e")
-    }
 
     private static func continuesWord(_ byte: UInt8) -> Bool {
         switch byte {

@@ -26,7 +26,7 @@ package struct BackendsCommand: AsyncParsableCommand {
 
     package func run() async throws {
         let setup = try await ProgramSetup.forCommand(
-            ProgramSetup.Options(config: config, delays: try DelayOverrides()),
+            ProgramSetup.Options(config: config, delays: DelayOverrides()),
             includingUnused: true
         )
         let style = TerminalStyle.standardOutput()

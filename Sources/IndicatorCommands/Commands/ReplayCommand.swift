@@ -1,5 +1,5 @@
 package import ArgumentParser
-import IndicatorCore
+import Foundation
 
 /// `replay`: when a trace would show and hide the indicator.
 package struct ReplayCommand: AsyncParsableCommand {
@@ -69,33 +69,45 @@ package struct ReplayCommand: AsyncParsableCommand {
     }
 
     package func run() async throws {
-        var replayer = Replayer(overrides: try overrides(), presentation: json ? .json : .timeline, output: .standard)
+        let overrides = try overrides()
         try await Output.guarding {
-            do {
-                try TraceReader(path: trace).read(into: &replayer)
-                try replayer.finish()
-            } catch let error as TraceError {
-                try? replayer.flush()
-                try? Output.error.write("\(error)\n")
-                throw ExitCode.usage
-            } catch let error as InvalidDelayError {
-                try? Output.error.write("\(TraceInput.name(of: trace)): error: \(error)\n")
-                throw ExitCode.usage
-            } catch let error as ValidationError {
-                try? Output.error.write("\(TraceInput.name(of: trace)): error: \(error.message)\n")
+            let name = trace == "-" ? "standard input" : trace
+            let replay: Replay
+            do throws(TraceError) {
+                replay = try Replay(Self.contents(of: trace), overrides: overrides)
+            } catch {
+                let line = error.line.map { "\($0):" } ?? ""
+                try? Output.error.write("\(name):\(line) error: \(error.message)\n")
                 throw ExitCode.usage
             }
-            if !replayer.hasEvents {
-                try? Output.error.write("\(TraceInput.name(of: trace)): no events\n")
-            } else if !json {
-                try print(replayer)
+            if replay.steps.isEmpty, replay.changes.isEmpty {
+                try? Output.error.write("\(name): no events\n")
+            } else if json {
+                try Output.standard.write(replay.json)
+            } else {
+                let lines = TimelineRenderer(style: .standardOutput()).render(replay.timeline)
+                try Output.standard.write(lines.map { $0 + "\n" }.joined())
             }
         }
     }
 
-    private func print(_ replayer: Replayer) throws {
-        let style = TerminalStyle.standardOutput()
-        let lines = TimelineRenderer(style: style).render(replayer.makeTimeline())
-        try Output.standard.write(lines.map { $0 + "\n" }.joined())
+    /// The largest trace in bytes.
+    private static let largestSize = 256 << 20
+
+    private static func contents(of path: String) throws(TraceError) -> Data {
+        let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw TraceError("cannot be opened: \(String(cString: strerror(errno)))") }
+        defer { if path != "-" { close(descriptor) } }
+        var (data, piece) = (Data(), [UInt8](repeating: 0, count: 256 << 10))
+        while data.count <= largestSize {
+            let count = read(descriptor, &piece, piece.count)
+            if count == 0 { return data }
+            if count > 0 {
+                data += piece[..<count]
+            } else if errno != EINTR {
+                throw TraceError("cannot be read: \(String(cString: strerror(errno)))")
+            }
+        }
+        throw TraceError("is larger than \(largestSize >> 20) MiB; replay a part of it")
     }
 }

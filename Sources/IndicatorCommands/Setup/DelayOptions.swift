@@ -32,15 +32,19 @@ package struct DelayOverrides: Sendable, Hashable {
     var completionDelay: Duration?
     var minimumVisibleTime: Duration?
 
+    /// Overrides nothing.
+    package init() {}
+
     /// Creates overrides from the given options.
     ///
     /// - Throws: `ValidationError` with the name of the invalid option.
-    package init(startDelay: Seconds? = nil, completionDelay: Seconds? = nil, minimumVisibleTime: Seconds? = nil) throws
-    {
+    package init(startDelay: Seconds?, completionDelay: Seconds?, minimumVisibleTime: Seconds? = nil) throws {
         self.startDelay = try startDelay?.duration(for: .startDelay)
         self.completionDelay = try completionDelay?.duration(for: .completionDelay)
         self.minimumVisibleTime = try minimumVisibleTime?.duration(for: .minimumVisibleTime)
     }
+
+    var isEmpty: Bool { self == Self() }
 
     /// Returns the delays with these overrides.
     package func applied(to delays: IndicatorDelays) throws(InvalidDelayError) -> IndicatorDelays {

@@ -55,48 +55,31 @@ package struct Timeline: Sendable, Hashable {
     }
 }
 
-/// The bars of a row, in bounded memory: bars that are too close together to be drawn separately are joined.
-package struct BoundedSpans {
-    /// The number of bars above which they are joined.
-    package static let capacity = 4096
-
+/// Records the bars of a row, while any of its activities is in progress.
+package struct SpanRecorder {
     package private(set) var spans: [Timeline.Span] = []
     private var openSince: Double?
+    private var count = 0
     private let kind: Timeline.Kind
 
     package init(kind: Timeline.Kind) {
         self.kind = kind
     }
 
-    /// Whether a bar has begun and not ended.
-    package var isOpen: Bool { openSince != nil }
-
-    /// Begins a bar. Times must not decrease.
-    package mutating func begin(at time: Double) {
-        if openSince == nil { openSince = time }
-    }
-
-    /// Ends the bar.
-    package mutating func end(at time: Double) {
-        guard let start = openSince else { return }
-        openSince = nil
-        spans.append(Timeline.Span(start: start, end: time, kind: kind))
-        if spans.count > Self.capacity { join() }
-    }
-
-    /// Closes gaps shorter than 1/2048 of the total, less than a column of any terminal. At most half of the bars
-    /// remain.
-    private mutating func join() {
-        guard let first = spans.first, let last = spans.last else { return }
-        let resolution = (last.end - first.start) / Double(Self.capacity / 2)
-        var joined: [Timeline.Span] = []
-        for span in spans {
-            if let previous = joined.indices.last, span.start - joined[previous].end < resolution {
-                joined[previous].end = span.end
-            } else {
-                joined.append(span)
-            }
+    /// Changes the number of activities in progress. Times must not decrease.
+    package mutating func change(by growth: Int, at time: Duration) {
+        count += growth
+        if count > 0 {
+            openSince = openSince ?? time / .seconds(1)
+        } else if let start = openSince {
+            spans.append(Timeline.Span(start: start, end: time / .seconds(1), kind: kind))
+            openSince = nil
         }
-        spans = joined
+    }
+
+    /// The row, with a note if its last bar is still open at the end.
+    package func row(_ label: String, end: Duration, open: String = "") -> Timeline.Row {
+        let last = openSince.map { Timeline.Span(start: $0, end: end / .seconds(1), kind: kind) }
+        return Timeline.Row(label: label, spans: spans + [last].compactMap(\.self), note: last == nil ? "" : open)
     }
 }

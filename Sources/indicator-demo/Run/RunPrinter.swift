@@ -114,8 +114,8 @@ extension Timeline {
     init(plan: DemoPlan, moments: [RunRecorder.Moment]) {
         var rows = plan.titles.map { Row(label: $0, spans: []) }
         var open: [RequestID: (start: Double, kind: Kind)] = [:]
-        var indicator = BoundedSpans(kind: .shown)
-        var end = 0.0
+        var indicator = SpanRecorder(kind: .shown)
+        var end = Duration.zero
         func change(_ id: RequestID, to kind: Kind?, at time: Double) {
             if let (start, kind) = open.removeValue(forKey: id) {
                 rows[id.row].spans.append(Span(start: start, end: time, kind: kind))
@@ -124,7 +124,7 @@ extension Timeline {
         }
         for moment in moments {
             let time = moment.time / .seconds(1)
-            end = max(end, time)
+            end = max(end, moment.time)
             switch moment.event {
             case .request(let id, .began), .request(let id, .resumed): change(id, to: .busy, at: time)
             case .request(let id, .suspended): change(id, to: .suspended, at: time)
@@ -132,12 +132,10 @@ extension Timeline {
             case .result(let row, let result):
                 rows[row].note = result.note
                 rows[row].outcome = result.problem == nil ? .good : .bad
-            case .visibility(true): indicator.begin(at: time)
-            case .visibility(false): indicator.end(at: time)
+            case .visibility(let isVisible): indicator.change(by: isVisible ? 1 : -1, at: moment.time)
             case .enabled: break
             }
         }
-        indicator.end(at: end)
-        self.init(rows: rows, indicator: Row(label: "indicator", spans: indicator.spans), end: end)
+        self.init(rows: rows, indicator: indicator.row("indicator", end: end), end: end / .seconds(1))
     }
 }

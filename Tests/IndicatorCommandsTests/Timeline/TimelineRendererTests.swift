@@ -59,17 +59,4 @@ import Testing
         #expect(axis.labels.count <= 60)
         #expect((1...8).contains(axis.rule.count { $0 == "+" }), "\(axis.labels)")
     }
-
-    @Test func `Too many bars are joined`() {
-        var spans = BoundedSpans(kind: .busy)
-        for index in 0..<1_000_000 {
-            spans.begin(at: Double(index))
-            spans.end(at: Double(index) + 0.5)
-        }
-        spans.begin(at: 9_999_999)
-        spans.end(at: 10_000_000)
-        #expect(spans.spans.count <= BoundedSpans.capacity)
-        #expect(spans.spans.first?.start == 0)
-        #expect(spans.spans.last == .init(start: 9_999_999, end: 10_000_000, kind: .busy))
-    }
 }

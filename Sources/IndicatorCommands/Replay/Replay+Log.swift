@@ -1,0 +1,102 @@
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+
+extension Replay {
+    /// What a replay needs of a line of a log: when a process showed or hid its indicator, and the end of an activity.
+    private struct Line: Decodable {
+        var time: String
+        var event: String
+        var label: String?
+        var seconds: Double?
+        var app: String?
+        var pid: Int?
+    }
+
+    private typealias Span = (start: Date, end: Date?)
+    private typealias Activity = (start: Date, end: Date?, label: String)
+
+    /// Reads the log of the backend `logFile`, in JSON: the activities that have ended, and when the indicator was
+    /// shown. Nothing is computed, since the delays of the log's processes are not known.
+    init(log data: Data) throws(TraceError) {
+        let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+        let texts = data.split(separator: 0x0A)
+        var lines: [(time: Date, line: Line)] = []
+        for (index, text) in texts.enumerated() {
+            if let line = try? JSONDecoder().decode(Line.self, from: text), let time = try? style.parse(line.time) {
+                lines.append((time, line))
+            } else if index == 0 || index < texts.count - 1 {
+                throw TraceError(line: index + 1, "this is not a line of a log; expected JSON with 'time' and 'event'")
+            }
+            // The last one may be incomplete: a full disk, a copy of a file that grows.
+        }
+        let hasSeveralApps = Set(lines.compactMap(\.line.app)).count > 1
+        func label(_ line: Line) -> String? {
+            line.label.map { hasSeveralApps ? "\(line.app ?? "?"): \($0)" : $0 }
+        }
+        let ended = lines.compactMap { time, line -> Activity? in
+            guard line.event == "finished", let label = label(line), let seconds = line.seconds else { return nil }
+            return (time - seconds, time, label)
+        }.sorted { $0.start < $1.start }
+        let (shown, running) = Self.shown(in: lines)
+        let inProgress = running.compactMap { time, line in label(line).map { (time, nil, $0) as Activity } }
+        let origin = [ended.first?.start, lines.first?.time].compactMap(\.self).min() ?? .distantPast
+        func time(_ date: Date) -> Duration {
+            .milliseconds(Int((date.timeIntervalSince(origin) * 1000).rounded()))
+        }
+        var steps: [Step] = []
+        // Several activities may have the same label at once.
+        var ends: [String: Date] = [:]
+        for (index, (start, end, label)) in (ended + inProgress).enumerated() {
+            let isOnly = end == nil || ends[label].map { $0 <= start } ?? true
+            let id = isOnly ? label : "\(label) (\(index + 1))"
+            steps.append(Step(time: time(start), id: id, growth: 1))
+            guard let end else { continue }
+            ends[label] = max(ends[label] ?? end, end)
+            steps.append(Step(time: time(end), id: id, growth: -1))
+        }
+        let changes = Self.joined(shown).flatMap { start, end in
+            [VisibilityChange(isVisible: true, instant: time(start))]
+                + (end.map { [VisibilityChange(isVisible: false, instant: time($0))] } ?? [])
+        }
+        self.init(steps: steps.sorted { $0.time < $1.time }, changes: changes, origin: origin)
+    }
+
+    /// When each process showed its indicator, without an end if it still does, and what those began with.
+    private static func shown(
+        in lines: [(time: Date, line: Line)]
+    ) -> (spans: [Span], running: [(time: Date, line: Line)]) {
+        var spans: [Span] = []
+        var open: [Int?: (start: Date, latest: Date, line: Line)] = [:]
+        for (time, line) in lines {
+            if line.event == "shown" {
+                // Another process with the same number, as in a container.
+                if let earlier = open[line.pid] { spans.append((earlier.start, earlier.latest)) }
+                open[line.pid] = (time, time, line)
+            }
+            open[line.pid]?.latest = time
+            if line.event == "hidden", let span = open.removeValue(forKey: line.pid) {
+                spans.append((span.start, time))
+            }
+        }
+        var running: [(time: Date, line: Line)] = []
+        for (pid, span) in open {
+            // A process that was killed has shown it at least until its last line.
+            let isRunning = pid.map { kill(pid_t(truncatingIfNeeded: $0), 0) == 0 || errno != ESRCH } ?? false
+            spans.append((span.start, isRunning ? nil : span.latest))
+            if isRunning { running.append((span.start, span.line)) }
+        }
+        return (spans, running)
+    }
+
+    /// When any process showed it.
+    private static func joined(_ spans: [Span]) -> [Span] {
+        spans.sorted { $0.start < $1.start }.reduce(into: []) { joined, span in
+            if let last = joined.last, span.start <= last.end ?? span.start {
+                joined[joined.count - 1].end = last.end.flatMap { end in span.end.map { max(end, $0) } }
+            } else {
+                joined.append(span)
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+package import Foundation
+import IndicatorBackends
+package import IndicatorCore
+import IndicatorTesting
+
+/// When the indicator is shown according to the rules, from a trace, or was shown according to a log.
+package struct Replay {
+    /// The beginning or the end of activities.
+    package struct Step: Hashable, Sendable {
+        package var time: Duration
+        package var id: String?
+        /// By how many the activities in progress become more; 0 for an event without effect, such as a repeated start.
+        package var growth: Int
+    }
+
+    /// In the order of their times.
+    package var steps: [Step]
+    package var changes: [VisibilityChange]
+    /// The wall-clock time of the time 0, of a log.
+    package var origin: Date?
+    private var isInMilliseconds = false
+
+    init(steps: [Step], changes: [VisibilityChange], origin: Date) {
+        (self.steps, self.changes, self.origin) = (steps, changes, origin)
+    }
+
+    /// Replays a trace, or reads a log.
+    ///
+    /// - Parameters:
+    ///   - data: the file. Invalid UTF-8 is a mistake.
+    ///   - overrides: delays that override those of the trace.
+    package init(_ data: Data, overrides: DelayOverrides) throws(TraceError) {
+        let data = data.starts(with: [0xEF, 0xBB, 0xBF]) ? data.dropFirst(3) : data
+        guard String(validating: data, as: UTF8.self) != nil else { throw TraceError("this is not valid UTF-8") }
+        if data.starts(with: Data("20".utf8)), data.prefix(11).last == UInt8(ascii: "T") {
+            throw TraceError("this is a log in text; only logs with 'format: json' can be replayed")
+        }
+        if data.starts(with: Data(#"{"time":""#.utf8)) {
+            guard overrides.isEmpty else {
+                throw TraceError("a log has when the indicator was shown; delays can only be given for other traces")
+            }
+            try self.init(log: data)
+        } else {
+            try self.init(trace: Trace(data), overrides: overrides)
+        }
+    }
+
+    private init(trace: Trace, overrides: DelayOverrides) throws(TraceError) {
+        let replay: ActivityReplay
+        do throws(InvalidDelayError) {
+            replay = ActivityReplay(delays: try overrides.applied(to: trace.delays.applied(to: .standard)))
+        } catch { throw TraceError("\(error)") }
+        (steps, changes, isInMilliseconds) = ([], [], trace.isInMilliseconds)
+        for event in trace.events {
+            let before = replay.activityCount
+            changes += replay.apply(event.event, at: event.time)
+            let id: String? =
+                switch event.event {
+                case .start(let id), .stop(let id): id
+                case .enable, .disable: nil
+                }
+            steps.append(Step(time: event.time, id: id, growth: replay.activityCount - before))
+        }
+        changes += replay.finish()
+    }
+
+    // MARK: - Output
+
+    /// A line for each change.
+    package var json: String {
+        changes.map { change in
+            let time =
+                if let origin {
+                    "\"time\": \"\(Self.text(origin + change.instant / .seconds(1)))\""
+                } else if isInMilliseconds {
+                    "\"t_ms\": \(Self.text(change.instant / .milliseconds(1)))"
+                } else {
+                    "\"time\": \(change.instant / .seconds(1))"
+                }
+            return "{\(time), \"visible\": \(change.isVisible)}\n"
+        }.joined()
+    }
+
+    private static func text(_ milliseconds: Double) -> String {
+        milliseconds == milliseconds.rounded() ? "\(Int(milliseconds))" : "\(milliseconds)"
+    }
+
+    private static func text(_ date: Date) -> String {
+        // Milliseconds, as in the rest of the output.
+        "\(LogTimestamp(date).text.dropLast(4))Z"
+    }
+
+    /// The number of identities with a row of their own.
+    package static let rowLimit = 20
+
+    /// A row for each of the first identities, one for all others, and one for activities without an identity.
+    package var timeline: Timeline {
+        var rows: [(label: String, spans: SpanRecorder)] = []
+        var rowOfIdentity: [String: Int] = [:]
+        var (others, anonymous) = (SpanRecorder(kind: .busy), SpanRecorder(kind: .busy))
+        var hasAnonymous = false
+        for step in steps {
+            guard let id = step.id else {
+                hasAnonymous = hasAnonymous || step.growth != 0
+                anonymous.change(by: step.growth, at: step.time)
+                continue
+            }
+            if rowOfIdentity[id] == nil, rows.count < Self.rowLimit { rows.append((id, SpanRecorder(kind: .busy))) }
+            let index = rowOfIdentity[id] ?? rowOfIdentity.count
+            rowOfIdentity[id] = index
+            if index < rows.count {
+                rows[index].spans.change(by: step.growth, at: step.time)
+            } else {
+                others.change(by: step.growth, at: step.time)
+            }
+        }
+        var indicator = SpanRecorder(kind: .shown)
+        for change in changes { indicator.change(by: change.isVisible ? 1 : -1, at: change.instant) }
+
+        if rowOfIdentity.count > rows.count { rows.append(("and \(rowOfIdentity.count - rows.count) more", others)) }
+        if hasAnonymous { rows.append(("(no id)", anonymous)) }
+        let times = [steps.map(\.time), changes.map(\.instant)].joined()
+        let (first, last) = (times.min() ?? .zero, times.max() ?? .zero)
+        let start = first > last - first ? first : .zero
+        var timeline = Timeline(
+            rows: rows.map { $0.spans.row($0.label, end: last, open: "in progress") },
+            indicator: indicator.row("indicator", end: last, open: "still shown"),
+            start: start / .seconds(1),
+            // A little longer, so that the last end is visible.
+            end: (last + (last - start) * 0.04) / .seconds(1)
+        )
+        timeline.origin = origin.map(Self.text)
+        return timeline
+    }
+}

@@ -1,0 +1,197 @@
+import Foundation
+import IndicatorCore
+import IndicatorTesting
+import Testing
+
+@testable import IndicatorCommands
+
+@Suite struct ReplayTests {
+    private func trace(_ text: String) throws -> Trace { try Trace(Data(text.utf8)) }
+
+    private func replay(_ text: String) throws -> Replay { try Replay(Data(text.utf8), overrides: DelayOverrides()) }
+
+    private func milliseconds(_ count: Int, _ event: ActivityReplay.Event) -> Trace.Event {
+        Trace.Event(time: .milliseconds(count), event: event)
+    }
+
+    // MARK: - Traces
+
+    @Test func `A trace of lines is read`() throws {
+        let trace = try trace(
+            """
+            {"t_ms": 0, "event": "start", "id": "a"}
+
+            { "event":"stop" , "t_ms":12 }\r
+            {"id":"\\u00e9\\n\\ud83d\\ude00","event":"start","t_ms":12}
+            {"t_ms": 12.5, "event": "enable"}
+              \t
+            {"t_ms":3000000000000,"event":"disable"}
+            """
+        )
+        #expect(trace.delays == DelayOverrides())
+        #expect(trace.isInMilliseconds)
+        #expect(
+            trace.events == [
+                milliseconds(0, .start(id: "a")), milliseconds(12, .stop(id: nil)),
+                milliseconds(12, .start(id: "é\n😀")), milliseconds(13, .enable),
+                milliseconds(3_000_000_000_000, .disable),
+            ]
+        )
+    }
+
+    @Test func `An object has delays, and its keys in any order`() throws {
+        let inMilliseconds = try trace(
+            """
+            {"events": [{"t_ms": 1, "event": "start"}, {"t_ms": 2, "event": "stop"}],
+             "expected": [{"t_ms": 1, "visible": true, "why": [null, -1.5e3, {}]}], "name": "x", "completion_delay_ms": 7,
+             "start_delay_ms": 0}
+            """
+        )
+        #expect(inMilliseconds.delays.startDelay == .zero)
+        #expect(inMilliseconds.delays.completionDelay == .milliseconds(7))
+        #expect(inMilliseconds.delays.minimumVisibleTime == nil)
+        #expect(inMilliseconds.events.count == 2)
+        let inSeconds = try trace(
+            #"{"startDelay": 0.5, "completionDelay": 2, "events": [{"time": 1.8004, "event": "start"}]}"#
+        )
+        #expect(inSeconds.delays.startDelay == .milliseconds(500))
+        #expect(inSeconds.delays.completionDelay == .seconds(2))
+        #expect(inSeconds.events == [milliseconds(1800, .start(id: nil))])
+        #expect(!inSeconds.isInMilliseconds)
+    }
+
+    @Test(arguments: ["", "\n \n", #"{"events": []}"#, "\u{FEFF}"]) func `An empty trace has no events`(text: String)
+        throws
+    {
+        let replay = try replay(text)
+        #expect(replay.steps.isEmpty)
+        #expect(replay.changes.isEmpty)
+    }
+
+    @Test func `A byte order mark is skipped`() throws {
+        #expect(try replay("\u{FEFF}" + #"{"time": 5, "event": "start"}"#).steps.count == 1)
+    }
+
+    @Test(arguments: [
+        (#"{"t_ms": 5, "event": "start"} x"#, "line 2: expected the end, found 'x'"),
+        (#"{"t_ms": 5, "event": "start""#, "line 2: expected ',' or '}', found the end"),
+        (#"{'t_ms': 5, 'event': 'start'}"#, "line 2: expected a string, found '''"),
+        (
+            #"{"t_ms": 5, "event": "begin"}"#,
+            "line 2: unknown event 'begin', expected 'start', 'stop', 'enable' or 'disable'"
+        ),
+        (#"{"t_ms": 5, "event": 1}"#, "line 2: 'event' is not a text"),
+        (#"{"t_ms": 5}"#, "line 2: 'event' is missing"),
+        (#"{}"#, "line 2: 'time' is missing"),
+        (#"{"t_ms": 4, "event": "start"}"#, "line 2: its time is earlier than that of the event before, 0.005 s"),
+        (#"{"time": -1, "event": "stop"}"#, "line 2: the time is -1.0 s; expected one from 0 to 100 years"),
+        (#"{"t_ms": 1e300, "event": "stop"}"#, "line 2: the time is 1e+297 s; expected one from 0 to 100 years"),
+        (#"{"time": "1", "event": "stop"}"#, "line 2: 'time' is not a number"),
+        (#"{"t_ms": 5, "event": "start", "id": 7}"#, "line 2: 'id' is not a text"),
+        (#"{"t_ms": 5, "event": "start", "ID": "a"}"#, "line 2: unknown key 'ID', did you mean 'id'?"),
+        (#"[1]"#, "line 2: this is not an object"),
+        (#"null"#, "line 2: this is not an object"),
+    ]) func `A line that is not an event is a mistake`(line: String, message: String) throws {
+        let error = #expect(throws: TraceError.self) {
+            try trace(#"{"t_ms": 5, "event": "start"}"# + "\n" + line + "\n" + #"{"t_ms": 6, "event": "stop"}"#)
+        }
+        #expect(error.map { "\($0)".hasPrefix(message) } == true, "\(String(describing: error))")
+    }
+
+    @Test(arguments: [
+        (
+            "{\n \"events\": [\n  {\"t_ms\": 0, \"event\": \"start\"},\n  {\"t_ms\": 0, \"event\": \"go\"}\n ]\n}",
+            "events[1]: unknown event 'go', expected 'start', 'stop', 'enable' or 'disable'"
+        ),
+        (
+            #"{"events": [{"time": 5, "event": "start"}, {"time": 1, "event": "stop"}]}"#,
+            "events[1]: its time is earlier"
+        ),
+        ("{\n \"name\": \"x\"\n}\n", "'events' is missing"),
+        ("{\"events\": [],\n\"start_delay_ms\": -1}", "startDelay is -0.001"),
+        ("{\n\"colour\": 0}", "unknown key 'colour', expected one of 'name', 'startDelay', "),
+        ("{\"startDelai\": 1, \"events\": []}", "unknown key 'startDelai', did you mean 'startDelay'?"),
+        ("{\"events\": [\n", "line 2: expected a value, found the end"),
+        ("{\"events\": [\n tru]}", "line 2: expected a value, found 'tru'"),
+        ("[\n{\"time\": 1, \"event\": \"start\"}]", "this is not an object"),
+    ]) func `An object that is not a trace is a mistake`(text: String, message: String) throws {
+        let error = #expect(throws: TraceError.self) { try trace(text) }
+        #expect(error.map { "\($0)".hasPrefix(message) } == true, "\(String(describing: error))")
+    }
+
+    @Test func `Bytes that are not UTF-8 are a mistake`() throws {
+        let bytes = Data(#"{"t_ms": 5, "event": "start", "id": ""#.utf8) + [0xFF] + Data("\"}\n".utf8)
+        let error = #expect(throws: TraceError.self) { try Replay(bytes, overrides: DelayOverrides()) }
+        #expect(error?.message == "this is not valid UTF-8")
+    }
+
+    // MARK: - Logs
+
+    /// A line of a log, by default of a process that does not run.
+    private func line(_ second: Double, _ event: String, _ more: String = "", app: String = "x", pid: Int = 1 << 30)
+        -> String
+    {
+        #"{"time":"2026-11-26T14:02:0\#(second)Z","event":"\#(event)",\#(more)"app":"\#(app)","pid":\#(pid)}"# + "\n"
+    }
+
+    private func step(_ milliseconds: Int, _ id: String, _ growth: Int) -> Replay.Step {
+        Replay.Step(time: .milliseconds(milliseconds), id: id, growth: growth)
+    }
+
+    @Test func `A log is read with the times at which the indicator was shown`() throws {
+        let log = [
+            line(0.5, "shown"),
+            line(3.0, "finished", #""label":"a","outcome":"succeeded","seconds":3.5,"#),
+            // Another process, which is killed, and one that gets its number.
+            line(4.0, "shown", pid: 1 << 29), line(4.5, "hidden"),
+            line(5.0, "finished", #""label":"b","outcome":"failed","seconds":5.0,"#, pid: 1 << 29),
+            line(7.0, "shown", pid: 1 << 29), line(8.0, "hidden", pid: 1 << 29),
+            line(9.0, "finished", #""label":"a","outcome":"succeeded","seconds":1.0,"#),
+        ].joined()
+        let replay = try replay(log)
+        #expect(
+            replay.steps == [
+                step(0, "a", 1), step(500, "b", 1), step(3500, "a", -1), step(5500, "b", -1), step(8500, "a", 1),
+                step(9500, "a", -1),
+            ]
+        )
+        #expect(
+            replay.changes == [
+                VisibilityChange(isVisible: true, instant: .seconds(1)),
+                VisibilityChange(isVisible: false, instant: .seconds(5.5)),
+                VisibilityChange(isVisible: true, instant: .seconds(7.5)),
+                VisibilityChange(isVisible: false, instant: .seconds(8.5)),
+            ]
+        )
+        let other = line(9.5, "finished", #""label":"a","outcome":"succeeded","seconds":1,"#, app: "y")
+        #expect(try self.replay(log + other).steps.contains(step(9000, "y: a", 1)))
+        // The last line of a log is still being written.
+        #expect(try self.replay(log + #"{"time":"2026"#).steps == replay.steps)
+        let broken = #expect(throws: TraceError.self) { try self.replay(line(1, "shown") + "broken\n" + log) }
+        #expect(broken?.line == 2)
+    }
+
+    @Test func `A process that runs still shows its indicator`() throws {
+        // It is not the last one that wrote.
+        let running = line(1, "shown", #""label":"b","#, pid: Int(getpid())) + line(2, "shown") + line(3, "hidden")
+        let replay = try replay(running)
+        #expect(replay.changes == [VisibilityChange(isVisible: true, instant: .zero)])
+        #expect(replay.steps == [step(0, "b", 1)])
+        #expect(replay.timeline.rows.map(\.note) == ["in progress"])
+        #expect(replay.timeline.indicator.note == "still shown")
+    }
+
+    @Test func `A log in text is not one that can be replayed`() throws {
+        let error = #expect(throws: TraceError.self) { try replay("2026-11-26T14:02:00Z shown\n") }
+        #expect(error?.message == "this is a log in text; only logs with 'format: json' can be replayed")
+    }
+
+    // MARK: - Timeline
+
+    @Test func `The first identities have a row each, and all others one`() throws {
+        let lines = (0..<30).map { #"{"time": \#($0), "event": "start", "id": "r\#($0)"}"# + "\n" }
+        let timeline = try replay(lines.joined() + #"{"time": 40, "event": "start"}"#).timeline
+        #expect(timeline.rows.map(\.label) == (0..<20).map { "r\($0)" } + ["and 10 more", "(no id)"])
+        #expect(timeline.rows.allSatisfy { $0.spans.count == 1 })
+    }
+}
