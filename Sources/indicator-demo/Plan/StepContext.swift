@@ -28,14 +28,14 @@ final class StepContext: Sendable {
     /// Makes a request and waits for its end.
     func send(
         _ route: some RequestRoute,
-        announcement: RequestRelay.Announcement = .notifications,
+        announcement: RequestClient.Announcement = .notifications,
         interference: RequestClient.Interference = .nothing
     ) async throws -> NetworkResponse {
         let index = state.withLock { state in
             defer { state.count += 1 }
             return state.count
         }
-        let request = RequestRelay.Request(
+        let request = RequestClient.Request(
             id: RequestID(row: row, index: index),
             title: title,
             announcement: announcement,

@@ -25,7 +25,7 @@ struct TimedRequest: Sendable {
     var answer: Answer
     /// The delay after the beginning, or after the end of the previous request.
     var delay: Duration
-    var announcement = RequestRelay.Announcement.notifications
+    var announcement = RequestClient.Announcement.notifications
     var interference = RequestClient.Interference.nothing
 
     /// Three scenes that take about nine seconds.

@@ -1,61 +1,114 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
+import IndicatorTracking
 import NetworkKit
 
-/// Makes the requests of a run with NetworkKit, as an app would.
+/// Makes the requests of a run with NetworkKit, as an app would, and records them.
 final class RequestClient: Sendable {
-    /// An operation on a request in progress.
+    /// How a request is announced to the indicator.
+    enum Announcement: Sendable, Hashable {
+        /// By the notifications of `TaskNotifications.indicator`.
+        case notifications
+        /// By the tracker that is attached to the indicator, whose values are the request's steps.
+        case steps
+    }
+
+    /// An operation on a request in progress that is announced by notifications.
     enum Interference: Sendable, Hashable {
         case nothing
         case cancelled(after: Duration)
         case suspended(after: Duration, for: Duration)
     }
 
+    /// The description of a request before it begins.
+    struct Request: Sendable {
+        var id: RequestID
+        var title: String
+        var announcement = Announcement.notifications
+        /// Whether it has a body that is sent before the response arrives.
+        var isUpload = false
+    }
+
+    /// The request of the current Swift task, which posts the request's first notification.
+    @TaskLocal private static var current: RequestID?
+
     private let client: NetworkClient
-    private let relay: RequestRelay
+    /// Posts its notifications where nothing observes them.
+    private let silentClient: NetworkClient
+    private let tracker = ActivityTracker<RequestStep>()
+    private let recorder: RunRecorder
+    private let inProgress = Locked<[ObjectIdentifier: RequestID]>([:])
 
     /// Creates a client whose requests the indicator shows, with a cache in memory.
+    ///
+    /// - Parameters:
+    ///   - indicator: the indicator.
+    ///   - observed: the center in which the indicator observes `TaskNotifications.indicator`.
+    ///   - recorder: records when the requests begin, pause and end.
     init(indicator: IndicatorManager, observing observed: NotificationCenter = .default, recorder: RunRecorder) {
-        relay = RequestRelay(indicator: indicator, observing: observed, recorder: recorder)
+        self.recorder = recorder
+        let cache = ResponseCache(directory: nil)
         var options = NetworkClient.Options()
         options.maximumConnectionsPerHost = 16
-        client = NetworkClient(
-            cache: ResponseCache(directory: nil),
-            options: options,
-            notificationCenter: relay.center
-        )
+        client = NetworkClient(cache: cache, options: options, notificationCenter: observed)
+        silentClient = NetworkClient(cache: cache, options: options, notificationCenter: NotificationCenter())
+        tracker.attach(to: indicator, label: { $0.label }, progress: { $0.progress })
+        for name in [Notification.Name.indicatorTaskDidResume, .indicatorTaskDidSuspend, .indicatorTaskDidComplete] {
+            _ = observed.addObserver(forName: name, object: nil, queue: nil) { [weak self] in self?.record($0) }
+        }
+    }
+
+    private func record(_ notification: Notification) {
+        guard let task = notification.object as? NetworkTask else { return }
+        let key = ObjectIdentifier(task)
+        let event: RunRecorder.Event? = inProgress.withLock { inProgress in
+            guard let id = inProgress[key] else {
+                inProgress[key] = Self.current
+                return Self.current.map { .request($0, .began) }
+            }
+            switch notification.name {
+            case .indicatorTaskDidResume: return .request(id, .resumed)
+            case .indicatorTaskDidSuspend: return .request(id, .suspended)
+            default:
+                inProgress[key] = nil
+                return .request(id, .ended)
+            }
+        }
+        if let event { recorder.note(event, at: recorder.now) }
     }
 
     /// Makes a request and waits for its end.
     func send(
         _ route: some RequestRoute,
-        as request: RequestRelay.Request,
+        as request: Request,
         interference: Interference = .nothing
     ) async throws -> NetworkResponse {
-        try await RequestRelay.$current.withValue(request) { () async throws -> NetworkResponse in
-            guard interference == .nothing else { return try await start(route, as: request, interference) }
-            return try await client.send(route, onProgress: progress(of: request))
+        if request.announcement == .steps { return try await sendInSteps(route, as: request) }
+        return try await Self.$current.withValue(request.id) { () async throws -> NetworkResponse in
+            guard interference != .nothing else { return try await client.send(route) }
+            let task = client.start(route)
+            let interfering = Task { try await Self.interfere(with: task, interference) }
+            defer { interfering.cancel() }
+            return try await withTaskCancellationHandler {
+                try await task.response
+            } onCancel: {
+                task.cancel()
+            }
         }
     }
 
-    private func start(
-        _ route: some RequestRoute,
-        as request: RequestRelay.Request,
-        _ interference: Interference
-    ) async throws -> NetworkResponse {
-        let task = client.start(route, onProgress: progress(of: request))
-        let interfering = Task { try await Self.interfere(with: task, interference) }
-        defer { interfering.cancel() }
-        return try await withTaskCancellationHandler {
-            try await task.response
-        } onCancel: {
-            task.cancel()
+    private func sendInSteps(_ route: some RequestRoute, as request: Request) async throws -> NetworkResponse {
+        let phase = request.isUpload ? RequestStep.Phase.sending(fraction: 0) : .awaitingAnswer
+        let activity = ManagedTrackedActivity(RequestStep(title: request.title, phase: phase), in: tracker)
+        recorder.note(.request(request.id, .began), at: recorder.now)
+        defer {
+            activity.end()
+            recorder.note(.request(request.id, .ended), at: recorder.now)
         }
-    }
-
-    private func progress(of request: RequestRelay.Request) -> (@Sendable (TransferProgress) -> Void)? {
-        guard request.announcement == .steps else { return nil }
-        return { [relay] in relay.progressed(request.id, to: $0) }
+        return try await silentClient.send(route) { progress in
+            activity.update(RequestStep(title: request.title, phase: .init(progress)))
+        }
     }
 
     private static func interfere(with task: NetworkTask, _ interference: Interference) async throws {

@@ -61,15 +61,6 @@ final class RunRecorder: Sendable {
         }
     }
 
-    /// Records an event at the time at which `announce` announces it to the indicator.
-    ///
-    /// The indicator reads its own clock during that call. The middle of the call is the best estimate.
-    func note(_ event: Event, announce: () -> Void) {
-        let before = now
-        announce()
-        note(event, at: (before + now) / 2)
-    }
-
     /// Closes the record at the end of the run: the effects of the shutdown are not part of it.
     func close() {
         state.withLock { $0.isClosed = true }

@@ -27,10 +27,10 @@ import Testing
         URLRoute(server.url, .get("slow", query: ["ms": 60_000]))
     }
 
-    @Test(arguments: [RequestRelay.Announcement.notifications, .steps])
-    func `The indicator counts a request once`(announcement: RequestRelay.Announcement) async throws {
+    @Test(arguments: [RequestClient.Announcement.notifications, .steps])
+    func `The indicator counts a request once`(announcement: RequestClient.Announcement) async throws {
         let server = try await DemoServer()
-        let request = RequestRelay.Request(id: RequestID(row: 3), title: "GET /slow", announcement: announcement)
+        let request = RequestClient.Request(id: RequestID(row: 3), title: "GET /slow", announcement: announcement)
         let work = Task { try await client.send(slow(server), as: request) }
         #expect(await eventually { steps == [.began] && indicator.activityCount == 1 })
         work.cancel()
@@ -46,7 +46,7 @@ import Testing
         let work = Task {
             try await client.send(
                 slow(server),
-                as: RequestRelay.Request(id: RequestID(row: 0), title: "GET /slow"),
+                as: RequestClient.Request(id: RequestID(row: 0), title: "GET /slow"),
                 interference: .suspended(after: .zero, for: .milliseconds(1))
             )
         }
@@ -60,7 +60,7 @@ import Testing
 
     @Test func `The indicator shows the steps of a request`() async throws {
         let server = try await DemoServer()
-        let request = RequestRelay.Request(id: RequestID(row: 0), title: "POST /upload", announcement: .steps)
+        let request = RequestClient.Request(id: RequestID(row: 0), title: "POST /upload", announcement: .steps)
         // More than the sockets' buffers, so that the sender waits for the reader.
         let body = RouteBody.data(Data(count: 32 << 20))
         let route = URLRoute(server.url, .post("upload", body: body).with(\.query, ["ms": 60_000]))
