@@ -30,20 +30,21 @@ package struct ProgramSetup: Sendable {
     }
 
     package let configuration: IndicatorConfiguration
-    /// The used backends. If ``usesAllBackends``, also those that cannot run here.
+    /// The used backends. If ``usesDefaultBackends``, also those that cannot run here.
     package var backends: [ProgramBackend]
 
     /// What `backends: auto` stands for here.
     package let automatic: AutomaticBackends
 
-    /// Whether no backends are configured, so that the program uses every built-in one that can run here.
-    package let usesAllBackends: Bool
+    /// Whether no backends are configured: the program then uses the four of the README and what `auto` chooses, as far
+    /// as they can run here.
+    package let usesDefaultBackends: Bool
 
     private let overrides: ConfigurationValues
     private let defaults: ConfigurationValues
     private let path: String?
 
-    /// Loads the configuration. Without a file, every built-in backend that can run here is used.
+    /// Loads the configuration.
     ///
     /// - Parameters:
     ///   - options: the options of the command line.
@@ -70,37 +71,35 @@ package struct ProgramSetup: Sendable {
             try Self.load(path: options.config, overrides: overrides, defaults: defaults)
         }
         var loaded = try load()
-        let isChosen = loaded.effectiveSettings.contains { $0.key == "backends" && $0.location != nil }
-        usesAllBackends = loaded.file == nil && !isChosen
-        if usesAllBackends {
-            // Bars, but no plain lines, which would repeat the program's own output.
-            defaults.backends = kinds.filter { $0 != bars || includingUnused || Self.showsBars }
-            loaded = try load()
-        }
-        let environment = ProcessInfo.processInfo.environment
-        automatic = AutomaticBackends(
+        let automatic = AutomaticBackends(
             registry,
             in: AutomaticPlace(
                 applicationName: Program.name,
-                environment: environment,
+                environment: ProcessInfo.processInfo.environment,
                 text: { [loaded] section, name in
                     loaded.effectiveSettings.first { $0.key == "\(section).\(name)" }?.value
                 }
             )
         )
-        var backends = await ProgramBackend.all(of: loaded)
-        if usesAllBackends {
-            // Of those that exclude each other, and that do more than show the indicator, what fits here.
-            let rest = ["desktopJob", "desktopNotification", "launcherEntry", "systemdStatus", "sleepInhibitor"]
-            for index in backends.indices where rest.contains(backends[index].kind) {
-                backends[index].isUsed = automatic.kinds.contains(backends[index].kind)
-            }
-            defaults.backends = backends.filter { $0.isAvailable && $0.isUsed }.map(\.name)
+        let isChosen = loaded.effectiveSettings.contains { $0.key == "backends" && $0.location != nil }
+        usesDefaultBackends = loaded.file == nil && !isChosen
+        if usesDefaultBackends {
+            var names = Set(automatic.kinds + ["terminalTitle", "dbusProperty", "logFile"])
+            if !names.contains("desktopJob") { names.insert("desktopNotification") }
+            // Bars, but no plain lines, which would repeat the program's own output.
+            if !Self.showsBars { names.remove(bars) }
+            defaults.backends = kinds.filter(names.contains)
             loaded = try load()
-        } else if includingUnused {
+        }
+        var backends = await ProgramBackend.all(of: loaded)
+        if usesDefaultBackends {
+            defaults.backends = backends.filter(\.isAvailable).map(\.name)
+            loaded = try load()
+        }
+        if includingUnused {
             // A section that is not listed still provides settings.
             var others = overrides
-            others.backends = kinds.filter { kind in !loaded.backends.contains { $0.name == kind } }
+            others.backends = kinds.filter { kind in !backends.contains { $0.name == kind } }
             if let unused = try? Self.load(path: options.config, overrides: others, defaults: defaults) {
                 backends += await ProgramBackend.all(of: unused).map { backend in
                     var backend = backend
@@ -108,13 +107,12 @@ package struct ProgramSetup: Sendable {
                     return backend
                 }
             }
-        }
-        if usesAllBackends || includingUnused {
             for kind in hooks where !backends.contains(where: { $0.name == kind }) {
                 backends.append(.withoutSettings(kind))
             }
             backends += ProgramBackend.missing(in: registry)
         }
+        self.automatic = automatic
         configuration = loaded
         self.backends = backends
         self.overrides = overrides

@@ -20,8 +20,9 @@ struct RunCommand: AsyncParsableCommand {
             --base-url selects another server, such as one started with 'serve', or httpbin, which has no store. \
             Requests that it does not support are left out.
 
-            The backends are those of the config file; see 'indicator-demo check-config'. Without a config file, all \
-            backends that can run here are used, and the log is $XDG_STATE_HOME/indicator-demo/indicator.log.
+            The backends are those of the config file; see 'indicator-demo check-config'. Without a config file, \
+            the terminal's title, a notification, D-Bus, the log and what else fits are used, as far as they can run \
+            here; the log is $XDG_STATE_HOME/indicator-demo/indicator.log.
 
             The status is 1 when the indicator was not shown and hidden as the rules require, or when a response was \
             not as expected.

@@ -15,7 +15,7 @@ struct RunPrinter: Sendable {
         delays: IndicatorDelays
     ) throws {
         var lines = ["indicator-demo \(Program.version)", ""]
-        let noFile = setup.usesAllBackends ? "none found; every built-in backend that can run here" : "none found"
+        let noFile = setup.usesDefaultBackends ? "none found; what can run here and fits" : "none found"
         lines += rows("config", setup.configuration.file ?? noFile)
         var delayText =
             "shown after \(delays.startDelay.secondsText) s of work, "
