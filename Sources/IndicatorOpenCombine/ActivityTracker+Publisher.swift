@@ -51,21 +51,22 @@ public struct ActivityStatusPublisher<Value: Sendable>: Publisher {
 private final class ActivityStatusSubscription<Downstream: Subscriber, Value: Sendable>:
     Subscription, @unchecked Sendable
 where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
-    // `@unchecked`: the tracker makes one call at a time, and none while an action is scheduled, so calls of `schedule`
-    // and `downstream` do not overlap. As with every publisher, these must support being called on different threads.
+    // `@unchecked`: no status is accepted while an action is scheduled, so calls of `schedule` and `downstream` do not
+    // overlap. As with every publisher, these must support being called on different threads. `task` is set before the
+    // downstream receives the subscription.
 
     private struct State: Sendable {
         var demand = Subscribers.Demand.none
         var isScheduled = false
-        /// Whether a status waits for the end of an action.
-        var isAwaited = false
         var isCancelled = false
+        /// Where to signal that a status that was refused may be accepted now.
+        var values: LatestValues?
     }
 
     private let downstream: Downstream
     private let schedule: (@escaping () -> Void) -> Void
     private let state = Locked(State())
-    private var subscription: StatusSubscription?
+    private var task: Task<Void, Never>?
 
     init(downstream: Downstream, schedule: @escaping (@escaping () -> Void) -> Void) {
         (self.downstream, self.schedule) = (downstream, schedule)
@@ -73,43 +74,50 @@ where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
 
     /// Called once, before there is demand.
     func begin(in tracker: ActivityTracker<Value>) {
-        subscription = tracker.subscribe(receive)
+        let (statuses, receive): (_, @Sendable (ActivityStatus<Value>?) -> Void) = (
+            tracker.statuses(if: accepts), deliver
+        )
+        task = Task.detached(executorPreference: ServiceThread.forCallersCode) {
+            for await status in statuses { receive(status) }
+            receive(nil)
+        }
     }
 
     func request(_ demand: Subscribers.Demand) {
-        state.withLock { $0.demand += demand }
-        subscription?.wake()
+        state.withLock { state in
+            state.demand += demand
+            return state.values
+        }?.signal()
     }
 
     func cancel() {
         state.withLock { $0.isCancelled = true }
-        subscription?.end()
+        task?.cancel()
     }
 
-    private func receive(_ status: ActivityStatus<Value>?) -> StatusSubscription.Reception {
-        let reception: StatusSubscription.Reception? = state.withLock { state in
-            if state.isCancelled { return .last }
-            if state.isScheduled || status != nil && state.demand == .none {
-                state.isAwaited = state.isScheduled
-                return .refused
-            }
-            if status != nil { state.demand -= 1 }
+    private func accepts(_ values: LatestValues, _ isStatus: Bool) -> Bool {
+        state.withLock { state in
+            state.values = values
+            if state.isScheduled || isStatus && state.demand == .none { return false }
+            if isStatus { state.demand -= 1 }
             state.isScheduled = true
-            return nil
+            return true
         }
-        if let reception { return reception }
+    }
+
+    /// Schedules an action for a status, or for `nil` after the last one.
+    private func deliver(_ status: ActivityStatus<Value>?) {
+        if state.withLock({ $0.isCancelled }) { return }
         schedule { [self] in
             var demand = Subscribers.Demand.none
             if !state.withLock({ $0.isCancelled }) {
                 if let status { demand = downstream.receive(status) } else { downstream.receive(completion: .finished) }
             }
-            let isAwaited = state.withLock { state in
+            state.withLock { state in
                 state.demand += demand
                 state.isScheduled = false
-                return exchange(&state.isAwaited, with: false)
-            }
-            if isAwaited { subscription?.wake() }
+                return state.values
+            }?.signal()
         }
-        return .taken
     }
 }

@@ -1,4 +1,5 @@
 public import IndicatorCore
+import IndicatorThreads
 
 extension ActivityTracker {
     /// Shows the status of this tracker in an indicator or a group, as one activity that is in progress while any of
@@ -22,17 +23,19 @@ extension ActivityTracker {
         progress: @escaping @Sendable (Value) -> Double? = { _ in nil }
     ) -> ActivityTrackerAttachment {
         guard let activity = AttachedActivity(in: container) else { return ActivityTrackerAttachment() }
-        let subscription = subscribe { status in
-            let isOver = activity.isOver
-            if let status, status.isLoading, !isOver {
-                let value = status.associatedValue
-                activity.show(label: value.flatMap(label), progress: value.flatMap(progress))
-            } else {
-                activity.end()
+        let task = Task.detached(executorPreference: ServiceThread.forCallersCode) { [statuses] in
+            for await status in statuses {
+                if activity.isOver { break }
+                if status.isLoading {
+                    let value = status.associatedValue
+                    activity.show(label: value.flatMap(label), progress: value.flatMap(progress))
+                } else {
+                    activity.end()
+                }
             }
-            return isOver ? .last : .taken
+            activity.end()
         }
-        return ActivityTrackerAttachment(onDetach: subscription.end)
+        return ActivityTrackerAttachment(onDetach: task.cancel)
     }
 
     /// The default label of a value; `nil` if its description would list its parts.

@@ -1,3 +1,5 @@
+package import IndicatorThreads
+
 /// Reports, as one value, whether any of its activities is in progress and what the first of them is doing.
 ///
 /// If work consists of several steps, sequential or concurrent, track each step in the same tracker:
@@ -41,37 +43,33 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     /// Whether any activity is in progress and the value of the first of them that has one, now.
     public var status: ActivityStatus<Value> { ActivityStatus(core.status) }
 
-    /// Delivers the current status and later changes. The latest status wins: changes that come before the subscriber
-    /// is called are delivered as one.
-    ///
-    /// - Parameter receive: called without a lock, one call at a time and in order, on a thread for such work: it may
-    ///   do anything, but delays the other subscribers of the tracker. `nil` comes last: after
-    ///   ``StatusSubscription/end()``, or when the tracker is deallocated.
-    @discardableResult
-    package func subscribe(
-        _ receive: @escaping @Sendable (ActivityStatus<Value>?) -> StatusSubscription.Reception
-    ) -> StatusSubscription {
-        core.subscribe(equalWhen: { [areEqual] in areEqual(TrackerValue.value(of: $0), TrackerValue.value(of: $1)) }) {
-            receive($0.map(ActivityStatus.init))
-        }
-    }
-
     /// The status as it changes: first the current one, then the latest after every change.
     ///
     /// Each read of the property begins a subscription. The latest status wins: a slow subscriber skips earlier ones,
     /// and always ends with the current one. Iterate the stream once, or release it. It does not retain the tracker,
     /// and finishes when the tracker is deallocated.
-    public var statuses: AsyncStream<ActivityStatus<Value>> {
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: ActivityStatus<Value>.self,
-            bufferingPolicy: .bufferingNewest(1)
-        )
-        let subscription = subscribe { status in
-            if let status { continuation.yield(status) } else { continuation.finish() }
-            return .taken
+    public var statuses: AsyncStream<ActivityStatus<Value>> { statuses(if: { _, _ in true }) }
+
+    /// The statuses that a subscriber accepts.
+    ///
+    /// - Parameter accepts: whether the subscriber takes the current status, or the end of the stream if the flag is
+    ///   `false`. If not, it is asked again after a change, and after `LatestValues.signal`.
+    package func statuses(
+        if accepts: @escaping @Sendable (LatestValues, _ isStatus: Bool) -> Bool
+    ) -> AsyncStream<ActivityStatus<Value>> {
+        LatestValues.stream { [core, areEqual] values in
+            core.add(values)
+            return (
+                take: { last in
+                    let (current, isLast) = core.latest
+                    let status = ActivityStatus<Value>(current)
+                    let isNew = last.map { !status.isEqual(to: $0, by: areEqual) } ?? true
+                    guard isNew || isLast, accepts(values, isNew) else { return (nil, false) }
+                    return (isNew ? status : nil, !isNew)
+                },
+                end: { core.remove(values) }
+            )
         }
-        continuation.onTermination = { _ in subscription.end() }
-        return stream
     }
 }
 
@@ -151,10 +149,15 @@ public struct ActivityStatus<Value: Sendable>: Sendable {
     }
 
     init(_ status: TrackerCore.Status) {
-        self.init(
-            isLoading: status.isLoading,
-            associatedValue: status.value.map(TrackerValue.value)
-        )
+        self.init(isLoading: status.isLoading, associatedValue: status.value.map(TrackerValue.value))
+    }
+
+    fileprivate func isEqual(to other: Self, by areEqual: (Value, Value) -> Bool) -> Bool {
+        switch (associatedValue, other.associatedValue) {
+        case (nil, nil): isLoading == other.isLoading
+        case (let value?, let otherValue?): areEqual(otherValue, value)
+        default: false
+        }
     }
 }
 

@@ -1,12 +1,11 @@
 import IndicatorThreads
 import Synchronization
 
-/// What a tracker, its activities and its subscriptions share: how many activities are in progress, the list of those
-/// that have a value, and the delivery of the status.
+/// What a tracker, its activities and its subscriptions share: how many activities are in progress, and the list of
+/// those that have a value.
 ///
-/// A change is made under the lock. One job after it, on a thread for callers' code, then gives each subscription the
-/// status as it is then; changes that come meanwhile share the next job. So no caller waits for a subscriber, and
-/// nothing is called or released under the lock.
+/// A change is made under the lock, and then signalled to the subscriptions, which take the status as it is then. So no
+/// caller waits for a subscriber, and nothing is called or released under the lock.
 ///
 /// It is not generic: generic code looks up its types at run time, which takes ten times as long as a change.
 @usableFromInline
@@ -21,12 +20,9 @@ final class TrackerCore: Sendable {
         /// The first and the last activity in progress that has a value.
         unowned(unsafe) var first: TrackerLink?
         unowned(unsafe) var last: TrackerLink?
-        var subscriptions: [StatusSubscription] = []
+        var subscriptions: [LatestValues] = []
         /// Whether the tracker was deallocated: no activity begins any more.
         var isFinished = false
-        var isChanged = false
-        /// Whether a job runs or is about to.
-        var isDelivering = false
 
         var status: Status { (activityCount > 0, first?.value) }
 
@@ -55,14 +51,9 @@ final class TrackerCore: Sendable {
     /// The status now.
     var status: Status { state.withLock { $0.status } }
 
-    /// Makes a change under the lock, and delivers it. `body` returns whether the status has changed.
+    /// Makes a change under the lock, and signals it. `body` returns whether the status has changed.
     private func change(_ body: (inout State) -> Bool) {
-        let mustDeliver = state.withLock { state in
-            guard body(&state), !state.subscriptions.isEmpty else { return false }
-            state.isChanged = true
-            return !exchange(&state.isDelivering, with: true)
-        }
-        if mustDeliver { startDelivery() }
+        for subscription in state.withLock({ body(&$0) ? $0.subscriptions : [] }) { subscription.signal() }
     }
 
     // MARK: - Activities
@@ -112,50 +103,25 @@ final class TrackerCore: Sendable {
         }
     }
 
-    // MARK: - Delivery
+    // MARK: - Subscriptions
 
-    func subscribe(
-        equalWhen areEqual: @escaping @Sendable (AnyObject, AnyObject) -> Bool,
-        _ receive: @escaping @Sendable (Status?) -> StatusSubscription.Reception
-    ) -> StatusSubscription {
-        let subscription = StatusSubscription(self, equalWhen: areEqual, receive)
-        change { state in
-            state.subscriptions.append(subscription)
-            return true
-        }
-        return subscription
+    var subscriptionCount: Int { state.withLock { $0.subscriptions.count } }
+
+    func add(_ subscription: LatestValues) { state.withLock { $0.subscriptions.append(subscription) } }
+
+    func remove(_ subscription: LatestValues) {
+        state.withLock { $0.subscriptions.removeAll { $0 === subscription } }
     }
 
-    /// Passes the latest status to the subscriptions that have not taken it.
-    func wake() { change { _ in true } }
+    /// The status now, and whether the tracker was deallocated, so that it is the last one.
+    var latest: (status: Status, isLast: Bool) { state.withLock { ($0.status, $0.isFinished) } }
 
-    /// The tracker was deallocated: the subscriptions receive the last status, and then `nil`.
+    /// The tracker was deallocated: the subscriptions end after the last status.
     func finish() {
         change { state in
             state.isFinished = true
             return true
         }
-    }
-
-    private func startDelivery() {
-        // A job for each delivery: no thread is captured by a tracker that changes all the time.
-        Task.detached(executorPreference: ServiceThread.forCallersCode) { self.deliver() }
-    }
-
-    private func deliver() {
-        let (subscriptions, status, isLast) = state.withLock { state in
-            state.isChanged = false
-            return (state.subscriptions, state.status, state.isFinished)
-        }
-        for subscription in subscriptions { subscription.deliver(status, isLast: isLast) }
-        let mustContinue = state.withLock { state in
-            state.subscriptions.removeAll(where: \.isOver)
-            state.isDelivering = state.isChanged && !state.subscriptions.isEmpty
-            return state.isDelivering
-        }
-        // Those that were removed are released here, without the lock.
-        withExtendedLifetime(subscriptions) {}
-        if mustContinue { startDelivery() }
     }
 }
 
@@ -194,68 +160,4 @@ final class TrackerLink: @unchecked Sendable {
     fileprivate var value: (any AnyObject & Sendable)?
     fileprivate unowned(unsafe) var previous: TrackerLink?
     fileprivate unowned(unsafe) var next: TrackerLink?
-}
-
-/// One subscription to the statuses of a tracker, which does not retain that.
-package final class StatusSubscription: @unchecked Sendable {
-    // `@unchecked`: one job at a time uses the variables.
-
-    /// What became of a status, or of the `nil` after the last one, that was passed to the subscriber.
-    package enum Reception {
-        case taken
-        /// The subscriber takes none now; after ``StatusSubscription/wake()``, it is passed the latest one.
-        case refused
-        /// The subscription ends.
-        case last
-    }
-
-    private let core: TrackerCore
-    private let areEqual: @Sendable (AnyObject, AnyObject) -> Bool
-    private let isEnded = Atomic(false)
-    fileprivate var isOver: Bool { receive == nil }
-    // Removed by the last job: afterwards, a cancellation handler may have the last reference to the subscription.
-    private var receive: (@Sendable (TrackerCore.Status?) -> Reception)?
-    private var last: TrackerCore.Status?
-
-    fileprivate init(
-        _ core: TrackerCore,
-        equalWhen areEqual: @escaping @Sendable (AnyObject, AnyObject) -> Bool,
-        _ receive: @escaping @Sendable (TrackerCore.Status?) -> Reception
-    ) {
-        (self.core, self.areEqual, self.receive) = (core, areEqual, receive)
-    }
-
-    /// Passes the latest status to the subscriber, if it has not taken it.
-    package func wake() { core.wake() }
-
-    /// Ends the subscription: `nil` follows. Releases nothing, so a cancellation handler may call it.
-    package func end() {
-        isEnded.store(true, ordering: .relaxed)
-        wake()
-    }
-
-    fileprivate func deliver(_ status: TrackerCore.Status, isLast: Bool) {
-        guard let receive else { return }
-        var isLast = isLast
-        if isEnded.load(ordering: .relaxed) {
-            isLast = true
-        } else if isNew(status) {
-            switch receive(status) {
-            case .taken: last = status
-            case .last: isLast = true
-            case .refused: return
-            }
-        }
-        if isLast, receive(nil) != .refused { (self.receive, last) = (nil, nil) }
-    }
-
-    /// Whether a status differs from the last one that was taken.
-    private func isNew(_ status: TrackerCore.Status) -> Bool {
-        guard let last, last.isLoading == status.isLoading else { return true }
-        return switch (last.value, status.value) {
-        case (nil, nil): false
-        case (let old?, let new?): !areEqual(old, new)
-        default: true
-        }
-    }
 }

@@ -28,9 +28,8 @@ final class StatusRecorder<Value: Sendable>: Sendable {
 
 extension ActivityTracker {
     func subscribe(_ recorder: StatusRecorder<Value>) {
-        subscribe { status in
-            if let status { recorder.receive(status) }
-            return .taken
+        Task.detached(executorPreference: ServiceThread.forCallersCode) { [statuses] in
+            for await status in statuses { recorder.receive(status) }
         }
     }
 }

@@ -96,8 +96,7 @@ public final class IndicatorManager: ActivityContainer {
     /// manager is shut down or deallocated, or when the task that iterates it is cancelled. One that is kept does not
     /// keep the indicator working, only its memory.
     public var snapshots: AsyncStream<IndicatorSnapshot> {
-        let lifetime = SubscriptionLifetime(of: SnapshotSubscription(to: engine))
-        return AsyncStream(unfolding: { await lifetime.subscription.next() })
+        SnapshotSubscription.snapshots(of: engine)
     }
 
     // MARK: - Backends
@@ -144,15 +143,4 @@ public final class IndicatorManager: ActivityContainer {
     public func shutdown(timeLimit: Duration = .seconds(2)) async {
         await engine.shutdown(timeLimit: timeLimit)
     }
-}
-
-/// Ends a subscription when the sequence and its iterators are released.
-private final class SubscriptionLifetime: Sendable {
-    let subscription: SnapshotSubscription
-
-    init(of subscription: SnapshotSubscription) {
-        self.subscription = subscription
-    }
-
-    deinit { subscription.end() }
 }
