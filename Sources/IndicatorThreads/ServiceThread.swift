@@ -41,9 +41,9 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     private let name: String
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    private var jobs = Fifo<UnownedJob>()
-    private var calls = CallHeap()
-    private var lastCall: UInt64 = 0
+    private var jobs: [UnownedJob] = []
+    /// The scheduled calls. The next one is the last.
+    private var calls: [Call] = []
     private var isJobsTurn = false
     /// The time until which a thread waits, at most one; `nil` while none does.
     private var waitsUntil: Int64?
@@ -97,11 +97,8 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     @discardableResult
     package func call(at time: Int64, _ body: @escaping @Sendable () -> Void) -> Call {
         let call = Call(time: time, body)
-        add(at: time) {
-            lastCall += 1
-            call.number = lastCall
-            calls.insert(call)
-        }
+        // After those of the same time.
+        add(at: time) { calls.insert(call, at: calls.firstIndex { $0.time <= time } ?? calls.count) }
         return call
     }
 
@@ -156,7 +153,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     package func cancelCall(_ call: Call) {
         // Returns the closure, so that it is not released while the mutex is locked.
         _ = withMutex {
-            calls.remove(call)
+            calls.removeAll { $0 === call }
             return call.body.take()
         }
     }
@@ -282,9 +279,6 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         // `@unchecked`: the mutex of the thread protects the variables.
 
         fileprivate let time: Int64
-        fileprivate var number: UInt64 = 0
-        /// Where it is in the heap, while it is scheduled.
-        fileprivate var index: Int?
         /// Removed when the call begins, or is cancelled.
         fileprivate var body: (@Sendable () -> Void)?
 
@@ -292,70 +286,19 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
             self.time = time
             self.body = body
         }
-
-        fileprivate static func < (one: Call, other: Call) -> Bool {
-            (one.time, one.number) < (other.time, other.number)
-        }
-    }
-
-    /// The scheduled calls, as a binary heap: each call is before its two children, which are at twice its index and 1
-    /// or 2. Each knows its index, to be cancelled.
-    private struct CallHeap {
-        private var calls: [Call] = []
-
-        var count: Int { calls.count }
-        /// The next call.
-        var first: Call? { calls.first }
-
-        private subscript(index: Int) -> Call {
-            get { calls[index] }
-            set {
-                calls[index] = newValue
-                newValue.index = index
-            }
-        }
-
-        mutating func insert(_ call: Call) {
-            calls.append(call)
-            place(call, at: count - 1)
-        }
-
-        /// Removes a call; without effect if it has been removed.
-        mutating func remove(_ call: Call) {
-            guard let index = call.index.take() else { return }
-            let last = calls.removeLast()
-            if last !== call { place(last, at: index) }
-        }
-
-        /// Places a call at a free index, or at one above or below it.
-        private mutating func place(_ call: Call, at index: Int) {
-            var index = index
-            while index > 0, call < self[(index - 1) / 2] {
-                self[index] = self[(index - 1) / 2]
-                index = (index - 1) / 2
-            }
-            while 2 * index + 1 < count {
-                var child = 2 * index + 1
-                if child + 1 < count, self[child + 1] < self[child] { child += 1 }
-                guard self[child] < call else { break }
-                self[index] = self[child]
-                index = child
-            }
-            self[index] = call
-        }
     }
 
     /// Waits for work; `nil` when the thread should end. Called with the mutex locked.
     private func next() -> Work? {
         var idleSince: Int64?
         while true {
-            let first = calls.first
+            let first = calls.last
             let left = first.map { $0.time == .min ? 0 : $0.time - Self.now }
             // Jobs and calls alternate, so that neither starves the other.
             isJobsTurn.toggle()
-            if isJobsTurn || left ?? 1 > 0, let job = jobs.popFirst() { return .job(job) }
+            if isJobsTurn || left ?? 1 > 0, !jobs.isEmpty { return .job(jobs.removeFirst()) }
             if let first, let left, left <= 0, let body = first.body.take() {
-                calls.remove(first)
+                calls.removeLast()
                 return .call(body)
             }
             var end = first?.time ?? .max

@@ -10,10 +10,6 @@ final class BackendRunner: SnapshotReceiver {
     /// The state that the runner's lock protects. Nothing is called with the lock held.
     private struct Storage: Sendable {
         var machine: BackendRunnerStateMachine
-        /// Whether the loop runs; not while its thread could not be created.
-        var hasBegun = false
-        /// The runner's loop, while it waits for an operation.
-        var idleLoop: CheckedContinuation<BackendRunnerStateMachine.Operation?, Never>?
         /// The callers of ``settle()``.
         var settlers: [CheckedContinuation<Void, Never>] = []
         /// The callers of ``waitUntilFinished()``.
@@ -66,42 +62,31 @@ final class BackendRunner: SnapshotReceiver {
         }
     }
 
-    /// Starts the backend. Called once.
-    func run() {
-        Task.detached(executorPreference: thread) { [self] in
-            while let operation = await nextOperation() {
-                var failure: String?
-                do {
-                    switch operation {
-                    case .start: try await backend.start()
-                    case .update(var snapshot, let isRepetition):
-                        snapshot.isRepetition = isRepetition
-                        try await backend.update(snapshot)
-                    case .stop: await backend.stop()
-                    }
-                } catch {
-                    failure = "\(error)"
-                }
-                let now = time.now
-                log(storage.withLock { $0.machine.finished(error: failure, at: now) })
-            }
-            thread.close()
-        }
-    }
+    func post(_ snapshot: IndicatorSnapshot) { storage.withLock { $0.machine.post(snapshot) } }
 
-    func post(_ snapshot: IndicatorSnapshot) -> Bool {
-        storage.withLock { storage in
-            storage.machine.post(snapshot)
-            // A loop that is not idle takes the snapshot after its current call.
-            return storage.idleLoop != nil || !storage.hasBegun
-        }
-    }
-
+    /// Begins the next call to the backend if there is none; at first, the one that starts it.
     func startDelivery() {
-        // Its thread could not be created, so it is tried again.
-        if !storage.withLock({ $0.hasBegun }) { _ = thread.start() }
+        // If its thread could not be created, the current call waits for it.
+        _ = thread.start()
         if let connected, storage.withLock({ $0.machine.isFinishing }) { connected.willStop() }
         change()
+    }
+
+    /// Makes a call to the backend, on its thread.
+    private func perform(_ operation: BackendRunnerStateMachine.Operation) async {
+        var failure: String?
+        do {
+            switch operation {
+            case .start: try await backend.start()
+            case .update(var snapshot, let isRepetition):
+                snapshot.isRepetition = isRepetition
+                try await backend.update(snapshot)
+            case .stop: await backend.stop()
+            }
+        } catch {
+            failure = "\(error)"
+        }
+        change { storage, now in storage.machine.finished(error: failure, at: now) }
     }
 
     /// Starts an unavailable backend again immediately.
@@ -143,52 +128,35 @@ final class BackendRunner: SnapshotReceiver {
     }
 
     /// When the machine has something to do next.
-    var deadline: Duration? { storage.withLock { $0.machine.deadline() } }
-
-    private func nextOperation() async -> BackendRunnerStateMachine.Operation? {
-        await withCheckedContinuation { continuation in
-            change { storage, _ in
-                (storage.idleLoop, storage.hasBegun) = (continuation, true)
-                return []
-            }
-        }
-    }
+    var deadline: Duration? { storage.withLock { $0.machine.deadline } }
 
     private func deadlineHasCome(_ deadline: Duration) {
         change(at: max(time.now, deadline)) { storage, now in storage.machine.advance(to: now) }
     }
 
-    /// Makes a change with the lock held, and does what follows from it.
+    /// Makes a change with the lock held, and does what follows from it: begins the next call, sets the timer.
     private func change(
         at now: Duration? = nil,
         _ body: (inout Storage, Duration) -> [BackendRunnerStateMachine.Event] = { _, _ in [] }
     ) {
         let now = now ?? time.now
-        let (events, loop, operation, waiters, deadline, version) = storage.withLock { storage in
+        let (events, operation, isStopped, waiters, deadline, version) = storage.withLock { storage in
             let events = body(&storage, now)
-            var operation: BackendRunnerStateMachine.Operation?
-            var loop: CheckedContinuation<BackendRunnerStateMachine.Operation?, Never>?
-            if storage.idleLoop != nil {
-                operation = storage.machine.nextOperation(at: now)
-                if operation != nil || storage.machine.isStopped { loop = storage.idleLoop.take() }
-            }
-            let isIdle = storage.idleLoop != nil
+            let operation = storage.machine.nextOperation(at: now)
             let isFinished = storage.machine.isFinished
             var waiters = isFinished ? exchange(&storage.waiters, with: []) : []
-            if isFinished || isIdle { waiters += exchange(&storage.settlers, with: []) }
+            if isFinished || storage.machine.isIdle { waiters += exchange(&storage.settlers, with: []) }
             storage.timerVersion += 1
-            return (events, loop, operation, waiters, storage.machine.deadline(isIdle: isIdle), storage.timerVersion)
+            let (isStopped, deadline) = (storage.machine.isStopped, storage.machine.deadline)
+            return (events, operation, isStopped, waiters, deadline, storage.timerVersion)
         }
         timer.set(deadline, version: version, deadlineHasCome)
+        for event in events { logger.log(level: event.level, "The backend '\(name)' \(event.text)") }
         // From separate tasks: the calling thread may hold the status lock of a task that it cancels.
         for waiter in waiters {
             Task.detached(executorPreference: ServiceThread.forCallersCode) { waiter.resume() }
         }
-        log(events)
-        loop?.resume(returning: operation)
-    }
-
-    private func log(_ events: [BackendRunnerStateMachine.Event]) {
-        for event in events { logger.log(level: event.level, "The backend '\(name)' \(event.text)") }
+        if let operation { Task.detached(executorPreference: thread) { [self] in await perform(operation) } }
+        if isStopped { thread.close() }
     }
 }

@@ -103,15 +103,16 @@ struct BackendRunnerStateMachine: Sendable {
         return .starting
     }
 
-    /// When ``advance(to:)`` or the next operation of an idle loop is due.
-    func deadline(isIdle: Bool = true) -> Duration? {
+    /// Whether there is no call to the backend now.
+    var isIdle: Bool { call == nil }
+
+    /// When ``advance(to:)`` or the next operation is due.
+    var deadline: Duration? {
         var deadlines: [Duration] = []
         if let finish, !isFinished { deadlines.append(finish.deadline) }
         if let call {
             let limit = delivery.updateTimeLimit
             if !isStalled, limit < TimeSource.longest { deadlines.append(call.begunAt + limit) }
-        } else if !isIdle {
-            // The loop asks after the current call has returned.
         } else if case .unavailable(let retryAt) = phase {
             deadlines.append(retryAt)
         } else if case .running = phase {

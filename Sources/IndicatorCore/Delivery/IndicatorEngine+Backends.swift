@@ -36,8 +36,10 @@ extension IndicatorEngine {
         )
         let isNeeded = add(runner, if: { $0.runners.contains { $0 === runner } && !$0.machine.isShutDown })
         // The backend was removed, or the indicator was shut down, in the meantime.
-        if !isNeeded { runner.finish(timeLimit: .zero, at: time.now) }
-        runner.run()
+        if !isNeeded {
+            runner.finish(timeLimit: .zero, at: time.now)
+            runner.startDelivery()
+        }
         return true
     }
 
@@ -53,7 +55,7 @@ extension IndicatorEngine {
             var hidden = storage.machine.snapshot { now }
             if hidden.isVisible { hidden.period += 1 }
             hidden.state = .inactive
-            _ = runner.post(hidden)
+            runner.post(hidden)
             runner.finish(timeLimit: timeLimit, at: now)
             return (runner, actions)
         }

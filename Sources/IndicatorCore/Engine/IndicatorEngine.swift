@@ -130,8 +130,9 @@ package final class IndicatorEngine: Sendable {
     /// Performs the part of the actions that needs the lock: adds the snapshots to the receivers' inboxes.
     func post(_ actions: inout Actions, _ storage: borrowing Storage) {
         for (snapshot, _) in actions.publications {
-            for receiver in storage.receivers where receiver.post(snapshot) { actions.receivers.append(receiver) }
+            for receiver in storage.receivers { receiver.post(snapshot) }
         }
+        if !actions.publications.isEmpty { actions.receivers = storage.receivers }
     }
 
     func perform(_ actions: Actions) {
@@ -199,7 +200,7 @@ package final class IndicatorEngine: Sendable {
             actions.receivers.append(receiver)
             if !storage.receivers.contains(where: { $0 === receiver }) { storage.receivers.append(receiver) }
             updateAudience(of: &storage)
-            _ = receiver.post(storage.machine.snapshot { now })
+            receiver.post(storage.machine.snapshot { now })
             return actions
         }
         if let actions { perform(actions) }

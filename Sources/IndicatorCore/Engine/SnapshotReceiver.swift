@@ -3,12 +3,11 @@ protocol SnapshotReceiver: AnyObject, Sendable {
     /// Which changes it observes.
     var audience: PublicationState.Audience { get }
 
-    /// Adds a snapshot to the inbox. Called under the engine's lock, so it takes only its own.
-    ///
-    /// - Returns: whether the caller must call ``startDelivery()`` after unlocking.
-    func post(_ snapshot: IndicatorSnapshot) -> Bool
+    /// Adds a snapshot to the inbox. Called under the engine's lock, so it takes only its own; ``startDelivery()``
+    /// follows.
+    func post(_ snapshot: IndicatorSnapshot)
 
-    /// No more snapshots follow. Called as ``post(_:)``; the caller must call ``startDelivery()``.
+    /// No more snapshots follow. Called as ``post(_:)``.
     func finish(timeLimit: Duration, at now: Duration)
 
     /// Begins what has become necessary. Called without a lock, on any thread, in any order.

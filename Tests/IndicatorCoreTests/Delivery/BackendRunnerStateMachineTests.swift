@@ -32,7 +32,7 @@ import Testing
         finish(1, error: "no server")
         // Once.
         #expect(next(1) == nil)
-        #expect(machine.deadline() == .seconds(3))
+        #expect(machine.deadline == .seconds(3))
     }
 
     @Test mutating func `A retry during an update that fails is remembered`() {
@@ -67,7 +67,7 @@ import Testing
         #expect(machine.outages == 1 && machine.lastError == "broken pipe")
         #expect(next(0) == "stop")
         finish(0)
-        #expect(machine.deadline() == .seconds(1))
+        #expect(machine.deadline == .seconds(1))
     }
 
     /// What waited was dropped without another attempt, although the disk had room again.

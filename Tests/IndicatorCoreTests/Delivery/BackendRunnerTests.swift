@@ -202,7 +202,7 @@ import Testing
     func `A call without a time limit has no timer`(seconds: Double, deadline: Duration?) {
         var machine = BackendRunnerStateMachine(delivery: BackendDelivery(updateTimeLimit: .seconds(seconds)))
         _ = machine.nextOperation(at: .zero)
-        #expect(machine.deadline() == deadline)
+        #expect(machine.deadline == deadline)
     }
 
     @Test func `A backend that is lost again and again is tried more and more seldom`() {
@@ -218,7 +218,7 @@ import Testing
             _ = machine.surfaceWasLost("lost", at: now)
             _ = machine.nextOperation(at: now)
             _ = machine.finished(error: nil, at: now)
-            let pause = machine.deadline().map { $0 - now }
+            let pause = machine.deadline.map { $0 - now }
             now += pause ?? .zero
             return pause
         }

@@ -207,7 +207,7 @@ private struct RunnerTrace {
     private mutating func call(mayFail: Bool) -> String? {
         guard let operation = machine.nextOperation(at: now) else {
             // What waits for the interval is not forgotten.
-            let deadline = machine.deadline()
+            let deadline = machine.deadline
             return deadline.map { $0 <= now } ?? false ? "nothing to do at its own deadline" : nil
         }
         let begin = now
