@@ -36,13 +36,7 @@ extension JSONValue {
     }
 
     /// The number of elements or members; 0 for other values.
-    public var count: Int {
-        switch self {
-        case .array(let elements): elements.count
-        case .object(let members): members.count
-        case .null, .bool, .number, .string: 0
-        }
-    }
+    public var count: Int { array?.count ?? object?.count ?? 0 }
 
     /// Creates a string.
     public init(_ value: String) { self = .string(value) }
@@ -129,49 +123,5 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expre
     /// An object. The last of duplicate keys counts.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self = .object(Dictionary(elements) { _, last in last })
-    }
-}
-
-extension JSONValue: Codable {
-    /// Decodes a value. The decoder may not keep the text of numbers; ``init(parsing:)-(Data)`` does.
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        func decoded<Value: Decodable>(_ type: Value.Type) -> Value? { try? container.decode(type) }
-        self =
-            if container.decodeNil() {
-                .null
-            } else if let value = decoded(Bool.self) {
-                .bool(value)
-            } else if let number = decoded(Int.self).map({ Self($0) }) ?? decoded(UInt.self).map({ Self($0) }) {
-                number
-            } else if let value = decoded(Double.self) {
-                Self(value)
-            } else if let value = decoded(String.self) {
-                .string(value)
-            } else if let value = decoded([JSONValue].self) {
-                .array(value)
-            } else {
-                .object(try container.decode([String: JSONValue].self))
-            }
-    }
-
-    /// Encodes the value. The encoder may not keep the text of numbers; ``description`` does.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        switch self {
-        case .null: try container.encodeNil()
-        case .bool(let value): try container.encode(value)
-        case .number(let number):
-            if let int = Int(number.text) {
-                try container.encode(int)
-            } else if let decimal = number.decimal {
-                try container.encode(decimal)
-            } else {
-                try container.encode(number.double)
-            }
-        case .string(let value): try container.encode(value)
-        case .array(let value): try container.encode(value)
-        case .object(let value): try container.encode(value)
-        }
     }
 }

@@ -3,25 +3,14 @@ import JSONScanning
 
 /// A syntax error in a JSON text.
 public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What was expected and what was found.
-    public let problem: String
-    /// The offset in bytes, from 0.
-    package let offset: Int
-    /// The line, from 1.
-    public let line: Int
-    /// The column in bytes, from 1.
-    public let column: Int
-
-    /// The problem and its position.
-    public var description: String { "not JSON: line \(line), column \(column): \(problem)" }
+    /// The position, what was expected, and what was found.
+    public let description: String
 
     fileprivate init(_ error: JSONProblem, in bytes: UnsafeBufferPointer<UInt8>) {
         let before = bytes[..<error.offset]
         let lineStart = before.lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
-        problem = error.message
-        offset = error.offset
-        line = before.count { $0 == 0x0A } + 1
-        column = error.offset - lineStart + 1
+        let (line, column) = (before.count { $0 == 0x0A } + 1, error.offset - lineStart + 1)
+        description = "not JSON: line \(line), column \(column): \(error.message)"
     }
 }
 

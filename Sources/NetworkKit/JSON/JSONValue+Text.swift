@@ -2,55 +2,40 @@ public import Foundation
 
 extension JSONValue: CustomStringConvertible {
     /// ``description`` in UTF-8.
-    public var serializedData: Data { Data(bytes()) }
+    public var serializedData: Data {
+        var bytes: [UInt8] = []
+        write(to: &bytes)
+        return Data(bytes)
+    }
 
     /// The value as JSON on one line, with object keys sorted by their Unicode code points.
-    public var description: String { String(decoding: bytes(), as: UTF8.self) }
+    public var description: String { String(decoding: serializedData, as: UTF8.self) }
 
-    private func bytes() -> [UInt8] {
-        var writer = JSONWriter()
-        writer.write(self)
-        return writer.bytes
-    }
-}
-
-/// Writes JSON. Non-ASCII text is not escaped (RFC 8259 §8.1), control characters are.
-private struct JSONWriter {
-    var bytes: [UInt8] = []
-
-    mutating func write(_ value: JSONValue) {
-        switch value {
+    private func write(to bytes: inout [UInt8]) {
+        switch self {
         case .null: bytes += "null".utf8
-        case .bool(let value): bytes += (value ? "true" : "false").utf8
+        case .bool(let value): bytes += "\(value)".utf8
         case .number(let number): bytes += number.text.utf8
-        case .string(let string): write(string)
+        case .string(let string): Self.write(string, to: &bytes)
         case .array(let elements):
-            writeList("[", "]", elements) { writer, element in writer.write(element) }
-        case .object(let members):
-            let sorted = members.sorted { $0.key.unicodeScalars.lexicographicallyPrecedes($1.key.unicodeScalars) }
-            writeList("{", "}", sorted) { writer, member in
-                writer.write(member.key)
-                writer.bytes += ":".utf8
-                writer.write(member.value)
+            for (index, element) in elements.enumerated() {
+                bytes += (index == 0 ? "[" : ",").utf8
+                element.write(to: &bytes)
             }
+            bytes += (elements.isEmpty ? "[]" : "]").utf8
+        case .object(let members):
+            for (index, member) in members.sortedByName.enumerated() {
+                bytes += (index == 0 ? "{" : ",").utf8
+                Self.write(member.key, to: &bytes)
+                bytes += ":".utf8
+                member.value.write(to: &bytes)
+            }
+            bytes += (members.isEmpty ? "{}" : "}").utf8
         }
     }
 
-    private mutating func writeList<Element>(
-        _ open: String,
-        _ close: String,
-        _ elements: [Element],
-        _ write: (inout JSONWriter, Element) -> Void
-    ) {
-        bytes += open.utf8
-        for (index, element) in elements.enumerated() {
-            if index > 0 { bytes += ",".utf8 }
-            write(&self, element)
-        }
-        bytes += close.utf8
-    }
-
-    private mutating func write(_ string: String) {
+    /// Writes a string. Non-ASCII text is not escaped (RFC 8259 §8.1), control characters are.
+    private static func write(_ string: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
         for byte in string.utf8 {
             switch byte {
@@ -64,5 +49,12 @@ private struct JSONWriter {
             }
         }
         bytes.append(UInt8(ascii: "\""))
+    }
+}
+
+extension [String: JSONValue] {
+    /// The members, sorted by the Unicode code points of their names.
+    var sortedByName: [(key: String, value: JSONValue)] {
+        sorted { $0.key.unicodeScalars.lexicographicallyPrecedes($1.key.unicodeScalars) }
     }
 }

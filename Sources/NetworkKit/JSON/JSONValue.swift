@@ -21,49 +21,15 @@ public enum JSONValue: Hashable, Sendable {
     /// An object.
     case object([String: JSONValue])
 
-    /// The member of an object; ``null`` when it is missing. Setting a member turns ``null`` into an object; it has no
-    /// effect on other kinds.
-    public subscript(key: String) -> JSONValue {
-        get {
-            guard case .object(let members) = self else { return .null }
-            return members[key] ?? .null
-        }
-        set {
-            switch self {
-            case .object(var members):
-                self = .null
-                members[key] = newValue
-                self = .object(members)
-            case .null:
-                self = .object([key: newValue])
-            case .bool, .number, .string, .array:
-                break
-            }
-        }
-    }
+    /// The member of an object; ``null`` when it is missing.
+    public subscript(key: String) -> JSONValue { object?[key] ?? .null }
 
-    /// The element of an array; ``null`` when it is missing. Setting the element at the end index appends it; beyond
-    /// that it has no effect.
+    /// The element of an array; ``null`` when it is missing.
     public subscript(index: Int) -> JSONValue {
-        get {
-            guard case .array(let elements) = self, elements.indices.contains(index) else { return .null }
-            return elements[index]
-        }
-        set {
-            guard case .array(var elements) = self else { return }
-            self = .null
-            if elements.indices.contains(index) {
-                elements[index] = newValue
-            } else if index == elements.endIndex {
-                elements.append(newValue)
-            }
-            self = .array(elements)
-        }
+        guard case .array(let elements) = self, elements.indices.contains(index) else { return .null }
+        return elements[index]
     }
 
     /// The member of an object, as if it were a property.
-    public subscript(dynamicMember key: String) -> JSONValue {
-        get { self[key] }
-        set { self[key] = newValue }
-    }
+    public subscript(dynamicMember key: String) -> JSONValue { self[key] }
 }
