@@ -110,7 +110,6 @@ func use(_ indicator: IndicatorManager) async throws {
         .header("X-App-Version", "2.1", isSensitive: false),
         .credentials(Credentials(user: "me", password: password), hosts: ["store.example.com"]),
     ])
-    print(try await service.curlDescription(of: Store.topFree(limit: 10)))
     // snippet.end
 
     // snippet.pausing
@@ -121,7 +120,7 @@ func use(_ indicator: IndicatorManager) async throws {
     // snippet.end
     // snippet.hide
     print(feed.feed.entry.count, name ?? "", status, answer)
-    api.cancelAllRequests()
+    for client in [api, service] { client.cancelAllRequests() }
     await indicator.shutdown()
 }
 

@@ -114,8 +114,7 @@ extension NetworkStubs: TransportStub {
         }
         guard let response else {
             let list = known.sorted().joined(separator: ", ")
-            let wanted = "\(request.method.rawValue) \(request.url.withoutSecretValues)"
-            throw NetworkError.invalidRequest("no stub for \(wanted); there are stubs for: \(list)")
+            throw NetworkError.invalidRequest("no stub for \(key); there are stubs for: \(list)")
         }
         if response.delay > .zero { try await clock.sleep(for: response.delay) }
         if !response.hasHead, let kind = response.failure {

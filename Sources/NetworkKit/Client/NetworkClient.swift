@@ -1,6 +1,7 @@
 public import Foundation
 import HTTPTypes
 public import IndicatorCore
+import IndicatorThreads
 
 /// An HTTP client whose requests appear in the indicator.
 ///
@@ -86,18 +87,8 @@ public final class NetworkClient: Sendable {
 
     /// Cancels all requests of the client that have not ended, including streams that are being read. Requests that
     /// begin later are not affected.
-    public func cancelAllRequests() { tasks.cancelAll() }
-
-    /// The request as a `curl` command, for debugging. It includes the changes of the interceptors. It leaves out
-    /// secrets: sensitive header fields, passwords, the body, and query values whose names suggest secrets.
-    ///
-    /// - Throws: ``NetworkError/invalidRequest(_:)``, or the error of an interceptor.
-    public func curlDescription(of route: some RequestRoute) async throws -> String {
-        let description = route.request
-        let body = try await prepared(description.body)
-        var request = description.networkRequest(to: try route.url(), body)
-        for interceptor in interceptors { try await interceptor.change(&request) }
-        return try request.checked().curlDescription(body)
+    public func cancelAllRequests() {
+        for task in tasks.all.withLock({ Array($0.values) }) { task.cancel() }
     }
 
     // MARK: - One request
@@ -136,7 +127,9 @@ public final class NetworkClient: Sendable {
     ) async throws -> Value {
         let description = task.request
         let retry = description.retry ?? self.retry
-        let body = try await prepared(description.body)
+        let route = description.body
+        // Only one with files is prepared on another thread.
+        let body = route.readsFiles ? try await blocking { try route.prepared() } : try route.prepared()
         let request = description.networkRequest(to: try task.url.get(), body)
         task.progressed { $0.bytesToSend = body?.count ?? 0 }
         var number = 1
@@ -173,11 +166,6 @@ public final class NetworkClient: Sendable {
             for interceptor in interceptors { try await interceptor.change(&request) }
             return request
         }
-    }
-
-    /// The encoded body. Only one with files is prepared on another thread.
-    private func prepared(_ body: RouteBody) async throws -> RequestBody? {
-        body.readsFiles ? try await blocking { try body.prepared() } : try body.prepared()
     }
 
     /// Sends a request, follows redirects, and waits for the response, or for its head.

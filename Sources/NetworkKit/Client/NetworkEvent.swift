@@ -22,7 +22,7 @@ public struct NetworkEvent: Sendable, CustomStringConvertible {
     public let exchange: Int
     /// The method.
     public let method: HTTPRequest.Method
-    /// The URL, without passwords and query values whose names suggest secrets.
+    /// The URL, without passwords and query.
     public let url: String
     /// The header fields of the request or the response. "…" replaces the values of sensitive ones.
     public let headers: HTTPFields
@@ -40,22 +40,15 @@ public struct NetworkEvent: Sendable, CustomStringConvertible {
 
     private static let counter = Atomic(0)
     static var nextExchange: Int { counter.wrappingAdd(1, ordering: .relaxed).newValue }
-    /// The fields of responses that have no secrets, beside those of requests.
-    private static let responseNames: Set<String> = [
-        "accept-ranges", "age", "allow", "alt-svc", "content-length", "etag", "expires", "last-modified", "retry-after",
-        "server", "strict-transport-security", "trailer", "transfer-encoding", "vary", "www-authenticate",
-    ]
 
     init(_ kind: Kind, _ exchange: Int, _ request: NetworkRequest, _ headers: HTTPFields = [:]) {
-        (self.kind, self.exchange, method, url) = (kind, exchange, request.method, request.url.withoutSecretValues)
-        let isResponse = if case .response = kind { true } else { false }
+        (self.kind, self.exchange, method, url) = (kind, exchange, request.method, request.url.withoutSecrets)
         self.headers = HTTPFields(
             headers.map { field in
-                let isPlain = isResponse && Self.responseNames.contains(field.name.canonicalName)
                 var field = field
-                if isResponse, [.location, .contentLocation].contains(field.name) {
-                    field.value = URL(string: field.value)?.withoutSecretValues ?? "…"
-                } else if !isPlain, request.isSensitive(field.name) {
+                if [.location, .contentLocation].contains(field.name) {
+                    field.value = URL(string: field.value)?.withoutSecrets ?? "…"
+                } else if request.isSensitive(field.name) {
                     field.value = "…"
                 }
                 return field

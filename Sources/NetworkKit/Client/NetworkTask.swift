@@ -93,7 +93,7 @@ public final class NetworkTask: Sendable {
         self.onProgress = onProgress
         (center, onEvent, tasks) = (client.center, client.options.onEvent, client.tasks)
         state = Locked(State(label: label))
-        tasks.insert(self)
+        tasks.all.withLock { $0[ObjectIdentifier(self)] = self }
     }
 
     /// The method of the last exchange, which a redirect may have changed.
@@ -190,7 +190,7 @@ public final class NetworkTask: Sendable {
     /// Announces the end on another thread.
     func complete(_ outcome: ActivityOutcome) {
         announce { Self.complete(&$0, outcome) }
-        tasks.remove(self)
+        _ = tasks.all.withLock { $0.removeValue(forKey: ObjectIdentifier(self)) }
     }
 
     /// Announces the end in the current Swift task, and waits until the observers of all events have returned.
@@ -201,7 +201,7 @@ public final class NetworkTask: Sendable {
                 return .passed(continuation)
             }
         }
-        tasks.remove(self)
+        _ = tasks.all.withLock { $0.removeValue(forKey: ObjectIdentifier(self)) }
     }
 
     private static func complete(_ state: inout State, _ outcome: ActivityOutcome) -> Event? {
@@ -411,17 +411,5 @@ public struct TransferProgress: Hashable, Sendable {
 
 /// The requests of a client that have not ended.
 final class LiveTasks: Sendable {
-    private let tasks = Locked<[ObjectIdentifier: NetworkTask]>([:])
-
-    func insert(_ task: NetworkTask) {
-        tasks.withLock { $0[ObjectIdentifier(task)] = task }
-    }
-
-    func remove(_ task: NetworkTask) {
-        _ = tasks.withLock { $0.removeValue(forKey: ObjectIdentifier(task)) }
-    }
-
-    func cancelAll() {
-        for task in tasks.withLock({ Array($0.values) }) { task.cancel() }
-    }
+    let all = Locked<[ObjectIdentifier: NetworkTask]>([:])
 }

@@ -70,14 +70,15 @@ public struct NetworkRequest: Sendable {
     /// The length of the body: a wrong one would allow request smuggling.
     private static let ownNames: Set<HTTPField.Name> = [.contentLength, .transferEncoding]
 
-    /// Names of header fields whose values are no secrets. For any other, a server could have a secret.
+    /// Names of header fields, also of responses, whose values are no secrets. For any other, a server could have one.
     private static let plainNames = Set(
         """
-        accept accept-charset accept-encoding accept-language cache-control connection content-disposition
-        content-encoding content-language content-location content-md5 content-range content-type date expect
-        if-match if-modified-since if-none-match if-range if-unmodified-since max-forwards pragma prefer priority range
-        te traceparent tracestate upgrade upgrade-insecure-requests user-agent via x-b3-sampled x-b3-spanid x-b3-traceid
-        x-correlation-id x-request-id x-requested-with
+        accept accept-charset accept-encoding accept-language accept-ranges age allow alt-svc cache-control connection
+        content-disposition content-encoding content-language content-length content-location content-md5 content-range
+        content-type date etag expect expires if-match if-modified-since if-none-match if-range if-unmodified-since
+        last-modified max-forwards pragma prefer priority range retry-after server strict-transport-security te trailer
+        traceparent tracestate transfer-encoding upgrade upgrade-insecure-requests user-agent vary via www-authenticate
+        x-b3-sampled x-b3-spanid x-b3-traceid x-correlation-id x-request-id x-requested-with
         """.split(whereSeparator: \.isWhitespace)
     )
 
@@ -146,11 +147,9 @@ public struct Credentials: Sendable {
     }
 }
 
-extension Credentials: CustomStringConvertible, CustomReflectable {
+extension Credentials: CustomReflectable {
     /// The user name only.
-    public var description: String { "\(user.withoutControls):…" }
-    /// The user name only.
-    public var customMirror: Mirror { Mirror(self, children: ["user": user]) }
+    public var customMirror: Mirror { Mirror(self, children: ["user": user], displayStyle: .struct) }
 }
 
 extension NetworkRequest: CustomStringConvertible, CustomReflectable {
@@ -158,20 +157,6 @@ extension NetworkRequest: CustomStringConvertible, CustomReflectable {
     public var description: String { "\(method.rawValue) \(url.withoutSecrets)" }
     /// The description only.
     public var customMirror: Mirror { Mirror(self, children: ["request": description]) }
-
-    func curlDescription(_ body: RequestBody?) -> String {
-        var words = ["curl", "--location"]
-        if method == .head { words.append("--head") } else { words += ["--request", method.rawValue] }
-        for field in headers.combined {
-            words += ["--header", "\(field.name.rawName): \(isSensitive(field.name) ? "…" : field.value)"]
-        }
-        if let credentials {
-            let scheme = credentials.scheme == .any ? "anyauth" : "\(credentials.scheme)"
-            words += ["--\(scheme)", "--user", "\(credentials.user):…"]
-        }
-        if body != nil { words += ["--data-binary", "@body"] }
-        return (words + [url.withoutSecretValues]).map(\.quotedForShell).joined(separator: " ")
-    }
 }
 
 extension URL {
@@ -181,28 +166,5 @@ extension URL {
             ["http", "https"].contains(parts.scheme?.lowercased()), parts.host?.isEmpty == false
         else { throw .invalidRequest("'\(withoutSecrets)' is not an http or https URL with a host") }
         return parts
-    }
-
-    /// The URL without user name, password, fragment, and query values whose names suggest secrets.
-    package var withoutSecretValues: String {
-        guard var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return withoutSecrets }
-        (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
-        parts.percentEncodedQueryItems = parts.percentEncodedQueryItems?.map { item in
-            let name = item.name.lowercased()
-            let isSecret = ["key", "token", "secret", "pass", "pwd", "auth", "sig", "session", "code"].contains {
-                name.contains($0)
-            }
-            return isSecret ? URLQueryItem(name: item.name, value: "%E2%80%A6") : item
-        }
-        return parts.string ?? withoutSecrets
-    }
-}
-
-extension String {
-    fileprivate var quotedForShell: String {
-        let text = withoutControls
-        let plain = CharacterSet.lettersAndDigits.union(.init(charactersIn: "-._/:=@%+,"))
-        let isPlain = !text.isEmpty && text.unicodeScalars.allSatisfy { plain.contains($0) }
-        return isPlain ? text : "'" + text.replacing("'", with: "'\\''") + "'"
     }
 }

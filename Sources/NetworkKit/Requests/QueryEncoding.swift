@@ -62,8 +62,7 @@ public struct QueryEncoding: Hashable, Sendable {
     }
 
     private func append(_ members: [String: JSONValue], prefix: String?, to pairs: inout [String]) {
-        let sorted = members.sorted { $0.key.unicodeScalars.lexicographicallyPrecedes($1.key.unicodeScalars) }
-        for (name, value) in sorted {
+        for (name, value) in members.sortedByName {
             let key = prefix.map { usesDots ? "\($0).\(name)" : "\($0)[\(name)]" } ?? name
             append(value, key: key, to: &pairs)
         }
@@ -110,10 +109,9 @@ extension String {
 }
 
 extension CharacterSet {
-    static let lettersAndDigits = Self(charactersIn: "a"..."z").union(.init(charactersIn: "A"..."Z"))
-        .union(.init(charactersIn: "0"..."9"))
     /// The characters that are encoded in no value (§2.3).
-    static let unreserved = lettersAndDigits.union(.init(charactersIn: "-._~"))
+    static let unreserved = Self(charactersIn: "a"..."z").union(.init(charactersIn: "A"..."Z"))
+        .union(.init(charactersIn: "0"..."9")).union(.init(charactersIn: "-._~"))
     /// The characters of a path, including slashes (§3.3).
     static let path = unreserved.union(.init(charactersIn: "/:@!$&'()*+,;="))
 }

@@ -67,12 +67,12 @@ import Testing
         }
         #expect(log.all[0].headers[.acceptLanguage] == "de")
         #expect(log.all[0].headers[.authorization] == "…")
-        #expect(log.all[0].url.hasSuffix("/a?page=2&token=%E2%80%A6"))
+        #expect(log.all[0].url.hasSuffix("/a?…"))
         let answer = log.all[1].headers
         #expect(answer[.setCookie] == "…")
         #expect([answer[.contentLength], answer[.eTag], answer[.retryAfter]] == ["16", "\"tag\"", "5"])
-        #expect(answer[.location] == "http://h/next?token=%E2%80%A6&page=2")
-        #expect(answer[.contentLocation] == "/next?token=%E2%80%A6")
+        #expect(answer[.location] == "http://h/next?…")
+        #expect(answer[.contentLocation] == "/next?…")
     }
 
     @Test func `Failures and cancelled requests end`() async throws {

@@ -62,23 +62,8 @@ import Testing
         }
     }
 
-    @Test func `A request is described as a curl command without its secrets`() async throws {
-        let client = NetworkClient(interceptors: [
-            .bearerToken("hunter1"), .header("X-Api-Key", "hunter2"),
-            .header("X-App", "it's \u{202E}", isSensitive: false),
-            .header("X-Own", "hunter3"),
-        ])
-        let credentials = Credentials(user: "user", password: "hunter4", scheme: .digest)
-        let request = RouteRequest.post("a b", body: .json(["p": "hunter5"]))
-            .with(\.query, ["token": "hunter6", "q": "x y"])
-        let route = URLRoute(URL(string: "https://example.com/api")!, request.with(\.credentials, credentials))
-        let text = try await client.curlDescription(of: route)
-        #expect(
-            text
-                == "curl --location --request POST --header 'Content-Type: application/json' --header 'Authorization: …' "
-                + #"--header 'X-Api-Key: …' --header 'X-App: it'\''s  ' --header 'X-Own: …' --digest --user 'user:…' "#
-                + "--data-binary @body 'https://example.com/api/a%20b?q=x%20y&token=%E2%80%A6'"
-        )
+    @Test func `Credentials are described without the password`() {
+        let credentials = Credentials(user: "user", password: "hunter2", scheme: .digest)
         #expect(!"\(credentials)\(String(reflecting: credentials))".contains("hunter"))
     }
 
