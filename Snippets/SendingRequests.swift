@@ -138,7 +138,7 @@ func keepCookies(of browser: NetworkClient) async throws {
     // snippet.show
     // snippet.cookies
     let cookies = try JSONEncoder().encode(await browser.cookies())
-    try await browser.addCookies(JSONDecoder().decode([Cookie].self, from: cookies))
+    await browser.addCookies(try JSONDecoder().decode([Cookie].self, from: cookies))
     await browser.removeCookies()
     // snippet.end
     // snippet.hide

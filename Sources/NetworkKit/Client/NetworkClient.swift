@@ -235,16 +235,8 @@ extension NetworkClient {
 
     /// Adds cookies, for example those that an earlier run of the app has saved. One with the same name, domain and
     /// path is replaced. No effect if the client keeps no cookies.
-    ///
-    /// - Throws: ``NetworkError/invalidRequest(_:)`` if one has no name or domain, or contains a control character.
-    public func addCookies(_ cookies: [Cookie]) async throws {
-        let lines = try cookies.map { cookie in
-            guard let line = cookie.line else {
-                throw NetworkError.invalidRequest("the cookie '\(cookie)' is not valid (RFC 6265 §4.1)")
-            }
-            return line
-        }
-        await loop.withCookies { Cookie.change(lines, of: $0) }
+    public func addCookies(_ cookies: [Cookie]) async {
+        await loop.withCookies { Cookie.change(cookies.map(\.rawValue), of: $0) }
     }
 
     /// Removes all cookies, for example when the user logs out.

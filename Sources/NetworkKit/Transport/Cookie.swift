@@ -2,66 +2,32 @@ import CCurl
 public import Foundation
 
 /// A cookie (RFC 6265) of a client: see ``NetworkClient/cookies()``. Its value is often a secret.
-public struct Cookie: Hashable, Codable, Sendable {
+public struct Cookie: RawRepresentable, Hashable, Codable, Sendable {
+    /// The cookie as a line of a cookie file in Netscape's format, as `curl --cookie` reads it.
+    public let rawValue: String
     /// The name.
-    public var name: String
+    public var name: String { fields[5] }
     /// The value.
-    public var value: String
+    public var value: String { fields[6] }
     /// The host to which the cookie is sent.
-    public var domain: String
+    public var domain: String { fields[0].replacing(#/^(#HttpOnly_)?\.?/#, with: "") }
     /// Whether it is also sent to the hosts below that one.
-    public var includesSubdomains: Bool
+    public var includesSubdomains: Bool { fields[1] == "TRUE" }
     /// The path, and those below it, to which the cookie is sent.
-    public var path: String
+    public var path: String { fields[2] }
     /// Whether it is only sent over TLS.
-    public var isSecure: Bool
+    public var isSecure: Bool { fields[3] == "TRUE" }
     /// When it ends; `nil`: with the client.
-    public var expires: Date?
+    public var expires: Date? { Double(fields[4]).flatMap { $0 > 0 ? Date(timeIntervalSince1970: $0) : nil } }
 
-    /// Creates a cookie.
-    public init(
-        name: String,
-        value: String,
-        domain: String,
-        includesSubdomains: Bool = false,
-        path: String = "/",
-        isSecure: Bool = false,
-        expires: Date? = nil
-    ) {
-        self.name = name
-        self.value = value
-        self.domain = domain
-        self.includesSubdomains = includesSubdomains
-        self.path = path
-        self.isSecure = isSecure
-        self.expires = expires
+    private var fields: [String] {
+        rawValue.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
     }
 
-    /// Reads a line of a cookie file in Netscape's format.
-    init?(line: String) {
-        let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
-        guard fields.count == 7 else { return nil }
-        // Which scripts of web pages may see it does not matter here.
-        let host = fields[0].replacing(#/^#HttpOnly_/#, with: "")
-        domain = host.hasPrefix(".") ? String(host.dropFirst()) : host
-        includesSubdomains = fields[1] == "TRUE"
-        path = fields[2]
-        isSecure = fields[3] == "TRUE"
-        expires = Double(fields[4]).flatMap { $0 > 0 ? Date(timeIntervalSince1970: $0) : nil }
-        name = fields[5]
-        value = fields[6]
-    }
-
-    /// The cookie as a line of a cookie file; `nil` if it cannot be one.
-    var line: String? {
-        let fields = [
-            (includesSubdomains ? "." : "") + domain, includesSubdomains ? "TRUE" : "FALSE", path,
-            isSecure ? "TRUE" : "FALSE",
-            // In range also for NaN.
-            expires.map { "\(Int64(max(1, min($0.timeIntervalSince1970, 1e11))))" } ?? "0", name, value,
-        ]
-        let isValid = !name.isEmpty && !domain.isEmpty && fields.allSatisfy { $0 == $0.withoutControls }
-        return isValid ? fields.joined(separator: "\t") : nil
+    /// Reads a line of a cookie file; `nil` if it is none.
+    public init?(rawValue: String) {
+        self.rawValue = rawValue
+        guard fields.count == 7, fields.allSatisfy({ $0 == $0.withoutControls }) else { return nil }
     }
 
     /// Whether it may be sent to a host.
@@ -77,7 +43,7 @@ public struct Cookie: Hashable, Codable, Sendable {
         var cookies: [Cookie] = []
         var next = list
         while let line = next?.pointee {
-            if let cookie = line.data.flatMap({ Cookie(line: String(cString: $0)) }) { cookies.append(cookie) }
+            if let cookie = line.data.flatMap({ Cookie(rawValue: String(cString: $0)) }) { cookies.append(cookie) }
             next = line.next
         }
         return cookies
@@ -89,9 +55,7 @@ public struct Cookie: Hashable, Codable, Sendable {
     }
 }
 
-extension Cookie: CustomStringConvertible, CustomReflectable {
+extension Cookie: CustomReflectable {
     /// Name and host, without the value.
-    public var description: String { "\(name)=… for \(domain)".withoutControls }
-    /// The description only.
-    public var customMirror: Mirror { Mirror(self, children: ["cookie": description]) }
+    public var customMirror: Mirror { Mirror(self, children: ["name": name, "domain": domain], displayStyle: .struct) }
 }
