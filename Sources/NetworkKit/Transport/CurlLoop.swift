@@ -35,25 +35,14 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         var activeCount = 0
         /// How many may be active.
         var limit: Int
-        /// Whether another one can perhaps begin: the waiting ones, the number or the limit has changed.
-        var hasChanged = true
 
         init(limit: Int) { self.limit = limit }
 
         /// Removes and counts the next one that may begin.
         func next() -> Transfer? {
-            guard hasChanged, activeCount < limit, let index = waiting.firstIndex(where: { $0.begin() }) else {
-                hasChanged = false
-                return nil
-            }
+            guard activeCount < limit, let index = waiting.firstIndex(where: { $0.begin() }) else { return nil }
             activeCount += 1
             return waiting.remove(at: index)
-        }
-
-        /// Counts one that has ended or waits for the app.
-        func end() {
-            activeCount -= 1
-            hasChanged = true
         }
     }
 
@@ -201,10 +190,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         roundsLeft = 2
         while true {
             switch transfer.command() {
-            case .none:
-                // It may have been resumed while it waits.
-                hosts[transfer.origin]?.hasChanged = true
-                return
+            case .none: return
             case .queue:
                 host(transfer.origin).waiting.append(transfer)
                 host(transfer.origin).newCount += 1
@@ -212,13 +198,12 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
             case .dequeue:
                 host(transfer.origin).waiting.removeAll { $0 === transfer }
             case .pause:
-                guard let curl = active[ObjectIdentifier(transfer)] else { continue }
-                curl.setPaused(true)
-                paused(curl)
+                // Not by libcurl, which would hold back lines of the head: the callbacks pause it.
+                if let curl = active[ObjectIdentifier(transfer)] { paused(curl) }
             case .resume:
                 guard let curl = active[ObjectIdentifier(transfer)] else { continue }
                 if paused.remove(ObjectIdentifier(transfer)) != nil { host(transfer.origin).activeCount += 1 }
-                curl.setPaused(false)
+                curl.resume()
                 check(by: curl.nextLimit)
             case .release:
                 remove(transfer, multi)
@@ -229,7 +214,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     /// Notes that a transfer waits for the app: it does not keep others from beginning.
     func paused(_ curl: CurlTransfer) {
         guard paused.insert(ObjectIdentifier(curl.transfer)).inserted else { return }
-        host(curl.transfer.origin).end()
+        host(curl.transfer.origin).activeCount -= 1
     }
 
     private func beginWaiting(_ multi: UnsafeMutableRawPointer, _ share: UnsafeMutableRawPointer) {
@@ -245,7 +230,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     private func begin(_ transfer: Transfer, _ multi: UnsafeMutableRawPointer, _ share: UnsafeMutableRawPointer) {
         roundsLeft = 2
         guard let handle = curl_easy_init() else {
-            hosts[transfer.origin]?.end()
+            hosts[transfer.origin]?.activeCount -= 1
             transfer.finish(throwing: transfer.failure(.other, Self.outOfMemory))
             return
         }
@@ -266,9 +251,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     /// Raises, on the loop's thread, the limit of a host whose transfers share connections, until there are none left.
     /// 100 is libcurl's own limit for a connection.
     func connectionsAreShared(at origin: [String]) {
-        guard let host = hosts[origin], host.limit < 100 else { return }
-        host.limit = 100
-        host.hasChanged = true
+        hosts[origin]?.limit = max(100, limit)
     }
 
     private func finishEnded(_ multi: UnsafeMutableRawPointer) {
@@ -287,7 +270,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         guard let curl = active.removeValue(forKey: ObjectIdentifier(transfer)) else { return }
         handles[curl.handle] = nil
         curl_multi_remove_handle(multi, curl.handle)
-        if paused.remove(ObjectIdentifier(transfer)) == nil { host(transfer.origin).end() }
+        if paused.remove(ObjectIdentifier(transfer)) == nil { host(transfer.origin).activeCount -= 1 }
         transfer.finish(throwing: CancellationError())
         _ = transfer.command()
     }
@@ -300,7 +283,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
             if curl.failIfOverdue() { remove(curl.transfer, multi) } else { check(by: curl.nextLimit) }
         }
         for host in hosts.values {
-            for transfer in host.waiting.suffix(host.newCount) { transfer.reportWaiting() }
+            for transfer in host.waiting.suffix(host.newCount) { transfer.onProgress(.waits) }
             host.newCount = 0
             host.waiting.removeAll { transfer in
                 if transfer.failIfOverdue() { return true }

@@ -10,16 +10,13 @@ final class CurlTransfer {
     let trust: HostTrust
     private let timeout: Duration?
     private var reader: BodyReader?
-    private var hasCookies: () -> Bool = { false }
+    /// Whether there were cookies for the host before the request.
     private var usedCookies = false
     var headerList: UnsafeMutablePointer<curl_slist>?
     let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     /// The size of the header fields so far, with those of interim responses and the trailers.
     private var headerSize = 0
-    /// The lines of the latest head. Not those of `curl_easy_nextheader`, which takes several lines that libcurl holds
-    /// back during a pause for one field.
-    private var lines: [[UInt8]] = []
-    /// Whether the empty line after them has arrived. libcurl accepts a head without it.
+    /// Whether the latest line is the empty one after a head. libcurl accepts a head without it.
     private var isHeadComplete = false
     private var hasDeliveredHead = false
     /// Why a callback ended the transfer.
@@ -53,10 +50,10 @@ final class CurlTransfer {
     func use(_ cookies: UnsafeMutableRawPointer) {
         curl_kit_set_pointer(handle, CURLOPT_SHARE, cookies)
         curl_kit_set_string(handle, CURLOPT_COOKIEFILE, "")
-        let (handle, host) = (handle, transfer.origin[1])
-        hasCookies = { Cookie.all(of: handle).contains { $0.isSent(to: host) } }
-        usedCookies = hasCookies()
+        usedCookies = hasCookies
     }
+
+    private var hasCookies: Bool { Cookie.all(of: handle).contains { $0.isSent(to: transfer.origin[1]) } }
 
     // MARK: - Callbacks
 
@@ -72,49 +69,38 @@ final class CurlTransfer {
         }
         guard bytes != (sent, received) else { return }
         lastActivity = .now
-        if sent != bytes.sent, sent > 0 { transfer.reportSent(sent) }
+        if sent != bytes.sent, sent > 0 { transfer.onProgress(.sent(sent)) }
         bytes = (sent, received)
     }
 
-    /// Takes a line with its end, or after a pause several of them.
-    func receivedHeader(_ text: UnsafeRawBufferPointer) -> Int {
+    /// Takes a line with its end.
+    func receivedHeader(_ line: UnsafeRawBufferPointer) -> Int {
         lastActivity = .now
-        headerSize += text.count
+        headerSize += line.count
         guard headerSize <= Self.maximumHeaderSize else {
             let reason = "the header fields are longer than \(Self.maximumHeaderSize) bytes"
             problem = transfer.failure(.invalidResponse, reason)
             return 0
         }
-        for line in text.split(separator: 0x0A, omittingEmptySubsequences: false).dropLast(text.last == 0x0A ? 1 : 0) {
-            if isHeadComplete { (lines, isHeadComplete) = ([], false) }
-            let line = line.last == 0x0D ? line.dropLast() : line
-            if line.isEmpty { isHeadComplete = true } else { lines.append(Array(line)) }
-            // After a 401 or 407 libcurl may repeat the request with the credentials.
-            if isHeadComplete, transfer.request.credentials == nil || ![401, 407].contains(status) { deliverHead() }
-        }
-        return text.count
+        isHeadComplete = line.allSatisfy { $0 == 0x0D || $0 == 0x0A }
+        // After a 401 or 407 libcurl may repeat the request with the credentials.
+        if isHeadComplete, transfer.request.credentials == nil || ![401, 407].contains(status) { deliverHead() }
+        return line.count
     }
 
-    /// The fields in the lines after the status line.
     private var fields: HTTPFields {
         var fields: [HTTPField] = []
-        for line in lines.dropFirst() {
-            if line.first == 0x20 || line.first == 0x09 {
-                // A continuation of the previous line (RFC 9112 §5.2).
-                if !fields.isEmpty { fields[fields.count - 1].value += " " + String(decoding: line, as: UTF8.self) }
-            } else if let colon = line.firstIndex(of: UInt8(ascii: ":")),
-                let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
-            {
-                fields.append(HTTPField(name: name, value: Array(line[(colon + 1)...])))
-            }
+        var last: UnsafeMutablePointer<curl_header>?
+        while let header = curl_easy_nextheader(handle, UInt32(CURLH_HEADER), -1, last) {
+            last = header
+            guard let name = HTTPField.Name(String(cString: header.pointee.name)) else { continue }
+            let value = UnsafeRawBufferPointer(start: header.pointee.value, count: strlen(header.pointee.value))
+            fields.append(HTTPField(name: name, value: Array(value)))
         }
         return HTTPFields(fields)
     }
 
-    private var status: Int {
-        let words = String(decoding: lines.first ?? [], as: UTF8.self).split(separator: " ", maxSplits: 2)
-        return words.count > 1 ? Int(words[1]) ?? 0 : 0
-    }
+    private var status: Int { curl_kit_get_long(handle, CURLINFO_RESPONSE_CODE) }
 
     private func deliverHead() {
         let status = status
@@ -124,7 +110,7 @@ final class CurlTransfer {
         if isMultiplexed { loop.connectionsAreShared(at: transfer.origin) }
         var head = ResponseHead(url: transfer.request.url, status: .init(code: min(status, 999)), headers: fields)
         head.announcesEnd = isMultiplexed || head.hasEnd
-        head.usedCookies = usedCookies || hasCookies()
+        head.usedCookies = usedCookies || hasCookies
         transfer.received(head)
         // libcurl does not end a transfer whose body is paused, even if it stops sending it because of the status.
         if transfer.isPaused { transfer.attend() }
@@ -168,10 +154,10 @@ final class CurlTransfer {
 
     // MARK: - Pauses, limits and the end
 
-    func setPaused(_ isPaused: Bool) {
-        if !isPaused, lastActivity != nil { lastActivity = .now }
+    func resume() {
+        if lastActivity != nil { lastActivity = .now }
         hasPausedBody = false
-        curl_easy_pause(handle, isPaused ? CURLPAUSE_ALL : CURLPAUSE_CONT)
+        curl_easy_pause(handle, CURLPAUSE_CONT)
         // If a transfer that continues is paused again in the callback, libcurl 8.13 and 8.14 receive more
         // nevertheless, and fail when they have decompressed 64 MiB (curl/curl#17650).
         if hasPausedBody, transfer.body == nil { curl_easy_pause(handle, CURLPAUSE_ALL) }

@@ -11,15 +11,9 @@ import Synchronization
 /// busy, the timer thread looks whether it has returned or passed on a body. If not, it shuts down the connections that
 /// libcurl continues to read from.
 final class SocketWatch: Sendable {
-    private struct Socket {
-        /// How many bytes libcurl had read at the last check.
-        var count: Int64 = 0
-        /// At how many checks in a row libcurl had read more.
-        var growth = 0
-    }
-
     private struct State {
-        var sockets: [Int32: Socket] = [:]
+        /// How many bytes libcurl had read at the last check, and at how many checks in a row it had read more.
+        var sockets: [Int32: (count: Int64, growth: Int)] = [:]
         var isScheduled = false
         /// `turn` at the last check.
         var lastTurn = 0
@@ -57,7 +51,7 @@ final class SocketWatch: Sendable {
             let type = address.socktype | Int32(SOCK_CLOEXEC.rawValue)
             let descriptor = socket(address.family, type, address.protocol)
             let owner = Unmanaged<SocketWatch>.fromOpaque(watch).takeUnretainedValue()
-            if descriptor >= 0 { owner.state.withLock { $0.sockets[descriptor] = Socket() } }
+            if descriptor >= 0 { owner.state.withLock { $0.sockets[descriptor] = (0, 0) } }
             return descriptor
         }
         curl_kit_set_pointer(handle, CURLOPT_OPENSOCKETDATA, context)

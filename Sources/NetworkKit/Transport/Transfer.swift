@@ -31,12 +31,11 @@ final class Transfer: Sendable {
     /// When the transfer fails if it has not ended.
     let deadline: ContinuousClock.Instant?
     private let source: any ResponseSource
-    private let onProgress: @Sendable (Progress) -> Void
+    /// Called on the network's thread, or on the thread that cancels.
+    let onProgress: @Sendable (Progress) -> Void
     private let machine: Locked<Machine>
 
     /// Creates a transfer. `setSuspended(false)` starts it.
-    ///
-    /// - Parameter onProgress: called on the network's thread, or on the thread that cancels.
     init(
         _ request: NetworkRequest,
         body: RequestBody?,
@@ -116,10 +115,6 @@ final class Transfer: Sendable {
 
     /// Whether the source may send; otherwise it pauses.
     func maySend() -> Bool { machine.withLock { $0.maySend() } }
-
-    func reportWaiting() { onProgress(.waits) }
-
-    func reportSent(_ count: Int64) { onProgress(.sent(count)) }
 
     /// Takes the final head.
     func received(_ head: ResponseHead) {

@@ -93,14 +93,6 @@ struct TransferStateMachine<Waiter: Sendable>: Sendable {
         }
     }
 
-    private var head: ResponseHead? {
-        switch response {
-        case .none: nil
-        case .head(let head), .redirect(let head, _), .complete(let head): head
-        case .failed(let head, _): head
-        }
-    }
-
     /// Whether the network waits for the reader or for the end of a suspension.
     var isPaused: Bool { if case .paused = network { true } else { false } }
 
@@ -184,16 +176,14 @@ struct TransferStateMachine<Waiter: Sendable>: Sendable {
         switch response {
         case .complete, .failed:
             return (false, nil)
-        case .redirect(let head, _) where !(error is CancellationError):
-            response = .complete(head)
-        case .none, .head, .redirect:
-            if error == nil, let head {
-                response = .complete(head)
-            } else {
-                let reason = "the server sent no HTTP response"
-                let failure = TransportFailure(url: url, kind: .invalidResponse, reason: reason)
-                response = .failed(head, error ?? NetworkError.transport(failure))
-            }
+        case .redirect(let head, _):
+            response = if let error = error as? CancellationError { .failed(head, error) } else { .complete(head) }
+        case .head(let head):
+            response = if let error { .failed(head, error) } else { .complete(head) }
+        case .none:
+            let reason = "the server sent no HTTP response"
+            let failure = TransportFailure(url: url, kind: .invalidResponse, reason: reason)
+            response = .failed(nil, error ?? NetworkError.transport(failure))
         }
         return (true, dueWaiter())
     }
