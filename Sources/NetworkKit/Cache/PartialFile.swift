@@ -52,14 +52,8 @@ final class PartialFile: @unchecked Sendable {
             let data = try? FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).read(upToCount: 1 << 20)
             content = data.flatMap { try? JSONDecoder().decode(DownloadContent.self, from: $0) }
         }
-        if let length = content?.length, count >= length {
-            // Complete, but not in place. A request for nothing would be an error, so the last byte is requested again.
-            if count == length, length > 0, ftruncate(descriptor, Int(length) - 1) == 0 {
-                count = length - 1
-            } else {
-                content = nil
-            }
-        }
+        // A request for nothing would be an error.
+        if let length = content?.length, count >= length { content = nil }
         lseek(descriptor, Int(count), SEEK_SET)
     }
 
@@ -170,10 +164,10 @@ final class PartialFile: @unchecked Sendable {
 
 /// What the bytes of an interrupted download are the beginning of. Responses with further bytes must not contradict it.
 struct DownloadContent: Codable {
-    /// A strong validator.
-    let validator: String
+    /// A strong `ETag`.
+    let tag: String
     /// The complete length in bytes; `nil` if it is unknown.
-    var length: Int64?
+    let length: Int64?
     /// The key of the hashes, which do not reveal secrets of the URLs.
     private let key: Data
     private let request: String
@@ -182,19 +176,19 @@ struct DownloadContent: Codable {
     /// - Parameters:
     ///   - request: what identifies the request.
     ///   - location: the URL of the response.
-    init(validator: String, length: Int64?, request: String, location: URL) {
+    init(tag: String, length: Int64?, request: String, location: URL) {
         let hash = KeyedHash()
-        self.validator = validator
+        self.tag = tag
         self.length = length
         key = hash.key
         self.request = hash.digest(request)
-        self.location = hash.digest(location.withoutQuery)
+        self.location = hash.digest(location.withoutSecrets)
     }
 
     func isRequested(by request: String) -> Bool { KeyedHash(key: key)?.digest(request) == self.request }
 
     /// Whether a response from the URL can be of the content. The query of a redirect may be a signature with a date.
-    func isLocated(at url: URL) -> Bool { KeyedHash(key: key)?.digest(url.withoutQuery) == location }
+    func isLocated(at url: URL) -> Bool { KeyedHash(key: key)?.digest(url.withoutSecrets) == location }
 }
 
 extension URL {
@@ -209,10 +203,4 @@ extension URL {
 
     /// The error after a system call has failed.
     fileprivate var unwritable: NetworkError { .unwritable(self, reason: String(cString: strerror(errno))) }
-
-    fileprivate var withoutQuery: String {
-        var parts = URLComponents(url: self, resolvingAgainstBaseURL: true)
-        parts?.query = nil
-        return parts?.string ?? absoluteString
-    }
 }

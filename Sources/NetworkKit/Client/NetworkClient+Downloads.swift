@@ -16,8 +16,8 @@ extension NetworkClient {
     ///
     /// If the connection breaks, a retry continues the download, if the server supports that and the content is
     /// unchanged (`Range`, `If-Range`; RFC 9110 §13.1.5, §14); otherwise it begins again in the same attempt. The
-    /// content has to have a strong `ETag`, or a `Last-Modified` that is a second older than the response. Only `GET`
-    /// requests without a body and without a `Range` of their own are continued.
+    /// content has to have a strong `ETag`. Only `GET` requests without a body and without a `Range` of their own are
+    /// continued.
     ///
     /// Until it is complete, the file has no name, and nothing is left of it if the process ends. On file systems
     /// without such files, it is a hidden one that only the user can read.
@@ -78,12 +78,7 @@ private struct Download {
             throw transfer.failure(.incompleteBody, problem)
         }
         let range = isWhole && head.status == .partialContent ? head.range : nil
-        if isContinued {
-            if var content = partial.content, let length = range?.length, content.length != length {
-                content.length = length
-                try await blocking { [partial, content] in try partial.setContent(content) }
-            }
-        } else {
+        if !isContinued {
             let content = identity.flatMap { head.content(requestedBy: $0) }
             try await blocking { [partial] in try partial.restart(content) }
         }
@@ -101,7 +96,7 @@ private struct Download {
         if let identity, partial.count > 0, let content = partial.content, content.isRequested(by: identity) {
             var rest = request
             rest.setHeader("Range", "bytes=\(partial.count)-")
-            rest.setHeader("If-Range", content.validator)
+            rest.setHeader("If-Range", content.tag)
             rest.start = partial.count
             let (head, transfer) = try await client.openChecked(rest, body, task, capacity: Self.capacity)
             if head.problem(resumingAt: partial.count, content) == nil {
@@ -131,7 +126,7 @@ private struct Download {
 
 extension NetworkRequest {
     /// What identifies a download; `nil` if it cannot be continued: ranges are defined for `GET` only (RFC 9110 §14.2).
-    /// The tag of a content is different for each choice by the `Accept` fields, the date may not be.
+    /// Not all servers have different tags for each choice by the `Accept` fields.
     fileprivate func identity(to file: URL) -> String? {
         guard method == .get else { return nil }
         let choices = headers.filter { $0.name.canonicalName.hasPrefix("accept") }.map(\.description).sorted()
@@ -150,31 +145,20 @@ extension ResponseHead {
         return (first, last + 1, length)
     }
 
-    /// What a later response can continue; `nil` if none can: only a strong validator guarantees the same bytes. A date
-    /// must be older than the response by a second, and is not used beside a tag (RFC 9110 §8.8.2.2, §8.8.3, §13.1.5).
+    /// What a later response can continue; `nil` if none can: only a strong tag guarantees the same bytes (RFC 9110
+    /// §8.8.3). A date does so only in theory.
     fileprivate func content(requestedBy request: String) -> DownloadContent? {
-        func date(_ name: HTTPField.Name) -> Date? { headers[name].flatMap { HTTPDate.parse($0) } }
-        let validator: String
-        if let tag = headers[.eTag] {
-            guard tag.utf8.count > 1, tag.hasPrefix("\""), tag.hasSuffix("\"") else { return nil }
-            validator = tag
-        } else {
-            guard let text = headers[.lastModified], let modified = date(.lastModified), let sent = date(.date),
-                modified < sent
-            else { return nil }
-            validator = text
-        }
-        guard status == .ok else { return nil }
-        return DownloadContent(validator: validator, length: bodyCount, request: request, location: url)
+        guard status == .ok, let tag = headers[.eTag], tag.utf8.count > 1, tag.hasPrefix("\""), tag.hasSuffix("\"")
+        else { return nil }
+        return DownloadContent(tag: tag, length: bodyCount, request: request, location: url)
     }
 
     /// Why a download cannot be continued with the response; `nil` if it can, or begins again.
     fileprivate func problem(resumingAt start: Int64, _ content: DownloadContent?) -> String? {
-        // Some servers ignore `If-Range`. A part may leave out a date, but not a tag (RFC 9110 §15.3.7).
-        let tag = headers[.eTag] ?? headers[.lastModified]
+        // Some servers ignore `If-Range`. A part must have the tag (RFC 9110 §15.3.7).
         let isSame =
-            (tag == content?.validator || tag == nil && content?.validator.hasPrefix("\"") == false)
-            && [nil, range?.length].contains(content?.length) && content?.isLocated(at: url) == true
+            headers[.eTag] == content?.tag && [nil, range?.length].contains(content?.length)
+            && content?.isLocated(at: url) == true
         return switch status {
         case .rangeNotSatisfiable where start > 0:
             "the server has nothing after the first \(start) bytes"

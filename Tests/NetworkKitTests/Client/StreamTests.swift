@@ -133,20 +133,19 @@ import Testing
 
     /// A server that supports ranges and breaks off each answer without a range in the middle.
     private func breakingServer(validator: String = "ETag: \"x\"", ignoresRanges: Bool = false) throws -> RawServer {
-        let fields = "\(validator)\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT"
         let body = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0 / 3) })
         return try RawServer.closing { request, connection in
             if let range = request.headers["range"], let tag = request.headers["if-range"], !ignoresRanges,
-                fields.contains(": \(tag)\r\n")
+                validator.hasSuffix(": \(tag)")
             {
                 let start = Int(range.dropFirst("bytes=".count).dropLast()) ?? 0
                 return try connection.respond(
                     "206 Partial Content",
-                    headers: ["Content-Range: bytes \(start)-99999/100000", fields],
+                    headers: ["Content-Range: bytes \(start)-99999/100000", validator],
                     body: body.dropFirst(start)
                 )
             }
-            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\(fields)\r\n\r\n")
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\(validator)\r\n\r\n")
             try connection.send(request.headers["range"] == nil ? body.prefix(60_000) : body)
         }
     }
@@ -179,11 +178,8 @@ import Testing
         #expect(recorder.names == [])
     }
 
-    @Test(arguments: [
-        ("ETag: \"x\"", false), ("ETag: \"x\"", true), ("Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT", false),
-    ])
-    func `A retried download resumes`(validator: String, ignoresRanges: Bool) async throws {
-        let server = try breakingServer(validator: validator, ignoresRanges: ignoresRanges)
+    @Test(arguments: [false, true]) func `A retried download resumes`(ignoresRanges: Bool) async throws {
+        let server = try breakingServer(ignoresRanges: ignoresRanges)
         let reported = Locked<[TransferProgress]>([])
         let retry = RequestRetry(initialDelay: .milliseconds(1))
         _ = try await client(retry: retry).download(route(server), to: target) { progress in
@@ -289,14 +285,8 @@ import Testing
         #expect(reported.withLock { $0.last } == 10)
     }
 
-    /// The last one is as old as the answer.
-    @Test(
-        arguments: [
-            "ETag: W/\"x\"", "ETag: W/\"x\"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:36 GMT", "ETag:", "ETag: x",
-            "Last-Modified: yesterday", "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT",
-        ]
-    )
-    func `A download without a strong validator is not resumed`(validator: String) async throws {
+    @Test(arguments: ["ETag: W/\"x\"", "ETag:", "ETag: x", "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"])
+    func `A download without a strong tag is not resumed`(validator: String) async throws {
         let server = try breakingServer(validator: validator)
         let error = await thrown {
             let retry = RequestRetry(maximumAttempts: 2, initialDelay: .milliseconds(1))
