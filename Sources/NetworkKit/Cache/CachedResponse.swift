@@ -6,10 +6,10 @@ struct CachedResponse: Sendable, Equatable {
     struct Metadata: Sendable, Equatable, Codable {
         var status: Int
         var headers: HTTPFields
-        /// The keyed hash of the request's credentials and sensitive fields.
+        /// The request fields that `Vary` names.
+        var vary: Set<String>
+        /// The keyed hash of the request's credentials, sensitive fields, and those fields.
         var identity: UInt64
-        /// The request fields that `Vary` names, with the keyed hashes of their values.
-        var vary: [String: UInt64]
         var requestTime: Date
         var responseTime: Date
     }
@@ -96,7 +96,8 @@ extension CachedResponse {
         responseTime: Date
     ) {
         let head = response.head
-        let names = Self.names(in: head.headers[.vary])
+        let varying = (head.headers[.vary] ?? "").lowercased().split(separator: ",")
+        let names = Set(varying.map { $0.trimmingCharacters(in: .whitespaces) })
         guard [200, 203, 204, 404, 410].contains(head.status), !head.isRedirected, head.announcesEnd,
             !CacheControl(head.headers[.cacheControl]).noStore, !names.contains("*"),
             // A response to a request with cookies is only for that user.
@@ -107,8 +108,8 @@ extension CachedResponse {
             metadata: Metadata(
                 status: head.status.code,
                 headers: head.headers,
-                identity: request.identity(rules),
-                vary: Dictionary(uniqueKeysWithValues: names.map { ($0, request.hash(of: $0, rules.hash)) }),
+                vary: names,
+                identity: request.identity(names, rules),
                 requestTime: requestTime,
                 responseTime: responseTime
             ),
@@ -119,16 +120,11 @@ extension CachedResponse {
         guard hasValidator || isAskedFor || freshness(default: rules.defaultFreshness) > 0 else { return nil }
     }
 
-    private static func names(in vary: String?) -> Set<String> {
-        Set((vary ?? "").split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces).lowercased() })
-    }
-
     /// Whether the request has the same credentials and the same values of the fields that `Vary` names (RFC 9111
     /// §4.1).
     func matches(_ request: NetworkRequest, _ rules: Rules) -> Bool {
-        metadata.identity == request.identity(rules)
-            && !(rules.addsCookies && metadata.vary["cookie"] != nil)
-            && metadata.vary.allSatisfy { request.hash(of: $0.key, rules.hash) == $0.value }
+        metadata.identity == request.identity(metadata.vary, rules)
+            && !(rules.addsCookies && metadata.vary.contains("cookie"))
     }
 
     func answers(_ request: NetworkRequest, _ control: CacheControl, _ rules: Rules, at now: Date) -> Bool {
@@ -158,24 +154,18 @@ extension NetworkRequest {
         return copy
     }
 
-    /// The keyed hash of everything that identifies the user.
-    fileprivate func identity(_ rules: CachedResponse.Rules) -> UInt64 {
-        var secrets = credentials.map { ["\($0.user)\u{0}\($0.password)"] } ?? [""]
-        secrets += headers.filter { isSensitive($0.name) }
-            .map { "\($0.name.canonicalName)\u{0}\(identifyingValue(of: $0.name) ?? "")" }.sorted()
-        if let certificate = rules.certificate { secrets.append("certificate\u{0}\(certificate)") }
-        return rules.hash(secrets.joined(separator: "\u{1}"))
-    }
-
-    fileprivate func hash(of name: String, _ hash: KeyedHash) -> UInt64 {
+    /// The keyed hash of everything that identifies the user, and of the fields that `Vary` names.
+    fileprivate func identity(_ vary: Set<String>, _ rules: CachedResponse.Rules) -> UInt64 {
+        var parts = credentials.map { ["\($0.user)\u{0}\($0.password)"] } ?? [""]
         // A missing field differs from an empty one.
-        hash(HTTPField.Name(name).flatMap { identifyingValue(of: $0) }.map { "1" + $0 } ?? "0")
-    }
-
-    /// The value of a field; instead of a token that changes, its account.
-    private func identifyingValue(of name: HTTPField.Name) -> String? {
-        guard name == .authorization, let account else { return headers[name] }
-        return "account\u{0}" + account
+        for field in headers.combined.sorted(by: { $0.name.canonicalName < $1.name.canonicalName })
+        where isSensitive(field.name) || vary.contains(field.name.canonicalName) {
+            // A token changes, its account does not.
+            let value = field.name == .authorization ? account.map { "account\u{0}\($0)" } : nil
+            parts.append("\(field.name.canonicalName)\u{0}\(value ?? field.value)")
+        }
+        if let certificate = rules.certificate { parts.append("certificate\u{0}\(certificate)") }
+        return rules.hash(parts.joined(separator: "\u{1}"))
     }
 }
 

@@ -21,10 +21,7 @@ extension NetworkClient {
         ///   - hosts: the hosts that the token is sent to; `nil`: every host in a route. Set this when routes use URLs
         ///     from responses. The token is never sent to another origin after a redirect.
         public static func bearerToken(_ token: String, hosts: Set<String>? = nil) -> Self {
-            Self { request in
-                guard request.headers[.authorization] == nil, request.isMeant(for: hosts) else { return }
-                request.setHeader("Authorization", "Bearer \(token)")
-            }
+            header("Authorization", "Bearer \(token)", hosts: hosts)
         }
 
         /// Authenticates with a user name and a password (Basic or Digest), unless the route has credentials. The hosts
@@ -36,11 +33,17 @@ extension NetworkClient {
             }
         }
 
-        /// Sends a header field, unless the route sets it. See ``NetworkRequest/setHeader(_:_:isSensitive:)``.
-        public static func header(_ name: String, _ value: String, isSensitive: Bool? = nil) -> Self {
+        /// Sends a header field, unless the route sets it. See ``NetworkRequest/setHeader(_:_:isSensitive:)``. The hosts
+        /// are those of ``bearerToken(_:hosts:)``.
+        public static func header(
+            _ name: String,
+            _ value: String,
+            isSensitive: Bool? = nil,
+            hosts: Set<String>? = nil
+        ) -> Self {
             Self { request in
-                guard !request.headers.contains(where: { $0.name.canonicalName == name.lowercased() }) else { return }
-                request.setHeader(name, value, isSensitive: isSensitive)
+                let isSet = request.headers.contains { $0.name.canonicalName == name.lowercased() }
+                if !isSet, request.isMeant(for: hosts) { request.setHeader(name, value, isSensitive: isSensitive) }
             }
         }
     }

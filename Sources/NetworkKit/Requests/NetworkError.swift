@@ -108,13 +108,6 @@ public struct ResponseFailure: Sendable, CustomStringConvertible {
     /// The first 4 KiB of the body.
     public let bodyStart: Data
 
-    init(url: URL, status: HTTPResponse.Status, headers: HTTPFields, body: Data) {
-        self.url = url
-        self.status = status
-        self.headers = headers
-        bodyStart = Data(body.prefix(4096))
-    }
-
     /// URL, status and the beginning of the body, on one line.
     public var description: String { "\(url.withoutSecrets): status \(status.code)\(excerpt)" }
 

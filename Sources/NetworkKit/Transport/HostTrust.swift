@@ -41,16 +41,9 @@ public struct HostTrust: Sendable {
     }
 }
 
-extension HostTrust: CustomStringConvertible, CustomReflectable {
-    /// The files and keys, without the passphrase.
-    public var description: String {
-        var parts = pinnedKeys.isEmpty ? [] : ["pinned: \(pinnedKeys.joined(separator: ", "))"]
-        if let file = certificateAuthorities { parts.append("authorities: \(file.path)") }
-        if let file = clientCertificate { parts.append("client certificate: \(file.path)") }
-        return parts.joined(separator: "; ").withoutControls
-    }
-    /// The description only.
-    public var customMirror: Mirror { Mirror(self, children: ["trust": description]) }
+extension HostTrust: CustomReflectable {
+    /// The keys, without the passphrase.
+    public var customMirror: Mirror { Mirror(self, children: ["pinnedKeys": pinnedKeys], displayStyle: .struct) }
 
     /// Sets the options of a transfer.
     ///
