@@ -25,10 +25,16 @@ enum NetworkProbe {
         print(peak ?? "?")
     }
 
-    /// With the authorities of the environment.
+    /// With the authorities of the environment, for all hosts or one of them.
     private static var options: NetworkClient.Options {
+        let environment = ProcessInfo.processInfo.environment
+        let authorities = environment["AUTHORITIES"].map { URL(filePath: $0) }
         var options = NetworkClient.Options()
-        options.certificateAuthorities = ProcessInfo.processInfo.environment["AUTHORITIES"].map { URL(filePath: $0) }
+        if let host = environment["TRUSTING"] {
+            options.trust[host] = .init(certificateAuthorities: authorities)
+        } else {
+            options.certificateAuthorities = authorities
+        }
         return options
     }
 

@@ -16,7 +16,6 @@ import Testing
         }
 
         var all: [NetworkEvent] { events.withLock { $0 } }
-
     }
 
     private let log = Log()

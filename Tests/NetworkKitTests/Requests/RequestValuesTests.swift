@@ -95,9 +95,8 @@ import Testing
 
     /// Everyone on the way can read the password, and demand Basic.
     @Test func `Basic is not chosen without TLS`() async throws {
-        let challenge = "WWW-Authenticate: Basic realm=\"a\""
         let plain = try RawServer { _, connection in
-            try connection.respond("401 Unauthorized", headers: [challenge])
+            try connection.respond("401 Unauthorized", headers: ["WWW-Authenticate: Basic realm=a"])
             return true
         }
         let credentials = Credentials(user: "u", password: "p")

@@ -40,6 +40,23 @@ import Testing
         #expect(await later.cookies() == [])
     }
 
+    /// By libcurl, which takes 127.0.0.1 for as safe as TLS.
+    @Test func `A cookie stays on its path and on TLS`() async throws {
+        let server = try RawServer(at: "127.0.0.2") { _, connection in
+            try connection.respond(text: "hello")
+            return true
+        }
+        let lines = ["127.0.0.2\tFALSE\t/only\tFALSE\t0\tpart\t1", "127.0.0.2\tFALSE\t/\tTRUE\t0\tsafe\t1"]
+        let cookies = try lines.map { try #require(Cookie(rawValue: $0)) }
+        #expect(cookies.map(\.path) == ["/only", "/"])
+        #expect(cookies.map(\.isSecure) == [false, true])
+        let client = client()
+        await client.addCookies(cookies)
+        #expect(await Set(client.cookies()) == Set(cookies))
+        for path in ["", "only/a", "other"] as [RoutePath] { _ = try await client.send(route(server, .get(path))) }
+        #expect(server.requests.map { $0.headers["cookie"] } == [nil, "part=1", nil])
+    }
+
     @Test(arguments: ["", "ALL", "h\tFALSE\t/\tFALSE\t0\ta\tb\tc", "h\tFALSE\t/\tFALSE\t0\ta\tb\n"])
     func `A line that is no cookie is an error`(_ line: String) throws {
         let saved = try JSONEncoder().encode([line])

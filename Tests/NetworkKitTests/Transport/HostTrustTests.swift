@@ -18,13 +18,8 @@ import Testing
     private func file(_ name: String) -> URL { URL(filePath: certificates.path(name)) }
 
     /// Starts a server that sends a page, and closes each connection.
-    private func serve(
-        _ name: String = "server",
-        _ arguments: [String] = [],
-        at other: LoopbackAddress? = nil
-    ) async throws -> Daemon {
-        let address = other ?? self.address
-        let files = ["-cert", certificates.path("\(name).pem"), "-key", certificates.path("\(name).key")]
+    private func serve(_ arguments: [String] = []) async throws -> Daemon {
+        let files = ["-cert", certificates.path("server.pem"), "-key", certificates.path("server.key")]
         let server = try Daemon(
             "openssl",
             ["s_server", "-accept", "\(address.host):\(address.port)", "-www"] + files + arguments,
@@ -77,21 +72,6 @@ import Testing
         await server.end()
     }
 
-    @Test func `Another key is an error also when it replaces the pinned one`() async throws {
-        let pin = try await hash("server")
-        let client = client(.init(certificateAuthorities: file("ca.pem"), pinnedKeys: [pin]))
-        let server = try await serve()
-        #expect(await send(client) == nil)
-        await server.end()
-        // Another key of the same authority.
-        let other = try await serve("client")
-        let failure = await send(client)
-        #expect(failure?.kind == .insecure)
-        #expect(failure?.reason.contains(pin) == true, "\(failure as Any)")
-        #expect(failure?.reason.contains(address.host) == true)
-        await other.end()
-    }
-
     /// Answers two requests on its first connection, and has another key for the next ones.
     private static let changingServer = """
         import socket, ssl, sys
@@ -120,15 +100,62 @@ import Testing
         let arguments = ["-u", "-c", Self.changingServer, address.host, "\(address.port)"] + files
         let server = try Daemon("python3", arguments, package: "python3")
         #expect(await eventually { server.output.contains("ACCEPT") })
-        let client = client(.init(certificateAuthorities: file("ca.pem"), pinnedKeys: [try await hash("server")]))
+        let pin = try await hash("server")
+        let client = client(.init(certificateAuthorities: file("ca.pem"), pinnedKeys: [pin]))
         #expect(await send(client) == nil)
         #expect(await send(client) == nil)
-        #expect(await send(client)?.kind == .insecure)
+        // Another key of the same authority.
+        let failure = await send(client)
+        #expect(failure?.kind == .insecure)
+        #expect(failure?.reason.contains(pin) == true, "\(failure as Any)")
+        #expect(failure?.reason.contains(address.host) == true)
         // Also a connection that is not the first with the other key.
         #expect(await send(client)?.kind == .insecure)
         #expect(server.output.components(separatedBy: "REQUEST 0").count == 3, "\(server.output)")
         #expect(!server.output.contains("REQUEST 1") && !server.output.contains("REQUEST 2"), "\(server.output)")
         await server.end()
+    }
+
+    /// Demands Basic, and redirects who has the password.
+    private static let basicServer = """
+        import socket, ssl, sys
+        host, port, certificate, key, target = sys.argv[1:]
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        listener = socket.create_server((host, int(port)))
+        print("ACCEPT")
+        while True:
+            connection = context.wrap_socket(listener.accept()[0], server_side=True)
+            knows = b"Authorization: Basic dTpw\\r\\n" in connection.recv(65536)
+            print("KNOWS" if knows else "ASKS")
+            answer = f"302 Found\\r\\nLocation: {target}" if knows else "401 No\\r\\nWWW-Authenticate: Basic realm=a"
+            connection.sendall(f"HTTP/1.1 {answer}\\r\\nContent-Length: 0\\r\\n\\r\\n".encode())
+            connection.close()
+        """
+
+    @Test func `Over TLS a host may ask for Basic and another one does not get it`() async throws {
+        let other = try LoopbackAddress()
+        let others = try await Certificates(address: other.host)
+        let hosts = [(other, others), (address, certificates)]
+        var options = NetworkClient.Options()
+        var servers: [Daemon] = []
+        for (address, files) in hosts {
+            options.trust[address.host] = .init(certificateAuthorities: URL(filePath: files.path("ca.pem")))
+            let arguments = [address.host, "\(address.port)", files.path("server.pem"), files.path("server.key")]
+            let target = "https://\(other.host):\(other.port)/"
+            let server = try Daemon(
+                "python3",
+                ["-u", "-c", Self.basicServer] + arguments + [target],
+                package: "python3"
+            )
+            #expect(await eventually { server.output.contains("ACCEPT") })
+            servers.append(server)
+        }
+        let request = RouteRequest.get("").with(\.credentials, Credentials(user: "u", password: "p"))
+        let error = await thrown { _ = try await NetworkClient(options: options).send(URLRoute(url, request)) }
+        #expect("\(error as Any)".contains("\(other.host)"), "\(error as Any)")
+        #expect(servers.map(\.output) == ["ACCEPT\nASKS\n", "ACCEPT\nASKS\nKNOWS\n"])
+        for server in servers { await server.end() }
     }
 
     @Test func `A pin does not replace the authority`() async throws {
@@ -184,10 +211,7 @@ import Testing
     }
 
     @Test func `A server may require a client certificate`() async throws {
-        let server = try await serve(
-            "server",
-            ["-CAfile", certificates.path("ca.pem"), "-Verify", "1", "-verify_return_error"]
-        )
+        let server = try await serve(["-CAfile", certificates.path("ca.pem"), "-Verify", "1", "-verify_return_error"])
         #expect(await send(mutual("client.pem", key: "client.key")) == nil)
         let missing = await send(mutual(nil))
         #expect(missing?.kind == .insecure)
@@ -211,10 +235,7 @@ import Testing
     }
 
     @Test func `The passphrase is used and in no message`() async throws {
-        let server = try await serve(
-            "server",
-            ["-CAfile", certificates.path("ca.pem"), "-Verify", "1", "-verify_return_error"]
-        )
+        let server = try await serve(["-CAfile", certificates.path("ca.pem"), "-Verify", "1", "-verify_return_error"])
         let made = try await Command.run(
             "openssl",
             ["ec", "-aes128", "-passout", "pass:sesame", "-in", certificates.path("client.key")]

@@ -46,7 +46,11 @@ import Testing
     }
 
     /// libcurl looks for authorities in a file and in a folder.
-    @Test(.needs(.certificates + ["cc": "gcc"]), .timeLimit(.minutes(5)), arguments: ["system", "other", "proxy"])
+    @Test(
+        .needs(.certificates + ["cc": "gcc"]),
+        .timeLimit(.minutes(5)),
+        arguments: ["system", "other", "host", "proxy"]
+    )
     func `Other authorities replace the systems`(_ trusted: String) async throws {
         let address = try LoopbackAddress()
         let certificates = try await Certificates(address: address.host)
@@ -105,6 +109,7 @@ import Testing
         var environment = ["-u", "no_proxy", "-u", "NO_PROXY", "SYSTEM=\(system.path)"]
         if trusted != "system" { environment.append("AUTHORITIES=\(certificates.path("other.pem"))") }
         if trusted == "proxy" { environment.append("http_proxy=\(url)") }
+        if trusted == "host" { environment.append("TRUSTING=\(address.host)") }
         let target = trusted == "proxy" ? "http://host.invalid" : url
         let output = try await probe(source, environment, ["requests", target, "1"])
         if trusted == "system" {
