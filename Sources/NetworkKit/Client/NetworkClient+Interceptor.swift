@@ -33,8 +33,8 @@ extension NetworkClient {
             }
         }
 
-        /// Sends a header field, unless the route sets it. See ``NetworkRequest/setHeader(_:_:isSensitive:)``. The hosts
-        /// are those of ``bearerToken(_:hosts:)``.
+        /// Sends a header field, unless the route sets it. See ``NetworkRequest/setHeader(_:_:isSensitive:)``. The
+        /// hosts are those of ``bearerToken(_:hosts:)``.
         public static func header(
             _ name: String,
             _ value: String,
