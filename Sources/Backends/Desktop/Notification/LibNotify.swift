@@ -246,7 +246,6 @@ final class LibNotify: @unchecked Sendable {
 
     /// Whether the threads for a connection can be started. Starts them, and waits for their end.
     private static func canStartThreads() -> Bool {
-        guard ThreadStarter.hasMemory(forThreads: threadsToOpen) else { return false }
         let gate = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
         defer { gate.deallocate() }
         pthread_mutex_init(gate, nil)
