@@ -12,25 +12,19 @@ public struct CancellationRequest: Sendable, Hashable {
 }
 
 /// The subscribers to requests to cancel what an indicator shows.
-struct CancellationSubscribers: Sendable {
-    fileprivate var continuations: [Int: AsyncStream<CancellationRequest>.Continuation] = [:]
-    fileprivate var lastNumber = 0
+typealias CancellationSubscribers = Set<AsyncStream<CancellationRequest>.Continuation>
 
+extension CancellationSubscribers {
     /// Resumes them on a thread for such work: a calling thread may hold the status lock of a task.
-    fileprivate func resume(_ body: @escaping @Sendable (AsyncStream<CancellationRequest>.Continuation) -> Void) {
-        if continuations.isEmpty { return }
-        Task.detached(executorPreference: ServiceThread.forCallersCode) {
-            for continuation in continuations.values { body(continuation) }
-        }
+    func resume(_ body: @escaping @Sendable (Element) -> Void) {
+        if isEmpty { return }
+        Task.detached(executorPreference: ServiceThread.forCallersCode) { forEach(body) }
     }
-
-    /// Ends the requests.
-    func finish() { resume { $0.finish() } }
 }
 
 extension IndicatorEngine {
     /// Whether a request to cancel would reach anyone.
-    var isCancellable: Bool { storage.withLock { !$0.cancellation.continuations.isEmpty } }
+    var isCancellable: Bool { storage.withLock { !$0.cancellation.isEmpty } }
 
     /// Passes a request to cancel to those that are subscribers now. Returns immediately, and `false` if there are
     /// none.
@@ -38,24 +32,17 @@ extension IndicatorEngine {
     package func requestCancellation(label: String? = nil) -> Bool {
         let subscribers = storage.withLock { $0.cancellation }
         subscribers.resume { $0.yield(CancellationRequest(label: label)) }
-        return !subscribers.continuations.isEmpty
+        return !subscribers.isEmpty
     }
 
     func cancellationRequests() -> AsyncStream<CancellationRequest> {
         let (stream, continuation) = AsyncStream<CancellationRequest>.makeStream(bufferingPolicy: .bufferingNewest(16))
-        let number: Int? = storage.withLock { storage in
-            if storage.machine.isShutDown { return nil }
-            storage.cancellation.lastNumber += 1
-            storage.cancellation.continuations[storage.cancellation.lastNumber] = continuation
-            return storage.cancellation.lastNumber
+        continuation.onTermination = { [self] _ in _ = storage.withLock { $0.cancellation.remove(continuation) } }
+        let isShutDown = storage.withLock { storage in
+            if !storage.machine.isShutDown { storage.cancellation.insert(continuation) }
+            return storage.machine.isShutDown
         }
-        guard let number else {
-            continuation.finish()
-            return stream
-        }
-        continuation.onTermination = { [self] _ in
-            _ = storage.withLock { $0.cancellation.continuations.removeValue(forKey: number) }
-        }
+        if isShutDown { continuation.finish() }
         return stream
     }
 }

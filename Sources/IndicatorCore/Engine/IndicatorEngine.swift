@@ -27,7 +27,7 @@ package final class IndicatorEngine: Sendable {
         /// The receivers of snapshots: those of the app, and the runners that have received their first one.
         var receivers: [any SnapshotReceiver] = []
         var resources: [any ManagerResource] = []
-        var cancellation = CancellationSubscribers()
+        var cancellation: CancellationSubscribers = []
     }
 
     typealias Actions = IndicatorStateMachine.Actions
@@ -75,14 +75,14 @@ package final class IndicatorEngine: Sendable {
                 for receiver in actions.receivers { receiver.finish(timeLimit: timeLimit, at: now) }
             }
             defer {
-                (storage.receivers, storage.resources, storage.cancellation) = ([], [], CancellationSubscribers())
+                (storage.receivers, storage.resources, storage.cancellation) = ([], [], [])
                 updateAudience(of: &storage)
             }
             let hasObjects = storage.machine.list.objectCount > 0
             return (actions, hasObjects, storage.runners, storage.resources, storage.cancellation)
         }
         perform(actions)
-        cancellation.finish()
+        cancellation.resume { $0.finish() }
         if hasObjects { checkLater(at: now) }
         return (runners, resources.map(Self.end))
     }
