@@ -87,9 +87,7 @@ struct ObservedObjects: @unchecked Sendable {
         }
         if keys.isEmpty { return }
         ended += keys.compactMap { remove($0) }
-        guard shards[shard].capacity > 8, shards[shard].count < shards[shard].capacity / 4 else { return }
-        var smaller: [ActivityObject.Key: Item] = Dictionary(minimumCapacity: shards[shard].count)
-        for (key, item) in shards[shard] { smaller[key] = item }
-        shards[shard] = smaller
+        // There may have been many once.
+        if shards[shard].isEmpty { shards[shard] = [:] }
     }
 }

@@ -102,20 +102,15 @@ public struct ActivityDetails: Sendable, Hashable {
         progress.flatMap { $0.isNaN ? nil : min(max($0, 0), 1) }
     }
 
-    /// The first 4096 bytes of a text, without a cut character at the end; `nil` if it is empty.
+    /// The first 4096 bytes of a text, without the last character, which may be cut; `nil` if nothing is left.
     @inline(__always)
     static func limited(_ text: String) -> String? {
         let count = text.utf8.count
-        return count == 0 ? nil : count <= 4096 ? text : cut(text)
-    }
-
-    private static func cut(_ text: String) -> String {
-        var end = text.utf8.index(text.startIndex, offsetBy: 4096)
-        while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
-        // Copied: in a substring, the end of the last character would be searched for in the whole text.
-        let part = String(text[..<end])
+        if count <= 4096 { return count == 0 ? nil : text }
+        var part = String(decoding: text.utf8.prefix(4096), as: UTF8.self)
+        while part.unicodeScalars.last == "\u{FFFD}" { part.unicodeScalars.removeLast() }
         let characters = part.dropLast()
-        return characters.isEmpty ? part : String(characters)
+        return characters.isEmpty ? nil : String(characters)
     }
 }
 

@@ -8,14 +8,6 @@ public struct IndicatorDelays: Sendable, Hashable {
     /// The names of the settings in the config file and in errors.
     package enum Setting: String, Sendable, Hashable, CaseIterable {
         case startDelay, completionDelay, minimumVisibleTime
-
-        package var keyPath: WritableKeyPath<IndicatorDelays, Duration> {
-            switch self {
-            case .startDelay: \.startDelay
-            case .completionDelay: \.completionDelay
-            case .minimumVisibleTime: \.minimumVisibleTime
-            }
-        }
     }
 
     /// How long work must last before the indicator is shown. Default 1 second, as in Alamofire's manager.
