@@ -199,10 +199,7 @@ struct ActivityHandle: ~Copyable, Sendable {
 
     /// Changes the activity's details; without effect if it has ended.
     func update(_ change: (inout ActivityDetails) -> Void) {
-        var details = beginChange()
-        if details.record == nil { return }
-        change(&details.new)
-        merge(details)
+        if !hasEnded { lease.engine.update(change) { record(in: &$0, at: $1) } }
     }
 
     /// The details, to change a copy of them: the lock must not be held while the caller's code runs.

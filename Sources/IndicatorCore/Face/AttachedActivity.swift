@@ -35,17 +35,15 @@ package final class AttachedActivity: @unchecked Sendable {
 
     /// Begins the activity, or changes its details.
     package func show(label: String?, progress: Double?) {
-        if isInProgress {
-            engine.update(key) { ($0.label, $0.progress) = (label, progress) }
-        } else {
-            engine.start(key, label: label, progress: progress, in: group)
-        }
+        // Without effect if it is in progress.
+        engine.start(key, label: label, progress: progress, in: group)
+        engine.update(key) { ($0.label, $0.progress) = (label, progress) }
         isInProgress = true
     }
 
     /// Ends the activity; without effect if it is not in progress.
     package func end() {
-        if isInProgress { engine.stop(key, .unspecified) }
+        engine.stop(key)
         isInProgress = false
     }
 }

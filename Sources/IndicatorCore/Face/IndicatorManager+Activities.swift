@@ -99,7 +99,14 @@ extension IndicatorEngine {
 
     /// Changes the details of an activity; without effect if it is not in progress.
     func update(_ key: ActivityKey, _ change: (inout ActivityDetails) -> Void) {
-        var details = beginChange { $0.record(of: key, at: $1) }
+        update(change) { $0.record(of: key, at: $1) }
+    }
+
+    func update(
+        _ change: (inout ActivityDetails) -> Void,
+        _ find: (inout ActivityList, ActivityList.Now) -> ActivityRecord?
+    ) {
+        var details = beginChange(find)
         if details.record == nil { return }
         change(&details.new)
         merge(details)

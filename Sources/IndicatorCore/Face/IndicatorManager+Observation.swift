@@ -1,5 +1,4 @@
 public import Foundation
-import Logging
 
 extension IndicatorManager {
     // MARK: - Notifications
@@ -42,7 +41,7 @@ extension IndicatorManager {
 
 extension IndicatorEngine {
     package func observe(_ notifications: TaskNotifications, in center: NotificationCenter) -> NotificationObservation {
-        let tasks = TaskIdentities(find: notifications.identity.find, logger: logger.inBackground)
+        let tasks = TaskIdentities(find: notifications.identity.find)
         let (label, update, outcome) = (notifications.label, notifications.update, notifications.outcome)
         let observation = NotificationObservation(center: center, engine: self)
         // The closures retain the engine, which cancels the observation when its manager is deallocated.

@@ -1,6 +1,5 @@
 import Foundation
 import IndicatorThreads
-import Logging
 import Synchronization
 
 /// The observation of a library's notifications. See ``IndicatorManager/observe(_:in:)``.
@@ -52,31 +51,23 @@ extension NotificationObservation: ManagerResource {
 /// Finds the activities that notifications refer to.
 final class TaskIdentities: Sendable {
     private let find: @Sendable (Notification) -> Any?
-    private let logger: Logger
     /// The most recent class: checking whether a type is a class takes a search, and most tasks have the same class.
     private let lastClass = Atomic<UInt>(0)
 
-    init(find: @escaping @Sendable (Notification) -> Any?, logger: Logger) {
+    init(find: @escaping @Sendable (Notification) -> Any?) {
         self.find = find
-        self.logger = logger
     }
 
-    /// The identity of a notification's task; `nil` if it has none.
+    /// The identity of a notification's task; `nil` if it has none, or one that is neither an object nor hashable.
     func key(of notification: Notification) -> ActivityKey? {
         guard let task = find(notification) else { return nil }
         let type = type(of: task)
         let typeID = UInt(bitPattern: ObjectIdentifier(type))
         if lastClass.load(ordering: .relaxed) != typeID {
-            guard type is AnyClass else { return key(ofValue: task) }
+            guard type is AnyClass else { return (task as? any Hashable).map { ActivityKey($0) } }
             lastClass.store(typeID, ordering: .relaxed)
         }
         return .object(ActivityObject(object: Self.object(task), role: .notified))
-    }
-
-    private func key(ofValue value: Any) -> ActivityKey? {
-        if let value = value as? any Hashable { return ActivityKey(value) }
-        logger.debug("A notification's identity is neither an object nor hashable: \(type(of: value))")
-        return nil
     }
 
     /// Converts an instance of a class to an object without the search that `as` performs.

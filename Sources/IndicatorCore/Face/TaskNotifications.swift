@@ -165,27 +165,22 @@ public struct TaskNotifications: Sendable {
         return url.string.map { "\(words[0]) \($0)" }
     }
 
-    /// The key of a label, a `String`, in the `userInfo` of ``Foundation/NSNotification/Name/indicatorTaskDidResume``
-    /// and ``Foundation/NSNotification/Name/indicatorTaskDidProgress``.
+    /// The key of a label, a `String`. See ``indicator``.
     public static var labelKey: String { "indicator.label" }
 
-    /// The key of a progress of 0…1 in the `userInfo` of
-    /// ``Foundation/NSNotification/Name/indicatorTaskDidProgress``.
+    /// The key of a progress of 0…1. See ``indicator``.
     public static var progressKey: String { "indicator.progress" }
 
-    /// The key of the number of bytes done in the `userInfo` of
-    /// ``Foundation/NSNotification/Name/indicatorTaskDidProgress``.
+    /// The key of the number of bytes done. See ``indicator``.
     public static var completedBytesKey: String { "indicator.completedBytes" }
 
-    /// The key of the total number of bytes, beside ``completedBytesKey``.
+    /// The key of the total number of bytes. See ``indicator``.
     public static var totalBytesKey: String { "indicator.totalBytes" }
 
-    /// The key of a `Bool`, whether a task waits for its turn (``ActivityDetails/isWaiting``), in the `userInfo` of
-    /// ``Foundation/NSNotification/Name/indicatorTaskDidProgress``.
+    /// The key of a `Bool`, whether a task waits for its turn. See ``indicator`` and ``ActivityDetails/isWaiting``.
     public static var waitingKey: String { "indicator.isWaiting" }
 
-    /// The key of an ``ActivityOutcome``, or of an error that is converted to one, in the `userInfo` of
-    /// ``Foundation/NSNotification/Name/indicatorTaskDidComplete``.
+    /// The key of an ``ActivityOutcome``, or of an error that is converted to one. See ``indicator``.
     public static var outcomeKey: String { "indicator.outcome" }
 }
 
