@@ -173,9 +173,7 @@ struct DownloadContent: Codable {
     private let request: String
     private let location: String
 
-    /// - Parameters:
-    ///   - request: what identifies the request.
-    ///   - location: the URL of the response.
+    /// Hashes what identifies the request, and the URL of the response.
     init(tag: String, length: Int64?, request: String, location: URL) {
         let hash = KeyedHash()
         self.tag = tag

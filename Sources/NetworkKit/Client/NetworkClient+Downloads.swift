@@ -19,11 +19,8 @@ extension NetworkClient {
     /// content has to have a strong `ETag`. Only `GET` requests without a body and without a `Range` of their own are
     /// continued.
     ///
-    /// Until it is complete, the file has no name, and nothing is left of it if the process ends. On file systems
-    /// without such files, it is a hidden one that only the user can read.
-    ///
-    /// With ``Resumption/acrossRuns``, the bytes are written to a hidden file in the same folder, `.NAME.part`; see
-    /// <doc:Downloading>.
+    /// Until it is complete, the file has no name. With ``Resumption/acrossRuns``, it is `.NAME.part` in the same
+    /// folder; see <doc:Downloading>.
     ///
     /// The errors are those of ``send(_:in:onProgress:)``.
     ///

@@ -16,8 +16,11 @@ final class CurlTransfer {
     let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     /// The size of the header fields so far, with those of interim responses and the trailers.
     private var headerSize = 0
-    /// Whether the latest line is the empty one after a head. libcurl accepts a head without it.
-    private var isHeadComplete = false
+    /// The lines of the latest head. The time of `curl_easy_nextheader` grows with the square of their number: a server
+    /// could stop all transfers for half a minute.
+    private var lines: [[UInt8]] = []
+    /// Whether the empty line after them has arrived. libcurl accepts a head without it.
+    private var isHeadComplete: Bool { lines.last?.isEmpty == true }
     private var hasDeliveredHead = false
     /// Why a callback ended the transfer.
     private var problem: (any Error)?
@@ -82,20 +85,25 @@ final class CurlTransfer {
             problem = transfer.failure(.invalidResponse, reason)
             return 0
         }
-        isHeadComplete = line.allSatisfy { $0 == 0x0D || $0 == 0x0A }
+        if isHeadComplete { lines = [] }
+        let text = line.prefix { $0 != 0x0D && $0 != 0x0A }
+        if !lines.isEmpty, text.first == 0x20 || text.first == 0x09 {
+            // A continuation of the previous line (RFC 9112 §5.2).
+            lines[lines.count - 1] += text
+        } else {
+            lines.append(Array(text))
+        }
         // After a 401 or 407 libcurl may repeat the request with the credentials.
         if isHeadComplete, transfer.request.credentials == nil || ![401, 407].contains(status) { deliverHead() }
         return line.count
     }
 
+    /// The fields in the lines. The status line is none.
     private var fields: HTTPFields {
-        var fields: [HTTPField] = []
-        var last: UnsafeMutablePointer<curl_header>?
-        while let header = curl_easy_nextheader(handle, UInt32(CURLH_HEADER), -1, last) {
-            last = header
-            guard let name = HTTPField.Name(String(cString: header.pointee.name)) else { continue }
-            let value = UnsafeRawBufferPointer(start: header.pointee.value, count: strlen(header.pointee.value))
-            fields.append(HTTPField(name: name, value: Array(value)))
+        let fields = lines.compactMap { line -> HTTPField? in
+            let parts = line.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
+            let name = parts.count == 2 ? HTTPField.Name(String(decoding: parts[0], as: UTF8.self)) : nil
+            return name.map { HTTPField(name: $0, value: Array(parts[1])) }
         }
         return HTTPFields(fields)
     }

@@ -9,14 +9,7 @@ public struct HostTrust: Sendable {
     /// it. One of them must be that of the server's certificate, which is verified, too. Empty: every key.
     ///
     /// Each connection is checked when it is established, before a request is sent. One that exists is used to its
-    /// end, also when later ones get another key and fail.
-    ///
-    /// Pin a second key, so that the first one can be replaced. This prints the hash:
-    ///
-    /// ```sh
-    /// openssl x509 -pubkey -noout -in server.pem | openssl pkey -pubin -outform der |
-    ///     openssl dgst -sha256 -binary | base64
-    /// ```
+    /// end, also when later ones get another key and fail. <doc:SendingRequests> has the command that prints the hash.
     public var pinnedKeys: [String] = []
     /// A PEM file with the client's certificate, followed by intermediate ones.
     public var clientCertificate: URL?

@@ -218,9 +218,8 @@ struct TransferStateMachine<Waiter: Sendable>: Sendable {
             case .none, .head, .redirect: throw secondReader
             }
         }
-        let wasFull = isFull
         defer { buffer = Data() }
-        return (buffer, wasFull)
+        return (buffer, isFull)
     }
 
     /// The head and the whole body, after the wait for the end.

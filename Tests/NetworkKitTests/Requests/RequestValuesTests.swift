@@ -126,17 +126,17 @@ import Testing
         let seen = Locked<[String]>([])
         let count = Counter()
         let server = try RawServer.closing { request, connection in
-            let number = count.next()
             // The label during this attempt.
             let first = indicator.snapshot.activities.first
             seen.withLock { $0.append("\(first?.label ?? "-")") }
-            try connection.respond(number < 3 ? "503 Service Unavailable" : "200 OK", text: "done")
+            try connection.respond(count.next() < 3 ? "503 Service Unavailable" : "200 OK", text: "done")
         }
         let retry = RequestRetry(maximumAttempts: 5, initialDelay: .milliseconds(1))
         let client = NetworkClient(retry: retry, notificationCenter: recorder.center)
         _ = try await client.send(route(server, .put("file", body: .data(Data(count: 1000)))))
         #expect(seen.withLock { $0 } == ["PUT /file", "PUT /file, retry 1 of 4", "PUT /file, retry 2 of 4"])
-        #expect(recorder.progress.count { $0 == 0 } == 2)
+        // One more if the response arrives before the progress of the body.
+        #expect(recorder.progress.count { $0 == 0 } >= 2)
         #expect(recorder.progress.last == 1000)
     }
 
