@@ -73,8 +73,6 @@ void dbus_connection_set_exit_on_disconnect(DBusConnection *, dbus_bool_t);
 dbus_bool_t dbus_connection_set_watch_functions(
     DBusConnection *, DBusAddWatchFunction, DBusRemoveWatchFunction, DBusWatchToggledFunction, void *,
     DBusFreeFunction);
-dbus_bool_t dbus_connection_try_register_fallback(
-    DBusConnection *, const char *, const DBusObjectPathVTable *, void *, DBusError *);
 dbus_bool_t dbus_connection_try_register_object_path(
     DBusConnection *, const char *, const DBusObjectPathVTable *, void *, DBusError *);
 void dbus_connection_unref(DBusConnection *);
@@ -127,7 +125,7 @@ dbus_bool_t dbus_watch_handle(DBusWatch *, unsigned int);
     F(connection_get_dispatch_status) F(connection_get_is_connected) F(connection_get_outgoing_size)                   \
     F(connection_has_messages_to_send) F(connection_open_private) F(connection_send) F(connection_send_with_reply)     \
     F(connection_set_change_sigpipe) F(connection_set_exit_on_disconnect) F(connection_set_watch_functions)            \
-    F(connection_try_register_fallback) F(connection_try_register_object_path) F(connection_unref) F(error_free)       \
+    F(connection_try_register_object_path) F(connection_unref) F(error_free)                                           \
     F(error_init) F(free) F(message_get_error_name) F(message_get_interface) F(message_get_member)                     \
     F(message_get_no_reply) F(message_get_path) F(message_get_sender) F(message_get_signature) F(message_get_type)     \
     F(message_iter_append_basic) F(message_iter_close_container) F(message_iter_get_arg_type)                          \

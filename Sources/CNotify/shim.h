@@ -16,6 +16,10 @@ typedef struct _GCancellable GCancellable;
 typedef struct _GObject GObject;
 typedef struct _GClosure GClosure;
 typedef struct _NotifyNotification NotifyNotification;
+typedef struct _GPollFD {
+    int fd;
+    unsigned short events, revents;
+} GPollFD;
 typedef struct _GError {
     unsigned int domain;
     int code;
@@ -45,7 +49,8 @@ enum {
 GMainContext *g_main_context_new(void);
 void g_main_context_push_thread_default(GMainContext *);
 gboolean g_main_context_iteration(GMainContext *, gboolean);
-void g_main_context_wakeup(GMainContext *);
+gboolean g_main_context_acquire(GMainContext *);
+int g_main_context_query(GMainContext *, int, int *, GPollFD *, int);
 unsigned int g_log_set_handler(const char *, GLogLevelFlags, GLogFunc, gpointer);
 void g_log_default_handler(const char *, GLogLevelFlags, const char *, gpointer);
 void g_error_free(GError *);
@@ -87,12 +92,12 @@ int notify_notification_get_closed_reason(const NotifyNotification *);
 void notify_notification_set_app_icon(NotifyNotification *, const char *); /* since 0.8.4 */
 
 #define CNOTIFY_FUNCTIONS(F)                                                                                           \
-    F(g_main_context_new) F(g_main_context_push_thread_default) F(g_main_context_iteration) F(g_main_context_wakeup)   \
-    F(g_log_set_handler) F(g_log_default_handler) F(g_error_free) F(g_variant_new_boolean) F(g_variant_new_byte)       \
-    F(g_variant_new_int32) F(g_variant_new_string) F(g_type_class_ref) F(g_object_unref) F(g_value_init)               \
-    F(g_value_get_int) F(g_object_get_property) F(g_signal_connect_data) F(g_socket_get_type) F(g_bus_get_sync)        \
-    F(g_dbus_connection_set_exit_on_close) F(g_dbus_connection_is_closed) F(notify_init) F(notify_is_initted)          \
-    F(notify_notification_new) F(notify_notification_update) F(notify_notification_set_app_name)                       \
+    F(g_main_context_new) F(g_main_context_push_thread_default) F(g_main_context_iteration) F(g_main_context_acquire)  \
+    F(g_main_context_query) F(g_log_set_handler) F(g_log_default_handler) F(g_error_free) F(g_variant_new_boolean)     \
+    F(g_variant_new_byte) F(g_variant_new_int32) F(g_variant_new_string) F(g_type_class_ref) F(g_object_unref)         \
+    F(g_value_init) F(g_value_get_int) F(g_object_get_property) F(g_signal_connect_data) F(g_socket_get_type)          \
+    F(g_bus_get_sync) F(g_dbus_connection_set_exit_on_close) F(g_dbus_connection_is_closed) F(notify_init)             \
+    F(notify_is_initted) F(notify_notification_new) F(notify_notification_update) F(notify_notification_set_app_name)  \
     F(notify_notification_set_timeout) F(notify_notification_set_hint) F(notify_notification_show)                     \
     F(notify_notification_get_closed_reason)
 

@@ -2,14 +2,9 @@ import Foundation
 
 /// How the probe sends notifications.
 package enum NotificationWay: String, Sendable, CaseIterable {
-    /// Through libnotify only: otherwise the backend is unavailable.
-    case libnotify
-    case dbus
-    /// Through libnotify where it is safe.
+    /// Through libnotify while it is healthy.
     case auto
-
-    /// Each with one sender.
-    package static let both = [libnotify, dbus]
+    case dbus
 }
 
 /// The program `test-probe desktop`: an app with an indicator on a private bus, which executes commands.
@@ -43,8 +38,6 @@ package final class DesktopProbe: Sendable {
             ["desktop"] + arguments + ["through=\(way.rawValue)"] + (descriptors.map { ["descriptors=\($0)"] } ?? []),
             environment: [
                 "DBUS_SESSION_BUS_ADDRESS": address ?? bus?.address ?? "", "XDG_RUNTIME_DIR": "", "DISPLAY": "",
-                // The manifest's, which looks like a misspelled setting.
-                "INDICATOR_TESTS": "",
                 // For the tests that measure memory: malloc(3) caches as little as possible.
                 "MALLOC_ARENA_MAX": "1",
             ].merging(environment) { _, given in given }

@@ -21,7 +21,7 @@ import Testing
         return notification && property
     }
 
-    @Test("When the bus is killed and restarted, both backends recover", arguments: [NotificationWay.auto, .dbus])
+    @Test("When the bus is killed and restarted, both backends recover", arguments: NotificationWay.allCases)
     func busIsKilled(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let first = try await NotificationServer(on: bus)
@@ -93,7 +93,7 @@ import Testing
         #expect(try await eventually { try await property("Label", on: bus) == "s \"\"" })
     }
 
-    @Test(arguments: NotificationWay.both)
+    @Test(arguments: NotificationWay.allCases)
     func `The app's disposition of SIGPIPE is unchanged`(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -118,7 +118,7 @@ import Testing
         "100 000 flips in 10 s: flat memory, few signals, and the right final state",
         .needs(.night),
         arguments: [true, false],
-        NotificationWay.both
+        NotificationWay.allCases
     )
     func flips(delays: Bool, way: NotificationWay) async throws {
         let bus = try await PrivateBus()
@@ -179,7 +179,7 @@ import Testing
         #expect(try await probe.tell("neighbour") == "ok")
     }
 
-    @Test("When idle, no thread wakes up", arguments: NotificationWay.both)
+    @Test("When idle, no thread wakes up", arguments: NotificationWay.allCases)
     func idle(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)

@@ -21,7 +21,7 @@ package protocol BusSession: AnyObject {
     /// Returns when to call it even without an event. Throws if the indicator can no longer be shown.
     func update(on bus: BusLink) throws -> SuspendingClock.Instant?
 
-    /// Removes what is shown, and releases names. Messages that are sent here are delivered.
+    /// Removes what is shown. Messages that are sent here are delivered.
     func end(on bus: BusLink) async
 }
 
@@ -263,7 +263,7 @@ package final class BusLink: @unchecked Sendable {
         connection.call(message, within: timeLimit, completion: completion)
     }
 
-    /// Queues a message in memory until the bus accepts it.
+    /// Queues a message in memory until the bus accepts it. Nobody replies to it.
     func send(_ message: BusMessage?) { connection?.send(message) }
 
     /// The number of unsent bytes.

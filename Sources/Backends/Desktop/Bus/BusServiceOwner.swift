@@ -1,4 +1,5 @@
 import BackendConfiguration
+import CDBus
 import DisplayText
 import Foundation
 
@@ -27,7 +28,9 @@ package final class BusServiceOwner {
         let rule = "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(name)'"
         try await bus.addMatch(rule)
         do throws(BusError) {
-            return try await bus.callBus("GetNameOwner", [.string(name)]).first?.text ?? ""
+            let owner = try await bus.callBus("GetNameOwner", [.string(name)]).first?.text ?? ""
+            guard dbus.validate_bus_name(owner, nil) != 0 else { throw .invalidName }
+            return owner
         } catch {
             guard error.name == "org.freedesktop.DBus.Error.NameHasNoOwner" else { throw error }
             throw missing

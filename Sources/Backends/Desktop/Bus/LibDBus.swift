@@ -49,27 +49,22 @@ package final class BusMessage {
         path: String,
         interface: String,
         member: String,
-        _ arguments: [BusValue] = [],
-        expectsReply: Bool = true
+        _ arguments: [BusValue] = []
     ) -> BusMessage? {
         guard dbus.validate_bus_name(destination, nil) != 0, dbus.validate_path(path, nil) != 0 else { return nil }
         let handle = dbus.message_new_method_call(destination, path, interface, member)
-        if let handle {
-            dbus.message_set_auto_start(handle, 0)
-            dbus.message_set_no_reply(handle, expectsReply ? 0 : 1)
-        }
+        if let handle { dbus.message_set_auto_start(handle, 0) }
         return BusMessage(made: handle, arguments)
     }
 
     /// A call of a method of the bus itself.
-    static func busCall(_ member: String, _ arguments: [BusValue] = [], expectsReply: Bool = true) -> BusMessage? {
+    static func busCall(_ member: String, _ arguments: [BusValue] = []) -> BusMessage? {
         .call(
             "org.freedesktop.DBus",
             path: "/org/freedesktop/DBus",
             interface: "org.freedesktop.DBus",
             member: member,
-            arguments,
-            expectsReply: expectsReply
+            arguments
         )
     }
 
@@ -159,11 +154,6 @@ final class BusConnection: PollSource {
         var completion: Completion
     }
 
-    private struct CallService {
-        var path: String
-        var handler: MessageHandler
-    }
-
     /// Called at the end of each turn.
     var onTurn: () -> Void = {}
     /// When to turn in any case, besides the time limits of calls.
@@ -172,7 +162,7 @@ final class BusConnection: PollSource {
     private let handle: OpaquePointer
     private let sources = BusSources()
     private let onSignal: Box<MessageHandler>
-    private var onCall: Box<CallService>?
+    private var onCalls: [Box<MessageHandler>] = []
     private var calls: [Call] = []
     /// Whether the connection has ended, and its calls have failed.
     private var hasEnded = false
@@ -207,7 +197,7 @@ final class BusConnection: PollSource {
         // Calls the handlers a last time, and completes the pending calls.
         while dbus.connection_dispatch(handle) == DBUS_DISPATCH_DATA_REMAINS {}
         dbus.connection_unref(handle)
-        withExtendedLifetime((sources, onSignal, onCall)) {}
+        withExtendedLifetime((sources, onSignal, onCalls)) {}
     }
 
     /// Whether the connection is open.
@@ -226,9 +216,11 @@ final class BusConnection: PollSource {
         }
     }
 
-    /// Queues a message in memory until the bus accepts it. One with an invalid name is dropped.
+    /// Queues a message in memory until the bus accepts it. Nobody replies to it. One with an invalid name is dropped.
     func send(_ message: BusMessage?) {
-        if let message { _ = dbus.connection_send(handle, message.handle, nil) }
+        guard let message else { return }
+        dbus.message_set_no_reply(message.handle, 1)
+        _ = dbus.connection_send(handle, message.handle, nil)
     }
 
     /// Calls a method. The reply arrives during a turn.
@@ -247,29 +239,22 @@ final class BusConnection: PollSource {
         calls.append(Call(reply: reply, deadline: timeLimit.map { .now + $0 }, completion: completion))
     }
 
-    /// Serves method calls of the object at `path`. libdbus answers `Peer`, and `Introspect` for the parents of the
-    /// path.
-    ///
-    /// Calls for other paths are also passed to the handler, which must answer that the object does not exist. Called
-    /// once.
+    /// Serves method calls of the object at `path`. libdbus answers `Peer`, and calls for other paths.
     func serve(path: String, _ handler: @escaping MessageHandler) {
-        let box = Box(CallService(path: path, handler: handler))
-        onCall = box
+        let box = Box(handler)
+        onCalls.append(box)
         var functions = DBusObjectPathVTable()
         functions.message_function = { _, message, context in
             guard let message, let context, dbus.message_get_type(message) == DBUS_MESSAGE_TYPE_METHOD_CALL else {
                 return DBUS_HANDLER_RESULT_NOT_YET_HANDLED
             }
-            let call = BusMessage(retaining: message)
-            let service = Unmanaged<Box<CallService>>.fromOpaque(context).takeUnretainedValue().value
-            guard let path = call.path, path != "/", !service.path.hasPrefix(path + "/")
-            else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
-            service.handler(call)
+            Unmanaged<Box<MessageHandler>>.fromOpaque(context).takeUnretainedValue().value(
+                BusMessage(retaining: message)
+            )
             return DBUS_HANDLER_RESULT_HANDLED
         }
         let context = Unmanaged.passUnretained(box).toOpaque()
         _ = dbus.connection_try_register_object_path(handle, path, &functions, context, nil)
-        _ = dbus.connection_try_register_fallback(handle, "/", &functions, context, nil)
     }
 
     // MARK: - Turns
@@ -410,7 +395,7 @@ struct LibDBusError: ~Copyable {
 }
 
 /// A reference to a value, for C callbacks.
-private final class Box<Value> {
+final class Box<Value> {
     var value: Value
 
     init(_ value: Value) { self.value = value }

@@ -214,14 +214,7 @@ final class DesktopJobSession: BusSession {
 
     private func send(_ member: String, _ arguments: [BusValue], to place: Place, on bus: BusLink) {
         bus.send(
-            .call(
-                place.server,
-                path: place.path,
-                interface: Self.viewInterface,
-                member: member,
-                arguments,
-                expectsReply: false
-            )
+            .call(place.server, path: place.path, interface: Self.viewInterface, member: member, arguments)
         )
     }
 

@@ -27,10 +27,12 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
     public enum Through: String, Sendable, Hashable, CaseIterable {
         /// Through libnotify while it is healthy, otherwise over D-Bus; in a sandbox, to the desktop portal.
         case auto
-        /// Through libnotify only; in a sandbox, to the desktop portal.
-        case libnotify
         /// Over D-Bus to the notification server.
         case dbus
+
+        /// The same as ``auto``, which uses libnotify while it is healthy.
+        @available(*, unavailable, renamed: "auto", message: "libnotify is used while it is healthy")
+        public static var libnotify: Self { .auto }
     }
 
     /// The first line. Default: `{app}`. If it results in an empty text, the app's name is shown.

@@ -9,15 +9,13 @@ import IndicatorThreads
 /// sent over D-Bus, for the rest of the process. It only shows and updates notifications; the session closes them.
 ///
 /// One thread makes all calls of libnotify and GLib, because libnotify is not thread-safe and has one connection for
-/// the process. Other threads submit commands and get the results as calls of a closure on that thread. All signals are
-/// blocked on it. It never ends, and an idle one causes no wake-ups.
+/// the process. It never ends, and an idle one causes no wake-ups.
 ///
 /// GLib ends the process when it gets no descriptor, and every synchronous call of GDBus needs one. The check before
 /// each call cannot prevent that, because another thread may take the last one. Therefore the thread never returns from
 /// the fatal message of GLib: it sleeps forever.
-final class LibNotify: @unchecked Sendable {
-    // `@unchecked`: `state` has a lock. The thread sets `functions`, `context` and `thread` before `isReady`, under
-    // that lock, and only then others use them. Everything else is used on the thread only.
+final class LibNotify: PollSource, @unchecked Sendable {
+    // `@unchecked`: `state` has a lock. Everything else is only used on the thread.
 
     static let shared = LibNotify()
 
@@ -31,49 +29,36 @@ final class LibNotify: @unchecked Sendable {
     /// The server's identifier of a notification that was shown, otherwise 0.
     typealias Outcome = Result<UInt32, Loss>
 
-    /// One notification on the screen, from its first call of `show` to its end.
+    /// One notification on the screen, from its first call of `show` to its end. It is released without being closed.
     final class Notification: @unchecked Sendable {
         // `@unchecked`: `object` is only used on the thread.
         fileprivate var object: OpaquePointer?
-        fileprivate let onClosed: @Sendable (UInt32) -> Void
+        /// libnotify's object keeps it.
+        fileprivate let onClosed: Box<@Sendable (UInt32) -> Void>
 
         /// - Parameter onClosed: called on the thread when the user or the server has closed it, with the reason of
         ///   `NotificationClosed`.
-        init(onClosed: @escaping @Sendable (UInt32) -> Void) {
-            self.onClosed = onClosed
-        }
+        init(onClosed: @escaping @Sendable (UInt32) -> Void) { self.onClosed = Box(onClosed) }
+
+        deinit { if let object { LibNotify.shared.release(object) } }
     }
 
-    /// GLib opens 5 descriptors for a connection and up to 2 during a call; 8 are left to the app.
-    private static let descriptorsToOpen = 7 + SpareDescriptors.reserve
+    /// GLib opens 5 descriptors for a connection and up to 2 during a call, the thread one; 8 are left to the app.
+    private static let descriptorsToOpen = 8 + SpareDescriptors.reserve
     private static let descriptorsToCall = 2 + SpareDescriptors.reserve
     /// GLib starts up to three threads for a connection, and ends the process if it cannot.
     private static let threadsToOpen = 6
     private static let tooFewDescriptors = "the process has too few descriptors left"
 
-    private struct Command {
-        var run: @Sendable () -> Outcome
-        var completion: @Sendable (Outcome) -> Void
-    }
-
-    private struct State: Sendable {
-        var hasThread = false
-        var isReady = false
-        /// Why libnotify can no longer be used.
-        var loss: String?
-        var commands: [Command] = []
-        var current: (@Sendable (Outcome) -> Void)?
-    }
-
-    private let state = Locked(State())
+    /// Whether the thread has work, and why libnotify can no longer be used.
+    private let state = Locked<(hasBegun: Bool, loss: String?)>((false, nil))
+    private let thread = ServiceThread(name: "ind-libnotify")
     private var functions = CNotifyFunctions()
     private var context: OpaquePointer?
-    private var thread = pthread_t()
+    private var pthread = pthread_t()
     private var connection: OpaquePointer?
-    /// The address of the bus of ``connection``.
-    private var address = ""
-    /// The notifications that have an object.
-    private var notifications: [ObjectIdentifier: Notification] = [:]
+    /// Handles the outcome of the call that runs.
+    private var completion: (@Sendable (Outcome) -> Void)?
 
     private init() {}
 
@@ -86,23 +71,21 @@ final class LibNotify: @unchecked Sendable {
         guard let variable = getenv("DBUS_SESSION_BUS_ADDRESS"), String(cString: variable) == address else {
             return "DBUS_SESSION_BUS_ADDRESS is not the address of the bus"
         }
-        let (loss, hasThread) = state.withLock { ($0.loss, $0.hasThread) }
-        if let loss { return loss }
-        guard !hasThread else { return nil }
+        let (hasBegun, loss) = state.withLock(\.self)
+        if hasBegun || loss != nil { return loss }
         if let library = dlopen("libnotify.so.4", RTLD_LAZY | RTLD_NOLOAD) {
             dlclose(library)
             return "the app itself uses libnotify, which is not thread-safe"
         }
-        return SpareDescriptors.exist(Self.descriptorsToOpen) ? nil : Self.tooFewDescriptors
+        guard SpareDescriptors.exist(Self.descriptorsToOpen) else { return Self.tooFewDescriptors }
+        return Self.canStartThreads() ? nil : "the process has too few threads left"
     }
 
     /// Loads libnotify and connects it to the session bus, unless it is connected.
     ///
-    /// - Parameters:
-    ///   - address: the address of the session bus.
-    ///   - name: the name for `notify_init`, which is used for the app's own notifications, too.
-    func open(_ address: String, as name: String, completion: @escaping @Sendable (Outcome) -> Void) {
-        submit(completion) { [self] in connect(to: address, as: name) }
+    /// - Parameter name: the name for `notify_init`, which is used for the app's own notifications, too.
+    func open(as name: String, completion: @escaping @Sendable (Outcome) -> Void) {
+        submit(completion) { [self] in connection == nil ? load().flatMap { _ in connect(as: name) } : check() }
     }
 
     /// Shows a notification, or updates it.
@@ -111,44 +94,46 @@ final class LibNotify: @unchecked Sendable {
         as notification: Notification,
         completion: @escaping @Sendable (Outcome) -> Void
     ) {
-        submit(completion) { [self] in show(message, as: notification) }
-    }
-
-    /// Releases a notification without closing it.
-    func forget(_ notification: Notification) {
-        submit({ _ in }) { [self] in
-            release(notification)
-            return .success(0)
-        }
+        submit(completion) { [self] in check().flatMap { _ in show(message, as: notification) } }
     }
 
     private func submit(_ completion: @escaping @Sendable (Outcome) -> Void, _ run: @escaping @Sendable () -> Outcome) {
-        let (loss, isReady, mustStart) = state.withLock { state in
-            guard state.loss == nil else { return (state.loss, false, false) }
-            state.commands.append(Command(run: run, completion: completion))
-            defer { state.hasThread = true }
-            return (nil, state.isReady, !state.hasThread)
+        let loss = state.withLock { state in
+            state.hasBegun = true
+            return state.loss
         }
-        if let loss { return completion(.failure(Loss(reason: loss))) }
-        if isReady { functions.g_main_context_wakeup(context) }
-        if mustStart, !ThreadStarter.start(named: "ind-libnotify", { self.work() }) {
-            lose(Loss(reason: "could not create a thread"))
+        // The thread may sleep forever.
+        if let loss { return completion(Self.loss(loss)) }
+        thread.call(at: .min) { [self] in
+            self.completion = completion
+            finish(state.withLock(\.loss).map(Self.loss) ?? run())
         }
+    }
+
+    private func release(_ object: OpaquePointer) {
+        nonisolated(unsafe) let object = UnsafeMutableRawPointer(object)
+        thread.call(at: .min) { [self] in functions.g_object_unref(object) }
     }
 
     // MARK: - The thread
 
-    private func work() {
+    /// After a failure, libnotify is not used for the rest of the process.
+    private func finish(_ outcome: Outcome) {
+        if case .failure(let loss) = outcome { state.withLock { $0.loss = $0.loss ?? loss.reason } }
+        completion.take()?(outcome)
+    }
+
+    static func loss(_ reason: String) -> Outcome { .failure(Loss(reason: reason)) }
+
+    private func load() -> Outcome {
         guard let library = dlopen("libnotify.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
             let reason = dlerror().map { SafeText.singleLine(String(cString: $0), limit: 200) } ?? ""
-            let isMissing = reason.hasPrefix("libnotify.so.4:") && reason.contains("No such file")
-            let help = "libnotify is not installed (package libnotify4)"
-            return lose(Loss(reason: isMissing ? help : "libnotify cannot be loaded: \(reason)"))
+            return Self.loss("libnotify (package libnotify4) cannot be loaded: \(reason)")
         }
         if let missing = cnotify_find(&functions, { library, name in name.flatMap { dlsym(library, $0) } }, library) {
-            return lose(Loss(reason: "libnotify lacks \(String(cString: missing))"))
+            return Self.loss("libnotify lacks \(String(cString: missing))")
         }
-        thread = pthread_self()
+        pthread = pthread_self()
         handleMessages()
         // GLib makes the process ignore SIGPIPE when it prepares its first socket. It sends with MSG_NOSIGNAL anyway.
         var action = sigaction()
@@ -156,47 +141,21 @@ final class LibNotify: @unchecked Sendable {
         _ = functions.g_type_class_ref(functions.g_socket_get_type())
         sigaction(SIGPIPE, &action, nil)
         context = functions.g_main_context_new()
-        // GDBus delivers its signals here, not in the app's main context.
+        // GDBus delivers its signals here, not in the app's main context, and wakes the owner.
         functions.g_main_context_push_thread_default(context)
-        state.withLock { $0.isReady = true }
-        while true {
-            while let command = nextCommand() {
-                switch command.run() {
-                case .success(let identifier):
-                    state.withLock { $0.current = nil }
-                    command.completion(.success(identifier))
-                case .failure(let loss): lose(loss)
-                }
-            }
-            _ = functions.g_main_context_iteration(context, 1)
-        }
+        _ = functions.g_main_context_acquire(context)
+        return thread.add(self) ? .success(0) : Self.loss(Self.tooFewDescriptors)
     }
 
-    private func nextCommand() -> Command? {
-        state.withLock { state in
-            guard !state.commands.isEmpty else { return nil }
-            let command = state.commands.removeFirst()
-            state.current = command.completion
-            return command
-        }
+    /// Delivers GDBus's signals; for the next ones, GLib has one descriptor.
+    func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) {
+        while functions.g_main_context_iteration(context, 0) != 0 {}
+        var (descriptor, timeout) = (GPollFD(), Int32(0))
+        _ = functions.g_main_context_query(context, .max, &timeout, &descriptor, 1)
+        return ([pollfd(fd: descriptor.fd, events: Int16(POLLIN), revents: 0)], nil)
     }
 
-    /// Ends the use of libnotify for the rest of the process.
-    private func lose(_ loss: Loss) {
-        let (current, others) = state.withLock { state in
-            state.loss = state.loss ?? loss.reason
-            defer { (state.commands, state.current) = ([], nil) }
-            return (state.current, state.commands)
-        }
-        current?(.failure(loss))
-        for command in others { command.completion(.failure(Loss(reason: loss.reason))) }
-    }
-
-    /// Ends the use of libnotify. The thread sleeps forever, because it may be anywhere inside GLib.
-    private func park(_ reason: String) -> Never {
-        lose(Loss(reason: reason))
-        while true { pause() }
-    }
+    func turn(_ descriptors: [pollfd]) {}
 
     /// On this thread, an error of GLib ends the use of libnotify. Other threads keep GLib's behaviour.
     private func handleMessages() {
@@ -207,11 +166,13 @@ final class LibNotify: @unchecked Sendable {
                 GLogLevelFlags(all),
                 { domain, level, message, _ in
                     let service = LibNotify.shared
-                    guard pthread_equal(pthread_self(), service.thread) != 0 else {
+                    guard pthread_equal(pthread_self(), service.pthread) != 0 else {
                         return service.functions.g_log_default_handler(domain, level, message, nil)
                     }
                     let text = message.map { SafeText.singleLine(String(cString: $0), limit: 100) } ?? ""
-                    service.park("GLib failed: \(text)")
+                    service.finish(LibNotify.loss("GLib failed: \(text)"))
+                    // Forever, because it may be anywhere inside GLib.
+                    while true { pause() }
                 },
                 nil
             )
@@ -220,49 +181,44 @@ final class LibNotify: @unchecked Sendable {
 
     // MARK: - On the thread: the connection
 
-    private func connect(to address: String, as name: String) -> Outcome {
-        if let connection {
-            if functions.g_dbus_connection_is_closed(connection) != 0 { return Self.loss(BusError.disconnected.text) }
-            // An identifier means nothing to another bus, or another app's notification.
-            return address == self.address ? .success(0) : Self.loss("the app was connected to another bus before")
+    private func connect(as name: String) -> Outcome {
+        attempt { error in
+            connection = functions.g_bus_get_sync(GBusType(CNOTIFY_BUS_SESSION), nil, error)
+            guard let connection else { return 0 }
+            // Otherwise GLib ends the process with the bus. The reference is kept: without it, libnotify would get a
+            // new connection, which ends the process.
+            functions.g_dbus_connection_set_exit_on_close(connection, 0)
+            return functions.notify_init(name)
         }
-        guard SpareDescriptors.exist(Self.descriptorsToOpen) else { return Self.loss(Self.tooFewDescriptors) }
-        guard Self.canStartThreads() else { return Self.loss("the process has too few threads left") }
-        var new: OpaquePointer?
-        let outcome = attempt { error in
-            new = functions.g_bus_get_sync(GBusType(CNOTIFY_BUS_SESSION), nil, error)
-            return new == nil ? 0 : 1
-        }
-        guard let new else { return outcome }
-        // Otherwise GLib ends the process with the bus. The reference is kept: without it, libnotify would get a new
-        // connection, which ends the process.
-        functions.g_dbus_connection_set_exit_on_close(new, 0)
-        (connection, self.address) = (new, address)
-        _ = functions.notify_init(name)
-        return .success(0)
     }
 
-    private static func loss(_ reason: String) -> Outcome { .failure(Loss(reason: reason)) }
+    /// Whether libnotify can be called.
+    private func check() -> Outcome {
+        guard let connection, functions.g_dbus_connection_is_closed(connection) == 0 else {
+            return Self.loss(BusError.disconnected.text)
+        }
+        // It ends the process when it is used uninitialized.
+        guard functions.notify_is_initted() != 0 else {
+            return Self.loss("the app itself uses libnotify, and has ended its use")
+        }
+        return SpareDescriptors.exist(Self.descriptorsToCall) ? .success(0) : Self.loss(Self.tooFewDescriptors)
+    }
 
     /// Whether the threads for a connection can be started. Starts them, and waits for their end.
     private static func canStartThreads() -> Bool {
-        let gate = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-        defer { gate.deallocate() }
-        pthread_mutex_init(gate, nil)
-        pthread_mutex_lock(gate)
+        final class Gate { let lock = Locked(()) }
+        let gate = Gate()
         let wait: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { gate in
-            guard let gate = gate?.assumingMemoryBound(to: pthread_mutex_t.self) else { return nil }
-            pthread_mutex_lock(gate)
-            pthread_mutex_unlock(gate)
+            if let gate { Unmanaged<Gate>.fromOpaque(gate).takeUnretainedValue().lock.withLock { _ in } }
             return nil
         }
-        let threads = (0..<threadsToOpen).compactMap { _ in
-            var thread = pthread_t()
-            return pthread_create(&thread, nil, wait, gate) == 0 ? thread : nil
+        let threads = gate.lock.withLock { _ in
+            (0..<threadsToOpen).compactMap { _ -> pthread_t? in
+                var thread = pthread_t()
+                return pthread_create(&thread, nil, wait, Unmanaged.passUnretained(gate).toOpaque()) == 0 ? thread : nil
+            }
         }
-        pthread_mutex_unlock(gate)
         for thread in threads { pthread_join(thread, nil) }
-        pthread_mutex_destroy(gate)
         return threads.count == threadsToOpen
     }
 
@@ -277,14 +233,6 @@ final class LibNotify: @unchecked Sendable {
     // MARK: - On the thread: notifications
 
     private func show(_ message: NotificationMessage, as notification: Notification) -> Outcome {
-        guard let connection, functions.g_dbus_connection_is_closed(connection) == 0 else {
-            return Self.loss(BusError.disconnected.text)
-        }
-        // It ends the process when it is used uninitialized.
-        guard functions.notify_is_initted() != 0 else {
-            return Self.loss("the app itself uses libnotify, and has ended its use")
-        }
-        guard SpareDescriptors.exist(Self.descriptorsToCall) else { return Self.loss(Self.tooFewDescriptors) }
         // Before 0.8.4, libnotify sends the icon as that of the app; since then, only with the other function.
         let setIcon = functions.notify_notification_set_app_icon
         let icon = setIcon == nil ? message.icon : nil
@@ -297,7 +245,8 @@ final class LibNotify: @unchecked Sendable {
                 return Self.loss("libnotify made no notification")
             }
             object = new
-            add(object, to: notification)
+            notification.object = object
+            listen(to: object, for: notification)
             functions.notify_notification_set_app_name(object, message.applicationName)
         }
         setIcon?(object, message.icon)
@@ -326,26 +275,22 @@ final class LibNotify: @unchecked Sendable {
         }
     }
 
-    private func add(_ object: OpaquePointer, to notification: Notification) {
-        notification.object = object
-        notifications[ObjectIdentifier(notification)] = notification
-        let handler: @convention(c) (gpointer?, gpointer?) -> Void = { _, data in
-            guard let data else { return }
-            let notification = Unmanaged<Notification>.fromOpaque(data).takeUnretainedValue()
-            guard let object = notification.object else { return }
+    private func listen(to object: OpaquePointer, for notification: Notification) {
+        let handler: @convention(c) (OpaquePointer?, gpointer?) -> Void = { object, data in
+            guard let object, let data else { return }
             // Negative if libnotify does not know it.
             let reason = LibNotify.shared.functions.notify_notification_get_closed_reason(object)
-            notification.onClosed(UInt32(bitPattern: reason))
-            LibNotify.shared.release(notification)
+            Unmanaged<Box<@Sendable (UInt32) -> Void>>.fromOpaque(data).takeUnretainedValue().value(
+                UInt32(bitPattern: reason)
+            )
         }
-        let data = Unmanaged.passUnretained(notification).toOpaque()
-        let callback = unsafeBitCast(handler, to: GCallback.self)
-        _ = functions.g_signal_connect_data(UnsafeMutableRawPointer(object), "closed", callback, data, nil, 0)
-    }
-
-    private func release(_ notification: Notification) {
-        guard let object = notification.object.take() else { return }
-        functions.g_object_unref(UnsafeMutableRawPointer(object))
-        notifications[ObjectIdentifier(notification)] = nil
+        _ = functions.g_signal_connect_data(
+            UnsafeMutableRawPointer(object),
+            "closed",
+            unsafeBitCast(handler, to: GCallback.self),
+            Unmanaged.passRetained(notification.onClosed).toOpaque(),
+            { data, _ in if let data { Unmanaged<AnyObject>.fromOpaque(data).release() } },
+            0
+        )
     }
 }

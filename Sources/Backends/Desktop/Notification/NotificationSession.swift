@@ -37,15 +37,6 @@ private enum ServerStyle {
         }
     }
 
-    /// What the user should know of it.
-    var remark: String {
-        switch self {
-        case .list: "; a banner at first, then in the list below the clock"
-        case .brief: "; for 4 s after each change"
-        default: ""
-        }
-    }
-
     /// Whether the user has closed a notification that has not expired.
     ///
     /// - Parameters:
@@ -66,8 +57,8 @@ private enum ServerStyle {
 
 /// One notification on one connection to a session bus (Desktop Notifications Specification 1.2).
 ///
-/// The session finds the server, checks that it answers, and watches it; a ``NotificationSender`` sends. Calls are
-/// asynchronous, so a server that hangs delays nothing. Only one at a time that shows the indicator waits for its
+/// The session finds the server, checks that it answers, watches it, and closes; how it sends is in another file. Calls
+/// are asynchronous, so a server that hangs delays nothing. Only one at a time that shows the indicator waits for its
 /// reply.
 final class NotificationSession: BusSession {
     /// At most two updates a second: faster ones are unreadable, and notification servers draw slowly.
@@ -79,7 +70,6 @@ final class NotificationSession: BusSession {
     /// When a banner of GNOME is closed if GNOME has not done it: while the user is away, or wants no banners.
     private static let bannerLimit = Duration.seconds(5)
 
-    private static let interface = NotificationSender.interface
     static let notResponding = Unavailability(
         reason: "the notification server does not answer",
         help: "it is asked again from time to time"
@@ -89,30 +79,38 @@ final class NotificationSession: BusSession {
     /// The longest label or app name, in Unicode scalars.
     private static let valueLimit = 300
 
-    private let applicationName: String
-    private let settings: DesktopNotificationSettings
-    private let logger: Logger
-    private let context: BusBackend.Context
-    private let sender: NotificationSender
+    let applicationName: String
+    let settings: DesktopNotificationSettings
+    let logger: Logger
+    let context: BusBackend.Context
     private let icon: String
     /// The name of the app's desktop file, if it has one.
     private let desktopEntry: String?
 
     private var style = ServerStyle.text
     private var readsMarkup = false
-    private let server = BusServiceOwner(interface, help: "install or start one, e.g. dunst")
-    private let portal = BusServiceOwner(NotificationSender.portal)
+    private let server = BusServiceOwner(NotificationSession.interface, help: "install or start one, e.g. dunst")
+    private let portal = BusServiceOwner(NotificationSession.portalName)
+    /// The unique name of the server.
+    private(set) var serverName = ""
+    var way = Way.dbus
 
+    /// What is on the screen, or on the way there.
+    var current: Shown?
+    /// Whether a call that shows it waits for its reply.
+    var isSending = false
+    var hasReportedRefusal = false
     /// What was sent last.
-    private var shown: NotificationMessage?
+    var shown: NotificationMessage?
     /// What the user has seen in a banner of GNOME: since when the indicator is shown, and whether the app asks.
     private var announced: (since: Date?, asks: Bool)?
-    private var sentAt = SuspendingClock.now
+    var sentAt = SuspendingClock.now
     /// The time since which the indicator was shown when ``shown`` was sent.
-    private var shownID: IndicatorSnapshot.VisibilityID?
-    /// The same for a notification that the user, or the server after `timeout`, has closed: it does not reappear until
-    /// the indicator is shown again. One that the server has closed of its own accord reappears with the next change.
-    private var dismissed: IndicatorSnapshot.VisibilityID?
+    private(set) var shownID: IndicatorSnapshot.VisibilityID?
+    /// The same for a notification that the user, or the server after `timeout`, has closed, or has refused: it does
+    /// not reappear until the indicator is shown again. One that the server has closed of its own accord reappears with
+    /// the next change.
+    var dismissed: IndicatorSnapshot.VisibilityID?
 
     init(applicationName: String, settings: DesktopNotificationSettings, logger: Logger, context: BusBackend.Context) {
         let name = SafeText.singleLine(applicationName, limit: Self.valueLimit)
@@ -120,14 +118,6 @@ final class NotificationSession: BusSession {
         (self.settings, self.logger, self.context) = (settings, logger, context)
         icon = settings.protocolIcon()
         desktopEntry = DesktopFile.name(of: applicationName, in: ProcessInfo.processInfo.environment)
-        sender = NotificationSender(
-            through: settings.through,
-            applicationName: self.applicationName,
-            address: context.address,
-            logger: logger
-        )
-        sender.onClosed = { [weak self] in self?.wasClosed(for: $0) }
-        sender.onRefused = { [weak self] in self?.dismissed = self?.shownID }
     }
 
     // MARK: - The server
@@ -136,35 +126,27 @@ final class NotificationSession: BusSession {
 
     /// Finds the server, checks that it answers, and chooses how to send. Returns both.
     func begin(on bus: BusLink) async throws -> String {
-        let portal = try await findPortal(on: bus)
-        let summary = if let portal { portal } else { try await findServer(on: bus) }
+        if isSandboxed {
+            // Starts the portal, as its clients do.
+            _ = try await ask(.busCall("StartServiceByName", [.string(Self.portalName), .uint32(0)]), on: bus)
+            do {
+                try await portal.find(on: bus)
+                way = .portal
+            } catch is Unavailability {}
+        }
+        let summary = way == .portal ? "the desktop portal" : try await findServer(on: bus)
         logger.debug("notifications are sent to \(summary)")
         return summary
     }
 
-    private var isSandboxed: Bool { NotificationSender.isSandboxed && settings.through != .dbus }
-
-    /// Uses the portal of a sandbox, which hides the server. Returns what is used; `nil` for the server.
-    private func findPortal(on bus: BusLink) async throws -> String? {
-        guard isSandboxed else { return nil }
-        // Starts the portal, as its clients do.
-        _ = try await ask(
-            BusMessage.busCall("StartServiceByName", [.string(NotificationSender.portal), .uint32(0)]),
-            on: bus
-        )
-        do { try await portal.find(on: bus) } catch is Unavailability { return nil }
-        sender.way = .portal
-        return "the desktop portal"
-    }
-
     private func findServer(on bus: BusLink) async throws -> String {
-        let closed =
-            "type='signal',sender='\(Self.interface)',member='NotificationClosed',path='\(NotificationSender.path)'"
-        try await bus.addMatch(closed)
+        try await bus.addMatch(
+            "type='signal',sender='\(Self.interface)',member='NotificationClosed',path='\(Self.path)'"
+        )
         // Only queries the owner of the name: no server is started.
-        sender.server = try await server.find(on: bus)
-        let information = try await ask(sender.call("GetServerInformation"), on: bus)
-        if case .strings(let capabilities)? = try await ask(sender.call("GetCapabilities"), on: bus).first {
+        serverName = try await server.find(on: bus)
+        let information = try await ask(call("GetServerInformation"), on: bus)
+        if case .strings(let capabilities)? = try await ask(call("GetCapabilities"), on: bus).first {
             readsMarkup = capabilities.contains("body-markup")
         }
         if let fault = server.fault { throw fault }
@@ -172,35 +154,27 @@ final class NotificationSession: BusSession {
         // The name, vendor, version and version of the specification.
         let isComplete = texts.count == 4
         style = isComplete ? ServerStyle(serverName: texts[0], vendor: texts[1]) : .text
-        let name = isComplete ? "\(texts[0]) \(texts[2])" : sender.server
+        let name = isComplete ? "\(texts[0]) \(texts[2])" : serverName
+        var problem = settings.through == .dbus ? "as configured" : style.objection
         // libnotify would use the portal.
-        let problem = isSandboxed ? "there is no desktop portal" : style.objection
-        return "\(name) \(try await sender.choose(on: bus, problem: problem))\(style.remark)"
+        if isSandboxed { problem = "there is no desktop portal" }
+        if problem == nil { problem = try await openLibNotify(on: bus) }
+        return name + " " + (problem.map { "over D-Bus, without libnotify: \($0)" } ?? "through libnotify")
     }
 
     /// The answer to a call; empty after an error.
     private func ask(_ message: BusMessage?, on bus: BusLink) async throws -> [BusValue] {
         do throws(BusError) {
-            return try await bus.call(message, timeLimit: NotificationSender.answerLimit)
-        } catch .noReply {
-            throw Self.notResponding
-        } catch  where [.disconnected, .invalidName].contains(error) {
-            throw error
+            return try await bus.call(message, timeLimit: Self.answerLimit)
         } catch {
-            // The server does not have this method.
+            if error == .noReply { throw Self.notResponding }
+            // The server does not have this method; an end of the connection is noticed anyway.
             return []
         }
     }
 
-    func receive(_ signal: BusMessage) {
-        guard (signal.member, signal.signature) == ("NotificationClosed", "uu"), signal.sender == sender.server,
-            case .uint32(let closed)? = signal.arguments.first, case .uint32(let reason)? = signal.arguments.last
-        else { return }
-        sender.wasClosed(closed, for: reason)
-    }
-
     /// The user, or the server, has closed the notification.
-    private func wasClosed(for reason: UInt32) {
+    func wasClosed(for reason: UInt32) {
         let time = sentAt.duration(to: .now)
         if expires, time >= settings.expiry {
             // After the system was suspended, it may have expired before the app could renew it.
@@ -213,30 +187,30 @@ final class NotificationSession: BusSession {
     }
 
     /// Whether the notification has an expiry, which is renewed.
-    private var expires: Bool { settings.timeout == nil && sender.way != .portal && style != .list }
+    private var expires: Bool { settings.timeout == nil && way != .portal && style != .list }
 
     // MARK: - The notification
 
     func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
-        if let fault = sender.fault { throw fault }
         let snapshot = context.latest()
         // Before outcomes are announced: those of a call that throws are delivered again.
-        if sender.isSending, snapshot.isVisible, settings.isLive, sentAt + Self.showLimit <= .now {
+        if isSending, snapshot.isVisible, settings.isLive, sentAt + Self.showLimit <= .now {
             throw Self.notResponding
         }
         announce(snapshot.finished.filter { settings.shownOutcomes.covers($0, after: settings.after) }, on: bus)
         guard snapshot.isVisible, settings.isLive else {
-            guard shown != nil, sender.mayHide > .now else {
+            guard shown != nil, mayHide > .now else {
                 hide(on: bus)
                 return nil
             }
-            return sender.mayHide
+            return mayHide
         }
-        if sender.isSending { return sentAt + Self.showLimit }
+        if isSending { return sentAt + Self.showLimit }
         if let dismissed {
             guard dismissed != snapshot.visibilityID else {
                 // An update was on its way when it was closed, and has shown it again.
-                if sender.isShown { sender.hide(on: bus) }
+                if isShown { hide(on: bus) }
+                self.dismissed = dismissed
                 return nil
             }
             // The hidden snapshot in between was skipped.
@@ -247,33 +221,25 @@ final class NotificationSession: BusSession {
         let message = snapshot.activityCount == 0 ? shown ?? message(for: snapshot) : message(for: snapshot)
         if style == .list, let shown, shown.urgency != message.urgency {
             let due = sentAt + (shown.urgency == .low ? Self.updateInterval : Self.bannerLimit)
-            guard due <= .now || !sender.isShown else { return due }
+            guard due <= .now || !isShown else { return due }
             hide(on: bus)
         }
         if message != shown {
-            let due = sentAt + (sender.way == .portal ? Self.portalUpdateInterval : Self.updateInterval)
+            let due = sentAt + (way == .portal ? Self.portalUpdateInterval : Self.updateInterval)
             guard shown == nil || due <= .now else { return due }
             shown = message
             sentAt = .now
             announced = (snapshot.since, snapshot.attention != nil)
-            sender.show(message, on: bus)
+            show(message, on: bus)
             return sentAt + Self.showLimit
         }
         let tick = formats.contains(where: \.showsTime) ? SuspendingClock.now + .seconds(1) : nil
         guard expires else { return tick }
         if sentAt + settings.renewal <= .now {
-            sender.renew(message, on: bus)
+            renew(message, on: bus)
             sentAt = .now
         }
         return tick ?? sentAt + settings.renewal
-    }
-
-    func end(on bus: BusLink) async { await sender.end(on: bus) }
-
-    private func hide(on bus: BusLink) {
-        sender.hide(on: bus)
-        shown = nil
-        dismissed = nil
     }
 
     /// Shows one ordinary notification of these outcomes.
@@ -292,7 +258,7 @@ final class NotificationSession: BusSession {
             urgency: .normal,
             milliseconds: -1
         )
-        sender.announce(message, on: bus)
+        announce(message, on: bus)
     }
 
     private func message(for snapshot: IndicatorSnapshot) -> NotificationMessage {

@@ -17,8 +17,6 @@ final class IndicatorBusSession: BusSession {
     private var announced = IndicatorSnapshot()
     /// The finished activities that were not announced yet.
     private var finished = FinishedActivities()
-    private var name: String?
-    private var hasLostName = false
     private weak var bus: BusLink?
     /// The value of `Enabled` that a panel has set, and until when it overrides snapshots: those with the value arrive
     /// later.
@@ -33,19 +31,11 @@ final class IndicatorBusSession: BusSession {
         self.bus = bus
         announced = current()
         bus.serve(path: IndicatorObject.path) { [weak self] in self?.answer($0) }
-        let name = try await Self.own(names, on: bus)
-        self.name = name
-        return name
-    }
-
-    func receive(_ signal: BusMessage) {
-        guard signal.member == "NameLost", signal.sender == "org.freedesktop.DBus" else { return }
-        if let name, signal.arguments == [.string(name)] { hasLostName = true }
+        return try await Self.own(names, on: bus)
     }
 
     /// Announces the changes since the last call.
     func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
-        if hasLostName { throw BusError(name: "org.freedesktop.DBus.Error.Failed", text: "the bus revoked the name") }
         let snapshot = current()
         if bus.outgoingBytes < Self.outgoingLimit {
             let changes = object.changes(from: announced, to: snapshot)
@@ -54,11 +44,6 @@ final class IndicatorBusSession: BusSession {
             for activity in finished.takeAll().latest { bus.send(object.finished(activity)) }
         }
         return switched?.until
-    }
-
-    func end(on bus: BusLink) {
-        guard let name else { return }
-        bus.send(BusMessage.busCall("ReleaseName", [.string(name)], expectsReply: false))
     }
 
     private func current() -> IndicatorSnapshot {

@@ -63,10 +63,6 @@ package struct IndicatorObject {
 
     /// The answer to a method call.
     func answer(to call: BusMessage, snapshot: IndicatorSnapshot) -> Answer {
-        guard call.path == Self.path else {
-            let path = quoted(call.path ?? "")
-            return .failure("UnknownObject", "There is no object '\(path)'; the indicator is '\(Self.path)'.")
-        }
         let member = call.member ?? ""
         guard let method = Self.methods[member], call.interface ?? method.interface == method.interface else {
             if let interface = call.interface, !Self.knownInterfaces.contains(interface) {
@@ -83,7 +79,7 @@ package struct IndicatorObject {
                 "The method '\(member)' takes arguments of types '\(method.types)' \(limit)."
             )
         }
-        if member == "Introspect" { return .values([.string(Self.introspection)]) }
+        if member == "Introspect" { return .values([.string(introspection)]) }
         let interface = arguments[0].text ?? ""
         if member == "GetAll", [Self.propertiesInterface, Self.introspectableInterface].contains(interface) {
             return .values([.properties([])])
@@ -165,64 +161,52 @@ private func quoted(_ text: String) -> String { SafeText.singleLine(text, limit:
 
 extension IndicatorObject {
     /// The answer to `Introspect` (D-Bus specification, "Introspection Data Format").
-    static let introspection = """
-        <!DOCTYPE node PUBLIC "-//freedesktop//DTD D-BUS Object Introspection 1.0//EN"
-         "http://www.freedesktop.org/standards/dbus/1.0/introspect.dtd">
-        <node>
-          <interface name="org.activityindicator.Indicator1">
-            <property name="Visible" type="b" access="read"/>
-            <property name="State" type="s" access="read"/>
-            <property name="ActivityCount" type="u" access="read"/>
-            <property name="Label" type="s" access="read"/>
-            <property name="Attention" type="s" access="read"/>
-            <property name="Progress" type="d" access="read"/>
-            <property name="Activities" type="a(sd)" access="read"/>
-            <property name="Application" type="s" access="read">
-              <annotation name="org.freedesktop.DBus.Property.EmitsChangedSignal" value="const"/>
-            </property>
-            <property name="ProcessID" type="u" access="read">
-              <annotation name="org.freedesktop.DBus.Property.EmitsChangedSignal" value="const"/>
-            </property>
-            <property name="Enabled" type="b" access="readwrite"/>
-            <signal name="Finished">
-              <arg name="label" type="s"/>
-              <arg name="outcome" type="s"/>
-              <arg name="message" type="s"/>
-              <arg name="seconds" type="d"/>
-            </signal>
-          </interface>
-          <interface name="org.freedesktop.DBus.Properties">
-            <method name="Get">
-              <arg name="interface_name" type="s" direction="in"/>
-              <arg name="property_name" type="s" direction="in"/>
-              <arg name="value" type="v" direction="out"/>
-            </method>
-            <method name="GetAll">
-              <arg name="interface_name" type="s" direction="in"/>
-              <arg name="properties" type="a{sv}" direction="out"/>
-            </method>
-            <method name="Set">
-              <arg name="interface_name" type="s" direction="in"/>
-              <arg name="property_name" type="s" direction="in"/>
-              <arg name="value" type="v" direction="in"/>
-            </method>
-            <signal name="PropertiesChanged">
-              <arg name="interface_name" type="s"/>
-              <arg name="changed_properties" type="a{sv}"/>
-              <arg name="invalidated_properties" type="as"/>
-            </signal>
-          </interface>
-          <interface name="org.freedesktop.DBus.Introspectable">
-            <method name="Introspect">
-              <arg name="xml_data" type="s" direction="out"/>
-            </method>
-          </interface>
-          <interface name="org.freedesktop.DBus.Peer">
-            <method name="Ping"/>
-            <method name="GetMachineId">
-              <arg name="machine_uuid" type="s" direction="out"/>
-            </method>
-          </interface>
-        </node>
-        """
+    private var introspection: String {
+        let properties = Property.allCases.map { property in
+            let access = property == .enabled ? "readwrite" : "read"
+            let type = value(of: property, in: IndicatorSnapshot()).signature
+            let changes = property == .application || property == .processID ? "const" : "true"
+            return """
+                <property name="\(property.rawValue)" type="\(type)" access="\(access)">
+                  <annotation name="org.freedesktop.DBus.Property.EmitsChangedSignal" value="\(changes)"/>
+                </property>
+                """
+        }
+        return """
+            <!DOCTYPE node PUBLIC "-//freedesktop//DTD D-BUS Object Introspection 1.0//EN"
+             "http://www.freedesktop.org/standards/dbus/1.0/introspect.dtd">
+            <node>
+              <interface name="org.activityindicator.Indicator1">
+            \(properties.joined(separator: "\n"))
+                <signal name="Finished">
+                  <arg name="label" type="s"/>
+                  <arg name="outcome" type="s"/>
+                  <arg name="message" type="s"/>
+                  <arg name="seconds" type="d"/>
+                </signal>
+              </interface>
+              <interface name="org.freedesktop.DBus.Properties">
+                <method name="Get">
+                  <arg name="interface_name" type="s" direction="in"/>
+                  <arg name="property_name" type="s" direction="in"/>
+                  <arg name="value" type="v" direction="out"/>
+                </method>
+                <method name="GetAll">
+                  <arg name="interface_name" type="s" direction="in"/>
+                  <arg name="properties" type="a{sv}" direction="out"/>
+                </method>
+                <method name="Set">
+                  <arg name="interface_name" type="s" direction="in"/>
+                  <arg name="property_name" type="s" direction="in"/>
+                  <arg name="value" type="v" direction="in"/>
+                </method>
+                <signal name="PropertiesChanged">
+                  <arg name="interface_name" type="s"/>
+                  <arg name="changed_properties" type="a{sv}"/>
+                  <arg name="invalidated_properties" type="as"/>
+                </signal>
+              </interface>
+            </node>
+            """
+    }
 }

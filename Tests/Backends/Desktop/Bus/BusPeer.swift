@@ -11,9 +11,12 @@ final class BusPeer: Sendable {
     private let hasEnded = DispatchSemaphore(value: 0)
 
     /// Starts it. It owns the name when this returns.
+    ///
+    /// - Parameter more: further paths to serve.
     init(
         name: String,
         path: String,
+        more: [String] = [],
         address: String,
         answer: @escaping @Sendable (BusMessage) -> [BusMessage?]
     ) throws {
@@ -25,8 +28,10 @@ final class BusPeer: Sendable {
             defer { hasEnded.signal() }
             do throws(BusError) {
                 let loop = try BlockingBus(address: address, wakeUp: wakeUp)
-                loop.serve(path: path) { [unowned loop] message in
-                    for message in answer(message) { if let message { loop.send(message) } }
+                for path in [path] + more {
+                    loop.serve(path: path) { [unowned loop] message in
+                        for message in answer(message) { if let message { loop.send(message) } }
+                    }
                 }
                 try loop.callBus("RequestName", [.string(name), .uint32(0)])
                 hasStarted.signal()

@@ -68,8 +68,8 @@ import Testing
     func `While a backend waits for a server that hangs, the others on the bus go on`() async throws {
         let bus = try await PrivateBus()
         let server = try BusPeer(
-            name: NotificationSender.interface,
-            path: NotificationSender.path,
+            name: NotificationSession.interface,
+            path: NotificationSession.path,
             address: bus.address,
             answer: { _ in [] }
         )

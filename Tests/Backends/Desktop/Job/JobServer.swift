@@ -42,7 +42,8 @@ final class JobServer: Sendable {
 
     init(on bus: PrivateBus, answer: Answer = .view) throws {
         self.bus = bus
-        peer = try BusPeer(name: "org.kde.JobViewServer", path: "/JobViewServer", address: bus.address) {
+        let views = (0..<3000).map { "/org/kde/notificationmanager/jobs/JobView_\($0)" }
+        peer = try BusPeer(name: "org.kde.JobViewServer", path: "/JobViewServer", more: views, address: bus.address) {
             [recorded] message in
             Self.answer(message, recorded, answer)
         }

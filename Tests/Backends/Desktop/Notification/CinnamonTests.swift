@@ -11,7 +11,7 @@ import Testing
     @Test(
         "Shown again after Cinnamon has closed it, not after the user has; never empty; none remains",
         .needs(program, package: "cinnamon", tier: .nightly),
-        arguments: NotificationWay.both
+        arguments: NotificationWay.allCases
     )
     func closed(way: NotificationWay) async throws {
         let bus = try await PrivateBus()

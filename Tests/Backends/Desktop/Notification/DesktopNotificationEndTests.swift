@@ -9,7 +9,7 @@ import Testing
 @Suite struct DesktopNotificationEndTests {
     @Test(
         .needs(.notifications),
-        arguments: NotificationWay.both
+        arguments: NotificationWay.allCases
     )
     func `An app that ends right after shutdown() leaves no notification, even on a busy machine`(way: NotificationWay)
         async throws
@@ -48,7 +48,7 @@ import Testing
 
     @Test(
         .needs(.notifications),
-        arguments: NotificationWay.both
+        arguments: NotificationWay.allCases
     )
     func `The notification of a killed app expires; while the app runs, it stays`(way: NotificationWay) async throws {
         let bus = try await PrivateBus()

@@ -21,7 +21,7 @@ import Testing
         #expect(try await probe.status(of: Self.name) == "stopped")
     }
 
-    @Test(arguments: NotificationWay.both)
+    @Test(arguments: NotificationWay.allCases)
     func `A server that appears later is used immediately; the backend starts none`(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let services = bus.folder.appending("services")
@@ -62,7 +62,7 @@ import Testing
         #expect(try await eventually { try await second.displayedCount == 0 })
     }
 
-    @Test(arguments: NotificationWay.both)
+    @Test(arguments: NotificationWay.allCases)
     func `Without a server the backend is stopped by a shutdown`(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let probe = try await DesktopProbe("notification", through: way, bus: bus)
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(
-        arguments: NotificationWay.both
+        arguments: NotificationWay.allCases
     )
     func `When the server is replaced while the notification is shown, the new one shows it`(way: NotificationWay)
         async throws
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(
-        arguments: NotificationWay.both
+        arguments: NotificationWay.allCases
     )
     func `When the name passes to another server, the other apps' notifications there stay`(way: NotificationWay)
         async throws
@@ -117,7 +117,7 @@ import Testing
 
     @Test(
         "A server that hangs delays nothing, the status reports it, and it is used again when it resumes",
-        arguments: NotificationWay.both
+        arguments: NotificationWay.allCases
     )
     func serverHangs(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
@@ -154,8 +154,8 @@ import Testing
     func `A server that hangs from the beginning, and is started again, is used at once`() async throws {
         let bus = try await PrivateBus()
         var hanging: BusPeer? = try BusPeer(
-            name: NotificationSender.interface,
-            path: NotificationSender.path,
+            name: NotificationSession.interface,
+            path: NotificationSession.path,
             address: bus.address,
             answer: { _ in [] }
         )
@@ -180,7 +180,7 @@ import Testing
         withExtendedLifetime(server) {}
     }
 
-    @Test(arguments: NotificationWay.both)
+    @Test(arguments: NotificationWay.allCases)
     func `A notification that a resuming server shows late is closed; one remains`(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -201,7 +201,7 @@ import Testing
 
     @Test(
         "Shutdown returns within its limit while the server hangs; the notification is closed when the server resumes",
-        arguments: NotificationWay.both
+        arguments: NotificationWay.allCases
     )
     func shutdownWhileServerHangs(way: NotificationWay) async throws {
         let bus = try await PrivateBus()

@@ -9,7 +9,7 @@ import Testing
 
 /// The notification, as dunst shows it.
 @Suite struct DesktopNotificationTests {
-    @Test("Shown once, updated in place, closed", .needs(.notifications), arguments: NotificationWay.both)
+    @Test("Shown once, updated in place, closed", .needs(.notifications), arguments: NotificationWay.allCases)
     func shownUpdatedClosed(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -56,7 +56,7 @@ import Testing
     @Test(
         "The last text stays until the notification is closed",
         .needs(.notifications),
-        arguments: NotificationWay.both
+        arguments: NotificationWay.allCases
     )
     func completionDelay(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
@@ -101,7 +101,7 @@ import Testing
     @Test(
         "A request for the user's attention has normal urgency and no sound",
         .needs(.notifications),
-        arguments: NotificationWay.both
+        arguments: NotificationWay.allCases
     )
     func attention(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
@@ -131,7 +131,7 @@ import Testing
         "No label is read as markup, whether or not the server supports it",
         .needs(.notifications),
         arguments: [true, false],
-        NotificationWay.both
+        NotificationWay.allCases
     )
     func labels(markup: Bool, way: NotificationWay) async throws {
         let bus = try await PrivateBus()
@@ -161,7 +161,7 @@ import Testing
     @Test(
         "Updated at most twice a second, and only when something changed; the last text is the current one",
         .needs(.notifications),
-        arguments: NotificationWay.both
+        arguments: NotificationWay.allCases
     )
     func coalesced(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
@@ -199,7 +199,7 @@ import Testing
 
     @Test(
         .needs(.notifications),
-        arguments: NotificationWay.both
+        arguments: NotificationWay.allCases
     )
     func `A notification that the user closes stays closed until the indicator is shown again`(way: NotificationWay)
         async throws
