@@ -66,10 +66,8 @@ import Testing
         try await surface.start()
         try await cycle(surface)
         #expect(await eventually { monitor.updates.last ?? .nothing == .nothing })
-        // For the start of a dock.
-        #expect(try await ruleCount(on: bus) == 1)
+        #expect(try await ruleCount(on: bus) == 0)
         await surface.stop()
-        #expect(try await eventually { try await ruleCount(on: bus) == 0 })
     }
 
     @Test("1000 shown notifications are closed, and leave no match rule", .needs(.notifications))

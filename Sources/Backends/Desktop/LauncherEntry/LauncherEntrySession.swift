@@ -24,17 +24,10 @@ final class LauncherEntrySession: BusSession {
     /// How long a failure is marked.
     static let failureTime = Duration.seconds(60)
 
-    private static let bus = "org.freedesktop.DBus"
-    /// The name that each dock owns, so that apps know that there is one.
-    private static let dock = "com.canonical.Unity"
-
     private let desktopFile: String
     private let context: BusBackend.Context
     private var sent = Entry.nothing
-    /// When that was, or a dock has started: the next signal follows ``updateInterval`` later.
     private var sentAt: SuspendingClock.Instant?
-    /// Whether a dock has started that has received nothing.
-    private var hasNewDock = false
     private var failedUntil: SuspendingClock.Instant?
 
     /// - Parameter desktopFile: the checked identifier of the desktop file.
@@ -42,22 +35,7 @@ final class LauncherEntrySession: BusSession {
         (self.desktopFile, self.context) = (desktopFile, context)
     }
 
-    func begin(on bus: BusLink) async throws -> String {
-        // A bus that forbids this only keeps a new dock from showing what was shown before.
-        try? await bus.addMatch("type='signal',sender='\(Self.bus)',member='NameOwnerChanged',arg0='\(Self.dock)'")
-        return "application://\(desktopFile)"
-    }
-
-    func receive(_ signal: BusMessage) {
-        guard signal.sender == Self.bus else { return }
-        let words = signal.arguments.map(\.text)
-        guard signal.member == "NameOwnerChanged", words.count == 3, words[0] == Self.dock, words[2] != "" else {
-            return
-        }
-        // A dock that has just started knows nothing. A moment later it also receives signals. Further docks do not
-        // postpone that.
-        if !hasNewDock { (hasNewDock, sentAt) = (true, .now) }
-    }
+    func begin(on bus: BusLink) async throws -> String { "application://\(desktopFile)" }
 
     func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
         let snapshot = context.latest()
@@ -65,8 +43,7 @@ final class LauncherEntrySession: BusSession {
         if failed { failedUntil = .now + Self.failureTime }
         if let until = failedUntil, until <= .now { failedUntil = nil }
         let entry = entry(for: snapshot)
-        if entry == sent, entry == .nothing { hasNewDock = false }
-        if entry != sent || hasNewDock {
+        if entry != sent {
             // Also the hidden one: a dock must not be flooded by work that comes and goes.
             if let due = sentAt.map({ $0 + Self.updateInterval }), due > .now { return due }
             send(entry, on: bus)
@@ -88,7 +65,7 @@ final class LauncherEntrySession: BusSession {
     }
 
     private func send(_ entry: Entry, on bus: BusLink) {
-        (sent, sentAt, hasNewDock) = (entry, .now, false)
+        (sent, sentAt) = (entry, .now)
         bus.send(
             .signal(
                 path: "/",
