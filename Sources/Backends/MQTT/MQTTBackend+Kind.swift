@@ -108,11 +108,11 @@ extension MQTTSettings {
     ]
 
     private static func urls(_ texts: [String]) throws -> [MQTTURL] {
-        guard !texts.isEmpty else { throw ExpectedSetting("the address of a broker") }
+        guard !texts.isEmpty else { throw SettingFault("the address of a broker") }
         do {
             return try texts.map { try MQTTURL($0) }
         } catch MQTTError.invalidURL(let reason) {
-            throw ExpectedSetting("an address such as mqtt://broker.example:1883 (\(reason))")
+            throw SettingFault("an address such as mqtt://broker.example:1883 (\(reason))")
         }
     }
 

@@ -71,7 +71,7 @@ struct ConfigurationFileContents {
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw TextProblem("this is not a file, but a folder or device")
         }
-        try requireTrusted(status, path: path)
+        try requireTrusted(status)
 
         // At every launch: `FileHandle` would load 0.2 MiB of code.
         var (bytes, piece) = ([UInt8](), [UInt8](repeating: 0, count: 16 << 10))
@@ -83,39 +83,18 @@ struct ConfigurationFileContents {
         throw TextProblem("this file is larger than 1 MiB; a config file is a page of text")
     }
 
-    /// Throws if anyone but the user and root can change the file or its folder, or a link on the path or its folder.
-    /// The folders above those are not checked.
-    private static func requireTrusted(_ status: stat, path: String) throws(TextProblem) {
-        if let fault = fault(of: status) { throw TextProblem("this file \(fault); it is not used") }
-        for (folder, names) in WatchPoints(path: path).namesByFolder {
-            for name in names {
-                var entry = stat()
-                guard lstat("\(folder)/\(name)", &entry) == 0, !isTrustedOwner(entry.st_uid) else { continue }
-                throw TextProblem("'\(folder)/\(name)' \(fault(of: entry) ?? ""); the file is not used")
-            }
-            var status = stat()
-            var system = statvfs()
-            guard stat(folder, &status) == 0, let fault = fault(of: status) else { continue }
-            // In a sticky folder, other users cannot replace the files; on a read-only file system, no one can.
-            let isSticky = status.st_mode & S_ISVTX != 0 && isTrustedOwner(status.st_uid)
-            let isReadOnly = statvfs(folder, &system) == 0 && system.f_flag & UInt(ST_RDONLY) != 0
-            if isSticky || isReadOnly { continue }
-            throw TextProblem("its folder '\(folder)' \(fault); the file is not used")
-        }
-    }
-
-    /// Why anyone but the user and root can change a file or folder, and a remedy; `nil` if they cannot.
-    private static func fault(of status: stat) -> String? {
-        guard isTrustedOwner(status.st_uid) else {
-            return "belongs to user \(status.st_uid), expected \(geteuid()) or root (chown)"
+    /// Throws if anyone but the user and root can change the file. Who can replace it, or a link to it, cannot make one
+    /// that passes.
+    private static func requireTrusted(_ status: stat) throws(TextProblem) {
+        guard status.st_uid == geteuid() || status.st_uid == 0 else {
+            let expected = "expected \(geteuid()) or root (chown); it is not used"
+            throw TextProblem("this file belongs to user \(status.st_uid), \(expected)")
         }
         // A group with the user's own number has no other members (user private groups, as in Debian and Fedora).
         let isPrivateGroup = status.st_gid == geteuid() && status.st_gid == getegid()
-        let others = isPrivateGroup ? S_IWOTH : S_IWOTH | S_IWGRP
-        return status.st_mode & others == 0 ? nil : "can be written by other users (chmod go-w)"
+        guard status.st_mode & (isPrivateGroup ? S_IWOTH : S_IWOTH | S_IWGRP) != 0 else { return }
+        throw TextProblem("this file can be written by other users (chmod go-w); it is not used")
     }
-
-    private static func isTrustedOwner(_ user: uid_t) -> Bool { user == geteuid() || user == 0 }
 
     private static func problem(_ code: Int32) -> TextProblem {
         TextProblem("the file cannot be read: \(String(cString: strerror(code)))")
@@ -137,10 +116,10 @@ struct ConfigurationFileContents {
         return text
     }
 
-    /// The characters of YAML 1.1, section 5.1, without the one that ``ConfigurationNode`` needs, and U+FFFD.
+    /// The characters of YAML 1.1, section 5.1, without U+FFFD.
     private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
-        case 0x09, 0x0A, 0x0D, 0x20...0x7E, 0x85, 0xA0...0xD7FF, 0xE000...0xFEFE, 0xFF00...0xFFFC, 0x10000...0x10FFFE:
+        case 0x09, 0x0A, 0x0D, 0x20...0x7E, 0x85, 0xA0...0xD7FF, 0xE000...0xFEFE, 0xFF00...0xFFFC, 0x10000...0x10FFFF:
             true
         default: false
         }

@@ -75,7 +75,6 @@ struct ConfigurationReader {
         let names = values.backends ?? []
         let backends = backends(names, list, isAccessible: values.isAccessible == true)
         checkRest(backends.map(\.name), list.origin)
-        warnAboutUnknownVariables()
         return IndicatorConfiguration(
             file: path,
             values: values,
@@ -196,16 +195,22 @@ struct ConfigurationReader {
         let place = AutomaticPlace(
             applicationName: source.applicationName,
             environment: source.environment,
-            text: { [source, file] section, name in
-                let inFile = file[section]?.value.entries?.first { $0.name == name }?.value.text
-                return source.overrides.settings[section]?[name]?.text
-                    ?? source.environmentText(SettingKey(section: section, name: name)) ?? inFile
-                    ?? source.defaults.settings[section]?[name]?.text
-            }
+            text: { [self] in text(of: SettingKey(section: $0, name: $1))?.text }
         )
         let automatic = AutomaticBackends(registry, in: place)
         self.automatic = automatic
         return automatic.kinds
+    }
+
+    /// The text that a setting of a section has, checked or not, from the strongest source.
+    private func text(of key: SettingKey) -> (text: String, location: Location)? {
+        func inCode(_ values: ConfigurationValues) -> (text: String, location: Location)? {
+            key.section.flatMap { values.settings[$0]?[key.name]?.text }.map { ($0, .code(key: key.description)) }
+        }
+        let node = key.section.flatMap { file[$0]?.value.entries?.first { $0.name == key.name }?.value }
+        return inCode(source.overrides)
+            ?? source.environmentText(key).map { ($0, .environment(variable: key.variable)) }
+            ?? node?.text.map { ($0, location(node?.position)) } ?? inCode(source.defaults)
     }
 
     /// Checks a backend. Returns its kind and its settings; `nil` if it is invalid.
@@ -275,13 +280,8 @@ struct ConfigurationReader {
             return own
         }
         let key = SettingKey(section: name, name: ConfigurationValues.kindName)
-        let code = Location.code(key: key.description)
-        let given: (name: String, location: Location)? =
-            source.overrides.settings[name]?[key.name]?.text.map { ($0, code) }
-            ?? source.environmentText(key).map { ($0, .environment(variable: key.variable)) }
-            ?? inFile?.text.map { [place = location(inFile?.position)] in ($0, place) }
-            ?? source.defaults.settings[name]?[key.name]?.text.map { ($0, code) }
-        let kindName = given?.name ?? name
+        let given = text(of: key)
+        let kindName = given?.text ?? name
         if let kind = registry.kind(named: kindName) {
             if SectionName.isValid(name) {
                 let effective = EffectiveSetting(setting: key, value: kind.name, location: given?.location)
@@ -352,7 +352,7 @@ struct ConfigurationReader {
         default: return
         }
         // What fits elsewhere may have a section.
-        let automatic = automatic?.choices.map(\.kind) ?? []
+        let automatic = automatic?.choices.map { $0.kind } ?? []
         for (name, location) in unused where !automatic.contains(name) {
             warnings.append(ConfigurationMistake(location, "the section '\(name)' is not used: \(reason)"))
         }
@@ -372,23 +372,5 @@ struct ConfigurationReader {
                 nil
             }
         if let warning { warnings.append(ConfigurationMistake(origin, "'\(setting.name)': \(warning)")) }
-    }
-
-    /// Warns about variables that look like misspelled settings.
-    private mutating func warnAboutUnknownVariables() {
-        let given = source.environment.filter { $0.key.hasPrefix(SettingKey.variablePrefix) && !$0.value.isEmpty }
-        // Mostly. The settings of all kinds are made for this only.
-        guard !given.isEmpty else { return }
-        var keys = effectiveSettings.map(\.setting)
-        for kind in registry.kinds {
-            keys += (kind.settings.map(\.name) + ["kind"]).map { SettingKey(section: kind.name, name: $0) }
-        }
-        let known = Set(keys.map(\.variable) + [ConfigurationSource.fileVariable])
-        for variable in given.keys.sorted() where !known.contains(variable) {
-            // Other programs may use the prefix too, so only probable typos are reported.
-            guard let nearest = NearestName.find(for: variable, among: known.sorted()) else { continue }
-            let message = "unknown setting, did you mean '\(nearest)'?"
-            warnings.append(ConfigurationMistake(.environment(variable: variable), message))
-        }
     }
 }

@@ -57,7 +57,7 @@ public struct IndicatorConfiguration: Sendable {
     package let automatic: AutomaticBackends?
     /// Every setting, its value and the value's source.
     public let effectiveSettings: [EffectiveSetting]
-    /// What is valid but possibly unintended: a section that is not used, an unknown variable.
+    /// What is valid but possibly unintended: a section that is not used, a secret that others can read.
     public let warnings: [ConfigurationMistake]
 
     /// Finds, reads and checks the configuration of an app.
@@ -65,7 +65,7 @@ public struct IndicatorConfiguration: Sendable {
     /// The file is the first of these: `path`, `$INDICATOR_CONFIG`, `$XDG_CONFIG_HOME/<app>/indicator.yaml`,
     /// `$XDG_CONFIG_HOME/indicator/indicator.yaml`, the same two under each folder of `$XDG_CONFIG_DIRS`; also with
     /// `.yml` and `.json`. If one of the first two is given, it must exist. Without a file the defaults apply. A file
-    /// that anyone but the user and root can change, by itself or in its folder, is a mistake.
+    /// that anyone but the user and root can write is a mistake.
     ///
     /// The value of a setting comes from the first of these that has one: `overrides`; the environment (`startDelay` is
     /// `INDICATOR_START_DELAY`, the `path` of `logFile` is `INDICATOR_LOG_FILE_PATH`, `backends` is

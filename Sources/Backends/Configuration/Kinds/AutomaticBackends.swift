@@ -15,7 +15,7 @@ package struct AutomaticPlace: Sendable {
 }
 
 /// Whether `backends: auto` chooses a kind.
-package struct AutomaticFit: Sendable, Hashable {
+package struct AutomaticFit: Sendable {
     package var isChosen: Bool
     /// Why, or why not.
     package var reason: String
@@ -31,28 +31,22 @@ package struct AutomaticFit: Sendable, Hashable {
 /// service manager), so that no two show the same, and the object on the bus, which panels read.
 ///
 /// Each kind decides whether it fits: see ``BackendKind/fit``.
-package struct AutomaticBackends: Sendable, Hashable {
+package struct AutomaticBackends: Sendable {
     /// What it is called in a config file.
     package static let name = "auto"
 
     /// Whether a kind is chosen, and why, in the order of the kinds.
-    package let choices: [Choice]
-
-    package struct Choice: Sendable, Hashable {
-        package var kind: String
-        package var isChosen: Bool
-        package var reason: String
-    }
+    package let choices: [(kind: String, isChosen: Bool, reason: String)]
 
     /// The names of the chosen kinds.
-    package var kinds: [String] { choices.filter(\.isChosen).map(\.kind) }
+    package var kinds: [String] { choices.filter { $0.isChosen }.map { $0.kind } }
 
     /// Asks the kinds of a registry.
     package init(_ registry: BackendRegistry, in place: AutomaticPlace) {
         let fits = registry.kinds.compactMap { kind in kind.fit.map { (kind: kind.name, fit: $0(place)) } }
         let replaced = fits.filter(\.fit.isChosen).reduce(into: [:]) { $0.merge($1.fit.replaced) { first, _ in first } }
         choices = fits.map { kind, fit in
-            Choice(kind: kind, isChosen: fit.isChosen && replaced[kind] == nil, reason: replaced[kind] ?? fit.reason)
+            (kind, fit.isChosen && replaced[kind] == nil, replaced[kind] ?? fit.reason)
         }
     }
 }

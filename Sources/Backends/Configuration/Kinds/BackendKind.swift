@@ -89,12 +89,6 @@ public struct BackendKind: Sendable {
         self.init(name: name, summary: summary, defaults: (), settings: [], make: make)
     }
 
-    /// The values of what a test gives.
-    package func values(_ given: [String: BackendSettingValue]) throws -> Values {
-        let settings = Dictionary(uniqueKeysWithValues: settings.map { ($0.name, $0) })
-        return try Values(uniqueKeysWithValues: given.map { try ($0, settings[$0]!.value($1, in: [:])) })
-    }
-
     /// The kind, of which `backends: auto` asks whether it fits.
     package func fitting(_ fit: @escaping @Sendable (AutomaticPlace) -> AutomaticFit) -> Self {
         var copy = self

@@ -113,14 +113,11 @@ package struct SettingKey: Hashable, CustomStringConvertible {
 
     package var description: String { section.map { "\($0).\(name)" } ?? name }
 
-    /// The prefix of all settings' variables.
-    static let variablePrefix = "INDICATOR_"
-
     /// The environment variable of the setting: `INDICATOR_START_DELAY`, `INDICATOR_LOG_FILE_PATH`.
     ///
     /// Upper case, with `_` between a lowercase and an uppercase letter and in place of every other character.
     var variable: String {
-        var variable = Self.variablePrefix
+        var variable = "INDICATOR_"
         for character in description {
             if character.isUppercase, variable.last?.isLowercase == true { variable += "_" }
             variable.append(character.isLetter || character.isNumber ? character : "_")

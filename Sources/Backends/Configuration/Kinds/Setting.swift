@@ -60,7 +60,7 @@ public struct Setting<Settings: Sendable>: Sendable {
             isSecret: isSecret
         ) { given in
             guard let value = try form.read(given) else { return nil }
-            if let expected = validate(value) { throw ExpectedSetting(expected) }
+            if let expected = validate(value) { throw SettingFault(expected) }
             let change = Change<Settings> { $0[keyPath: property] = value }
             return SettingValue(written: form.write(value) ?? given, change: change)
         }
@@ -233,15 +233,9 @@ package enum SettingMeaning: Sendable {
     case address
 }
 
-/// Why a value is not valid, for a message.
+/// Why a value is not valid, for a message; from a ``SettingForm``, what was expected, such as `a format with known
+/// placeholders`.
 package struct SettingFault: Error, Hashable, CustomStringConvertible {
-    package var description: String
-
-    init(_ description: String) { self.description = description }
-}
-
-/// What was expected instead of the value of a setting, such as `a format with known placeholders`.
-package struct ExpectedSetting: Error, CustomStringConvertible {
     package let description: String
 
     package init(_ description: String) { self.description = description }

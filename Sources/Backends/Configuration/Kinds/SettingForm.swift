@@ -151,7 +151,7 @@ extension SettingForm<SnapshotFormat> {
         do {
             return try SnapshotFormat(text)
         } catch {
-            throw ExpectedSetting("a format with known placeholders (\(error))")
+            throw SettingFault("a format with known placeholders (\(error))")
         }
     }
 }

@@ -157,7 +157,7 @@ extension SettingForm<DBusAddress> {
                     return try DBusAddress(text)
                 } catch {
                     let expected = "session, system, or a D-Bus address such as unix:path=/run/user/1000/bus"
-                    throw ExpectedSetting("\(expected) (\(error.reason))")
+                    throw SettingFault("\(expected) (\(error.reason))")
                 }
             },
             text: \.description

@@ -183,7 +183,7 @@ extension SettingForm<LineTemplate> {
                 do {
                     return try LineTemplate(text)
                 } catch {
-                    throw ExpectedSetting("a template with known placeholders (\(error))")
+                    throw SettingFault("a template with known placeholders (\(error))")
                 }
             },
             text: \.description

@@ -71,7 +71,7 @@ struct IndicatorConfigurationTests {
         let text = """
             %YAML 1.1
             ---
-            completionDelay: &delay 0.5
+            completionDelay: 0.5
             backends:
             - terminalTitle
             - logFile
@@ -178,20 +178,6 @@ struct IndicatorConfigurationTests {
             try configuration(of: Self.example, environment: [variable: value])
         }
         #expect(error?.description == "environment variable \(variable): error: \(message)")
-    }
-
-    @Test
-    func `warns of variables that look like a typo, and only of those`() throws {
-        let configuration = try configuration(
-            of: Self.example,
-            environment: ["INDICATOR_STRAT_DELAY": "1", "INDICATOR_LIGHT_COLOUR": "red", "INDICATOR_CONFIG": "x"]
-        )
-        #expect(
-            configuration.warnings.map { $0.line(severity: "warning") } == [
-                "environment variable INDICATOR_STRAT_DELAY: warning: unknown setting, "
-                    + "did you mean 'INDICATOR_START_DELAY'?"
-            ]
-        )
     }
 
     // MARK: - Code

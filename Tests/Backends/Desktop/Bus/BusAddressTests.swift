@@ -133,4 +133,12 @@ import Testing
         )
     }
 }
+
+extension BackendKind {
+    /// The values of a section.
+    func values(_ given: [String: BackendSettingValue]) throws -> Values {
+        let settings = Dictionary(uniqueKeysWithValues: settings.map { ($0.name, $0) })
+        return try Values(uniqueKeysWithValues: given.map { try ($0, #require(settings[$0]).value($1, in: [:])) })
+    }
+}
 #endif

@@ -58,7 +58,7 @@ import Testing
     @Test("says why, also why not")
     func reasons() {
         let plasma = choice(["XDG_CURRENT_DESKTOP": "KDE"]).choices
-        #expect(plasma.map(\.kind).count == Set(plasma.map(\.kind)).count)
+        #expect(plasma.count == Set(plasma.map { $0.kind }).count)
         func reason(_ kind: String) -> String? { plasma.first { $0.kind == kind }?.reason }
         #expect(reason("desktopJob") == "the desktop is KDE (XDG_CURRENT_DESKTOP)")
         #expect(reason("desktopNotification") == "the job shows the same")

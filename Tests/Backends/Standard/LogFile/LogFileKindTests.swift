@@ -99,3 +99,11 @@ import Testing
         #expect(await reason(link)?.contains("symbolic link") == true)
     }
 }
+
+extension BackendKind {
+    /// The values of a section.
+    func values(_ given: [String: BackendSettingValue]) throws -> Values {
+        let settings = Dictionary(uniqueKeysWithValues: settings.map { ($0.name, $0) })
+        return try Values(uniqueKeysWithValues: given.map { try ($0, #require(settings[$0]).value($1, in: [:])) })
+    }
+}

@@ -74,22 +74,27 @@ extension BrokenFile {
         BrokenFile(
             "an alias",
             "completionDelay: &delay 1\nstartDelay: *delay\n",
-            "2:13: a value cannot begin with '*' or '!'; put quotes around it"
+            "1:18: a value cannot begin with '&', '*' or '!'; put quotes around it"
+        ),
+        BrokenFile(
+            "an alias without an anchor",
+            "startDelay: *delay\n",
+            "1:13: a value cannot begin with '&', '*' or '!'; put quotes around it"
         ),
         BrokenFile(
             "a pattern that begins with an asterisk",
             "logFile:\n  path: *.log\n",
-            "2:9: a value cannot begin with '*' or '!'; put quotes around it"
+            "2:9: a value cannot begin with '&', '*' or '!'; put quotes around it"
         ),
         BrokenFile(
             "a value with a tag",
             "terminalTitle:\n  format: !secret title\n",
-            "2:11: a value cannot begin with '*' or '!'; put quotes around it"
+            "2:11: a value cannot begin with '&', '*' or '!'; put quotes around it"
         ),
         BrokenFile(
             "a merge key",
             "logFile: &log\n  path: /tmp/a.log\naudit:\n  <<: *log\n  kind: logFile\n  path: /tmp/b.log\n",
-            "4:7: a value cannot begin with '*' or '!'; put quotes around it"
+            "1:10: a value cannot begin with '&', '*' or '!'; put quotes around it"
         ),
         BrokenFile(
             "a second document",
@@ -124,11 +129,6 @@ extension BrokenFile {
             "a control character",
             "terminalTitle:\n  format: a\u{07}b\n",
             "2:12: the character U+0007 is not allowed here; remove it"
-        ),
-        BrokenFile(
-            "the character that stands for an asterisk while the file is read",
-            "terminalTitle:\n  format: a\u{10FFFF}b\n",
-            "2:12: the character U+10FFFF is not allowed here; remove it"
         ),
         BrokenFile(
             "a NUL byte",
