@@ -41,7 +41,7 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     deinit { core.finish() }
 
     /// Whether any activity is in progress and the value of the first of them that has one, now.
-    public var status: ActivityStatus<Value> { ActivityStatus(core.status) }
+    public var status: ActivityStatus<Value> { ActivityStatus(core.latest.status) }
 
     /// The status as it changes: first the current one, then the latest after every change.
     ///

@@ -24,8 +24,6 @@ final class TrackerCore: Sendable {
         /// Whether the tracker was deallocated: no activity begins any more.
         var isFinished = false
 
-        var status: Status { (activityCount > 0, first?.value) }
-
         /// Adds an activity to the list, in the order of beginning: mostly behind all others or before them.
         mutating func insert(_ link: TrackerLink) {
             var previous = last
@@ -47,9 +45,6 @@ final class TrackerCore: Sendable {
     }
 
     private let state = Locked(State())
-
-    /// The status now.
-    var status: Status { state.withLock { $0.status } }
 
     /// Makes a change under the lock, and signals it. `body` returns whether the status has changed.
     private func change(_ body: (inout State) -> Bool) {
@@ -114,7 +109,9 @@ final class TrackerCore: Sendable {
     }
 
     /// The status now, and whether the tracker was deallocated, so that it is the last one.
-    var latest: (status: Status, isLast: Bool) { state.withLock { ($0.status, $0.isFinished) } }
+    var latest: (status: Status, isLast: Bool) {
+        state.withLock { (($0.activityCount > 0, $0.first?.value) as Status, $0.isFinished) }
+    }
 
     /// The tracker was deallocated: the subscriptions end after the last status.
     func finish() {

@@ -109,11 +109,10 @@ final class BackendRunner: SnapshotReceiver {
     func waitUntilFinished() async {
         guard ServiceThread.canFinishWork else { return }
         await withCheckedContinuation { continuation in
-            let isFinished = storage.withLock { storage in
-                if !storage.machine.isFinished { storage.waiters.append(continuation) }
-                return storage.machine.isFinished
+            change { storage, _ in
+                storage.waiters.append(continuation)
+                return []
             }
-            if isFinished { continuation.resume() }
         }
     }
 

@@ -11,26 +11,20 @@ public struct IndicatorDelays: Sendable, Hashable {
     }
 
     /// How long work must last before the indicator is shown. Default 1 second, as in Alamofire's manager.
-    public var startDelay: Duration { didSet { startDelay = Self.valid(startDelay) ?? oldValue } }
+    public var startDelay = Duration.seconds(1) { didSet { startDelay = Self.valid(startDelay) ?? oldValue } }
     /// How long there must be no work before the indicator is hidden. Default 0.2 seconds, as in Alamofire's manager.
-    public var completionDelay: Duration {
+    public var completionDelay = Duration.milliseconds(200) {
         didSet { completionDelay = Self.valid(completionDelay) ?? oldValue }
     }
     /// The minimum time that the indicator is visible. Default zero.
-    public var minimumVisibleTime: Duration {
+    public var minimumVisibleTime = Duration.zero {
         didSet { minimumVisibleTime = Self.valid(minimumVisibleTime) ?? oldValue }
     }
 
     /// The defaults: 1 second, 0.2 seconds, zero.
-    public static var standard: Self {
-        Self(unchecked: .seconds(1), completionDelay: .milliseconds(200), minimumVisibleTime: .zero)
-    }
+    public static var standard: Self { Self() }
 
-    private init(unchecked startDelay: Duration, completionDelay: Duration, minimumVisibleTime: Duration) {
-        self.startDelay = startDelay
-        self.completionDelay = completionDelay
-        self.minimumVisibleTime = minimumVisibleTime
-    }
+    private init() {}
 
     /// Makes delays from durations.
     ///
