@@ -16,10 +16,9 @@ import FoundationNetworking
     @Test func `The body of a request is tracked`() async throws {
         let tracker = ActivityTracker<Int>()
         let recorded = Locked<[ActivityStatus<Int>]>([])
-        tracker.subscribe { status in
-            if let status { recorded.withLock { $0.append(status) } }
-            return .taken
-        }
+        let statuses = tracker.statuses
+        let recording = Task { for await status in statuses { recorded.withLock { $0.append(status) } } }
+        defer { recording.cancel() }
         // The default limit of 15 seconds is too short for a busy machine.
         let server = try HTTPServer(address: .inet(ip4: "127.0.0.1", port: 0), timeout: 600, logger: .disabled)
         await server.appendRoute("POST /") { request in
