@@ -114,7 +114,8 @@ public final class NetworkTask: Sendable {
         }
     }
 
-    /// Pauses the request. No effect when it is paused or has ended.
+    /// Pauses the request: no more of its body and of the response's is transferred. No effect when it is paused or
+    /// has ended.
     public func suspend() {
         announceHere { state in
             guard state.phase == .running else { return nil }

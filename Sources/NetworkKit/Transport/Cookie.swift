@@ -10,7 +10,10 @@ public struct Cookie: RawRepresentable, Hashable, Codable, Sendable {
     /// The value.
     public var value: String { fields[6] }
     /// The host to which the cookie is sent.
-    public var domain: String { fields[0].replacing(#/^(#HttpOnly_)?\.?/#, with: "") }
+    public var domain: String {
+        // Which scripts of web pages may see it does not matter here.
+        String((fields[0].hasPrefix("#HttpOnly_") ? fields[0].dropFirst(10) : fields[0][...]).drop { $0 == "." })
+    }
     /// Whether it is also sent to the hosts below that one.
     public var includesSubdomains: Bool { fields[1] == "TRUE" }
     /// The path, and those below it, to which the cookie is sent.
@@ -20,14 +23,13 @@ public struct Cookie: RawRepresentable, Hashable, Codable, Sendable {
     /// When it ends; `nil`: with the client.
     public var expires: Date? { Double(fields[4]).flatMap { $0 > 0 ? Date(timeIntervalSince1970: $0) : nil } }
 
-    private var fields: [String] {
-        rawValue.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
-    }
+    private let fields: [String]
 
     /// Reads a line of a cookie file; `nil` if it is none.
     public init?(rawValue: String) {
         self.rawValue = rawValue
-        guard fields.count == 7, fields.allSatisfy({ $0 == $0.withoutControls }) else { return nil }
+        fields = rawValue.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+        if fields.count != 7 { return nil }
     }
 
     /// Whether it may be sent to a host.

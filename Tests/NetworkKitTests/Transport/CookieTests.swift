@@ -57,7 +57,7 @@ import Testing
         #expect(server.requests.map { $0.headers["cookie"] } == [nil, "part=1", nil])
     }
 
-    @Test(arguments: ["", "ALL", "h\tFALSE\t/\tFALSE\t0\ta\tb\tc", "h\tFALSE\t/\tFALSE\t0\ta\tb\n"])
+    @Test(arguments: ["", "ALL", "h\tFALSE\t/\tFALSE\t0\ta", "h\tFALSE\t/\tFALSE\t0\ta\tb\tc"])
     func `A line that is no cookie is an error`(_ line: String) throws {
         let saved = try JSONEncoder().encode([line])
         #expect(throws: DecodingError.self) { try JSONDecoder().decode([Cookie].self, from: saved) }
