@@ -136,7 +136,7 @@ import Testing
         let count = Counter()
         let server = try RawServer { request, connection in
             let number = count.next()
-            let headers = request.target == "/login" ? ["Set-Cookie: id=\u{AD}1; Path=/"] : ["Cache-Control: max-age=60"]
+            let headers = [request.target == "/login" ? "Set-Cookie: id=\u{AD}1; Path=/" : "Cache-Control: max-age=60"]
             try connection.respond(
                 headers: headers + (request.target == "/vary" ? ["Vary: Cookie"] : []),
                 text: "\(number)"
