@@ -91,9 +91,10 @@ import Testing
         #expect(await eventually { recorders.allSatisfy { $0.statuses.count == 1 } })
         let activity = ManagedTrackedActivity(0, in: tracker)
         let number = Locked(0)
+        let isDone = Atomic(false)
         let threads = (0..<4).map { _ in
             JoinableThread {
-                for _ in 0..<500 {
+                while !isDone.load(ordering: .relaxed) {
                     number.withLock { number in
                         number += 1
                         activity.update(number)
@@ -101,13 +102,13 @@ import Testing
                 }
             }
         }
+        #expect(await eventually { recorders.allSatisfy { $0.statuses.count > 10 } })
+        isDone.store(true, ordering: .relaxed)
         for thread in threads { await thread.join() }
-        #expect(await eventually { recorders.allSatisfy { $0.statuses.last?.associatedValue == 2000 } })
         activity.end()
         #expect(await eventually { recorders.allSatisfy { $0.statuses.last?.isLoading == false } })
         for recorder in recorders {
             let numbers = recorder.statuses.compactMap(\.associatedValue)
-            #expect(numbers.count > 2)
             #expect(numbers == Set(numbers).sorted())
         }
     }

@@ -1,7 +1,6 @@
 import IndicatorCore
 import IndicatorThreads
 import IndicatorTracking
-import Synchronization
 import TestSupport
 import Testing
 
@@ -139,10 +138,10 @@ import Testing
     @Test
     func `The caller's equality decides what is a change`() async {
         struct Step { var name: String, detail: Int }
-        let comparisons = Atomic(0)
-        let tracker = ActivityTracker<Step>(equalWhen: {
-            comparisons.wrappingAdd(1, ordering: .relaxed)
-            return $0.name == $1.name
+        let compared = Locked<Set<Int>>([])
+        let tracker = ActivityTracker<Step>(equalWhen: { old, new in
+            compared.withLock { _ = $0.insert(new.detail) }
+            return old.name == new.name
         })
         let recorder = StatusRecorder<Step>()
         tracker.subscribe(recorder)
@@ -150,7 +149,7 @@ import Testing
         let activity = tracker.begin(Step(name: "a", detail: 1))
         #expect(await recorder.receives(2))
         activity.update(Step(name: "a", detail: 2))
-        #expect(await eventually { comparisons.load(ordering: .relaxed) == 1 })
+        #expect(await eventually { compared.withLock { $0.contains(2) } })
         activity.update(Step(name: "b", detail: 3))
         #expect(await recorder.receives(3))
         activity.end()
