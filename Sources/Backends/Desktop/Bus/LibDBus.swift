@@ -395,7 +395,7 @@ struct LibDBusError: ~Copyable {
 }
 
 /// A reference to a value, for C callbacks.
-final class Box<Value> {
+private final class Box<Value> {
     var value: Value
 
     init(_ value: Value) { self.value = value }

@@ -29,19 +29,9 @@ final class LibNotify: PollSource, @unchecked Sendable {
     /// The server's identifier of a notification that was shown, otherwise 0.
     typealias Outcome = Result<UInt32, Loss>
 
-    /// One notification on the screen, from its first call of `show` to its end. It is released without being closed.
-    final class Notification: @unchecked Sendable {
-        // `@unchecked`: `object` is only used on the thread.
-        fileprivate var object: OpaquePointer?
-        /// libnotify's object keeps it.
-        fileprivate let onClosed: Box<@Sendable (UInt32) -> Void>
-
-        /// - Parameter onClosed: called on the thread when the user or the server has closed it, with the reason of
-        ///   `NotificationClosed`.
-        init(onClosed: @escaping @Sendable (UInt32) -> Void) { self.onClosed = Box(onClosed) }
-
-        deinit { if let object { LibNotify.shared.release(object) } }
-    }
+    /// Handles that the user or the server has closed a notification: its identifier, and the reason of
+    /// `NotificationClosed`.
+    typealias Closed = @Sendable ((identifier: UInt32, reason: UInt32)) -> Void
 
     /// GLib opens 5 descriptors for a connection and up to 2 during a call, the thread one; 8 are left to the app.
     private static let descriptorsToOpen = 8 + SpareDescriptors.reserve
@@ -57,6 +47,8 @@ final class LibNotify: PollSource, @unchecked Sendable {
     private var context: OpaquePointer?
     private var pthread = pthread_t()
     private var connection: OpaquePointer?
+    /// The notifications on the screen, by their identifiers.
+    private var shown: [UInt32: (object: OpaquePointer, onClosed: Closed)] = [:]
     /// Handles the outcome of the call that runs.
     private var completion: (@Sendable (Outcome) -> Void)?
 
@@ -88,13 +80,16 @@ final class LibNotify: PollSource, @unchecked Sendable {
         submit(completion) { [self] in connection == nil ? load().flatMap { _ in connect(as: name) } : check() }
     }
 
-    /// Shows a notification, or updates it.
+    /// Shows a notification, or updates the one with this identifier.
+    ///
+    /// - Parameter onClosed: called on the thread; `nil` if it is not updated.
     func show(
         _ message: NotificationMessage,
-        as notification: Notification,
+        replacing identifier: UInt32,
+        onClosed: Closed?,
         completion: @escaping @Sendable (Outcome) -> Void
     ) {
-        submit(completion) { [self] in check().flatMap { _ in show(message, as: notification) } }
+        submit(completion) { [self] in check().flatMap { _ in show(message, replacing: identifier, onClosed) } }
     }
 
     private func submit(_ completion: @escaping @Sendable (Outcome) -> Void, _ run: @escaping @Sendable () -> Outcome) {
@@ -108,11 +103,6 @@ final class LibNotify: PollSource, @unchecked Sendable {
             self.completion = completion
             finish(state.withLock(\.loss).map(Self.loss) ?? run())
         }
-    }
-
-    private func release(_ object: OpaquePointer) {
-        nonisolated(unsafe) let object = UnsafeMutableRawPointer(object)
-        thread.call(at: .min) { [self] in functions.g_object_unref(object) }
     }
 
     // MARK: - The thread
@@ -232,12 +222,12 @@ final class LibNotify: PollSource, @unchecked Sendable {
 
     // MARK: - On the thread: notifications
 
-    private func show(_ message: NotificationMessage, as notification: Notification) -> Outcome {
+    private func show(_ message: NotificationMessage, replacing former: UInt32, _ onClosed: Closed?) -> Outcome {
         // Before 0.8.4, libnotify sends the icon as that of the app; since then, only with the other function.
         let setIcon = functions.notify_notification_set_app_icon
         let icon = setIcon == nil ? message.icon : nil
         let object: OpaquePointer
-        if let known = notification.object {
+        if let known = shown[former]?.object {
             object = known
             _ = functions.notify_notification_update(object, message.summary, message.body, icon)
         } else {
@@ -245,9 +235,10 @@ final class LibNotify: PollSource, @unchecked Sendable {
                 return Self.loss("libnotify made no notification")
             }
             object = new
-            notification.object = object
-            listen(to: object, for: notification)
             functions.notify_notification_set_app_name(object, message.applicationName)
+            let handler: @convention(c) (OpaquePointer?) -> Void = { LibNotify.shared.wasClosed($0) }
+            let callback = unsafeBitCast(handler, to: GCallback.self)
+            _ = functions.g_signal_connect_data(UnsafeMutableRawPointer(object), "closed", callback, nil, nil, 0)
         }
         setIcon?(object, message.icon)
         for name in ["value"] + message.hints.map(\.name) {
@@ -258,11 +249,27 @@ final class LibNotify: PollSource, @unchecked Sendable {
         return attempt { functions.notify_notification_show(object, $0) }.mapError { loss in
             Loss(reason: loss.reason, wasSent: true)
         }.map { _ in
-            var identifier = GValue()
-            _ = functions.g_value_init(&identifier, UInt(CNOTIFY_TYPE_INT))
-            functions.g_object_get_property(object, "id", &identifier)
-            return UInt32(bitPattern: functions.g_value_get_int(&identifier))
+            var value = GValue()
+            _ = functions.g_value_init(&value, UInt(CNOTIFY_TYPE_INT))
+            functions.g_object_get_property(object, "id", &value)
+            let identifier = UInt32(bitPattern: functions.g_value_get_int(&value))
+            shown[former] = nil
+            if let onClosed {
+                shown[identifier] = (object, onClosed)
+            } else {
+                functions.g_object_unref(UnsafeMutableRawPointer(object))
+            }
+            return identifier
         }
+    }
+
+    private func wasClosed(_ object: OpaquePointer?) {
+        guard let (identifier, entry) = shown.first(where: { $0.value.object == object }) else { return }
+        // Negative if libnotify does not know it.
+        let reason = functions.notify_notification_get_closed_reason(entry.object)
+        shown[identifier] = nil
+        functions.g_object_unref(UnsafeMutableRawPointer(entry.object))
+        entry.onClosed((identifier, UInt32(bitPattern: reason)))
     }
 
     private func variant(_ value: BusValue) -> OpaquePointer? {
@@ -273,24 +280,5 @@ final class LibNotify: PollSource, @unchecked Sendable {
         case .string(let value): functions.g_variant_new_string(BusString.valid(value))
         default: nil
         }
-    }
-
-    private func listen(to object: OpaquePointer, for notification: Notification) {
-        let handler: @convention(c) (OpaquePointer?, gpointer?) -> Void = { object, data in
-            guard let object, let data else { return }
-            // Negative if libnotify does not know it.
-            let reason = LibNotify.shared.functions.notify_notification_get_closed_reason(object)
-            Unmanaged<Box<@Sendable (UInt32) -> Void>>.fromOpaque(data).takeUnretainedValue().value(
-                UInt32(bitPattern: reason)
-            )
-        }
-        _ = functions.g_signal_connect_data(
-            UnsafeMutableRawPointer(object),
-            "closed",
-            unsafeBitCast(handler, to: GCallback.self),
-            Unmanaged.passRetained(notification.onClosed).toOpaque(),
-            { data, _ in if let data { Unmanaged<AnyObject>.fromOpaque(data).release() } },
-            0
-        )
     }
 }

@@ -25,11 +25,7 @@ struct NotificationMessage: Sendable, Hashable {
 ///
 /// libnotify shows with the server's identifiers, so D-Bus continues what it has begun, and closes it.
 extension NotificationSession {
-    enum Way: Sendable, Hashable {
-        case libnotify
-        case portal
-        case dbus
-    }
+    enum Way { case libnotify, portal, dbus }
 
     static let path = "/org/freedesktop/Notifications"
     static let interface = "org.freedesktop.Notifications"
@@ -43,8 +39,6 @@ extension NotificationSession {
         var identifier: UInt32 = 0
         /// The one before: a server gives a new one if an update was on its way when it was closed.
         var formerIdentifier: UInt32 = 0
-        /// libnotify's object, if libnotify sends.
-        var object: LibNotify.Notification?
         var isHidden = false
         /// In the portal, where all processes of an app share the names.
         let name = "indicator-\(UInt64.random(in: 0 ... .max))"
@@ -99,26 +93,14 @@ extension NotificationSession {
         }
     }
 
-    /// Shows a separate notification, which stays.
-    func announce(_ message: NotificationMessage, on bus: BusLink) {
-        send(message, as: Shown(), on: bus) { [logger] outcome in
-            guard case .failure(let loss) = outcome else { return }
-            logger.warning("the server did not show the notification of an outcome: \(loss.reason)")
-        }
-    }
-
-    private func send(
+    func send(
         _ message: NotificationMessage,
         as shown: Shown,
         on bus: BusLink,
         completion: @escaping (LibNotify.Outcome) -> Void
     ) {
         guard way == .libnotify else { return sendDirectly(message, as: shown, on: bus, completion) }
-        let onClosed: @Sendable (UInt32) -> Void = bus.handler { [weak self, weak shown] reason in
-            if let self, let shown { wasClosed(shown, for: reason) }
-        }
-        let object = shown.object ?? LibNotify.Notification(onClosed: onClosed)
-        shown.object = object
+        let onClosed: LibNotify.Closed = bus.handler { [weak self] in self?.wasClosed($0.identifier, for: $0.reason) }
         let result = bus.completion { [unowned self, unowned bus] (outcome: LibNotify.Outcome) in
             if case .failure(let loss) = outcome, exchange(&way, with: .dbus) == .libnotify {
                 logger.debug("notifications are now sent over D-Bus, without libnotify: \(loss.reason)")
@@ -126,7 +108,12 @@ extension NotificationSession {
             guard case .failure(let loss) = outcome, !loss.wasSent, !shown.isHidden else { return completion(outcome) }
             sendDirectly(message, as: shown, on: bus, completion)
         }
-        LibNotify.shared.show(message, as: object, completion: result)
+        LibNotify.shared.show(
+            message,
+            replacing: shown.identifier,
+            onClosed: shown === current ? onClosed : nil,
+            completion: result
+        )
     }
 
     private func sendDirectly(
@@ -158,17 +145,16 @@ extension NotificationSession {
     /// all.
     func receive(_ signal: BusMessage) {
         guard (signal.member, signal.signature) == ("NotificationClosed", "uu"), signal.sender == serverName,
-            case .uint32(let closed)? = signal.arguments.first, case .uint32(let reason)? = signal.arguments.last,
-            let current, closed != 0
+            case .uint32(let closed)? = signal.arguments.first, case .uint32(let reason)? = signal.arguments.last
         else { return }
-        if closed == current.identifier { wasClosed(current, for: reason) }
-        // Through libnotify, whose connection is another one, the answer to the update may arrive before this.
-        if closed == current.formerIdentifier { wasClosed(for: reason) }
+        wasClosed(closed, for: reason)
     }
 
-    private func wasClosed(_ shown: Shown, for reason: UInt32) {
-        guard shown === current, shown.identifier != 0 else { return }
-        (shown.identifier, shown.object) = (0, nil)
+    private func wasClosed(_ identifier: UInt32, for reason: UInt32) {
+        // Through libnotify, whose connection is another one, the answer to the update may arrive before this.
+        guard let current, identifier != 0, [current.identifier, current.formerIdentifier].contains(identifier)
+        else { return }
+        if identifier == current.identifier { current.identifier = 0 }
         wasClosed(for: reason)
     }
 
@@ -182,7 +168,7 @@ extension NotificationSession {
     func hide(on bus: BusLink) {
         (self.shown, dismissed) = (nil, nil)
         guard let shown = current.take() else { return }
-        (shown.isHidden, shown.object) = (true, nil)
+        shown.isHidden = true
         close(shown, on: bus)
     }
 

@@ -242,7 +242,7 @@ final class NotificationSession: BusSession {
         return tick ?? sentAt + settings.renewal
     }
 
-    /// Shows one ordinary notification of these outcomes.
+    /// Shows one ordinary notification of these outcomes, which stays.
     private func announce(_ finished: [FinishedActivity], on bus: BusLink) {
         guard let notice = OutcomeNotice(finished, applicationName: applicationName) else { return }
         let category =
@@ -258,7 +258,10 @@ final class NotificationSession: BusSession {
             urgency: .normal,
             milliseconds: -1
         )
-        announce(message, on: bus)
+        send(message, as: Shown(), on: bus) { [logger] outcome in
+            guard case .failure(let loss) = outcome else { return }
+            logger.warning("the server did not show the notification of an outcome: \(loss.reason)")
+        }
     }
 
     private func message(for snapshot: IndicatorSnapshot) -> NotificationMessage {
