@@ -127,7 +127,9 @@ private struct TraceObject: Decodable {
         func delay(_ setting: IndicatorDelays.Setting, _ milliseconds: AnyKey) throws -> Duration? {
             let seconds = try container.decodeIfPresent(Double.self, forKey: AnyKey(stringLiteral: setting.rawValue))
             let value = try seconds ?? container.decodeIfPresent(Double.self, forKey: milliseconds).map { $0 / 1000 }
-            return try value.map { try IndicatorDelays.duration(ofSeconds: $0, for: setting) }
+            guard let value else { return nil }
+            if let delay = BackendSettingValue.string("\(value)").seconds { return delay }
+            throw InvalidDelayError(setting: setting, value: "\(value) s")
         }
         delays.startDelay = try delay(.startDelay, "start_delay_ms")
         delays.completionDelay = try delay(.completionDelay, "completion_delay_ms")

@@ -2,27 +2,22 @@ import ArgumentParser
 import IndicatorBackends
 package import IndicatorCore
 
-/// A number of seconds on the command line. ``IndicatorDelays`` checks its range.
+/// A number of seconds on the command line.
 package struct Seconds: ExpressibleByArgument, Sendable, Hashable {
-    var value: Double
     private var text: String
 
     package init?(argument: String) {
-        guard let value = Double(argument) else { return nil }
-        self.value = value
+        guard Double(argument) != nil else { return nil }
         text = argument
     }
 
-    /// The duration, rounded as all delays are.
+    /// The duration, as in the config file.
     ///
     /// - Throws: `ValidationError` with the option's name when the value is negative, infinite or not a number.
     package func duration(for setting: IndicatorDelays.Setting) throws -> Duration {
-        do throws(InvalidDelayError) {
-            return try IndicatorDelays.duration(ofSeconds: value, for: setting)
-        } catch {
-            let option = setting.rawValue.replacing(/[A-Z]/) { "-\($0.output.lowercased())" }
-            throw ValidationError("'--\(option)' is '\(text)'; expected a number of seconds from 0 to 100 years")
-        }
+        if let time = BackendSettingValue.string(text).seconds { return time }
+        let option = setting.rawValue.replacing(/[A-Z]/) { "-\($0.output.lowercased())" }
+        throw ValidationError("'--\(option)' is '\(text)'; expected a number of seconds, zero or more")
     }
 }
 

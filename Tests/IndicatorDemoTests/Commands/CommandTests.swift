@@ -50,13 +50,13 @@ import Testing
         )
     }
 
-    @Test(arguments: ["-1", "nan", "inf", "1e300"]) func `A wrong delay names the option`(value: String) async throws {
+    @Test(arguments: ["-1", "nan", "inf"]) func `A wrong delay names the option`(value: String) async throws {
         let demo = try DemoProgram()
         for (command, option) in [("run", "--completion-delay"), ("replay", "--minimum-visible-time")] {
             let trace = command == "run" ? [] : ["-"]
             let result = try await demo.run([command, option, value] + trace, environment: ["COLUMNS": "120"])
             #expect(result.status == 64)
-            let message = "Error: '\(option)' is '\(value)'; expected a number of seconds from 0 to 100 years"
+            let message = "Error: '\(option)' is '\(value)'; expected a number of seconds, zero or more"
             #expect(result.error.hasPrefix(message), "\(result.error)")
         }
     }

@@ -1,6 +1,6 @@
 import DisplayText
 import Foundation
-package import IndicatorCore
+import IndicatorCore
 import IndicatorThreads
 
 /// The value of a setting as code writes it, and as a file or a variable has it.
@@ -45,17 +45,15 @@ extension BackendSettingValue {
         }
     }
 
-    /// A time, with the limit and the rounding of the delays.
-    var seconds: Duration? {
-        let limit = IndicatorDelays.longestSeconds
-        switch self {
-        case .duration(let time): return (0...limit).contains(time / .seconds(1)) ? time : nil
-        case .integer(let seconds): return (0...limit).contains(Double(seconds)) ? .seconds(seconds) : nil
-        default:
-            guard let seconds = text.flatMap(Self.decimal), seconds >= 0 else { return nil }
-            return try? IndicatorDelays.duration(ofSeconds: min(seconds, limit), for: .startDelay)
-        }
+    /// A time, with the limit and the rounding of the delays. A text with a longer one means the longest.
+    package var seconds: Duration? {
+        if case .duration(let time) = self { return time >= .zero && time <= .seconds(Self.longest) ? time : nil }
+        let text = text.flatMap(Self.decimal).map { min($0, Self.longest) }
+        guard let seconds = integer.map(Double.init) ?? text, (0...Self.longest).contains(seconds) else { return nil }
+        return .microseconds(Int64((seconds * 1e6).rounded()))
     }
+
+    private static let longest = IndicatorDelays.longestSeconds
 
     /// A number of bytes: `1048576`, `512 kB`, `1 MiB`.
     var bytes: Int? {
@@ -101,19 +99,5 @@ extension Duration {
         fraction = String(repeating: "0", count: 6 - fraction.count) + fraction
         while fraction.hasSuffix("0") { fraction.removeLast() }
         return "\(self < .zero && seconds == 0 ? "-" : "")\(seconds).\(fraction)"
-    }
-}
-
-extension IndicatorDelays {
-    /// Turns a number of seconds into a delay, rounded to the nearest microsecond.
-    ///
-    /// - Throws: ``InvalidDelayError`` that names `setting`, when the number is negative, infinite, not a number, or
-    ///   more than 100 years.
-    package static func duration(ofSeconds seconds: Double, for setting: Setting) throws(InvalidDelayError) -> Duration
-    {
-        guard seconds.isFinite, seconds >= 0, seconds <= longestSeconds else {
-            throw InvalidDelayError(setting: setting, value: "\(seconds) s")
-        }
-        return .microseconds(Int64((seconds * 1e6).rounded()))
     }
 }

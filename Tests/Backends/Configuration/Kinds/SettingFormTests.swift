@@ -114,29 +114,20 @@ struct SettingFormTests {
         #expect(value("ends", as: type) == nil)
     }
 
+    @Test("that is a time is rounded to the nearest microsecond")
+    func seconds() {
+        #expect(BackendSettingValue.string("0.12345649").seconds == .microseconds(123_456))
+        #expect(BackendSettingValue.string("0.12345651").seconds == .microseconds(123_457))
+        for text in ["-0.001", "inf", "nan", "0x1"] {
+            #expect(BackendSettingValue.string(text).seconds == nil)
+        }
+    }
+
     @Test("that is a duration is written without needless digits")
     func durations() {
         #expect(Duration.seconds(1).secondsText == "1")
         #expect(Duration.milliseconds(200).secondsText == "0.2")
         #expect(Duration.microseconds(1_000_001).secondsText == "1.000001")
         #expect(Duration.milliseconds(-500).secondsText == "-0.5")
-    }
-}
-
-/// Delays from numbers of seconds, as in the config file and the options.
-struct DelaySecondsTests {
-    @Test(arguments: [-0.001, -.infinity, .infinity, .nan, 1e300])
-    func `An invalid delay is rejected by name`(_ seconds: Double) {
-        for setting in IndicatorDelays.Setting.allCases {
-            let error = #expect(throws: InvalidDelayError.self) {
-                try IndicatorDelays.duration(ofSeconds: seconds, for: setting)
-            }
-            #expect(error?.description.hasPrefix("\(setting) is \(seconds) s; it must be zero or more") == true)
-        }
-    }
-
-    @Test("Delays are rounded to the nearest microsecond") func delaysAreRoundedToTheNearestMicrosecond() throws {
-        #expect(try IndicatorDelays.duration(ofSeconds: 0.123_456_49, for: .startDelay) == .microseconds(123_456))
-        #expect(try IndicatorDelays.duration(ofSeconds: 0.123_456_51, for: .startDelay) == .microseconds(123_457))
     }
 }
