@@ -61,12 +61,9 @@ public struct TrackedActivity<Value: Sendable>: ~Copyable, Sendable {
         self.activity = activity
     }
 
-    /// Changes the value that is associated with the activity; `nil` removes it. The activity keeps its place in the
-    /// order.
+    /// Changes the value that is associated with the activity. See ``ManagedTrackedActivity/update(_:)``.
     @inlinable
-    public func update(_ value: Value?) {
-        activity.update(value)
-    }
+    public func update(_ value: Value?) { activity.update(value) }
 
     /// Ends the activity before it goes out of scope.
     @inlinable

@@ -38,14 +38,11 @@ final class ActivityGroup {
     /// The membership of an activity in progress.
     final class Membership {
         let group: ActivityRecord
-        /// In how many groups the member is nested.
-        let depth: Int
         /// What the member contributes.
         var share: Share?
 
         init(in group: ActivityRecord) {
             self.group = group
-            depth = group.depth + 1
         }
     }
 

@@ -81,7 +81,7 @@ final class ActivityRecord: @unchecked Sendable {
     var parent: ActivityRecord? { membership?.group }
 
     /// In how many groups it is nested.
-    var depth: Int { membership?.depth ?? 0 }
+    var depth: Int { membership.map { $0.group.depth + 1 } ?? 0 }
 
     /// The current details, but not when it began.
     var currentDetails: ActivityDetails {

@@ -303,18 +303,6 @@ import Testing
         #expect(manager.snapshot.activities.isEmpty)
     }
 
-    /// A thread's stack ended at 600 groups.
-    @Test func `Groups are nested to a limit`() {
-        var groups = [ManagedActivity("0", in: manager)]
-        for number in 1...2000 { groups.append(ManagedActivity("\(number)", in: groups[number - 1])) }
-        #expect(manager.snapshot.activities.map(\.depth) == Array(0..<16))
-        #expect(manager.activityCount == 1)
-        for group in groups[..<30] { group.end() }
-        #expect(manager.snapshot.activities.map(\.depth) == [0, 1, 2] + Array(repeating: 2, count: 13))
-        for group in groups[30...].reversed() { group.end() }
-        #expect(manager.activityCount == 0)
-    }
-
     @Test func `Members of an ended group keep their place`() {
         let group = ManagedActivity("Group", in: manager)
         let silent = ManagedActivity(in: group)
