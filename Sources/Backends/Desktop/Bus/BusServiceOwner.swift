@@ -10,6 +10,8 @@ package final class BusServiceOwner {
     private let missing: Unavailability
     private let replaced: Unavailability
     private let name: String
+    /// The unique name of the one that was found.
+    private(set) var owner = ""
     /// Why the service can no longer be used.
     private(set) var fault: Unavailability?
     /// Whether the service has appeared, or another one in its place, since ``find(on:)``.
@@ -22,15 +24,13 @@ package final class BusServiceOwner {
         replaced = Unavailability(reason: "the service \(name) was replaced by another one")
     }
 
-    /// Finds the owner, and follows changes from then on. Returns its unique name. Throws if there is none.
-    @discardableResult
-    func find(on bus: BusLink) async throws -> String {
+    /// Finds the owner, and follows changes from then on. Throws if there is none.
+    func find(on bus: BusLink) async throws {
         let rule = "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(name)'"
         try await bus.addMatch(rule)
         do throws(BusError) {
-            let owner = try await bus.callBus("GetNameOwner", [.string(name)]).first?.text ?? ""
+            owner = try await bus.callBus("GetNameOwner", [.string(name)]).first?.text ?? ""
             guard dbus.validate_bus_name(owner, nil) != 0 else { throw .invalidName }
-            return owner
         } catch {
             guard error.name == "org.freedesktop.DBus.Error.NameHasNoOwner" else { throw error }
             throw missing

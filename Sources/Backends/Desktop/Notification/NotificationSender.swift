@@ -144,7 +144,7 @@ extension NotificationSession {
     /// Handles that the server has closed a notification. Servers report it to the connection that has shown it, or to
     /// all.
     func receive(_ signal: BusMessage) {
-        guard (signal.member, signal.signature) == ("NotificationClosed", "uu"), signal.sender == serverName,
+        guard (signal.member, signal.signature) == ("NotificationClosed", "uu"), signal.sender == server.owner,
             case .uint32(let closed)? = signal.arguments.first, case .uint32(let reason)? = signal.arguments.last
         else { return }
         wasClosed(closed, for: reason)
@@ -194,7 +194,7 @@ extension NotificationSession {
 
     /// A call of the server.
     func call(_ member: String, _ arguments: [BusValue] = []) -> BusMessage? {
-        .call(serverName, path: Self.path, interface: Self.interface, member: member, arguments)
+        .call(server.owner, path: Self.path, interface: Self.interface, member: member, arguments)
     }
 
     private func notify(_ message: NotificationMessage, replacing identifier: UInt32) -> BusMessage? {

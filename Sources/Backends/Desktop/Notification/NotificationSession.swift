@@ -89,10 +89,8 @@ final class NotificationSession: BusSession {
 
     private var style = ServerStyle.text
     private var readsMarkup = false
-    private let server = BusServiceOwner(NotificationSession.interface, help: "install or start one, e.g. dunst")
+    let server = BusServiceOwner(NotificationSession.interface, help: "install or start one, e.g. dunst")
     private let portal = BusServiceOwner(NotificationSession.portalName)
-    /// The unique name of the server.
-    private(set) var serverName = ""
     var way = Way.dbus
 
     /// What is on the screen, or on the way there.
@@ -144,7 +142,7 @@ final class NotificationSession: BusSession {
             "type='signal',sender='\(Self.interface)',member='NotificationClosed',path='\(Self.path)'"
         )
         // Only queries the owner of the name: no server is started.
-        serverName = try await server.find(on: bus)
+        try await server.find(on: bus)
         let information = try await ask(call("GetServerInformation"), on: bus)
         if case .strings(let capabilities)? = try await ask(call("GetCapabilities"), on: bus).first {
             readsMarkup = capabilities.contains("body-markup")
@@ -154,7 +152,7 @@ final class NotificationSession: BusSession {
         // The name, vendor, version and version of the specification.
         let isComplete = texts.count == 4
         style = isComplete ? ServerStyle(serverName: texts[0], vendor: texts[1]) : .text
-        let name = isComplete ? "\(texts[0]) \(texts[2])" : serverName
+        let name = isComplete ? "\(texts[0]) \(texts[2])" : server.owner
         var problem = settings.through == .dbus ? "as configured" : style.objection
         // libnotify would use the portal.
         if isSandboxed { problem = "there is no desktop portal" }
