@@ -243,8 +243,8 @@ struct Probe {
         let kind = BackendKind.desktopNotification
         let context = BackendContext(name: kind.name, applicationName: "probe", logger: Logger(label: "probe"))
         return switch await kind.availability(context, [:]) {
-        case .available(let detail): detail ?? ""
-        case .unavailable(let reason, let help): "\(reason); \(help ?? "")"
+        case .success(let detail): detail ?? ""
+        case .failure(let problem): "\(problem.reason); \(problem.help ?? "")"
         }
         #else
         return "built without"

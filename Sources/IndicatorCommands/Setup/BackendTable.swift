@@ -62,7 +62,7 @@ package struct BackendTable {
     }
 
     private func lines(of backend: ProgramBackend, width: Int) -> [String] {
-        guard case .available(let detail) = backend.availability else {
+        guard case .success(let detail) = backend.availability else {
             return backend.problemLines(width: width, style: style)
         }
         // The name of a file may have any character in it.

@@ -12,17 +12,17 @@ package struct ProgramBackend: Sendable {
     package var summary = ""
     /// Whether the configuration uses it.
     package var isUsed = true
-    /// Whether it can run here.
-    package var availability: BackendAvailability
+    /// Where it can run here, or why not.
+    package var availability: Result<String?, Unavailability>
 
     /// Whether it can run here.
     package var isAvailable: Bool {
-        if case .available = availability { true } else { false }
+        if case .success = availability { true } else { false }
     }
 
     /// Why it cannot run here; `nil` when it can.
     package var reason: String? {
-        if case .unavailable(let reason, _) = availability { reason } else { nil }
+        if case .failure(let problem) = availability { problem.reason } else { nil }
     }
 
     /// The backends of a configuration, with their availability.
@@ -36,16 +36,16 @@ package struct ProgramBackend: Sendable {
     package static func missing(in registry: BackendRegistry) -> [ProgramBackend] {
         registry.reasonsForMissing.sorted { $0.key < $1.key }.map { name, reason in
             let parts = reason.split(separator: "; ", maxSplits: 1).map(String.init)
-            let availability = BackendAvailability.unavailable(reason: parts[0], help: parts.count > 1 ? parts[1] : nil)
-            return ProgramBackend(name: name, kind: name, isUsed: false, availability: availability)
+            let problem = Unavailability(reason: parts[0], help: parts.count > 1 ? parts[1] : nil)
+            return ProgramBackend(name: name, kind: name, isUsed: false, availability: .failure(problem))
         }
     }
 
     /// A kind that needs settings and has none.
     static func withoutSettings(_ kind: String) -> ProgramBackend {
         let help = "add a section '\(kind)' to the config file; see '\(Program.name) check-config --reference'"
-        let availability = BackendAvailability.unavailable(reason: "it has no settings", help: help)
-        return ProgramBackend(name: kind, kind: kind, isUsed: false, availability: availability)
+        let problem = Unavailability(reason: "it has no settings", help: help)
+        return ProgramBackend(name: kind, kind: kind, isUsed: false, availability: .failure(problem))
     }
 
     private init(_ backend: IndicatorConfiguration.Backend) async {
@@ -65,7 +65,7 @@ package struct ProgramBackend: Sendable {
         kind: String,
         summary: String = "",
         isUsed: Bool = true,
-        availability: BackendAvailability
+        availability: Result<String?, Unavailability>
     ) {
         self.name = name
         self.kind = kind
@@ -84,16 +84,16 @@ package struct ProgramBackend: Sendable {
             case .stalled, .starting: "it does not answer\(status.lastError.map { ": \($0)" } ?? "")"
             case .running, .stopped: status.lastError ?? "it was stopped"
             }
-        updated.availability = .unavailable(reason: reason, help: nil)
+        updated.availability = .failure(Unavailability(reason: reason))
         return updated
     }
 
     /// Why the backend cannot run here, and advice, wrapped at a width.
     package func problemLines(width: Int, style: TerminalStyle) -> [String] {
-        guard case .unavailable(var reason, let help) = availability else { return [] }
-        reason = SafeText.escaped(reason)
+        guard case .failure(let problem) = availability else { return [] }
+        let reason = SafeText.escaped(problem.reason)
         let advice =
-            help.map {
+            problem.help.map {
                 TextWidth.wrapped("advice: \(SafeText.escaped($0))", to: width, splitsWords: style.isTerminal)
             } ?? []
         return TextWidth.wrapped(reason, to: width, splitsWords: style.isTerminal) + advice

@@ -51,7 +51,7 @@ struct RunPrinter: Sendable {
         let width = style.width - 10 - indent.count
         let mark: String
         var texts = backend.problemLines(width: width, style: style)
-        if case .available(let detail) = backend.availability {
+        if case .success(let detail) = backend.availability {
             mark = style.styled(style.usesUnicode ? "✓" : "+", .green)
             texts = TextWidth.wrapped(detail ?? "", to: width, splitsWords: style.isTerminal)
         } else {

@@ -32,8 +32,8 @@ public struct BackendKind: Sendable {
     package let make: @Sendable (BackendContext, Values) throws -> any IndicatorBackend
     /// Whether a backend with these values has a surface here. One without is skipped.
     package let isApplicable: @Sendable (BackendContext, Values) -> Bool
-    /// Whether a backend with these values could show anything here.
-    package let availability: @Sendable (BackendContext, Values) async -> BackendAvailability
+    /// Where a backend with these values could show something here, such as `/dev/pts/3`, or why it could not.
+    package let availability: @Sendable (BackendContext, Values) async -> Result<String?, Unavailability>
     /// Whether `backends: auto` chooses it; `nil` if it never does. Must not block.
     package var fit: (@Sendable (AutomaticPlace) -> AutomaticFit)?
 
@@ -70,12 +70,8 @@ public struct BackendKind: Sendable {
         self.make = { context, values in try make(context, read(values)) }
         self.isApplicable = { context, values in isApplicable(context, read(values)) }
         self.availability = { context, values in
-            do {
-                return .available(detail: try await availability(context, read(values)))
-            } catch let error as any BackendProblem {
-                return .unavailable(reason: error.reason, help: error.help)
-            } catch {
-                return .unavailable(reason: "\(error)", help: nil)
+            do { return .success(try await availability(context, read(values))) } catch {
+                return .failure(Unavailability(error))
             }
         }
     }
@@ -95,14 +91,6 @@ public struct BackendKind: Sendable {
         copy.fit = fit
         return copy
     }
-}
-
-/// Whether a kind of backend could work where the program runs.
-package enum BackendAvailability: Sendable, Hashable {
-    /// It could; `detail` is where, such as `/dev/pts/3`.
-    case available(detail: String?)
-    /// It could not, because of `reason`; `help` is what to install or set, if that would help.
-    case unavailable(reason: String, help: String?)
 }
 
 /// The context in which a backend is made.

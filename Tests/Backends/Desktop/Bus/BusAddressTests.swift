@@ -79,17 +79,17 @@ import Testing
         let kind = BackendKind.dbusProperty
         let context = BackendContext(name: "dbusProperty", applicationName: "my app", logger: .init(label: "test"))
         let settings = try kind.values(["bus": .string(bus.address)])
-        guard case .unavailable(let reason, let help?) = await kind.availability(context, settings) else {
+        guard case .failure(let problem) = await kind.availability(context, settings) else {
             Issue.record("a name that is denied is available")
             return
         }
-        #expect(reason.contains("does not allow this user to own 'org.activityindicator.Indicator1.my_app'"))
-        #expect(help.contains("<allow own=\"org.activityindicator.Indicator1.my_app\"/>"))
-        #expect(help.contains("/etc/dbus-1/s"))
+        #expect(problem.reason.contains("does not allow this user to own 'org.activityindicator.Indicator1.my_app'"))
+        #expect(problem.help?.contains("<allow own=\"org.activityindicator.Indicator1.my_app\"/>") == true)
+        #expect(problem.help?.contains("/etc/dbus-1/s") == true)
         let allowed = BackendContext(name: "dbusProperty", applicationName: "other", logger: .init(label: "test"))
         #expect(
             await kind.availability(allowed, settings)
-                == .available(detail: "org.activityindicator.Indicator1.other on \(bus.address)")
+                == .success("org.activityindicator.Indicator1.other on \(bus.address)")
         )
         let names = try await bus.busctl("list", "--acquired")
         #expect(!names.output.contains("activityindicator"), "\(names.output)")
@@ -103,15 +103,15 @@ import Testing
         let settings = try kind.values(["bus": .string(bus.address)])
         #expect(
             await kind.availability(context, settings)
-                == .available(detail: "org.activityindicator.Indicator1.my_app on \(bus.address)")
+                == .success("org.activityindicator.Indicator1.my_app on \(bus.address)")
         )
         await bus.kill()
-        guard case .unavailable(let reason, let help?) = await kind.availability(context, settings) else {
+        guard case .failure(let problem) = await kind.availability(context, settings) else {
             Issue.record("a bus that was killed is available")
             return
         }
-        #expect(reason.contains(bus.address) && reason.contains("cannot be reached"))
-        #expect(help.contains("check that the bus runs"))
+        #expect(problem.reason.contains(bus.address) && problem.reason.contains("cannot be reached"))
+        #expect(problem.help?.contains("check that the bus runs") == true)
     }
 
     @Test(arguments: ["a b", "+~:=", "ü", "50%2b,;"])

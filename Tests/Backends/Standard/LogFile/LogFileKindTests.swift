@@ -15,13 +15,13 @@ import Testing
         folder = try TemporaryDirectory()
     }
 
-    private func availability(_ path: String) async -> BackendAvailability {
+    private func availability(_ path: String) async -> Result<String?, Unavailability> {
         let kind = BackendKind.logFile
         return await kind.availability(context, (try? kind.values(["path": .string(path)])) ?? [:])
     }
 
     private func reason(_ path: String) async -> String? {
-        if case .unavailable(let reason, _) = await availability(path) { reason } else { nil }
+        if case .failure(let problem) = await availability(path) { problem.reason } else { nil }
     }
 
     @Test func `Settings reach the backend`() throws {
@@ -76,19 +76,21 @@ import Testing
 
     @Test func `The availability check creates nothing`() async throws {
         let path = folder.appending("a/b/x.log")
-        #expect(await availability(path) == .available(detail: path))
+        #expect(await availability(path) == .success(path))
         #expect(try folder.names() == [])
         let file = try folder.write("", to: "file")
-        #expect(await availability(file) == .available(detail: file))
-        #expect(await availability("/dev/null") == .available(detail: "/dev/null"))
+        #expect(await availability(file) == .success(file))
+        #expect(await availability("/dev/null") == .success("/dev/null"))
     }
 
     @Test func `Obstacles are reported`() async throws {
         #expect(
             await availability(folder.path)
-                == .unavailable(
-                    reason: "log file '\(folder.path)': it is a directory",
-                    help: "set 'path' to a file in it, such as '\(folder.path)/indicator.log'"
+                == .failure(
+                    Unavailability(
+                        reason: "log file '\(folder.path)': it is a directory",
+                        help: "set 'path' to a file in it, such as '\(folder.path)/indicator.log'"
+                    )
                 )
         )
         let below = try folder.write("", to: "file") + "/a/x.log"

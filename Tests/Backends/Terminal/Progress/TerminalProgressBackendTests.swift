@@ -514,9 +514,9 @@ struct TerminalProgressBackendTests {
         let settings = try kind.values(["maxLines": 2, "mode": "live"])
         let backend = try kind.make(context, settings)
         #expect(backend.name == "bars" && backend.delivery.animationInterval == .milliseconds(100))
-        #expect(await kind.availability(context, settings) == .available(detail: terminal.path))
+        #expect(await kind.availability(context, settings) == .success(terminal.path))
         let plain = try kind.values(["mode": "plain"])
-        #expect(await kind.availability(context, plain) == .available(detail: "plain lines on standard error"))
+        #expect(await kind.availability(context, plain) == .success("plain lines on standard error"))
         #expect(kind.settings.allSatisfy { $0.defaultValue != nil })
     }
 }

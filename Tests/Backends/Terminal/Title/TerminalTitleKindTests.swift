@@ -42,7 +42,7 @@ import Testing
     @Test func `Availability names the terminal and writes nothing`() async throws {
         let terminal = try PseudoTerminal()
         let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm"])
-        #expect(await kind.availability(context, [:]) == .available(detail: terminal.path))
+        #expect(await kind.availability(context, [:]) == .success(terminal.path))
         #expect(terminal.read() == [])
     }
 
@@ -85,24 +85,30 @@ import Testing
         let dumb = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "dumb"])
         #expect(
             await dumb.availability(context, [:])
-                == .unavailable(
-                    reason: "the terminal does not support control sequences (TERM is 'dumb')",
-                    help: "set TERM to the type of the terminal, such as xterm-256color"
+                == .failure(
+                    Unavailability(
+                        reason: "the terminal does not support control sequences (TERM is 'dumb')",
+                        help: "set TERM to the type of the terminal, such as xterm-256color"
+                    )
                 )
         )
         let vt100 = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "vt100"])
         #expect(
             await vt100.availability(context, [:])
-                == .unavailable(
-                    reason: "the title of this terminal (vt100) cannot be set and restored",
-                    help: "set 'title: on' to set it anyway"
+                == .failure(
+                    Unavailability(
+                        reason: "the title of this terminal (vt100) cannot be set and restored",
+                        help: "set 'title: on' to set it anyway"
+                    )
                 )
         )
         #expect(!vt100.isApplicable(context, [:]))
         let file = BackendKind.terminalTitle(path: "/dev/null", environment: ["TERM": "xterm"])
         #expect(
             await file.availability(context, [:])
-                == .unavailable(reason: "/dev/null is not a terminal", help: "name a terminal, such as /dev/tty")
+                == .failure(
+                    Unavailability(reason: "/dev/null is not a terminal", help: "name a terminal, such as /dev/tty")
+                )
         )
     }
 }
