@@ -102,7 +102,7 @@ public struct ActivityDetails: Sendable, Hashable {
         progress.flatMap { $0.isNaN ? nil : min(max($0, 0), 1) }
     }
 
-    /// The first 4096 bytes of a text, without the last character, which may be cut; `nil` if nothing is left.
+    /// The first 4096 bytes of a text, without the last character, which may be cut; `nil` if it is empty.
     @inline(__always)
     static func limited(_ text: String) -> String? {
         let count = text.utf8.count
@@ -110,7 +110,7 @@ public struct ActivityDetails: Sendable, Hashable {
         var part = String(decoding: text.utf8.prefix(4096), as: UTF8.self)
         while part.unicodeScalars.last == "\u{FFFD}" { part.unicodeScalars.removeLast() }
         let characters = part.dropLast()
-        return characters.isEmpty ? nil : String(characters)
+        return characters.isEmpty ? part : String(characters)
     }
 }
 

@@ -17,7 +17,7 @@ import Testing
         #expect(details.label?.count == 4096)
         // One character of a megabyte.
         details.label = "e" + String(repeating: "\u{301}", count: 500_000)
-        #expect(details.label == nil)
+        #expect((4090...4096).contains(details.label?.utf8.count ?? 0))
         details.label = ""
         #expect(details.label == nil)
     }
