@@ -136,9 +136,9 @@ struct BackendRunnerStateMachine: Sendable {
         return []
     }
 
-    /// Stops and restarts a running backend that has lost its surface.
+    /// Stops and restarts a running backend that has lost its surface; one that is being ended, only during a call.
     mutating func surfaceWasLost(_ reason: String, at now: Duration) -> [Event] {
-        guard case .running = phase, finish == nil else { return [] }
+        guard case .running = phase, finish == nil || call != nil else { return [] }
         defer { phase = .failed }
         return fail(reason, at: now)
     }

@@ -70,6 +70,7 @@ public final class HookBackend: ConnectedBackend {
     private struct State {
         var isVisible = false
         var attention: String?
+        var control: IndicatorControl?
     }
 
     private let applicationName: String
@@ -133,16 +134,22 @@ public final class HookBackend: ConnectedBackend {
         return delivery
     }
 
+    /// Keeps the control, through which a failure is reported.
+    public func attach(to control: IndicatorControl) { state.withLock { $0.control = control } }
+
     /// Throws if the function cannot work.
     public func start() async throws { try check() }
 
-    /// Calls the function for each event since the previous snapshot. Throws the last error.
+    /// Calls the function for each event since the previous snapshot. The last error is the backend's; it is thrown
+    /// only if the backend has no indicator, whose runner would deliver the snapshot, with its events, again.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         var failure: (any Error)?
         for event in snapshot.withTransitions.flatMap(events) {
             do { try await run(event) { self.isEnding.load(ordering: .relaxed) } } catch { failure = error }
         }
-        if let failure { throw failure }
+        guard let failure else { return }
+        guard let control = state.withLock(\.control) else { throw failure }
+        control.surfaceWasLost("\(failure)")
     }
 
     /// Lets a call that waits for its program return.
@@ -153,7 +160,7 @@ public final class HookBackend: ConnectedBackend {
 
     private func events(in snapshot: IndicatorSnapshot) -> [HookEvent] {
         let before = state.withLock { state in
-            defer { state = State(isVisible: snapshot.isVisible, attention: snapshot.attention) }
+            defer { (state.isVisible, state.attention) = (snapshot.isVisible, snapshot.attention) }
             return state
         }
         let label = SafeText.singleLine(snapshot.label ?? "", limit: OutcomeNotice.textLimit)
