@@ -173,7 +173,9 @@ enum HookText {
 
     /// What to write instead of a command line in one string; `nil` if it may be a program.
     private static func list(insteadOf line: String) -> String? {
-        guard line.contains(" "), !FileManager.default.fileExists(atPath: line) else { return nil }
+        guard line.prefix(while: { $0 != "," }).contains(" "), !FileManager.default.fileExists(atPath: line) else {
+            return nil
+        }
         let words = line.matches(of: /"([^"]*)"|'([^']*)'|([^\s"']+)/).map { $0.1 ?? $0.2 ?? $0.3 ?? "" }
         let quoted = words.map { $0.contains { "{}[], ".contains($0) } ? "\"\($0)\"" : String($0) }
         return "[\(quoted.joined(separator: ", "))]"
@@ -182,7 +184,9 @@ enum HookText {
     /// What a program with its arguments should be, if it is not.
     static func validate(_ words: [String]) -> String? {
         guard let program = words.first, !program.isEmpty else { return "a program and its arguments" }
-        if words.count == 1, let list = list(insteadOf: program) { return "a list such as \(list)" }
+        // A text was split at its commas. A path may have spaces in it.
+        let mayBePath = words.count > 1 && ["/", "~"].contains { program.hasPrefix($0) }
+        if !mayBePath, let list = list(insteadOf: words.joined(separator: ", ")) { return "a list such as \(list)" }
         for word in words where !word.isEmpty {
             do throws(SnapshotFormatError) {
                 _ = try FormatReader<Field>().pieces(of: word)

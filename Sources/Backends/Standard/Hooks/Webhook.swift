@@ -57,18 +57,24 @@ struct Webhook: Sendable {
             "max-time = \(max(1, options.timeLimit / .seconds(1)))",
             // After 1, 2 and 4 seconds; not of what would fail again.
             "retry = 3", "retry-connrefused", "fail", "silent", "show-error", "output = \"/dev/null\"",
+            "write-out = \"%{http_code}\"",
             "data-raw = \(QuotedText.quoted(body(of: event)))",
         ]
         for header in headers(of: event) { lines.append("header = \(QuotedText.quoted(header))") }
         if let token = try token() { lines.append("header = \(QuotedText.quoted("Authorization: Bearer \(token)"))") }
         do throws(Unavailability) {
             // Without the user's own settings, which may print.
-            try HelperProgram(
+            let status = try HelperProgram(
                 ["curl", "--disable", "--config", "-"],
                 input: lines.joined(separator: "\n"),
                 timeLimit: options.timeLimit + .seconds(1)
             )
             .run()
+            // For `fail`, a redirect is none.
+            if status.hasPrefix("3") {
+                let reason = "the service answered with status \(status), a redirect, which is not followed"
+                throw Unavailability(reason: reason, help: "give the address to which it leads")
+            }
         } catch {
             throw Unavailability(reason: "\(try host()): \(error.reason)", help: error.help)
         }
@@ -106,11 +112,16 @@ struct Webhook: Sendable {
         let isPlain = event.title.utf8.allSatisfy { $0 < 0x80 }
         // RFC 2047, because a header is ASCII.
         let title = isPlain ? event.title : "=?UTF-8?B?\(Data(event.title.utf8).base64EncodedString())?="
-        let tag = event.kind == .attention ? "question" : event.isUrgent ? "x" : "white_check_mark"
+        let tags: [String] =
+            switch event.kind {
+            case .attention: ["Tags: question"]
+            case .finished: ["Tags: \(event.isUrgent ? "x" : "white_check_mark")"]
+            case .shown, .hidden: []
+            }
         return [
             "Content-Type: text/plain; charset=utf-8", "Title: \(title)",
-            "Priority: \(event.isUrgent ? "high" : "default")", "Tags: \(tag)",
-        ]
+            "Priority: \(event.isUrgent ? "high" : "default")",
+        ] + tags
     }
 
     private func body(of event: HookEvent) -> String {
