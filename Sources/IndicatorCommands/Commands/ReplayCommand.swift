@@ -80,6 +80,11 @@ package struct ReplayCommand: AsyncParsableCommand {
                 try? Output.error.write("\(name):\(line) error: \(error.message)\n")
                 throw ExitCode.usage
             }
+            if let first = replay.unreadableLines.first {
+                let count = replay.unreadableLines.count == 1 ? "this line" : "\(replay.unreadableLines.count) lines"
+                let rest = replay.unreadableLines.count == 1 ? "is no line" : "from here on are no lines"
+                try? Output.error.write("\(name):\(first): warning: \(count) \(rest) of a log, and left out\n")
+            }
             if replay.steps.isEmpty, replay.changes.isEmpty {
                 try? Output.error.write("\(name): no events\n")
             } else if json {

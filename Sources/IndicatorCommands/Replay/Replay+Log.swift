@@ -3,35 +3,50 @@ import IndicatorBackends
 import IndicatorCore
 
 extension Replay {
-    /// What a replay needs of a line of a log: when a process showed or hid its indicator, and the end of an activity.
-    private struct Line: Decodable {
-        var time: String
-        var event: String
-        var label: String?
-        var seconds: Double?
-        var app: String?
-        var pid: Int?
+    /// A log of the backend `logFile`, in JSON.
+    struct Log {
+        /// What a replay needs of a line: when a process showed or hid its indicator, and the end of an activity.
+        struct Line: Decodable {
+            var time: String
+            var event: String
+            var label: String?
+            var seconds: Double?
+            var app: String?
+            var pid: Int?
+        }
+
+        var lines: [(time: Date, line: Log.Line)] = []
+        var unreadableLines: [Int] = []
+
+        /// `nil` if the first line is none of a log.
+        init?(_ data: Data) {
+            let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+            for (index, text) in data.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
+                if text.isEmpty { continue }
+                if let line = try? JSONDecoder().decode(Line.self, from: text), let time = try? style.parse(line.time),
+                    (0...3e9).contains(line.seconds ?? 0)
+                {
+                    lines.append((time, line))
+                } else if lines.isEmpty {
+                    return nil
+                } else {
+                    // An incomplete one: after a full disk or a loss of power, in a copy of a file that grows.
+                    unreadableLines.append(index + 1)
+                }
+            }
+            if lines.isEmpty { return nil }
+        }
     }
 
     private typealias Span = (start: Date, end: Date?)
     private typealias Activity = (start: Date, end: Date?, label: String)
 
-    /// Reads the log of the backend `logFile`, in JSON: the activities that have ended, and when the indicator was
-    /// shown. Nothing is computed, since the delays of the log's processes are not known.
-    init(log data: Data) throws(TraceError) {
-        let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-        let texts = data.split(separator: 0x0A)
-        var lines: [(time: Date, line: Line)] = []
-        for (index, text) in texts.enumerated() {
-            if let line = try? JSONDecoder().decode(Line.self, from: text), let time = try? style.parse(line.time) {
-                lines.append((time, line))
-            } else if index == 0 || index < texts.count - 1 {
-                throw TraceError(line: index + 1, "this is not a line of a log; expected JSON with 'time' and 'event'")
-            }
-            // The last one may be incomplete: a full disk, a copy of a file that grows.
-        }
+    /// Reads the activities that have ended, and when the indicator was shown. Nothing is computed, since the delays of
+    /// the log's processes are not known.
+    init(_ log: Log) {
+        let lines = log.lines
         let hasSeveralApps = Set(lines.compactMap(\.line.app)).count > 1
-        func label(_ line: Line) -> String? {
+        func label(_ line: Log.Line) -> String? {
             line.label.map { hasSeveralApps ? "\(line.app ?? "?"): \($0)" : $0 }
         }
         let ended = lines.compactMap { time, line -> Activity? in
@@ -59,15 +74,20 @@ extension Replay {
             [VisibilityChange(isVisible: true, instant: time(start))]
                 + (end.map { [VisibilityChange(isVisible: false, instant: time($0))] } ?? [])
         }
-        self.init(steps: steps.sorted { $0.time < $1.time }, changes: changes, origin: origin)
+        self.init(
+            steps: steps.sorted { $0.time < $1.time },
+            changes: changes,
+            origin: origin,
+            unreadableLines: log.unreadableLines
+        )
     }
 
     /// When each process showed its indicator, without an end if it still does, and what those began with.
     private static func shown(
-        in lines: [(time: Date, line: Line)]
-    ) -> (spans: [Span], running: [(time: Date, line: Line)]) {
+        in lines: [(time: Date, line: Log.Line)]
+    ) -> (spans: [Span], running: [(time: Date, line: Log.Line)]) {
         var spans: [Span] = []
-        var open: [Int?: (start: Date, latest: Date, line: Line)] = [:]
+        var open: [Int?: (start: Date, latest: Date, line: Log.Line)] = [:]
         for (time, line) in lines {
             if line.event == "shown" {
                 // Another process with the same number, as in a container.
@@ -79,7 +99,7 @@ extension Replay {
                 spans.append((span.start, time))
             }
         }
-        var running: [(time: Date, line: Line)] = []
+        var running: [(time: Date, line: Log.Line)] = []
         for (pid, span) in open {
             // A process that was killed has shown it at least until its last line.
             let isRunning = pid.map { kill(pid_t(truncatingIfNeeded: $0), 0) == 0 || errno != ESRCH } ?? false

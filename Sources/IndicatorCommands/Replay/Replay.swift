@@ -18,10 +18,13 @@ package struct Replay {
     package var changes: [VisibilityChange]
     /// The wall-clock time of the time 0, of a log.
     package var origin: Date?
+    /// The lines of a log that cannot be read, by their numbers.
+    package var unreadableLines: [Int] = []
     private var isInMilliseconds = false
 
-    init(steps: [Step], changes: [VisibilityChange], origin: Date) {
-        (self.steps, self.changes, self.origin) = (steps, changes, origin)
+    init(steps: [Step], changes: [VisibilityChange], origin: Date, unreadableLines: [Int]) {
+        (self.steps, self.changes) = (steps, changes)
+        (self.origin, self.unreadableLines) = (origin, unreadableLines)
     }
 
     /// Replays a trace, or reads a log.
@@ -35,14 +38,14 @@ package struct Replay {
         if data.starts(with: Data("20".utf8)), data.prefix(11).last == UInt8(ascii: "T") {
             throw TraceError("this is a log in text; only logs with 'format: json' can be replayed")
         }
-        if data.starts(with: Data(#"{"time":""#.utf8)) {
-            guard overrides.isEmpty else {
-                throw TraceError("a log has when the indicator was shown; delays can only be given for other traces")
-            }
-            try self.init(log: data)
-        } else {
+        guard let log = Log(data) else {
             try self.init(trace: Trace(data), overrides: overrides)
+            return
         }
+        guard overrides.isEmpty else {
+            throw TraceError("a log has when the indicator was shown; delays can only be given for other traces")
+        }
+        self.init(log)
     }
 
     private init(trace: Trace, overrides: DelayOverrides) throws(TraceError) {

@@ -56,14 +56,15 @@ package struct Trace {
     }
 
     private static func decode<Value: Decodable>(_: Value.Type, from data: Data) throws(TraceError) -> Value {
+        if let mistake = mistake(in: data) { throw mistake }
         do {
             return try JSONDecoder().decode(Value.self, from: data)
         } catch {
-            throw mistake(in: data) ?? TraceError(decoding: error)
+            throw TraceError(decoding: error)
         }
     }
 
-    /// Where a text is no JSON, which a decoder does not say.
+    /// Where a text is no JSON, which a decoder does not say; it also accepts a comma before a bracket.
     private static func mistake(in data: Data) -> TraceError? {
         let bytes = Array(data)
         return bytes.withUnsafeBufferPointer { buffer in
@@ -94,6 +95,7 @@ private struct EventObject: Decodable {
         let container = try decoder.container(of: ["time", "event", "id", "t_ms"])
         let milliseconds = try container.decodeIfPresent(Double.self, forKey: "t_ms")
         isInMilliseconds = milliseconds != nil
+        if isInMilliseconds, container.contains("time") { throw container.error("both 'time' and 't_ms' are given") }
         let seconds = try milliseconds.map { $0 / 1000 } ?? container.decode(Double.self, forKey: "time")
         guard seconds >= 0, seconds <= Self.longest / .seconds(1) else {
             throw container.error("the time is \(seconds) s; expected one from 0 to 100 years")
@@ -190,7 +192,10 @@ package struct TraceError: Error, Hashable, CustomStringConvertible {
         switch error as? DecodingError {
         case .keyNotFound(let key, let context): self.init("'\(place(context, key))' is missing")
         case .typeMismatch(let type, let context), .valueNotFound(let type, let context):
-            let kind = type == String.self ? "a text" : type == Double.self ? "a number" : "an object or a list"
+            let kinds: [(Any.Type, String)] = [
+                (String.self, "a text"), (Double.self, "a number"), ([Any].self, "a list"),
+            ]
+            let kind = kinds.first { $0.0 == type }?.1 ?? "an object"
             self.init("\(context.codingPath.isEmpty ? "this" : "'\(place(context))'") is not \(kind)")
         case .dataCorrupted(let context):
             self.init((context.codingPath.isEmpty ? "" : "\(place(context)): ") + context.debugDescription)
