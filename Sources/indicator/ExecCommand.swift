@@ -49,10 +49,15 @@ struct ExecCommand: ParsableCommand {
     )
     var notify: WhenDone?
 
-    @Option(help: ArgumentHelp("Only notify if the command lasted this long. (default: 10)", valueName: "seconds"))
+    // Unconditional: "-1" is a wrong number, not another option.
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Only notify if the command lasted this long. (default: 10)", valueName: "seconds")
+    )
     var after: Double?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "For a shell: report a command that has lasted this long and ended with the status of this one ($?).",
             valueName: "seconds"
@@ -60,7 +65,10 @@ struct ExecCommand: ParsableCommand {
     )
     var lasted: Double?
 
-    @Option(help: ArgumentHelp("Show a running process until it ends, instead of a command.", valueName: "pid"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Show a running process until it ends, instead of a command.", valueName: "pid")
+    )
     var pid: Int32?
 
     @Option(help: ArgumentHelp("The name of the app whose config file is used.", valueName: "name"))
@@ -89,6 +97,7 @@ struct ExecCommand: ParsableCommand {
             command.removeFirst()
         } else if let option = command.first, option.hasPrefix("-") {
             if ["--help", "-h"].contains(option) { throw CleanExit.helpRequest(self) }
+            if option == "--version" { throw CleanExit.message(Program.version) }
             throw ValidationError(
                 "Unknown option '\(option)'. A command of that name needs '--' before it: indicator exec -- \(option)"
             )
@@ -103,7 +112,7 @@ struct ExecCommand: ParsableCommand {
         }
         for (name, seconds) in [("after", after), ("lasted", lasted)] {
             guard let seconds, !(0...1e9).contains(seconds) else { continue }
-            throw ValidationError("--\(name) is '\(seconds)'; it must be a number of seconds, 0 or more")
+            throw ValidationError("--\(name) is '\(seconds)'; it must be a number of seconds from 0 to 1000000000")
         }
         if app.isEmpty { throw ValidationError("--app must not be empty") }
     }

@@ -120,10 +120,12 @@ final class ShownCommand {
         let unavailable = zip(earlier, indicator.backendStatuses).compactMap { earlier, status -> String? in
             guard named.contains(status.name) else { return nil }
             if case .unavailable(let reason) = earlier.state { return "\(status.name): \(reason)" }
-            if status.state != .stopped { return "\(status.name): it did not end in time" }
+            if status.state != .stopped {
+                return "\(status.name): it is still busy\(status.lastError.map { "; before: \($0)" } ?? "")"
+            }
             return status.outages == earlier.outages ? nil : status.lastError.map { "\(status.name): \($0)" }
         }
-        return unavailable + (hasMistakes ? ["the config file has mistakes; see 'indicator check-config'"] : [])
+        return unavailable + (hasMistakes ? ["the configuration has mistakes; see 'indicator check-config'"] : [])
     }
 
     /// Shows a label, unless it is `nil`, and how much of a file has been read, in bytes; nothing for `nil`.

@@ -155,7 +155,7 @@ import Testing
             terminalType: "xterm"
         )
         #expect(ending.status == 3)
-        let note = "indicator: the config file has mistakes; see 'indicator check-config'"
+        let note = "indicator: the configuration has mistakes; see 'indicator check-config'"
         let lines = String(decoding: terminal.read(), as: UTF8.self).split(whereSeparator: \.isNewline)
         #expect(lines.contains("own"))
         #expect(lines.contains { $0.hasSuffix(note) } == hasMistake, "\(lines)")

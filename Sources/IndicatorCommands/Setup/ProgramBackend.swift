@@ -25,11 +25,14 @@ package struct ProgramBackend: Sendable {
         if case .failure(let problem) = availability { problem.reason } else { nil }
     }
 
-    /// The backends of a configuration, with their availability.
+    /// The backends of a configuration, with their availability. All at once: several may wait for the same bus.
     package static func all(of configuration: IndicatorConfiguration) async -> [ProgramBackend] {
-        var backends: [ProgramBackend] = []
-        for backend in configuration.backends { backends.append(await ProgramBackend(backend)) }
-        return backends
+        await withTaskGroup { group in
+            for (index, backend) in configuration.backends.enumerated() {
+                group.addTask { (index, await ProgramBackend(backend)) }
+            }
+            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }.sorted { $0.key < $1.key }.map(\.value)
+        }
     }
 
     /// The kinds that are not in this build.

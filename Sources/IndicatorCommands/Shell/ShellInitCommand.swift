@@ -14,7 +14,8 @@ package struct ShellInitCommand: AsyncParsableCommand {
 
             The label is the name of the first command, with its first argument if that is a plain word. Short \
             commands start no process. Editors, pagers, 'ssh' and the like are not reported; the environment variable \
-            \(Self.ignoreVariable) names the commands to ignore instead: 'vim less', or 'vim:git log'.
+            \(Self.ignoreVariable) names the commands to ignore instead: export \(Self.ignoreVariable)='vim less', or \
+            'vim:git log'.
             """
     )
 
@@ -33,7 +34,7 @@ package struct ShellInitCommand: AsyncParsableCommand {
     @Argument(help: "The shell: bash, zsh or fish.")
     var shell: Shell
 
-    @Option(help: ArgumentHelp("Only report commands that lasted this long.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Only report commands that lasted this many whole seconds.", valueName: "number"))
     var after = 10
 
     package init() {}

@@ -36,7 +36,7 @@ package struct TypedCommand: Sendable, Hashable {
 
     /// The commands that are not reported by default: the user works in them, or has seen them end.
     private static let ignored: Set<String> = [
-        "bat", "btop", "emacs", "exit", "gdb", "helix", "htop", "hx", "journalctl", "kak", "less", "lldb", "man",
+        "bat", "btop", "emacs", "gdb", "helix", "htop", "hx", "journalctl", "kak", "less", "lldb", "man",
         "mc", "more", "mosh", "most", "nano", "nvim", "ranger", "screen", "ssh", "su", "tig", "tmux", "top", "vi",
         "view", "vim", "vimdiff", "visudo", "w3m", "watch",
     ]

@@ -72,6 +72,7 @@ struct RunCommand: AsyncParsableCommand {
     var baseURL: String?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "Additional tolerance in seconds, beyond 0.1, for a busy machine.",
             valueName: "seconds"

@@ -58,7 +58,7 @@ import Testing
             ("nice -n 5 env A=1 vim x", true), ("v x", true), ("e x", true), ("\\v x", false), ("sudo make", false),
             ("sudo -i", true), ("bash", true), ("bash -l", true), ("bash build.sh", false), ("python3", true),
             ("python3 -q", true), ("python3 train.py", false), ("fg", true), ("bg %1", true), ("make", false),
-            ("git commit", false), ("vim x; make", false), ("make; vim x", true),
+            ("git commit", false), ("vim x; make", false), ("make; vim x", true), ("(make; exit 3)", false),
         ]
     )
     func ignored(line: String, isIgnored: Bool) {

@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorTesting
 import IndicatorThreads
 import Logging
 import TestSupport
@@ -68,6 +69,11 @@ import Testing
     func `A command line in place of a list is a mistake, and the message shows the list`() throws {
         let error = #expect(throws: ConfigurationError.self) { try run("command: {run: \"notify-phone '{title}'\"}") }
         #expect(error?.description.contains("expected a list such as [notify-phone, \"{title}\"]") == true)
+        let comma = #expect(throws: ConfigurationError.self) { try run("command: {run: 'say \"a, b\" {title}'}") }
+        #expect(
+            comma?.description.contains("a list such as [say, \"a, b\", \"{title}\"]") == true,
+            "\(comma?.description ?? "")"
+        )
     }
 
     // MARK: - Events
@@ -117,6 +123,27 @@ import Testing
             try await hook.update(snapshot(.active, "Build", finished: [finished("Test")]))
         }
         #expect(count.withLock(\.self) == 2)
+    }
+
+    @Test(arguments: [true, false]) func `An event whose function throws is not repeated`(isEnding: Bool) async throws {
+        let titles = Locked<[String]>([])
+        let hook = HookBackend(name: "hook", applicationName: "app", settings: HookSettings(after: .zero)) { event in
+            titles.withLock { $0.append(event.title) }
+            throw Unavailability(reason: "no signal")
+        }
+        let clock = VirtualClock()
+        let manager = IndicatorManager(backends: [hook], clock: clock)
+        manager.begin("first").end()
+        if !isEnding {
+            await clock.advance(by: .seconds(10), settling: manager)
+            #expect(titles.withLock(\.self) == ["first"])
+            #expect(manager.backendStatuses[0].lastError == "no signal")
+            manager.begin("second").end()
+            await clock.advance(by: .seconds(10), settling: manager)
+        }
+        await manager.shutdown()
+        #expect(titles.withLock(\.self) == (isEnding ? ["first"] : ["first", "second"]))
+        #expect(manager.backendStatuses[0].lastError == "no signal")
     }
 
     // MARK: - Programs
@@ -228,7 +255,7 @@ import Testing
 
     // MARK: - Web services
 
-    /// A server that prints its requests, and answers `/403` with that status.
+    /// A server that prints its requests, and answers `/403` with that status, for example.
     private static let server = """
         import http.server, json
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -237,7 +264,7 @@ import Testing
                 names = ['Title', 'Priority', 'Tags', 'Authorization', 'Content-Type']
                 headers = {name: self.headers[name] for name in names if name in self.headers}
                 print(json.dumps([self.path, headers, body], ensure_ascii=False), flush=True)
-                self.send_response(403 if self.path == '/403' else 200)
+                self.send_response(int(self.path[1:]) if self.path[1:].isdigit() else 200)
                 self.end_headers()
             def log_message(self, *arguments): pass
         server = http.server.HTTPServer(('127.0.0.1', 0), Handler)
@@ -279,6 +306,16 @@ import Testing
         try await hook.start()
         try await hook.update(snapshot(.inactive, finished: [finished("Ü", .failed(#""<a>" \n"#))]))
         #expect(server.output.split(separator: "\n").dropFirst().joined() == expected)
+    }
+
+    @Test(.needs(.webServer)) func `A redirect is an error, and what has begun is no success`() async throws {
+        let (server, address) = try await startServer()
+        let hook = try backend("webhook", ["url": .string("\(address)/301"), "events": ["shown"]])
+        try await hook.start()
+        await #expect { try await hook.update(snapshot(.active, "Build")) } throws: { error in
+            "\(error)".contains("answered with status 301, a redirect, which is not followed")
+        }
+        #expect(server.output.contains("Build") && !server.output.contains("white_check_mark"))
     }
 
     @Test("address and token come from files, and are in no message", .needs(.webServer))
