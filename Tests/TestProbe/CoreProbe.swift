@@ -109,11 +109,10 @@ enum CoreProbe {
         let source = Source()
         /// The turns after a job, which ends the wait before it.
         func turns(_ job: @escaping @Sendable () -> Void = {}) async -> Int {
-            await Task.detached(executorPreference: thread) {
+            await withTaskExecutorPreference(thread) {
                 job()
                 return source.turns
             }
-            .value
         }
         _ = await turns { _ = thread.add(source) }
         while !isWaiting(threadNamed: "source") { usleep(1_000) }
