@@ -225,8 +225,7 @@ final class DesktopJobSession: BusSession {
 
     /// Plasma shows this text as markup, and the title as it is.
     private static func markup(_ text: String) -> String {
-        SafeText.singleLine(text, limit: valueLimit)
-            .replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+        NotificationSession.escaped(SafeText.singleLine(text, limit: valueLimit))
     }
 
     /// The properties of the view, always all of them, so that each one is reset that is not known any more.

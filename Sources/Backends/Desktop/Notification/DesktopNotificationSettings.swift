@@ -13,14 +13,8 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
         /// Must be seen; many servers show it until the user closes it.
         case critical
 
-        /// The value in the protocol.
-        var level: UInt8 {
-            switch self {
-            case .low: 0
-            case .normal: 1
-            case .critical: 2
-            }
-        }
+        /// The value in the protocol, whose order is the same.
+        var level: UInt8 { UInt8(Self.allCases.firstIndex(of: self) ?? 0) }
     }
 
     /// How notifications are sent.

@@ -59,12 +59,11 @@ extension NotificationSession {
         let deadline = SuspendingClock.now + Self.answerLimit
         while result == nil, SuspendingClock.now < deadline { try await bus.turn(until: deadline) }
         switch result {
-        case .success:
-            way = .libnotify
-            return nil
+        case .success: way = .libnotify
         case .failure(let loss): return loss.reason
         case nil: return "it does not answer"
         }
+        return nil
     }
 
     // MARK: - The notification
@@ -100,7 +99,8 @@ extension NotificationSession {
         completion: @escaping (LibNotify.Outcome) -> Void
     ) {
         guard way == .libnotify else { return sendDirectly(message, as: shown, on: bus, completion) }
-        let onClosed: LibNotify.Closed = bus.handler { [weak self] in self?.wasClosed($0.identifier, for: $0.reason) }
+        let onClosed: LibNotify.Closed? =
+            shown === current ? bus.handler { [weak self] in self?.wasClosed($0.identifier, for: $0.reason) } : nil
         let result = bus.completion { [unowned self, unowned bus] (outcome: LibNotify.Outcome) in
             if case .failure(let loss) = outcome, exchange(&way, with: .dbus) == .libnotify {
                 logger.debug("notifications are now sent over D-Bus, without libnotify: \(loss.reason)")
@@ -108,12 +108,7 @@ extension NotificationSession {
             guard case .failure(let loss) = outcome, !loss.wasSent, !shown.isHidden else { return completion(outcome) }
             sendDirectly(message, as: shown, on: bus, completion)
         }
-        LibNotify.shared.show(
-            message,
-            replacing: shown.identifier,
-            onClosed: shown === current ? onClosed : nil,
-            completion: result
-        )
+        LibNotify.shared.show(message, replacing: shown.identifier, onClosed: onClosed, completion: result)
     }
 
     private func sendDirectly(

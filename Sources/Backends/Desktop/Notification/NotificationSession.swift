@@ -174,18 +174,9 @@ final class NotificationSession: BusSession {
     /// The user, or the server, has closed the notification.
     func wasClosed(for reason: UInt32) {
         let time = sentAt.duration(to: .now)
-        if expires, time >= settings.expiry {
-            // After the system was suspended, it may have expired before the app could renew it.
-            shown = nil
-        } else if settings.timeout != nil
-            || style.wasDismissed(for: reason, after: time, isTransient: settings.isTransient)
-        {
-            dismissed = shownID
-        }
+        let wasDismissed = style.wasDismissed(for: reason, after: time, isTransient: settings.isTransient)
+        if settings.timeout != nil || wasDismissed { dismissed = shownID }
     }
-
-    /// Whether the notification has an expiry, which is renewed.
-    private var expires: Bool { settings.timeout == nil && way != .portal && style != .list }
 
     // MARK: - The notification
 
@@ -232,7 +223,7 @@ final class NotificationSession: BusSession {
             return sentAt + Self.showLimit
         }
         let tick = formats.contains(where: \.showsTime) ? SuspendingClock.now + .seconds(1) : nil
-        guard expires else { return tick }
+        guard settings.timeout == nil, way != .portal, style != .list else { return tick }
         if sentAt + settings.renewal <= .now {
             renew(message, on: bus)
             sentAt = .now
@@ -243,19 +234,7 @@ final class NotificationSession: BusSession {
     /// Shows one ordinary notification of these outcomes, which stays.
     private func announce(_ finished: [FinishedActivity], on bus: BusLink) {
         guard let notice = OutcomeNotice(finished, applicationName: applicationName) else { return }
-        let category =
-            switch notice.activity.outcome {
-            case .failed: "transfer.error"
-            case .succeeded: "transfer.complete"
-            case .unspecified, .cancelled: "transfer"
-            }
-        let message = message(
-            notice.title,
-            notice.body,
-            category: settings.category.isEmpty ? "" : category,
-            urgency: .normal,
-            milliseconds: -1
-        )
+        let message = message(notice.title, notice.body, urgency: .normal, milliseconds: -1)
         send(message, as: Shown(), on: bus) { [logger] outcome in
             guard case .failure(let loss) = outcome else { return }
             logger.warning("the server did not show the notification of an outcome: \(loss.reason)")
@@ -283,7 +262,6 @@ final class NotificationSession: BusSession {
         return message(
             summary.isEmpty ? applicationName : summary,
             body,
-            category: settings.category,
             urgency: urgency,
             hints: hints,
             // At least 1: 0 means that it never expires, and makes notify-osd show a dialog.
@@ -294,13 +272,12 @@ final class NotificationSession: BusSession {
     private func message(
         _ summary: String,
         _ body: String,
-        category: String,
         urgency: DesktopNotificationSettings.Urgency,
         hints: [BusProperty] = [],
         milliseconds: Int32
     ) -> NotificationMessage {
         var hints = hints
-        if !category.isEmpty { hints.append(BusProperty("category", .string(category))) }
+        if !settings.category.isEmpty { hints.append(BusProperty("category", .string(settings.category))) }
         if let desktopEntry { hints.append(BusProperty("desktop-entry", .string(desktopEntry))) }
         return NotificationMessage(
             applicationName: applicationName,
