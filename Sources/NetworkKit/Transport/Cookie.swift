@@ -45,7 +45,9 @@ public struct Cookie: RawRepresentable, Hashable, Codable, Sendable {
         var cookies: [Cookie] = []
         var next = list
         while let line = next?.pointee {
-            if let cookie = line.data.flatMap({ Cookie(rawValue: String(cString: $0)) }) { cookies.append(cookie) }
+            let cookie = line.data.flatMap { Cookie(rawValue: String(cString: $0)) }
+            // libcurl, which counts whole seconds, keeps one that has ended until it gets another one.
+            if let cookie, cookie.expires.map({ $0.timeIntervalSinceNow > -1 }) ?? true { cookies.append(cookie) }
             next = line.next
         }
         return cookies
