@@ -85,8 +85,10 @@ final class CurlTransfer {
             problem = transfer.failure(.invalidResponse, reason)
             return 0
         }
-        if isHeadComplete { lines = [] }
         let text = line.prefix { $0 != 0x0D && $0 != 0x0A }
+        // Unless another head begins, it is a trailer.
+        if isHeadComplete, !text.starts(with: "HTTP/".utf8) { return line.count }
+        if isHeadComplete { lines = [] }
         if !lines.isEmpty, text.first == 0x20 || text.first == 0x09 {
             // A continuation of the previous line (RFC 9112 §5.2).
             lines[lines.count - 1] += text
@@ -120,8 +122,6 @@ final class CurlTransfer {
         head.announcesEnd = isMultiplexed || head.hasEnd
         head.usedCookies = usedCookies || hasCookies
         transfer.received(head)
-        // libcurl does not end a transfer whose body is paused, even if it stops sending it because of the status.
-        if transfer.isPaused { transfer.attend() }
     }
 
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> Int {
