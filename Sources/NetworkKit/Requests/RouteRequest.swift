@@ -21,7 +21,7 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
     /// How the query is encoded.
     public var queryEncoding: QueryEncoding = .query
     /// The header fields. They replace those of the body with the same name. For one whose value is a secret though its
-    /// name does not say so, see ``NetworkClient/Interceptor/header(_:_:isSensitive:)``.
+    /// name does not say so, see ``NetworkClient/Interceptor/header(_:_:isSensitive:hosts:)``.
     public var headers: HTTPFields
     /// The body.
     public var body: RouteBody
