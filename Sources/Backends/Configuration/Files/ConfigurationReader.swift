@@ -324,6 +324,8 @@ struct ConfigurationReader {
         if parts.count == 2, registry.knownNames.contains(parts[0]) {
             return "\(message); write '\(QuotedText.shortened("\(parts[0]): {\(parts[1]): …}"))'"
         }
+        let owner = registry.kinds.first { file[$0.name] != nil && $0.settings.contains { $0.name == name } }
+        if let owner { return "\(message); it is a setting of '\(owner.name)', below which it must be indented" }
         let candidates = ConfigurationValues.settings.map(\.name) + registry.knownNames
         let listing = "it is no section with a 'kind', and known keys are"
         return message + NearestName.suggestion(for: name, among: candidates, listing: listing)

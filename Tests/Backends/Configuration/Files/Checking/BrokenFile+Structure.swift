@@ -12,6 +12,11 @@ extension BrokenFile {
             "1:1: unknown key 'colour'; it is no section with a 'kind', and known keys are: observe, logFile, enabled and 8 more"
         ),
         BrokenFile(
+            "a setting beside its section",
+            "logFile:\npath: /tmp/a.log\n",
+            "2:1: unknown key 'path'; it is a setting of 'logFile', below which it must be indented"
+        ),
+        BrokenFile(
             "an unknown key inside a section",
             "logFile:\n  path: /tmp/a.log\n  fromat: text\n",
             "3:3: unknown key 'fromat' in 'logFile', did you mean 'format'?"
