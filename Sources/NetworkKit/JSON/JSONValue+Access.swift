@@ -125,3 +125,31 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expre
         self = .object(Dictionary(elements) { _, last in last })
     }
 }
+
+extension JSONValue: Codable {
+    /// Decodes a value. The decoder may not keep the text of numbers; ``init(parsing:)-(Data)`` does.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        func decoded<Value: Decodable>() -> Value? { try? container.decode(Value.self) }
+        self =
+            if container.decodeNil() { .null } else {
+                try decoded().map(Self.bool) ?? (decoded() as Int?).map { Self($0) }
+                    ?? (decoded() as Double?).map { Self($0) } ?? decoded().map(Self.string)
+                    ?? decoded().map(Self.array) ?? .object(container.decode([String: JSONValue].self))
+            }
+    }
+
+    /// Encodes the value. The encoder may not keep the text of numbers; ``description`` does.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .null: try container.encodeNil()
+        case .bool(let value): try container.encode(value)
+        case .number(let number):
+            if let int = number.int { try container.encode(int) } else { try container.encode(number.double) }
+        case .string(let value): try container.encode(value)
+        case .array(let value): try container.encode(value)
+        case .object(let value): try container.encode(value)
+        }
+    }
+}

@@ -21,9 +21,11 @@ import Testing
         #expect(json.feed.entry.count == 1)
     }
 
-    @Test func `Values are written as literals`() {
+    @Test func `Values are written as literals`() throws {
         let json: JSONValue = ["a": [1, 2.5, "x\n", true, nil], "b": [:], "c": []]
         #expect(json.description == #"{"a":[1,2.5,"x\n",true,null],"b":{},"c":[]}"#)
+        // A value may be part of a codable type.
+        #expect(try JSONDecoder().decode([JSONValue].self, from: JSONEncoder().encode([json])) == [json])
     }
 
     @Test func `Numbers keep their text`() throws {
