@@ -3,10 +3,34 @@ import Synchronization
 /// Tells one subscriber that a value has changed. The subscriber then takes the latest one, so that a slow one skips
 /// those in between, and nothing grows.
 package final class LatestValues: Sendable {
-    /// The value that the subscriber has taken last.
-    private final class Last<Value: Sendable>: Sendable {
-        let value = Locked<Value?>(nil)
+    /// What a subscription refers to, until it ends, with the value that was taken last.
+    ///
+    /// The last reference to this object, and to the functions of the streams, may be that of a thread that runs a
+    /// cancellation handler, which must release nothing of the caller's.
+    private final class Contents<Value: Sendable>: Sendable {
+        struct Functions: Sendable {
+            let take: Take<Value>
+            let end: @Sendable () -> Void
+            var last: Value?
+        }
+
+        let functions: Locked<Functions?>
+
+        init(_ take: @escaping Take<Value>, _ end: @escaping @Sendable () -> Void) {
+            functions = Locked(Functions(take: take, end: end))
+        }
+
+        func keep(_ value: Value) {
+            // The old one is not released under the lock.
+            _ = functions.withLock { functions in
+                let old = functions
+                functions?.last = value
+                return old
+            }
+        }
     }
+
+    package typealias Take<Value> = @Sendable (_ last: Value?) -> (value: Value?, isLast: Bool)
 
     private let continuation: AsyncStream<Void>.Continuation
     private let isSignalled = Atomic(false)
@@ -22,23 +46,20 @@ package final class LatestValues: Sendable {
     ///   after each ``signal()``. `end` is called once, on a thread for callers' code, when the stream was released or
     ///   its task was cancelled.
     package static func stream<Value: Sendable>(
-        _ begin: (LatestValues) -> (
-            take: @Sendable (_ last: Value?) -> (value: Value?, isLast: Bool),
-            end: @Sendable () -> Void
-        )
+        _ begin: (LatestValues) -> (take: Take<Value>, end: @Sendable () -> Void)
     ) -> AsyncStream<Value> {
         let (signals, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let (take, end) = begin(LatestValues(continuation))
-        let last = Last<Value>()
-        // Elsewhere: a cancellation handler may call this, which must release nothing of the caller's.
+        let contents = Contents(take, end)
         continuation.onTermination = { _ in
-            Task.detached(executorPreference: ServiceThread.forCallersCode) { withExtendedLifetime(last, end) }
+            Task.detached(executorPreference: ServiceThread.forCallersCode) {
+                contents.functions.withLock { $0.take() }?.end()
+            }
         }
         return AsyncStream(unfolding: {
-            while !Task.isCancelled {
-                let (value, isLast) = take(last.value.withLock { $0 })
-                // Returns the old one, so that it is not released under the lock.
-                if let value { _ = last.value.withLock { exchange(&$0, with: value) } }
+            while !Task.isCancelled, let functions = contents.functions.withLock({ $0 }) {
+                let (value, isLast) = functions.take(functions.last)
+                if let value { contents.keep(value) }
                 if value != nil || isLast { return value }
                 var iterator = signals.makeAsyncIterator()
                 if await iterator.next() == nil { return nil }

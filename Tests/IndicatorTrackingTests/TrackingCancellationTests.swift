@@ -146,6 +146,25 @@ import Testing
         step.end()
     }
 
+    /// A cancellation handler may release a stream.
+    @Test func `A stream releases what the caller's functions refer to elsewhere`() async {
+        let names = Locked<[String?]>([])
+        let thread = JoinableThread {
+            Thread.current.name = "cancelling"
+            let onRelease: @Sendable () -> Void = { names.withLock { $0.append(Thread.current.name) } }
+            var tracker: ActivityTracker<Int>? = ActivityTracker { [token = Token(onRelease: onRelease)] old, new in
+                withExtendedLifetime(token) { old == new }
+            }
+            var statuses = tracker?.statuses
+            #expect(statuses != nil)
+            tracker = nil
+            statuses = nil
+        }
+        await thread.join()
+        #expect(await eventually { names.withLock { $0.count } == 1 })
+        #expect(names.withLock { !$0.contains("cancelling") })
+    }
+
     @Test func `Tasks are cancelled whose values resume each other`() async {
         for _ in 0..<50 {
             let streams = (0..<2).map { _ in AsyncStream<Int>.makeStream() }
