@@ -25,13 +25,11 @@ extension ActivityTracker {
         guard let activity = AttachedActivity(in: container) else { return ActivityTrackerAttachment() }
         let task = Task.detached(executorPreference: ServiceThread.forCallersCode) { [statuses] in
             for await status in statuses {
-                if activity.isOver { break }
-                if status.isLoading {
-                    let value = status.associatedValue
-                    activity.show(label: value.flatMap(label), progress: value.flatMap(progress))
-                } else {
-                    activity.end()
-                }
+                let value = status.associatedValue
+                let (label, progress) = (value.flatMap(label), value.flatMap(progress))
+                // The functions may have detached.
+                if activity.isOver || Task.isCancelled { break }
+                if status.isLoading { activity.show(label: label, progress: progress) } else { activity.end() }
             }
             activity.end()
         }

@@ -103,6 +103,22 @@ import Testing
         activity.end()
     }
 
+    @Test("An attachment that ends while a label is made shows nothing")
+    func detachedMeanwhile() async throws {
+        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        let attachment = Locked<ActivityTrackerAttachment?>(nil)
+        let new = tracker.attach(to: indicator.manager) { value in
+            attachment.withLock { $0 }?.detach()
+            return value
+        }
+        attachment.withLock { $0 = new }
+        let activity = tracker.begin("Parsing")
+        #expect(await isUnobserved(tracker))
+        await indicator.manager.shutdown()
+        #expect(indicator.surface.snapshots == [])
+        activity.end()
+    }
+
     /// Waits until the tracker has no attachment.
     private func isUnobserved<Value>(_ tracker: ActivityTracker<Value>) async -> Bool {
         await eventually { tracker.core.subscriptionCount == 0 }
