@@ -10,6 +10,8 @@ final class BackendRunner: SnapshotReceiver {
     /// The state that the runner's lock protects. Nothing is called with the lock held.
     private struct Storage: Sendable {
         var machine: BackendRunnerStateMachine
+        /// Whether the backend was added: a retry that it requests in `attach(to:)` does not start it.
+        var isAdded = false
         /// The callers of ``settle()``.
         var settlers: [CheckedContinuation<Void, Never>] = []
         /// The callers of ``waitUntilFinished()``.
@@ -69,7 +71,10 @@ final class BackendRunner: SnapshotReceiver {
         // If its thread could not be created, the current call waits for it.
         _ = thread.start()
         if let connected, storage.withLock({ $0.machine.isFinishing }) { connected.willStop() }
-        change()
+        change { storage, _ in
+            storage.isAdded = true
+            return []
+        }
     }
 
     /// Makes a call to the backend, on its thread.
@@ -136,12 +141,12 @@ final class BackendRunner: SnapshotReceiver {
     /// Makes a change with the lock held, and does what follows from it: begins the next call, sets the timer.
     private func change(
         at now: Duration? = nil,
-        _ body: (inout Storage, Duration) -> [BackendRunnerStateMachine.Event] = { _, _ in [] }
+        _ body: (inout Storage, Duration) -> [BackendRunnerStateMachine.Event]
     ) {
         let now = now ?? time.now
         let (events, operation, isStopped, waiters, deadline, version) = storage.withLock { storage in
             let events = body(&storage, now)
-            let operation = storage.machine.nextOperation(at: now)
+            let operation = storage.isAdded ? storage.machine.nextOperation(at: now) : nil
             let isFinished = storage.machine.isFinished
             var waiters = isFinished ? exchange(&storage.waiters, with: []) : []
             if isFinished || storage.machine.isIdle { waiters += exchange(&storage.settlers, with: []) }

@@ -141,6 +141,18 @@ import Testing
         #expect(flaky.startCount == 2)
     }
 
+    /// `attach(to:)` may not have returned.
+    @Test func `A retry does not start a backend that is being added`() async {
+        let backend = ScriptedBackend()
+        let runner = BackendRunner(backend: backend, time: .reading(clock), logger: Logger(label: "test"))
+        runner.retry()
+        await runner.settle()
+        #expect(backend.startCount == 0)
+        runner.startDelivery()
+        await runner.settle()
+        #expect(backend.startCount == 1)
+    }
+
     @Test func `A backend that throws at every update is restarted and logged once`() async throws {
         let isRepaired = Locked(false)
         let broken = ScriptedBackend(onUpdate: { _ in
