@@ -13,6 +13,15 @@ package enum ThreadStarter {
     ///   - body: the code of the thread.
     /// - Returns: whether the thread was started; `false` when the process has reached its limit of threads or memory.
     package static func start(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
+        let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
+        pthread_attr_init(attributes)
+        pthread_attr_setdetachstate(attributes, Int32(PTHREAD_CREATE_DETACHED))
+        defer {
+            pthread_attr_destroy(attributes)
+            attributes.deallocate()
+        }
+        guard hasMemory(forThreads: 1) else { return false }
+
         // A new thread inherits the signal mask of its creator.
         var all = sigset_t()
         var before = sigset_t()
@@ -20,16 +29,19 @@ package enum ThreadStarter {
         pthread_sigmask(SIG_SETMASK, &all, &before)
         defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
 
+        startingCount.add(1, ordering: .relaxed)
         let work = Unmanaged.passRetained(
             Work {
+                // Uses malloc(3).
                 Thread.current.name = String(decoding: name.utf8.prefix(15), as: UTF8.self)
+                startingCount.subtract(1, ordering: .relaxed)
                 body()
             }
         )
         var thread = pthread_t()
         let status = pthread_create(
             &thread,
-            nil,
+            attributes,
             { context in
                 guard let context else { return nil }
                 Unmanaged<Work>.fromOpaque(context).takeRetainedValue().body()
@@ -37,8 +49,47 @@ package enum ThreadStarter {
             },
             work.toOpaque()
         )
-        if status == 0 { pthread_detach(thread) } else { work.release() }
+        if status != 0 {
+            work.release()
+            startingCount.subtract(1, ordering: .relaxed)
+        }
         return status == 0
+    }
+
+    /// The memory that is left to the app: Swift ends a process that gets none.
+    private static let reserve = 16 << 20
+    /// What malloc(3) maps when a thread first uses it, of which it keeps a half (`new_heap` of glibc's arena.c).
+    private static let arenaSize = 128 << 20
+    /// How many threads have not used malloc(3) yet.
+    private static let startingCount = Atomic(0)
+
+    /// Whether the limits of memory (`ulimit -v`, `ulimit -d`) allow a number of further threads.
+    ///
+    /// Computed, because a trial would leave nothing to the other threads meanwhile.
+    package static func hasMemory(forThreads count: Int) -> Bool {
+        let (total, data) = (limit(RLIMIT_AS), limit(RLIMIT_DATA))
+        if total == .max, data == .max { return true }
+        // Pages: all that are mapped, and those of data (proc(5)). Without a descriptor, nothing is known.
+        let statistics = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ")
+        guard let pages = statistics?.compactMap({ UInt64($0) }), pages.count > 5 else { return false }
+        let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
+        pthread_attr_init(attributes)
+        defer {
+            pthread_attr_destroy(attributes)
+            attributes.deallocate()
+        }
+        var stackSize = 0
+        pthread_attr_getstacksize(attributes, &stackSize)
+        let needed = UInt64(count * stackSize + reserve)
+        let arenas = UInt64((startingCount.load(ordering: .relaxed) + count) * arenaSize)
+        let pageSize = UInt64(getpagesize())
+        // Of an arena, only what is used counts as data.
+        return pages[0] * pageSize + needed + arenas <= total && pages[5] * pageSize + needed <= data
+    }
+
+    private static func limit(_ resource: __rlimit_resource) -> UInt64 {
+        var limit = rlimit()
+        return getrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 ? UInt64(limit.rlim_cur) : .max
     }
 
     private static let isShortageReported = Atomic(false)

@@ -196,6 +196,7 @@ final class LibNotify: PollSource, @unchecked Sendable {
 
     /// Whether the threads for a connection can be started. Starts them, and waits for their end.
     private static func canStartThreads() -> Bool {
+        guard ThreadStarter.hasMemory(forThreads: threadsToOpen) else { return false }
         final class Gate { let lock = Locked(()) }
         let gate = Gate()
         let wait: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { gate in
