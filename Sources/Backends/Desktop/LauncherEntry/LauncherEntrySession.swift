@@ -24,9 +24,14 @@ final class LauncherEntrySession: BusSession {
     /// How long a failure is marked.
     static let failureTime = Duration.seconds(60)
 
+    private static let bus = "org.freedesktop.DBus"
+    /// The name that each dock owns, so that apps know that there is one.
+    private static let dock = "com.canonical.Unity"
+
     private let desktopFile: String
     private let context: BusBackend.Context
-    private var sent = Entry.nothing
+    /// What docks know; `nil` if one of them knows nothing.
+    private var sent: Entry? = .nothing
     private var sentAt: SuspendingClock.Instant?
     private var failedUntil: SuspendingClock.Instant?
 
@@ -35,7 +40,19 @@ final class LauncherEntrySession: BusSession {
         (self.desktopFile, self.context) = (desktopFile, context)
     }
 
-    func begin(on bus: BusLink) async throws -> String { "application://\(desktopFile)" }
+    func begin(on bus: BusLink) async throws -> String {
+        // A bus that forbids this only keeps a new dock from showing what was shown before.
+        try? await bus.addMatch("type='signal',sender='\(Self.bus)',member='NameOwnerChanged',arg0='\(Self.dock)'")
+        return "application://\(desktopFile)"
+    }
+
+    /// A dock that starts knows nothing. It receives signals a moment later; further docks do not postpone that.
+    func receive(_ signal: BusMessage) {
+        guard signal.sender == Self.bus, signal.member == "NameOwnerChanged", signal.arguments.last?.text != "",
+            let sent, sent != .nothing
+        else { return }
+        (self.sent, sentAt) = (nil, .now)
+    }
 
     func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
         let snapshot = context.latest()

@@ -101,6 +101,61 @@ import Testing
         #expect(await monitor.ends(with: .init(progress: 0.25)))
     }
 
+    /// Found with Plank on a busy machine: the bar was sent before the dock listened, and never again.
+    @Test("A dock that starts is told what is shown, once, and nothing while it is hidden", .needs(.bus))
+    func newDock() async throws {
+        let bus = try await PrivateBus()
+        let monitor = try await LauncherMonitor(bus)
+        let probe = try await probe(bus)
+        var dock: BusPeer?
+        func startDock() throws {
+            dock = nil
+            dock = try BusPeer(name: "com.canonical.Unity", path: "/Unity", address: bus.address) { _ in [] }
+        }
+        try startDock()
+        try await probe.tell("begin", "work")
+        try await probe.tell("progress", "0.25")
+        #expect(await monitor.ends(with: .init(progress: 0.25)))
+        let count = monitor.updates.count
+        try startDock()
+        #expect(await eventually { monitor.updates.count > count })
+        try await probe.tell("progress", "0.5")
+        #expect(await monitor.ends(with: .init(progress: 0.5)))
+        #expect(monitor.updates.dropFirst(count) == [.init(progress: 0.25), .init(progress: 0.5)])
+        // The first dock may still be there.
+        try startDock()
+        try await probe.tell("end")
+        #expect(await monitor.ends(with: .nothing))
+        let quiet = monitor.updates.count
+        try startDock()
+        try await probe.tell("begin", "again")
+        try await probe.tell("progress", "0.75")
+        #expect(await monitor.ends(with: .init(progress: 0.75)))
+        #expect(monitor.updates.dropFirst(quiet) == [.init(progress: 0.75)])
+        withExtendedLifetime(dock) {}
+    }
+
+    @Test("Docks that come and go all the time delay neither what is shown nor its end", .needs(.bus))
+    func manyDocks() async throws {
+        let bus = try await PrivateBus()
+        let monitor = try await LauncherMonitor(bus)
+        let probe = try await probe(bus)
+        func ends(with update: LauncherMonitor.Update) async throws -> Bool {
+            try await eventually {
+                _ = try BusPeer(name: "com.canonical.Unity", path: "/Unity", address: bus.address) { _ in [] }
+                return monitor.updates.last == update
+            }
+        }
+        try await probe.tell("begin", "work")
+        for progress in [0.25, 0.5] {
+            try await probe.tell("progress", "\(progress)")
+            try #require(try await ends(with: .init(progress: progress)))
+        }
+        try await probe.tell("end")
+        #expect(try await ends(with: .nothing))
+        try await probe.shutdown()
+    }
+
     @Test(.needs(.bus))
     func `Without its desktop file it is unavailable, and says where the file is missing`() async throws {
         let bus = try await PrivateBus()

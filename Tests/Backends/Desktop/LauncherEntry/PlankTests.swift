@@ -64,6 +64,23 @@ import Testing
     }
 
     @Test(
+        "A dock that starts while an app works shows its bar"
+    )
+    func newDock() async throws {
+        let screen = try await Screen()
+        let bus = try await PrivateBus()
+        let app = try await probe(on: bus)
+        var dock = try await dock(on: bus, screen, hideMode: "none")
+        let badge = try await pictures(on: screen, of: app)[2]
+        for _ in 1...2 {
+            for daemon in dock.reversed() { await daemon.end() }
+            #expect(try await eventually { try await screen.picture() != badge })
+            dock = try await self.dock(on: bus, screen, hideMode: "none")
+            #expect(try await eventually { try await screen.picture() == badge })
+        }
+    }
+
+    @Test(
         "While it is hidden, Plank shows the mark alone: a glow at the edge of the screen"
     )
     func mark() async throws {
