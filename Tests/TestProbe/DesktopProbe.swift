@@ -181,6 +181,8 @@ struct Probe {
             return wait { await Self.availability() }
         case "flip":
             return "\(flip(times: Int(words[1]) ?? 0, within: .seconds(Double(words[2]) ?? 0)) / .seconds(1))"
+        case "environment":
+            setenv(words[1], words[2], 1)
         case "hangup":
             kill(getpid(), SIGHUP)
         case "task":

@@ -147,8 +147,11 @@ package final class NotificationServer: Sendable {
     package var complaints: String { daemon.output + daemon.errors }
 
     /// Closes the latest notification, as the user does.
-    package func dismiss() async throws {
-        _ = try await bus.busctl("call", Self.name, Self.path, Self.control, "NotificationCloseLast")
+    ///
+    /// - Parameter waits: whether this returns after that; otherwise, when the server will do so next.
+    package func dismiss(waits: Bool = true) async throws {
+        let option = "--expect-reply=\(waits ? "yes" : "no")"
+        _ = try await bus.busctl(option, "call", Self.name, Self.path, Self.control, "NotificationCloseLast")
     }
 
     /// Suspends it until ``resume()``.

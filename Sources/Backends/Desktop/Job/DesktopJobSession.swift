@@ -225,7 +225,7 @@ final class DesktopJobSession: BusSession {
 
     /// Plasma shows this text as markup, and the title as it is.
     private static func markup(_ text: String) -> String {
-        NotificationSession.escaped(SafeText.singleLine(text, limit: valueLimit))
+        SafeText.singleLine(text, limit: valueLimit).escapedForMarkup
     }
 
     /// The properties of the view, always all of them, so that each one is reset that is not known any more.

@@ -29,9 +29,11 @@ final class LibNotify: PollSource, @unchecked Sendable {
     /// The server's identifier of a notification that was shown, otherwise 0.
     typealias Outcome = Result<UInt32, Loss>
 
-    /// Handles that the user or the server has closed a notification: its identifier, and the reason of
-    /// `NotificationClosed`.
-    typealias Closed = @Sendable ((identifier: UInt32, reason: UInt32)) -> Void
+    /// Which session shows one notification at a time, and what handles that the user or the server has closed it: its
+    /// identifier, and the reason of `NotificationClosed`. Called on the thread.
+    typealias Owner = (
+        session: ObjectIdentifier, onClosed: @Sendable ((identifier: UInt32, reason: UInt32)) -> Void
+    )
 
     /// GLib opens 5 descriptors for a connection and up to 2 during a call, the thread one; 8 are left to the app.
     private static let descriptorsToOpen = 8 + SpareDescriptors.reserve
@@ -40,17 +42,16 @@ final class LibNotify: PollSource, @unchecked Sendable {
     private static let threadsToOpen = 6
     private static let tooFewDescriptors = "the process has too few descriptors left"
 
-    /// Whether the thread has work, and why libnotify can no longer be used.
-    private let state = Locked<(hasBegun: Bool, loss: String?)>((false, nil))
-    private let thread = ServiceThread(name: "ind-libnotify")
+    /// To which bus it connects, why it can no longer be used, and what handles the outcomes of the calls to come.
+    private let state = Locked<(address: String?, loss: String?, calls: [@Sendable (Outcome) -> Void])>((nil, nil, []))
+    /// Ends without libnotify.
+    private let thread = ServiceThread(name: "ind-libnotify", idleTime: .zero)
     private var functions = CNotifyFunctions()
     private var context: OpaquePointer?
     private var pthread = pthread_t()
     private var connection: OpaquePointer?
-    /// The notifications on the screen, by their identifiers.
-    private var shown: [UInt32: (object: OpaquePointer, onClosed: Closed)] = [:]
-    /// Handles the outcome of the call that runs.
-    private var completion: (@Sendable (Outcome) -> Void)?
+    /// The last notification of each session: not every server reports to this connection that it was closed.
+    private var shown: [ObjectIdentifier: (object: OpaquePointer, identifier: UInt32, owner: Owner)] = [:]
 
     private init() {}
 
@@ -63,8 +64,10 @@ final class LibNotify: PollSource, @unchecked Sendable {
         guard let variable = getenv("DBUS_SESSION_BUS_ADDRESS"), String(cString: variable) == address else {
             return "DBUS_SESSION_BUS_ADDRESS is not the address of the bus"
         }
-        let (hasBegun, loss) = state.withLock(\.self)
-        if hasBegun || loss != nil { return loss }
+        let state = state.withLock(\.self)
+        if let loss = state.loss { return loss }
+        // An identifier means nothing to another bus, or another app's notification.
+        if let used = state.address { return used == address ? nil : "it is connected to another bus" }
         if let library = dlopen("libnotify.so.4", RTLD_LAZY | RTLD_NOLOAD) {
             dlclose(library)
             return "the app itself uses libnotify, which is not thread-safe"
@@ -75,42 +78,46 @@ final class LibNotify: PollSource, @unchecked Sendable {
 
     /// Loads libnotify and connects it to the session bus, unless it is connected.
     ///
-    /// - Parameter name: the name for `notify_init`, which is used for the app's own notifications, too.
-    func open(as name: String, completion: @escaping @Sendable (Outcome) -> Void) {
+    /// - Parameters:
+    ///   - address: the address of the bus, without an objection.
+    ///   - name: the name for `notify_init`, which is used for the app's own notifications, too.
+    func open(_ address: String, as name: String, completion: @escaping @Sendable (Outcome) -> Void) {
+        state.withLock { $0.address = address }
         submit(completion) { [self] in connection == nil ? load().flatMap { _ in connect(as: name) } : check() }
     }
 
     /// Shows a notification, or updates the one with this identifier.
     ///
-    /// - Parameter onClosed: called on the thread; `nil` if it is not updated.
+    /// - Parameter owner: `nil` if it is not updated.
     func show(
         _ message: NotificationMessage,
         replacing identifier: UInt32,
-        onClosed: Closed?,
+        for owner: Owner?,
         completion: @escaping @Sendable (Outcome) -> Void
     ) {
-        submit(completion) { [self] in check().flatMap { _ in show(message, replacing: identifier, onClosed) } }
+        submit(completion) { [self] in check().flatMap { _ in show(message, replacing: identifier, for: owner) } }
     }
 
     private func submit(_ completion: @escaping @Sendable (Outcome) -> Void, _ run: @escaping @Sendable () -> Outcome) {
         let loss = state.withLock { state in
-            state.hasBegun = true
+            if state.loss == nil { state.calls.append(completion) }
             return state.loss
         }
         // The thread may sleep forever.
         if let loss { return completion(Self.loss(loss)) }
-        thread.call(at: .min) { [self] in
-            self.completion = completion
-            finish(state.withLock(\.loss).map(Self.loss) ?? run())
-        }
+        thread.call(at: .min) { [self] in _ = finish(state.withLock(\.loss).map(Self.loss) ?? run()) }
     }
 
     // MARK: - The thread
 
-    /// After a failure, libnotify is not used for the rest of the process.
-    private func finish(_ outcome: Outcome) {
-        if case .failure(let loss) = outcome { state.withLock { $0.loss = $0.loss ?? loss.reason } }
-        completion.take()?(outcome)
+    /// Ends a call; returns whether there was one. After a failure, libnotify is not used for the rest of the process.
+    private func finish(_ outcome: Outcome) -> Bool {
+        let completion = state.withLock { state in
+            if case .failure(let loss) = outcome { state.loss = state.loss ?? loss.reason }
+            return state.calls.isEmpty ? nil : state.calls.removeFirst()
+        }
+        completion?(outcome)
+        return completion != nil
     }
 
     static func loss(_ reason: String) -> Outcome { .failure(Loss(reason: reason)) }
@@ -160,7 +167,7 @@ final class LibNotify: PollSource, @unchecked Sendable {
                         return service.functions.g_log_default_handler(domain, level, message, nil)
                     }
                     let text = message.map { SafeText.singleLine(String(cString: $0), limit: 100) } ?? ""
-                    service.finish(LibNotify.loss("GLib failed: \(text)"))
+                    while service.finish(LibNotify.loss("GLib failed: \(text)")) {}
                     // Forever, because it may be anywhere inside GLib.
                     while true { pause() }
                 },
@@ -209,7 +216,7 @@ final class LibNotify: PollSource, @unchecked Sendable {
                 return pthread_create(&thread, nil, wait, Unmanaged.passUnretained(gate).toOpaque()) == 0 ? thread : nil
             }
         }
-        for thread in threads { pthread_join(thread, nil) }
+        withExtendedLifetime(gate) { for thread in threads { pthread_join(thread, nil) } }
         return threads.count == threadsToOpen
     }
 
@@ -223,13 +230,13 @@ final class LibNotify: PollSource, @unchecked Sendable {
 
     // MARK: - On the thread: notifications
 
-    private func show(_ message: NotificationMessage, replacing former: UInt32, _ onClosed: Closed?) -> Outcome {
+    private func show(_ message: NotificationMessage, replacing former: UInt32, for owner: Owner?) -> Outcome {
         // Before 0.8.4, libnotify sends the icon as that of the app; since then, only with the other function.
         let setIcon = functions.notify_notification_set_app_icon
         let icon = setIcon == nil ? message.icon : nil
         let object: OpaquePointer
-        if let known = shown[former]?.object {
-            object = known
+        if let owner, let known = shown[owner.session], known.identifier == former {
+            object = known.object
             _ = functions.notify_notification_update(object, message.summary, message.body, icon)
         } else {
             guard let new = functions.notify_notification_new(message.summary, message.body, icon) else {
@@ -254,23 +261,20 @@ final class LibNotify: PollSource, @unchecked Sendable {
             _ = functions.g_value_init(&value, UInt(CNOTIFY_TYPE_INT))
             functions.g_object_get_property(object, "id", &value)
             let identifier = UInt32(bitPattern: functions.g_value_get_int(&value))
-            shown[former] = nil
-            if let onClosed {
-                shown[identifier] = (object, onClosed)
-            } else {
-                functions.g_object_unref(UnsafeMutableRawPointer(object))
-            }
+            var last: OpaquePointer? = object
+            if let owner { last = shown.updateValue((object, identifier, owner), forKey: owner.session)?.object }
+            if let last, owner == nil || last != object { functions.g_object_unref(UnsafeMutableRawPointer(last)) }
             return identifier
         }
     }
 
     private func wasClosed(_ object: OpaquePointer?) {
-        guard let (identifier, entry) = shown.first(where: { $0.value.object == object }) else { return }
+        guard let (session, entry) = shown.first(where: { $0.value.object == object }) else { return }
         // Negative if libnotify does not know it.
         let reason = functions.notify_notification_get_closed_reason(entry.object)
-        shown[identifier] = nil
+        shown[session] = nil
         functions.g_object_unref(UnsafeMutableRawPointer(entry.object))
-        entry.onClosed((identifier, UInt32(bitPattern: reason)))
+        entry.owner.onClosed((entry.identifier, UInt32(bitPattern: reason)))
     }
 
     private func variant(_ value: BusValue) -> OpaquePointer? {

@@ -55,7 +55,7 @@ extension NotificationSession {
     func openLibNotify(on bus: BusLink) async throws -> String? {
         if let objection = LibNotify.shared.objection(to: context.address) { return objection }
         var result: LibNotify.Outcome?
-        LibNotify.shared.open(as: applicationName, completion: bus.completion { result = $0 })
+        LibNotify.shared.open(context.address, as: applicationName, completion: bus.completion { result = $0 })
         let deadline = SuspendingClock.now + Self.answerLimit
         while result == nil, SuspendingClock.now < deadline { try await bus.turn(until: deadline) }
         switch result {
@@ -99,8 +99,15 @@ extension NotificationSession {
         completion: @escaping (LibNotify.Outcome) -> Void
     ) {
         guard way == .libnotify else { return sendDirectly(message, as: shown, on: bus, completion) }
-        let onClosed: LibNotify.Closed? =
-            shown === current ? bus.handler { [weak self] in self?.wasClosed($0.identifier, for: $0.reason) } : nil
+        let owner: LibNotify.Owner = (
+            ObjectIdentifier(self),
+            bus.handler { [weak self, weak bus] in
+                guard let self, let bus else { return }
+                // dunst shows an update that was on its way again; the answer to it is handled before this.
+                if let current, current.identifier == $0.identifier { close(current, on: bus) }
+                wasClosed($0.identifier, for: $0.reason)
+            }
+        )
         let result = bus.completion { [unowned self, unowned bus] (outcome: LibNotify.Outcome) in
             if case .failure(let loss) = outcome, exchange(&way, with: .dbus) == .libnotify {
                 logger.debug("notifications are now sent over D-Bus, without libnotify: \(loss.reason)")
@@ -108,7 +115,8 @@ extension NotificationSession {
             guard case .failure(let loss) = outcome, !loss.wasSent, !shown.isHidden else { return completion(outcome) }
             sendDirectly(message, as: shown, on: bus, completion)
         }
-        LibNotify.shared.show(message, replacing: shown.identifier, onClosed: onClosed, completion: result)
+        let isUpdated = shown === current
+        LibNotify.shared.show(message, replacing: shown.identifier, for: isUpdated ? owner : nil, completion: result)
     }
 
     private func sendDirectly(
@@ -143,14 +151,6 @@ extension NotificationSession {
             case .uint32(let closed)? = signal.arguments.first, case .uint32(let reason)? = signal.arguments.last
         else { return }
         wasClosed(closed, for: reason)
-    }
-
-    private func wasClosed(_ identifier: UInt32, for reason: UInt32) {
-        // Through libnotify, whose connection is another one, the answer to the update may arrive before this.
-        guard let current, identifier != 0, [current.identifier, current.formerIdentifier].contains(identifier)
-        else { return }
-        if identifier == current.identifier { current.identifier = 0 }
-        wasClosed(for: reason)
     }
 
     /// Whether the notification is on the screen, as far as the server has reported.

@@ -171,8 +171,12 @@ final class NotificationSession: BusSession {
         }
     }
 
-    /// The user, or the server, has closed the notification.
-    func wasClosed(for reason: UInt32) {
+    /// The user, or the server, has closed a notification.
+    func wasClosed(_ identifier: UInt32, for reason: UInt32) {
+        // Through libnotify, whose connection is another one, the answer to the update may arrive before this.
+        guard let current, identifier != 0, [current.identifier, current.formerIdentifier].contains(identifier)
+        else { return }
+        if identifier == current.identifier { current.identifier = 0 }
         let time = sentAt.duration(to: .now)
         let wasDismissed = style.wasDismissed(for: reason, after: time, isTransient: settings.isTransient)
         if settings.timeout != nil || wasDismissed { dismissed = shownID }
@@ -283,7 +287,7 @@ final class NotificationSession: BusSession {
             applicationName: applicationName,
             icon: icon,
             summary: summary,
-            body: readsMarkup ? Self.escaped(body) : body,
+            body: readsMarkup ? body.escapedForMarkup : body,
             urgency: urgency,
             otherHints: hints,
             milliseconds: milliseconds
@@ -302,9 +306,4 @@ final class NotificationSession: BusSession {
     }
 
     private var formats: [SnapshotFormat] { [settings.summary, settings.body].compactMap(\.self) }
-
-    /// Escapes `&`, `<` and `>` for a server that supports markup (section "Markup").
-    package static func escaped(_ text: String) -> String {
-        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
-    }
 }

@@ -143,7 +143,7 @@ import Testing
             try await probe.tell("begin", label)
             #expect(try await eventually { try await server.displayedCount == 1 })
             let text = SafeText.singleLine(label, limit: 300)
-            let body = markup ? NotificationSession.escaped(text) : text
+            let body = markup ? text.escapedForMarkup : text
             #expect(await eventually { monitor.shown.last?.body == body }, "\(label)")
             try await probe.tell("end")
             #expect(try await eventually { try await server.displayedCount == 0 })
@@ -222,6 +222,32 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 1 })
         #expect(await eventually { monitor.shown.last?.body == "third" })
         #expect(monitor.shown.map(\.body) == ["first", "third"])
+    }
+
+    /// dunst shows the update again, with the same identifier, and reports the close only to the sender.
+    @Test(
+        "One that the user closes while an update is on its way to dunst stays closed",
+        .needs(.notifications),
+        arguments: NotificationWay.allCases
+    )
+    func closedDuringUpdate(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", "expiry=3600", through: way, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("begin", "first")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        server.pause()
+        try await server.dismiss(waits: false)
+        try await probe.tell("label", "second")
+        #expect(await eventually { monitor.shown.last?.body == "second" })
+        server.resume()
+        #expect(try await eventually { try await server.displayedCount == 0 })
+        try await probe.tell("end")
+        try await probe.tell("begin", "third")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        #expect(monitor.shown.map(\.body) == ["first", "second", "third"])
     }
 }
 

@@ -208,31 +208,8 @@ import Testing
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
-        // As if another thread took the last descriptor between the check and the call.
         let folder = try TemporaryDirectory()
-        let source = try folder.write(
-            """
-            #define _GNU_SOURCE
-            #include <errno.h>
-            #include <string.h>
-            #include <sys/prctl.h>
-            #include <sys/syscall.h>
-            #include <unistd.h>
-            static int fails(void) {
-                char name[16] = "";
-                prctl(PR_GET_NAME, name);
-                if (strcmp(name, "ind-libnotify") || access("\(folder.path)/exhausted", F_OK)) return 0;
-                errno = EMFILE;
-                return 1;
-            }
-            int eventfd(unsigned count, int flags) { return fails() ? -1 : syscall(SYS_eventfd2, count, flags); }
-            int pipe2(int ends[2], int flags) { return fails() ? -1 : syscall(SYS_pipe2, ends, flags); }
-            """,
-            to: "exhaust.c"
-        )
-        let library = folder.appending("exhaust.so")
-        let compiled = try await Command.run("cc", ["-shared", "-fPIC", "-o", library, source], package: "gcc")
-        try #require(compiled.status == 0, "\(compiled.error)")
+        let library = try await exhausting(folder)
         if isEarly { try folder.write("", to: "exhausted") }
         let probe = try await DesktopProbe("notification", environment: ["LD_PRELOAD": library], bus: bus)
         try await probe.tell("begin", "before")
@@ -246,6 +223,101 @@ import Testing
         #expect(try await server.displayedCount == 1)
         try await probe.shutdown()
         #expect(try await eventually { try await server.displayedCount == 0 })
+    }
+
+    @Test(.needs("cc", package: "gcc"))
+    func `An outcome that waits while GLib fails is sent over D-Bus`() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let folder = try TemporaryDirectory()
+        let environment = ["LD_PRELOAD": try await exhausting(folder)]
+        let probe = try await DesktopProbe("notification", "outcomes", environment: environment, bus: bus)
+        try await probe.tell("begin", "first")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try folder.write("", to: "held")
+        try await probe.tell("label", "second")
+        #expect(await eventually { FileManager.default.fileExists(atPath: folder.appending("waiting")) })
+        let delivered = try await probe.tell("delivered")
+        try await probe.tell("succeed")
+        #expect(try await eventually { try await probe.tell("delivered") != delivered })
+        try folder.write("", to: "exhausted")
+        try FileManager.default.removeItem(atPath: folder.appending("held"))
+        #expect(await eventually { probe.log.contains("without libnotify: GLib failed: ") })
+        // The outcome, which stays.
+        #expect(try await eventually { try await server.historyCount == 1 })
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.shutdown()
+    }
+
+    /// A library with which the process seems to have no descriptors for GLib's calls, as if another thread took the
+    /// last one after the check, while there is a file `exhausted`. While there is one `held`, they wait.
+    private func exhausting(_ folder: TemporaryDirectory) async throws -> String {
+        let source = try folder.write(
+            """
+            #define _GNU_SOURCE
+            #include <errno.h>
+            #include <fcntl.h>
+            #include <string.h>
+            #include <sys/prctl.h>
+            #include <sys/syscall.h>
+            #include <unistd.h>
+            static int fails(void) {
+                char name[16] = "";
+                prctl(PR_GET_NAME, name);
+                if (strcmp(name, "ind-libnotify")) return 0;
+                while (!access("\(folder.path)/held", F_OK)) {
+                    close(open("\(folder.path)/waiting", O_CREAT | O_WRONLY, 0600));
+                    usleep(1000);
+                }
+                if (access("\(folder.path)/exhausted", F_OK)) return 0;
+                errno = EMFILE;
+                return 1;
+            }
+            int eventfd(unsigned count, int flags) { return fails() ? -1 : syscall(SYS_eventfd2, count, flags); }
+            int pipe2(int ends[2], int flags) { return fails() ? -1 : syscall(SYS_pipe2, ends, flags); }
+            """,
+            to: "exhaust.c"
+        )
+        let library = folder.appending("exhaust.so")
+        let compiled = try await Command.run("cc", ["-shared", "-fPIC", "-o", library, source], package: "gcc")
+        try #require(compiled.status == 0, "\(compiled.error)")
+        return library
+    }
+
+    @Test func `With another session bus than before, libnotify is not used`() async throws {
+        let bus = try await PrivateBus()
+        var server: NotificationServer? = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe("notification", bus: bus)
+        #expect(try await probe.backend(Self.name, is: "running"))
+        let other = try await PrivateBus()
+        let next = try ScriptedServer(address: other.address)
+        try await probe.tell("environment", "DBUS_SESSION_BUS_ADDRESS", other.address)
+        await server?.kill()
+        #expect(try await probe.backend(Self.name, is: "no service owns"))
+        server = try await NotificationServer(on: bus)
+        try await probe.tell("begin", "work")
+        #expect(await eventually { next.shown.count == 1 })
+        #expect(probe.log.contains("over D-Bus, without libnotify: it is connected to another bus"))
+        try await probe.shutdown()
+        #expect(next.shown.isEmpty)
+        withExtendedLifetime(server) {}
+    }
+
+    @Test("A server that reports no close to libnotify costs no memory") func memory() async throws {
+        let bus = try await PrivateBus()
+        let server = try ScriptedServer(address: bus.address, reportsClosed: false)
+        let probe = try await DesktopProbe("notification", bus: bus)
+        #expect(try await probe.backend(Self.name, is: "running"))
+        // Reused memory is allocated in the first rounds; a leak grows in every round.
+        var growth = [Int.max]
+        while growth.count < 6, growth.last ?? 0 >= 500 {
+            let before = try #require(Int(try await probe.tell("memory")))
+            let target = server.lastIdentifier + 500
+            while server.lastIdentifier < target { try await probe.tell("flip", "1000", "0.2") }
+            growth.append(try #require(Int(try await probe.tell("memory"))) - before)
+        }
+        #expect(growth.last ?? .max < 500, "kB in each round: \(growth.dropFirst())")
+        try await probe.shutdown()
     }
 
     @Test

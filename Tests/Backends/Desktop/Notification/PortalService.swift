@@ -93,6 +93,7 @@ final class ScriptedServer: Sendable {
     ///   - wrongAnswer: how it answers `Notify`, if that is not the identifier; an empty answer is an error.
     ///   - isSilent: whether it never answers `Notify`.
     ///   - closesUpdated: whether its user closes a notification just before each update.
+    ///   - reportsClosed: whether it reports that a notification was closed.
     init(
         address: String,
         name: String = "tests",
@@ -100,7 +101,8 @@ final class ScriptedServer: Sendable {
         others: [UInt32] = [],
         wrongAnswer: [BusValue]? = nil,
         isSilent: Bool = false,
-        closesUpdated: Bool = false
+        closesUpdated: Bool = false,
+        reportsClosed: Bool = true
     ) throws {
         recorded.state.withLock { state in
             state.lastIdentifier = identifier - 1
@@ -141,7 +143,8 @@ final class ScriptedServer: Sendable {
             case ("CloseNotification", 1):
                 guard case .uint32(let identifier)? = arguments.first else { return [] }
                 if isRefused(identifier) { return [message.reply(refusal)] }
-                return [Self.close(identifier, for: 3, in: recorded), message.reply([])]
+                let report = Self.close(identifier, for: 3, in: recorded)
+                return [reportsClosed ? report : nil, message.reply([])]
             case ("Dismiss", 1):
                 guard case .uint32(let reason)? = arguments.first else { return [] }
                 let shown = recorded.state.withLock { $0.owners.keys.sorted() }
