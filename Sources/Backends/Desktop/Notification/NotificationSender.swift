@@ -157,7 +157,7 @@ extension NotificationSession {
     var isShown: Bool { current.map { $0.identifier != 0 } ?? false }
 
     /// The earliest time at which the notification may be closed: xdg-desktop-portal-gtk loses an earlier removal.
-    var mayHide: SuspendingClock.Instant { way == .portal ? sentAt + Self.updateInterval : .now }
+    var mayHide: SuspendingClock.Instant { way == .portal ? (isSending ? .now : sentAt) + Self.updateInterval : .now }
 
     /// Closes the notification.
     func hide(on bus: BusLink) {
@@ -168,8 +168,9 @@ extension NotificationSession {
     }
 
     func end(on bus: BusLink) async {
-        while current != nil, mayHide > .now {
-            guard (try? await bus.turn(until: mayHide)) != nil else { break }
+        let limit = SuspendingClock.now + Self.updateInterval
+        while current != nil, mayHide > .now, limit > .now {
+            guard (try? await bus.turn(until: min(mayHide, limit))) != nil else { break }
         }
         hide(on: bus)
     }

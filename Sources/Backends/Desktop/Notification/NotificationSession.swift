@@ -192,11 +192,9 @@ final class NotificationSession: BusSession {
         }
         announce(snapshot.finished.filter { settings.shownOutcomes.covers($0, after: settings.after) }, on: bus)
         guard snapshot.isVisible, settings.isLive else {
-            guard shown != nil, mayHide > .now else {
-                hide(on: bus)
-                return nil
-            }
-            return mayHide
+            if shown != nil, mayHide > .now { return mayHide }
+            hide(on: bus)
+            return nil
         }
         if isSending { return sentAt + Self.showLimit }
         if let dismissed {

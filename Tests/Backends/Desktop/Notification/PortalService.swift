@@ -26,13 +26,16 @@ final class PortalService: Sendable {
     private let recorded = Record()
 
     /// Starts it. It owns its name when this returns.
-    init(address: String) throws {
+    ///
+    /// - Parameter delay: how long it takes to show a notification.
+    init(address: String, delay: Duration = .zero) throws {
         peer = try BusPeer(
             name: "org.freedesktop.portal.Desktop",
             path: "/org/freedesktop/portal/desktop",
             address: address
         ) { [recorded] message in
-            [Self.answer(message, recorded)]
+            if message.member == "AddNotification" { Thread.sleep(forTimeInterval: delay / .seconds(1)) }
+            return [Self.answer(message, recorded)]
         }
     }
 

@@ -38,6 +38,23 @@ import Testing
         #expect(start.duration(to: portal.calls[1].time) >= .seconds(2))
     }
 
+    @Test("A slow portal shows the notification for half a second, too, before it is removed")
+    func slow() async throws {
+        let bus = try await PrivateBus()
+        let portal = try PortalService(address: bus.address, delay: .seconds(1))
+        let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("begin", "work")
+        let delivered = try await probe.tell("delivered")
+        try await probe.tell("end")
+        #expect(try await eventually { try await probe.tell("delivered") != delivered })
+        #expect(await eventually { portal.calls.count == 2 })
+        #expect(portal.shown.isEmpty)
+        #expect(portal.calls[0].time.duration(to: portal.calls[1].time) >= .milliseconds(500))
+        try await probe.shutdown()
+        #expect(portal.calls.count == 2)
+    }
+
     @Test
     func `The next time, a new notification is shown; shutdown() returns when it is closed`() async throws {
         let bus = try await PrivateBus()
