@@ -35,13 +35,7 @@ public struct ActivityContext: Sendable {
             return lease.begin()
         }
         // Allocated without the lock.
-        let record = ActivityRecord(
-            label: label,
-            progress: progress,
-            total: total,
-            unit: unit,
-            isMember: group != nil
-        )
+        let record = ActivityRecord(label: label, progress: progress, total: total, unit: unit, isMember: group != nil)
         lease.withEngine { engine in
             engine.change { machine, now in
                 machine.change(now) { list in
@@ -138,8 +132,6 @@ extension ActivityContainer {
         isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws(Failure) -> Result
     ) async throws(Failure) -> Result {
-        try await withActivity(label) { _ async throws(Failure) in
-            try await body()
-        }
+        try await withActivity(label) { _ async throws(Failure) in try await body() }
     }
 }

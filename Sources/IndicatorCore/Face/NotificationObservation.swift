@@ -5,7 +5,7 @@ import Synchronization
 /// The observation of a library's notifications. See ``IndicatorManager/observe(_:in:)``.
 ///
 /// It ends with the indicator, which it does not keep working.
-public final class NotificationObservation: Sendable {
+public final class NotificationObservation: Sendable, ManagerResource {
     private struct State: @unchecked Sendable {
         // `@unchecked`: the tokens are opaque and only passed back to their notification center, on any thread.
         var tokens: [any NSObjectProtocol] = []
@@ -42,9 +42,7 @@ public final class NotificationObservation: Sendable {
         for token in old.tokens { center.removeObserver(token) }
         old.engine?.forget(self)
     }
-}
 
-extension NotificationObservation: ManagerResource {
     package func managerHasEnded() async { cancel() }
 }
 
