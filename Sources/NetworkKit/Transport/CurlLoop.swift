@@ -67,6 +67,8 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     private static let reportDelay = Duration.milliseconds(100)
     /// How many rounds there are, at least, before the thread waits.
     private var roundsLeft = 0
+    /// How many rounds in a row had no event although libcurl wanted the next one at once.
+    private var idleRounds = 0
 
     init(limit: Int, keepsCookies: Bool, trust: [String: HostTrust], authorities: URL?) {
         self.limit = max(limit, 1)
@@ -160,10 +162,9 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     private func run(_ job: CookieJob, _ share: UnsafeMutableRawPointer) {
         let handle = keepsCookies ? curl_easy_init() : nil
         defer { curl_easy_cleanup(handle) }
-        if let handle {
-            curl_kit_set_pointer(handle, CURLOPT_SHARE, share)
-            curl_kit_set_string(handle, CURLOPT_COOKIEFILE, "")
-        }
+        // Without effect for `nil`.
+        curl_kit_set_pointer(handle, CURLOPT_SHARE, share)
+        curl_kit_set_string(handle, CURLOPT_COOKIEFILE, "")
         job(handle)
     }
 
@@ -257,9 +258,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     private func finishEnded(_ multi: UnsafeMutableRawPointer) {
         var left: Int32 = 0
         while let message = curl_multi_info_read(multi, &left)?.pointee {
-            guard message.msg == CURLMSG_DONE, let handle = message.easy_handle, let curl = handles[handle] else {
-                continue
-            }
+            guard message.msg == CURLMSG_DONE, let curl = message.easy_handle.flatMap({ handles[$0] }) else { continue }
             curl.completed(with: message.data.result)
             remove(curl.transfer, multi)
         }
@@ -285,11 +284,8 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         for host in hosts.values {
             for transfer in host.waiting.suffix(host.newCount) { transfer.onProgress(.waits) }
             host.newCount = 0
-            host.waiting.removeAll { transfer in
-                if transfer.failIfOverdue() { return true }
-                check(by: transfer.deadline)
-                return false
-            }
+            host.waiting.removeAll { $0.failIfOverdue() }
+            for transfer in host.waiting { check(by: transfer.deadline) }
         }
     }
 
@@ -312,9 +308,15 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         let check = nextCheck.map { WakeUp.milliseconds(until: .now + ContinuousClock.now.duration(to: $0)) }
         let timeout = roundsLeft > 0 && !isAlone ? 0 : check ?? .max
         var descriptor = curl_waitfd(fd: wakeUp.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0)
-        var eventCount: Int32 = 0
+        var wakeUps = pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0)
+        var (eventCount, delay): (Int32, Int) = (0, -1)
+        curl_multi_timeout(multi, &delay)
         watch.end()
+        // libcurl 8.14, that of Debian 13, always wants another round while a paused transfer has received its response
+        // and the server has closed the connection (fixed by curl/curl#17662). That uses a whole core.
+        if idleRounds >= 100 { poll(&wakeUps, 1, min(timeout, active.count > paused.count ? 1 : 10)) }
         curl_multi_poll(multi, &descriptor, 1, timeout, &eventCount)
+        idleRounds = eventCount == 0 && delay == 0 ? idleRounds + 1 : 0
         watch.begin()
         roundsLeft = max(roundsLeft - 1, eventCount > 0 ? 1 : 0)
         if descriptor.revents != 0 { wakeUp.clear() }

@@ -57,19 +57,17 @@ extension HostTrust: CustomReflectable {
             let mustBeSecure = !pinnedKeys.isEmpty || clientCertificate != nil
             return mustBeSecure ? "'\(origin[1])' has pinned keys or a client certificate; use an https URL" : nil
         }
-        var pins: [String] = []
         for key in pinnedKeys {
             // The hash itself may begin with slashes.
-            let hash = key.suffix(44)
             guard ["", "sha256/", "sha256//"].contains(key.dropLast(44)),
-                Data(base64Encoded: String(hash))?.count == 32
+                Data(base64Encoded: String(key.suffix(44)))?.count == 32
             else {
                 return "the pinned key '\(key.prefix(60))' of '\(origin[1])' is not the base64 form of a SHA-256 hash"
             }
-            pins.append("sha256//\(hash)")
         }
+        let pins = pinnedKeys.map { "sha256//\($0.suffix(44))" }.joined(separator: ";")
         return trust(certificateAuthorities, CURLOPT_CAINFO, CURLOPT_CAPATH)
-            ?? set(CURLOPT_PINNEDPUBLICKEY, pins.isEmpty ? nil : pins.joined(separator: ";"), "pinned keys")
+            ?? set(CURLOPT_PINNEDPUBLICKEY, pins.isEmpty ? nil : pins, "pinned keys")
             ?? set(CURLOPT_SSLCERT, clientCertificate?.path, "client certificates")
             ?? set(CURLOPT_SSLKEY, clientCertificate == nil ? nil : clientKey?.path, "client certificates")
             ?? set(CURLOPT_KEYPASSWD, clientCertificate == nil ? nil : clientKeyPassphrase, "client certificates")
