@@ -31,9 +31,7 @@ final class LibNotify: PollSource, @unchecked Sendable {
 
     /// Which session shows one notification at a time, and what handles that the user or the server has closed it: its
     /// identifier, and the reason of `NotificationClosed`. Called on the thread.
-    typealias Owner = (
-        session: ObjectIdentifier, onClosed: @Sendable ((identifier: UInt32, reason: UInt32)) -> Void
-    )
+    typealias Owner = (session: ObjectIdentifier, onClosed: @Sendable ((identifier: UInt32, reason: UInt32)) -> Void)
 
     /// GLib opens 5 descriptors for a connection and up to 2 during a call, the thread one; 8 are left to the app.
     private static let descriptorsToOpen = 8 + SpareDescriptors.reserve
@@ -42,8 +40,10 @@ final class LibNotify: PollSource, @unchecked Sendable {
     private static let threadsToOpen = 6
     private static let tooFewDescriptors = "the process has too few descriptors left"
 
-    /// To which bus it connects, why it can no longer be used, and what handles the outcomes of the calls to come.
-    private let state = Locked<(address: String?, loss: String?, calls: [@Sendable (Outcome) -> Void])>((nil, nil, []))
+    private typealias Call = (run: @Sendable () -> Outcome, completion: @Sendable (Outcome) -> Void)
+
+    /// To which bus it connects, why it can no longer be used, and the calls that have not ended.
+    private let state = Locked<(address: String?, loss: String?, calls: [Call])>((nil, nil, []))
     /// Ends without libnotify.
     private let thread = ServiceThread(name: "ind-libnotify", idleTime: .zero)
     private var functions = CNotifyFunctions()
@@ -100,24 +100,27 @@ final class LibNotify: PollSource, @unchecked Sendable {
 
     private func submit(_ completion: @escaping @Sendable (Outcome) -> Void, _ run: @escaping @Sendable () -> Outcome) {
         let loss = state.withLock { state in
-            if state.loss == nil { state.calls.append(completion) }
+            if state.loss == nil { state.calls.append((run, completion)) }
             return state.loss
         }
         // The thread may sleep forever.
         if let loss { return completion(Self.loss(loss)) }
-        thread.call(at: .min) { [self] in _ = finish(state.withLock(\.loss).map(Self.loss) ?? run()) }
+        thread.call(at: .min) { [self] in
+            let (loss, call) = state.withLock { ($0.loss, $0.calls.first) }
+            if let call { _ = finish(loss.map(Self.loss) ?? call.run()) }
+        }
     }
 
     // MARK: - The thread
 
     /// Ends a call; returns whether there was one. After a failure, libnotify is not used for the rest of the process.
     private func finish(_ outcome: Outcome) -> Bool {
-        let completion = state.withLock { state in
+        let call = state.withLock { state in
             if case .failure(let loss) = outcome { state.loss = state.loss ?? loss.reason }
             return state.calls.isEmpty ? nil : state.calls.removeFirst()
         }
-        completion?(outcome)
-        return completion != nil
+        call?.completion(outcome)
+        return call != nil
     }
 
     static func loss(_ reason: String) -> Outcome { .failure(Loss(reason: reason)) }

@@ -99,15 +99,13 @@ extension NotificationSession {
         completion: @escaping (LibNotify.Outcome) -> Void
     ) {
         guard way == .libnotify else { return sendDirectly(message, as: shown, on: bus, completion) }
-        let owner: LibNotify.Owner = (
-            ObjectIdentifier(self),
-            bus.handler { [weak self, weak bus] in
-                guard let self, let bus else { return }
-                // dunst shows an update that was on its way again; the answer to it is handled before this.
-                if let current, current.identifier == $0.identifier { close(current, on: bus) }
-                wasClosed($0.identifier, for: $0.reason)
-            }
-        )
+        let onClosed = bus.handler { [weak self, weak bus] (closed: (identifier: UInt32, reason: UInt32)) in
+            guard let self, let bus else { return }
+            // dunst shows an update that was on its way again; the answer to it is handled before this.
+            if let current, current.identifier == closed.identifier { close(current, on: bus) }
+            wasClosed(closed.identifier, for: closed.reason)
+        }
+        let owner = shown === current ? (ObjectIdentifier(self), onClosed) : nil
         let result = bus.completion { [unowned self, unowned bus] (outcome: LibNotify.Outcome) in
             if case .failure(let loss) = outcome, exchange(&way, with: .dbus) == .libnotify {
                 logger.debug("notifications are now sent over D-Bus, without libnotify: \(loss.reason)")
@@ -115,8 +113,7 @@ extension NotificationSession {
             guard case .failure(let loss) = outcome, !loss.wasSent, !shown.isHidden else { return completion(outcome) }
             sendDirectly(message, as: shown, on: bus, completion)
         }
-        let isUpdated = shown === current
-        LibNotify.shared.show(message, replacing: shown.identifier, for: isUpdated ? owner : nil, completion: result)
+        LibNotify.shared.show(message, replacing: shown.identifier, for: owner, completion: result)
     }
 
     private func sendDirectly(
