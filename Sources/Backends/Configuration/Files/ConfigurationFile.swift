@@ -116,10 +116,10 @@ struct ConfigurationFileContents {
         return text
     }
 
-    /// The characters of YAML 1.1, section 5.1, without U+FFFD.
+    /// The characters of YAML 1.1, section 5.1, without the one that ``ConfigurationNode`` needs, and U+FFFD.
     private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
-        case 0x09, 0x0A, 0x0D, 0x20...0x7E, 0x85, 0xA0...0xD7FF, 0xE000...0xFEFE, 0xFF00...0xFFFC, 0x10000...0x10FFFF:
+        case 0x09, 0x0A, 0x0D, 0x20...0x7E, 0x85, 0xA0...0xD7FF, 0xE000...0xFEFE, 0xFF00...0xFFFC, 0x10000...0x10FFFE:
             true
         default: false
         }

@@ -67,9 +67,6 @@ struct TextProblem: Error {
     }
 }
 
-/// About an anchor, an alias or a tag: as a text, it would be a path or a password that nobody means.
-private let misread = "a value cannot begin with '&', '*' or '!'; put quotes around it"
-
 extension ConfigurationNode {
     /// Reads a text as JSON or as YAML; `nil` if it is empty.
     ///
@@ -81,34 +78,47 @@ extension ConfigurationNode {
 
     // MARK: - YAML
 
+    /// There are no aliases: Yams would expand them to billions of values, if they refer to each other ("billion
+    /// laughs"). So it reads this in place of every `*`: a noncharacter, which Unicode reserves for internal use, but
+    /// YAML allows.
+    private static let asterisk: Unicode.Scalar = "\u{10FFFF}"
+
+    private static func replacing(_ scalar: Unicode.Scalar, with other: Unicode.Scalar, in text: String) -> String {
+        guard text.unicodeScalars.contains(scalar) else { return text }
+        return String(String.UnicodeScalarView(text.unicodeScalars.map { $0 == scalar ? other : $0 }))
+    }
+
     private static func yaml(_ text: String) throws(TextProblem) -> Self? {
+        let root: Node?
         do {
+            let yaml = replacing("*", with: asterisk, in: text)
             // Without Yams' tag resolution and constructors, which are slow: this module interprets scalars itself.
             let constructor = Constructor([:], [:], [:])
-            let parser = try Parser(yaml: text, resolver: .basic, constructor: constructor, encoding: .utf8)
-            // The nodes refer to the parser's anchors.
-            return try withExtendedLifetime(parser) { try parser.singleRoot().map(read) }
-        } catch let problem as TextProblem {
-            throw problem
+            root = try Parser(yaml: yaml, resolver: .basic, constructor: constructor, encoding: .utf8).singleRoot()
         } catch YamlError.duplicatedKeysInMapping(let names, let context) {
+            let name = replacing(asterisk, with: "*", in: names.first ?? "")
             throw TextProblem(
                 position: TextPosition(context.mark),
-                "the key '\(QuotedText.shortened(names.first ?? ""))' is duplicated"
+                "the key '\(QuotedText.shortened(name))' is duplicated"
             )
         } catch {
             throw TextProblem(error, in: text)
         }
+        return try root.map(read)
     }
 
     private static func read(_ node: Node) throws(TextProblem) -> Self {
-        // Without anchors there are no aliases, which could expand to billions of values ("billion laughs"). Yams gives
-        // quotes the tag of strings.
-        if node.anchor != nil || node.scalar.map({ !["", Tag.Name.str.rawValue].contains($0.tag.rawValue) }) == true {
-            throw TextProblem(position: TextPosition(node.mark), misread)
-        }
         let content: Content
         switch node {
-        case .scalar(let scalar): content = .scalar(scalar.string, isQuoted: scalar.style != .plain)
+        case .scalar(let scalar):
+            // As a text, it would be a path or a password that nobody means. Yams gives quotes the tag of strings.
+            let isAlias = scalar.style == .plain && scalar.string.unicodeScalars.first == asterisk
+            if isAlias || !["", Tag.Name.str.rawValue].contains(scalar.tag.rawValue) {
+                let message = "a value cannot begin with '*' or '!'; put quotes around it"
+                throw TextProblem(position: TextPosition(node.mark), message)
+            }
+            let text = replacing(asterisk, with: "*", in: scalar.string)
+            content = .scalar(text, isQuoted: scalar.style != .plain)
         case .sequence(let sequence):
             var items: [Self] = []
             for item in sequence { items.append(try read(item)) }
@@ -123,7 +133,7 @@ extension ConfigurationNode {
                 entries.append(Entry(name: name, position: key.position, value: try read(value)))
             }
             content = .section(entries)
-        case .alias: preconditionFailure("Yams has replaced it")
+        case .alias: preconditionFailure("the text has no asterisk")
         }
         return Self(content: content, position: TextPosition(node.mark))
     }
@@ -227,9 +237,7 @@ extension TextProblem {
             position = TextPosition(mark)
             let opened = context.map { TextPosition($0.mark) } ?? position
             message = Self.message(context.map { "\($0.text): \(problem)" } ?? problem, opened: opened)
-            if problem.contains("could not find expected ':'") || message == misread
-                || message.contains("closing quote")
-            {
+            if problem.contains("could not find expected ':'") || message.contains("closing quote") {
                 position = opened
             }
         default: message = "not valid YAML: \(error)"
@@ -254,8 +262,6 @@ extension TextProblem {
             "a second YAML document begins here; expected one"
         } else if isAbout("Maximum nesting level") {
             "nested too deeply; settings are at most one section deep"
-        } else if isAbout("alias", "anchor", "tag") {
-            misread
         } else if isAbout("cannot start any token") {
             "a value cannot begin with this character; put quotes around it"
         } else if isAbout("mapping values are not allowed") {

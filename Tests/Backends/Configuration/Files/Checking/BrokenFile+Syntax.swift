@@ -72,29 +72,33 @@ extension BrokenFile {
             "2:2: found a tab; YAML is indented with spaces"
         ),
         BrokenFile(
-            "an alias",
-            "completionDelay: &delay 1\nstartDelay: *delay\n",
-            "1:18: a value cannot begin with '&', '*' or '!'; put quotes around it"
+            "nested aliases, which would be billions of values, as a key",
+            "a0: &a0 [x]\n"
+                + (1...9).map {
+                    "a\($0): &a\($0) [\(Array(repeating: "*a\($0 - 1)", count: 10).joined(separator: ","))]\n"
+                }.joined()
+                + "? *a9\n: 1\n",
+            "2:10: a value cannot begin with '*' or '!'; put quotes around it"
         ),
         BrokenFile(
-            "an alias without an anchor",
-            "startDelay: *delay\n",
-            "1:13: a value cannot begin with '&', '*' or '!'; put quotes around it"
+            "an alias",
+            "completionDelay: &delay 1\nstartDelay: *delay\n",
+            "2:13: a value cannot begin with '*' or '!'; put quotes around it"
         ),
         BrokenFile(
             "a pattern that begins with an asterisk",
             "logFile:\n  path: *.log\n",
-            "2:9: a value cannot begin with '&', '*' or '!'; put quotes around it"
+            "2:9: a value cannot begin with '*' or '!'; put quotes around it"
         ),
         BrokenFile(
             "a value with a tag",
             "terminalTitle:\n  format: !secret title\n",
-            "2:11: a value cannot begin with '&', '*' or '!'; put quotes around it"
+            "2:11: a value cannot begin with '*' or '!'; put quotes around it"
         ),
         BrokenFile(
             "a merge key",
             "logFile: &log\n  path: /tmp/a.log\naudit:\n  <<: *log\n  kind: logFile\n  path: /tmp/b.log\n",
-            "1:10: a value cannot begin with '&', '*' or '!'; put quotes around it"
+            "4:7: a value cannot begin with '*' or '!'; put quotes around it"
         ),
         BrokenFile(
             "a second document",
@@ -129,6 +133,11 @@ extension BrokenFile {
             "a control character",
             "terminalTitle:\n  format: a\u{07}b\n",
             "2:12: the character U+0007 is not allowed here; remove it"
+        ),
+        BrokenFile(
+            "the character that stands for an asterisk while the file is read",
+            "terminalTitle:\n  format: a\u{10FFFF}b\n",
+            "2:12: the character U+10FFFF is not allowed here; remove it"
         ),
         BrokenFile(
             "a NUL byte",
