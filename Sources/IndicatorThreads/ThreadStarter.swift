@@ -13,15 +13,7 @@ package enum ThreadStarter {
     ///   - body: the code of the thread.
     /// - Returns: whether the thread was started; `false` when the process has reached its limit of threads or memory.
     package static func start(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
-        let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
-        pthread_attr_init(attributes)
-        pthread_attr_setdetachstate(attributes, Int32(PTHREAD_CREATE_DETACHED))
-        defer {
-            pthread_attr_destroy(attributes)
-            attributes.deallocate()
-        }
         guard hasMemory(forThreads: 1) else { return false }
-
         // A new thread inherits the signal mask of its creator.
         var all = sigset_t()
         var before = sigset_t()
@@ -41,7 +33,7 @@ package enum ThreadStarter {
         var thread = pthread_t()
         let status = pthread_create(
             &thread,
-            attributes,
+            nil,
             { context in
                 guard let context else { return nil }
                 Unmanaged<Work>.fromOpaque(context).takeRetainedValue().body()
@@ -49,11 +41,10 @@ package enum ThreadStarter {
             },
             work.toOpaque()
         )
-        if status != 0 {
-            work.release()
-            startingCount.subtract(1, ordering: .relaxed)
-        }
-        return status == 0
+        if status == 0 { return pthread_detach(thread) == 0 }
+        work.release()
+        startingCount.subtract(1, ordering: .relaxed)
+        return false
     }
 
     /// The memory that is left to the app: Swift ends a process that gets none.
