@@ -241,33 +241,7 @@ extension NetworkClient {
 
     /// Removes all cookies, for example when the user logs out.
     public func removeCookies() async { await loop.withCookies { Cookie.change(["ALL"], of: $0) } }
-}
 
-extension NetworkRequest {
-    /// Whether the server, not another one after a redirect, responded with status 401 to the last exchange's method.
-    /// A POST that has become a GET was processed, and is not sent again.
-    fileprivate func isRejected(by error: any Error, to last: HTTPRequest.Method?) -> Bool {
-        guard case .unacceptableStatus(let failure)? = error as? NetworkError, method.isIdempotent || last == method
-        else { return false }
-        return failure.status == .unauthorized && failure.url.origin == url.origin
-    }
-}
-
-extension TransferProgress {
-    fileprivate mutating func count(_ progress: Transfer.Progress, of request: NetworkRequest) {
-        switch progress {
-        case .sent(let count): bytesSent = count
-        case .began(let head, let count):
-            bytesReceived = head.status == .partialContent && head.range?.first == request.start ? request.start : 0
-            bytesReceivedEarlier = bytesReceived
-            bytesToReceive = count.map { min($0, .max - bytesReceived) + bytesReceived }
-        case .received(let count): bytesReceived += Int64(count)
-        case .waits, .ended: break
-        }
-    }
-}
-
-extension NetworkClient {
     /// Settings of a client that few apps change.
     public struct Options: Sendable {
         /// The maximum number of redirects per request. Default 20. To receive a redirect, see
@@ -296,5 +270,29 @@ extension NetworkClient {
 
         /// Creates the default options.
         public init() {}
+    }
+}
+
+extension NetworkRequest {
+    /// Whether the server, not another one after a redirect, responded with status 401 to the last exchange's method.
+    /// A POST that has become a GET was processed, and is not sent again.
+    fileprivate func isRejected(by error: any Error, to last: HTTPRequest.Method?) -> Bool {
+        guard case .unacceptableStatus(let failure)? = error as? NetworkError, method.isIdempotent || last == method
+        else { return false }
+        return failure.status == .unauthorized && failure.url.origin == url.origin
+    }
+}
+
+extension TransferProgress {
+    fileprivate mutating func count(_ progress: Transfer.Progress, of request: NetworkRequest) {
+        switch progress {
+        case .sent(let count): bytesSent = count
+        case .began(let head, let count):
+            bytesReceived = head.status == .partialContent && head.range?.first == request.start ? request.start : 0
+            bytesReceivedEarlier = bytesReceived
+            bytesToReceive = count.map { min($0, .max - bytesReceived) + bytesReceived }
+        case .received(let count): bytesReceived += Int64(count)
+        case .waits, .ended: break
+        }
     }
 }

@@ -16,14 +16,22 @@ extension JSONValue {
         if case .number(let value) = self { value } else { nil }
     }
 
-    /// The number as an integer, if it is one and fits.
-    public var int: Int? { number?.int }
+    /// The number as an integer, if it is one and fits. `1.0` and `1e3` are integers.
+    public var int: Int? {
+        if let int = number.flatMap({ Int($0.description) }) { return int }
+        guard var exact = decimal else { return nil }
+        var rounded = Decimal()
+        NSDecimalRound(&rounded, &exact, 0, .plain)
+        return rounded == exact ? Int("\(rounded)") : nil
+    }
 
-    /// The number as a floating-point value, if it is a number.
-    public var double: Double? { number?.double }
+    /// The nearest floating-point value, if it is a number that is not too large for one.
+    public var double: Double? { number.flatMap { Double($0.description) }.flatMap { $0.isFinite ? $0 : nil } }
 
-    /// The number as a decimal, if it is a number.
-    public var decimal: Decimal? { number?.decimal }
+    /// The number as a decimal, exact up to 38 digits, if it is a number.
+    public var decimal: Decimal? {
+        number.flatMap { Decimal(string: $0.description, locale: Locale(identifier: "en_US_POSIX")) }
+    }
 
     /// The elements, if it is an array.
     public var array: [JSONValue]? {
@@ -45,10 +53,15 @@ extension JSONValue {
     public init(_ value: Bool) { self = .bool(value) }
 
     /// Creates a number.
-    public init(_ value: some BinaryInteger) { self = .number(JSONNumber(value)) }
+    public init(_ value: some BinaryInteger) { self = .number(JSONNumber(description: String(value))) }
 
-    /// Creates a number; `null` for infinity and NaN, which JSON does not have.
-    public init(_ value: Double) { self = JSONNumber(value).map(JSONValue.number) ?? .null }
+    /// Creates a number, with the shortest text that converts back to it; `null` for infinity and NaN, which JSON does
+    /// not have.
+    public init(_ value: Double) {
+        let text = "\(value)"
+        let digits = text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+        self = value.isFinite ? .number(JSONNumber(description: digits)) : .null
+    }
 
     /// Creates a value by encoding another one, by default with dates as ISO 8601.
     public init(encoding value: some Encodable, using encoder: JSONEncoder? = nil) throws {
@@ -145,8 +158,7 @@ extension JSONValue: Codable {
         switch self {
         case .null: try container.encodeNil()
         case .bool(let value): try container.encode(value)
-        case .number(let number):
-            if let int = number.int { try container.encode(int) } else { try container.encode(number.double) }
+        case .number: if let int { try container.encode(int) } else { try container.encode(double) }
         case .string(let value): try container.encode(value)
         case .array(let value): try container.encode(value)
         case .object(let value): try container.encode(value)

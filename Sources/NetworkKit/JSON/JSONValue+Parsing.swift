@@ -77,6 +77,6 @@ extension JSONScanner {
         if skip("true") { return .bool(true) }
         if skip("false") { return .bool(false) }
         if skip("null") { return .null }
-        return .number(JSONNumber(unchecked: try number()))
+        return .number(JSONNumber(description: try number()))
     }
 }

@@ -15,7 +15,7 @@ extension JSONValue: CustomStringConvertible {
         switch self {
         case .null: bytes += "null".utf8
         case .bool(let value): bytes += "\(value)".utf8
-        case .number(let number): bytes += number.text.utf8
+        case .number(let number): bytes += number.description.utf8
         case .string(let string): Self.write(string, to: &bytes)
         case .array(let elements):
             for (index, element) in elements.enumerated() {

@@ -33,3 +33,9 @@ public enum JSONValue: Hashable, Sendable {
     /// The member of an object, as if it were a property.
     public subscript(dynamicMember key: String) -> JSONValue { self[key] }
 }
+
+/// A number in JSON, as its decimal text: see ``JSONValue/int``, ``JSONValue/double`` and ``JSONValue/decimal``.
+public struct JSONNumber: Hashable, Sendable, CustomStringConvertible {
+    /// The decimal text.
+    public let description: String
+}

@@ -89,7 +89,7 @@ public struct QueryEncoding: Hashable, Sendable {
         case .bool(let bool):
             text = usesWords ? "\(bool)" : (bool ? "1" : "0")
         case .number(let number):
-            text = number.text
+            text = number.description
         case .string(let string):
             text = string
         }

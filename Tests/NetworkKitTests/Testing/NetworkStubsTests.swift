@@ -18,7 +18,7 @@ import Testing
 
         var request: RouteRequest {
             switch self {
-            case .feed(let limit): .get("feed", query: ["limit": .number(JSONNumber(limit))])
+            case .feed(let limit): .get("feed", query: ["limit": JSONValue(limit)])
             case .create(let text): .post("posts", body: .data(Data(text.utf8)))
             case .search(let token): .get("search", query: ["token": .string(token)])
             }
