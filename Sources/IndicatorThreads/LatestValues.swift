@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Tells one subscriber that a value has changed. The subscriber then takes the latest one, so that a slow one skips
+/// Notifies one subscriber that a value has changed. The subscriber then takes the latest one, so that a slow one skips
 /// those in between, and nothing grows.
 package final class LatestValues: Sendable {
     /// What a subscription refers to, until it ends, with the value that was taken last.

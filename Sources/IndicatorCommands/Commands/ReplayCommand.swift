@@ -81,9 +81,10 @@ package struct ReplayCommand: AsyncParsableCommand {
                 throw ExitCode.usage
             }
             if let first = replay.unreadableLines.first {
-                let count = replay.unreadableLines.count == 1 ? "this line" : "\(replay.unreadableLines.count) lines"
-                let rest = replay.unreadableLines.count == 1 ? "is no line" : "from here on are no lines"
-                try? Output.error.write("\(name):\(first): warning: \(count) \(rest) of a log, and left out\n")
+                let more = replay.unreadableLines.count - 1
+                let rest = more > 0 ? ", as are \(more) after it" : ""
+                let text = "this is not a line of a log; it is left out\(rest)"
+                try? Output.error.write("\(name):\(first): warning: \(text)\n")
             }
             if replay.steps.isEmpty, replay.changes.isEmpty {
                 try? Output.error.write("\(name): no events\n")

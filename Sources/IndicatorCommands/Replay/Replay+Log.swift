@@ -18,23 +18,22 @@ extension Replay {
         var lines: [(time: Date, line: Log.Line)] = []
         var unreadableLines: [Int] = []
 
-        /// `nil` if the first line is none of a log.
+        /// `nil` if the first line is not one of a log.
         init?(_ data: Data) {
             let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
             for (index, text) in data.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
                 if text.isEmpty { continue }
-                if let line = try? JSONDecoder().decode(Line.self, from: text), let time = try? style.parse(line.time),
-                    (0...3e9).contains(line.seconds ?? 0)
-                {
+                let line = try? JSONDecoder().decode(Line.self, from: text)
+                let time = line.flatMap { try? style.parse($0.time) }
+                if time == nil, lines.isEmpty, unreadableLines.isEmpty { return nil }
+                if let line, let time, (0...3e9).contains(line.seconds ?? 0) {
                     lines.append((time, line))
-                } else if lines.isEmpty {
-                    return nil
                 } else {
                     // An incomplete one: after a full disk or a loss of power, in a copy of a file that grows.
                     unreadableLines.append(index + 1)
                 }
             }
-            if lines.isEmpty { return nil }
+            if lines.isEmpty, unreadableLines.isEmpty { return nil }
         }
     }
 

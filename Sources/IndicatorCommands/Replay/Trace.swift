@@ -64,7 +64,7 @@ package struct Trace {
         }
     }
 
-    /// Where a text is no JSON, which a decoder does not say; it also accepts a comma before a bracket.
+    /// Where a text is not JSON, which a decoder does not report; it also accepts a comma before a bracket.
     private static func mistake(in data: Data) -> TraceError? {
         let bytes = Array(data)
         return bytes.withUnsafeBufferPointer { buffer in

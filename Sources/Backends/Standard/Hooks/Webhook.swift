@@ -70,7 +70,7 @@ struct Webhook: Sendable {
                 timeLimit: options.timeLimit + .seconds(1)
             )
             .run()
-            // For `fail`, a redirect is none.
+            // The option `fail` accepts a redirect.
             if status.hasPrefix("3") {
                 let reason = "the service answered with status \(status), a redirect, which is not followed"
                 throw Unavailability(reason: reason, help: "give the address to which it leads")
