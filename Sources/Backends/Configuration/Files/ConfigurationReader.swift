@@ -79,7 +79,6 @@ struct ConfigurationReader {
             file: path,
             values: values,
             backends: backends,
-            automatic: automatic,
             effectiveSettings: effectiveSettings,
             warnings: warnings.inReadingOrder
         )

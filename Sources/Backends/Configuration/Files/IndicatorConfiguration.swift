@@ -53,8 +53,6 @@ public struct IndicatorConfiguration: Sendable {
     }
     /// The backends, in the order of the list.
     package let backends: [Backend]
-    /// What `backends: auto` stands for here, if it is used.
-    package let automatic: AutomaticBackends?
     /// Every setting, its value and the value's source.
     public let effectiveSettings: [EffectiveSetting]
     /// What is valid but possibly unintended: a section that is not used, a secret that others can read.
