@@ -33,12 +33,12 @@ let fuzzTargets: [String: @Sendable ([UInt8]) -> Void] = {
 /// Reads a config file and builds the configuration, without creating backends.
 private func fuzzConfiguration(_ bytes: [UInt8], path: String) {
     let source = ConfigurationSource(for: "fuzz", path: path, environment: [:], registry: .standard)
-    guard let contents = try? ConfigurationFileContents(bytes: bytes) else { return }
-    var reader = ConfigurationReader(source, text: contents.text, path: path)
+    guard let text = try? ConfigurationFile.text(of: bytes) else { return }
+    var reader = ConfigurationReader(source, text: text, path: path)
     let configuration = reader.read()
     let mistakes = ConfigurationError(reader.mistakes).mistakes
     precondition(Set(mistakes).count == mistakes.count, "\(mistakes)")
-    let lineCount = 1 + contents.text.unicodeScalars.count { $0.properties.endsLine }
+    let lineCount = 1 + text.unicodeScalars.count { $0.properties.endsLine }
     for mistake in reader.mistakes + configuration.warnings {
         let report = mistake.line(severity: "error")
         precondition(

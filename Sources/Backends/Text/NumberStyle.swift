@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorThreads
 
 /// How the texts for people write numbers: with the decimal mark of the user's locale. Words, units and the rest are
 /// the same in every locale, and what programs read (the log file, JSON, D-Bus, MQTT) does not depend on it.
@@ -51,4 +52,12 @@ package struct Percentage: Sendable, Hashable {
 
     /// Such as `40%`.
     package func text() -> String { "\(value)%" }
+}
+
+extension Duration {
+    /// The number of seconds without needless digits: `1`, `0.2`.
+    package var secondsText: String {
+        let text = String(Double(wholeNanoseconds / 1000) / 1e6)
+        return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+    }
 }

@@ -68,19 +68,10 @@ package struct ProgramSetup: Sendable {
         let hooks = [BackendKind.command.name, BackendKind.webhook.name]
         let kinds = registry.kinds.map(\.name).filter { !hooks.contains($0) }
         func load() throws(ConfigurationError) -> IndicatorConfiguration {
-            try Self.load(path: options.config, overrides: overrides, defaults: defaults)
+            try .load(from: Self.source(path: options.config, overrides: overrides, defaults: defaults))
         }
         var loaded = try load()
-        let automatic = AutomaticBackends(
-            registry,
-            in: AutomaticPlace(
-                applicationName: Program.name,
-                environment: ProcessInfo.processInfo.environment,
-                text: { [loaded] section, name in
-                    loaded.effectiveSettings.first { $0.key == "\(section).\(name)" }?.value
-                }
-            )
-        )
+        let automatic = Self.source(path: options.config, overrides: overrides, defaults: defaults).automatic
         let isChosen = loaded.effectiveSettings.contains { $0.key == "backends" && $0.location != nil }
         usesDefaultBackends = loaded.file == nil && !isChosen
         if usesDefaultBackends {
@@ -100,7 +91,8 @@ package struct ProgramSetup: Sendable {
             // A section that is not listed still provides settings.
             var others = overrides
             others.backends = kinds.filter { kind in !backends.contains { $0.name == kind } }
-            if let unused = try? Self.load(path: options.config, overrides: others, defaults: defaults) {
+            let source = Self.source(path: options.config, overrides: others, defaults: defaults)
+            if let unused = try? IndicatorConfiguration.load(from: source) {
                 backends += await ProgramBackend.all(of: unused).map { backend in
                     var backend = backend
                     backend.isUsed = false
@@ -138,30 +130,17 @@ package struct ProgramSetup: Sendable {
 
     /// Creates the indicator, which from then on reloads its config file.
     package func makeIndicator() -> IndicatorManager {
-        IndicatorManager.configured(
-            from: ConfigurationSource(
-                for: Program.name,
-                path: path,
-                overrides: overrides,
-                defaults: defaults,
-                logger: Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
-            )
-        )
+        var source = Self.source(path: path, overrides: overrides, defaults: defaults)
+        source.logger = Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
+        return .configured(from: source)
     }
 
-    private static func load(
+    private static func source(
         path: String?,
         overrides: ConfigurationValues,
         defaults: ConfigurationValues
-    ) throws(ConfigurationError) -> IndicatorConfiguration {
-        try IndicatorConfiguration.load(
-            from: ConfigurationSource(
-                for: Program.name,
-                path: path,
-                overrides: overrides,
-                defaults: defaults
-            )
-        )
+    ) -> ConfigurationSource {
+        ConfigurationSource(for: Program.name, path: path, overrides: overrides, defaults: defaults)
     }
 }
 

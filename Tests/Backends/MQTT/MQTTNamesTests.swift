@@ -72,7 +72,7 @@ import Testing
         let configuration = try IndicatorConfiguration.load(
             from: ConfigurationSource(for: "x", environment: environment)
         )
-        let values = configuration.effectiveSettings.filter { $0.setting.section == "mqtt" }
+        let values = configuration.effectiveSettings.filter { $0.key.hasPrefix("mqtt.") }
         #expect(values.first { $0.key == "mqtt.password" }?.value == "(hidden)")
         #expect(!"\(configuration.effectiveSettings)".contains("hush"))
         for url in ["mqtt://me:hush@broker", "mqtt//me:hush@broker", "me:hush@broker"] {

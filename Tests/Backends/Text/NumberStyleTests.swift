@@ -35,4 +35,11 @@ struct NumberStyleTests {
         details.unit = .bytes
         #expect(details.amountText(in: comma) == "3,5 of 12,0 kB" && details.rateText(in: comma) == "1,2 kB/s")
     }
+
+    @Test func `Seconds are written without needless digits`() {
+        #expect(Duration.seconds(1).secondsText == "1")
+        #expect(Duration.milliseconds(200).secondsText == "0.2")
+        #expect(Duration.microseconds(1_000_001).secondsText == "1.000001")
+        #expect(Duration.milliseconds(-500).secondsText == "-0.5")
+    }
 }

@@ -62,20 +62,16 @@ public struct ConfigurationMistake: Sendable, Hashable {
 }
 
 extension [ConfigurationMistake] {
-    /// Without duplicates, in the order of their locations.
+    /// Without duplicates: the file by position, then variables by name, then code by name.
     var inReadingOrder: Self {
-        var seen: Set<ConfigurationMistake> = []
-        return filter { seen.insert($0).inserted }.sorted { $0.rank < $1.rank }
-    }
-}
-
-extension ConfigurationMistake {
-    /// The sort key: the file by position, then variables by name, then code by name.
-    fileprivate var rank: (Int, Int, Int, String) {
-        switch location {
-        case .file(_, let position): (0, position?.line ?? 0, position?.column ?? 0, "")
-        case .environment(let variable): (1, 0, 0, variable)
-        case .code(let key): (2, 0, 0, key)
+        func rank(_ mistake: Element) -> (Int, Int, Int, String) {
+            switch mistake.location {
+            case .file(_, let position): (0, position?.line ?? 0, position?.column ?? 0, "")
+            case .environment(let variable): (1, 0, 0, variable)
+            case .code(let key): (2, 0, 0, key)
+            }
         }
+        var seen: Set<Element> = []
+        return filter { seen.insert($0).inserted }.sorted { rank($0) < rank($1) }
     }
 }

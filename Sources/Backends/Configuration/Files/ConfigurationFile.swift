@@ -21,8 +21,8 @@ extension ConfigurationSource {
         if let givenFile { return [givenFile.path] }
         let given = environment["XDG_CONFIG_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         let home = given ?? HomeFolder.path(in: environment).map { "\($0)/.config" }
-        let list = (environment["XDG_CONFIG_DIRS"] ?? "").split(separator: ":").map(String.init)
-        let others = list.filter { $0.hasPrefix("/") }
+        let others = (environment["XDG_CONFIG_DIRS"] ?? "").split(separator: ":").map(String.init)
+            .filter { $0.hasPrefix("/") }
         let isFolderName = !["", ".", ".."].contains(applicationName) && !applicationName.contains("/")
         let names = (isFolderName ? [applicationName] : []) + ["indicator"]
         return ([home].compactMap(\.self) + (others.isEmpty ? ["/etc/xdg"] : others)).flatMap { base in
@@ -42,26 +42,13 @@ extension ConfigurationSource {
     }
 }
 
-/// The text of a config file that only the user and root can change, read without blocking, and checked.
-struct ConfigurationFileContents {
+/// Reads the text of a config file, without blocking.
+enum ConfigurationFile {
     /// The largest size of a config file, in bytes. Real ones have about a page.
     static let largestSize = 1 << 20
 
-    /// The text, without a byte order mark.
-    var text: String
-
-    init(path: String) throws(TextProblem) {
-        try self.init(bytes: Self.bytes(ofFileAt: path))
-    }
-
-    init(bytes: [UInt8]) throws(TextProblem) {
-        var bytes = bytes[...]
-        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes = bytes.dropFirst(3) }
-        text = try Self.decoded(bytes)
-    }
-
-    /// The bytes of a regular file.
-    private static func bytes(ofFileAt path: String) throws(TextProblem) -> [UInt8] {
+    /// The text of a regular file that only the user and root can change.
+    static func text(at path: String) throws(TextProblem) -> String {
         guard !path.isEmpty, !path.utf8.contains(0) else { throw TextProblem("this is not the path of a file") }
         let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else { throw problem(errno) }
@@ -71,57 +58,43 @@ struct ConfigurationFileContents {
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw TextProblem("this is not a file, but a folder or device")
         }
-        try requireTrusted(status)
-
-        // At every launch: `FileHandle` would load 0.2 MiB of code.
-        var (bytes, piece) = ([UInt8](), [UInt8](repeating: 0, count: 16 << 10))
-        while bytes.count <= largestSize {
-            let count = read(descriptor, &piece, piece.count)
-            if count == 0 { return bytes }
-            if count > 0 { bytes += piece[..<count] } else if errno != EINTR { throw problem(errno) }
-        }
-        throw TextProblem("this file is larger than 1 MiB; a config file is a page of text")
-    }
-
-    /// Throws if anyone but the user and root can change the file. Who can replace it, or a link to it, cannot make one
-    /// that passes.
-    private static func requireTrusted(_ status: stat) throws(TextProblem) {
+        // Who can replace the file, or a link to it, cannot make one that passes.
         guard status.st_uid == geteuid() || status.st_uid == 0 else {
             let expected = "expected \(geteuid()) or root (chown); it is not used"
             throw TextProblem("this file belongs to user \(status.st_uid), \(expected)")
         }
         // A group with the user's own number has no other members (user private groups, as in Debian and Fedora).
         let isPrivateGroup = status.st_gid == geteuid() && status.st_gid == getegid()
-        guard status.st_mode & (isPrivateGroup ? S_IWOTH : S_IWOTH | S_IWGRP) != 0 else { return }
-        throw TextProblem("this file can be written by other users (chmod go-w); it is not used")
+        guard status.st_mode & (isPrivateGroup ? S_IWOTH : S_IWOTH | S_IWGRP) == 0 else {
+            throw TextProblem("this file can be written by other users (chmod go-w); it is not used")
+        }
+        // At every launch: `FileHandle` would load 0.2 MiB of code.
+        var (bytes, piece) = ([UInt8](), [UInt8](repeating: 0, count: 16 << 10))
+        while bytes.count <= largestSize {
+            let count = read(descriptor, &piece, piece.count)
+            if count == 0 { return try text(of: bytes) }
+            if count > 0 { bytes += piece[..<count] } else if errno != EINTR { throw problem(errno) }
+        }
+        throw TextProblem("this file is larger than 1 MiB; a config file is a page of text")
     }
 
     private static func problem(_ code: Int32) -> TextProblem {
         TextProblem("the file cannot be read: \(String(cString: strerror(code)))")
     }
 
-    /// Decodes strictly: a message points at the first invalid byte, which becomes U+FFFD.
-    private static func decoded(_ bytes: ArraySlice<UInt8>) throws(TextProblem) -> String {
-        let text = String(decoding: bytes, as: UTF8.self)
+    /// The text without a byte order mark. Strict: a message points at the first invalid byte, which becomes U+FFFD, or
+    /// at a character that no text has, and of which ``ConfigurationNode`` needs one.
+    static func text(of bytes: [UInt8]) throws(TextProblem) -> String {
+        let text = String(decoding: bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes[3...] : bytes[...], as: UTF8.self)
+        let isForbidden = { (scalar: Unicode.Scalar) in
+            scalar == "\u{FFFD}" || scalar == "\u{FEFF}" || scalar.properties.isNoncharacterCodePoint
+                || scalar.properties.generalCategory == .control && !"\t\n\r\u{85}".unicodeScalars.contains(scalar)
+        }
+        guard let index = text.unicodeScalars.firstIndex(where: isForbidden) else { return text }
         var position = TextPosition()
-        for scalar in text.unicodeScalars {
-            guard isAllowed(scalar) else {
-                let fault = "the character \(QuotedText.codePoint(scalar)) is not allowed here; remove it"
-                let encoding = "this is not valid UTF-8; save the file as UTF-8"
-                throw TextProblem(position: position, scalar == "\u{FFFD}" ? encoding : fault)
-            }
-            position.column += 1
-            if scalar == "\n" { position = TextPosition(line: position.line + 1) }
-        }
-        return text
-    }
-
-    /// The characters of YAML 1.1, section 5.1, without the one that ``ConfigurationNode`` needs, and U+FFFD.
-    private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        case 0x09, 0x0A, 0x0D, 0x20...0x7E, 0x85, 0xA0...0xD7FF, 0xE000...0xFEFE, 0xFF00...0xFFFC, 0x10000...0x10FFFE:
-            true
-        default: false
-        }
+        position.advance(past: text.utf8[..<index])
+        let (scalar, encoding) = (text.unicodeScalars[index], "this is not valid UTF-8; save the file as UTF-8")
+        let fault = "the character \(QuotedText.codePoint(scalar)) is not allowed here; remove it"
+        throw TextProblem(position: position, scalar == "\u{FFFD}" ? encoding : fault)
     }
 }

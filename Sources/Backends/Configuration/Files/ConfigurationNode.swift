@@ -26,9 +26,6 @@ struct ConfigurationNode: Sendable {
         if case .scalar(let text, isQuoted: false) = content { text } else { nil }
     }
 
-    /// Whether there is nothing at all, which has no position of its own.
-    var isEmpty: Bool { plain == "" }
-
     /// Whether there is no value: nothing at all, or one of the spellings of null.
     var isNothing: Bool { plain.map { ["", "~", "null", "Null", "NULL"].contains($0) } ?? false }
 
@@ -55,6 +52,17 @@ struct ConfigurationNode: Sendable {
 package struct TextPosition: Sendable, Hashable {
     var line = 1
     var column = 1
+
+    /// Moves past a part of a text in UTF-8.
+    mutating func advance(past bytes: some Sequence<UInt8>) {
+        for byte in bytes {
+            if byte == UInt8(ascii: "\n") {
+                self = Self(line: line + 1)
+            } else if byte & 0xC0 != 0x80 {
+                column += 1
+            }
+        }
+    }
 }
 
 /// What is wrong at a position; without one, in the file as a whole.
@@ -71,9 +79,8 @@ extension ConfigurationNode {
     /// Reads a text as JSON or as YAML; `nil` if it is empty.
     ///
     /// Throws a syntax error, or that a key is duplicated: then it is the only problem of its file.
-    init?(_ text: String, isJSON: Bool) throws(TextProblem) {
-        guard let root = try isJSON ? JSONFile.root(of: text) : Self.yaml(text) else { return nil }
-        self = root
+    static func root(of text: String, isJSON: Bool) throws(TextProblem) -> Self? {
+        try isJSON ? JSONFile.root(of: text) : yaml(text)
     }
 
     // MARK: - YAML
@@ -130,7 +137,10 @@ extension ConfigurationNode {
                 guard case .scalar(let name, _) = key.content else {
                     throw TextProblem(position: key.position, "expected a name before ':'")
                 }
-                entries.append(Entry(name: name, position: key.position, value: try read(value)))
+                var value = try read(value)
+                // Nothing has no position of its own.
+                if value.plain == "" { value.position = key.position }
+                entries.append(Entry(name: name, position: key.position, value: value))
             }
             content = .section(entries)
         case .alias: preconditionFailure("the text has no asterisk")
@@ -203,14 +213,8 @@ private struct JSONFile {
 
     private mutating func position(of offset: Int) -> TextPosition {
         if offset < counted.offset { counted = (0, TextPosition()) }
-        for byte in bytes[counted.offset..<min(offset, bytes.count)] {
-            if byte == UInt8(ascii: "\n") {
-                counted.position = TextPosition(line: counted.position.line + 1)
-            } else if byte & 0xC0 != 0x80 {
-                counted.position.column += 1
-            }
-        }
-        counted.offset = max(counted.offset, min(offset, bytes.count))
+        counted.position.advance(past: bytes[counted.offset..<offset])
+        counted.offset = offset
         return counted.position
     }
 }
@@ -258,17 +262,11 @@ extension TextProblem {
             "this string has no closing quote"
         } else if isAbout("flow sequence", "flow mapping") {
             "expected ',' or the end of what begins with a bracket in line \(opened.line), column \(opened.column)"
-        } else if isAbout("another document") {
-            "a second YAML document begins here; expected one"
-        } else if isAbout("Maximum nesting level") {
-            "nested too deeply; settings are at most one section deep"
         } else if isAbout("cannot start any token") {
             "a value cannot begin with this character; put quotes around it"
         } else if isAbout("mapping values are not allowed") {
             "unexpected ':'; in this line or the one above, a space after a ':' is missing (a no-break space is "
                 + "none), the indentation is wrong, or a text with ': ' in it needs quotes"
-        } else if isAbout("could not find expected ':'") {
-            "expected ': ' and a value after this name"
         } else if isAbout("did not find expected key", "<document start>") {
             "expected 'key: value' here; check the indentation of the line, and put quotes around a text with "
                 + "brackets or quotes in it"

@@ -8,11 +8,12 @@ import IndicatorCore
 /// default, a backend with a wrong one is not used. Everything in the file is checked, used or not.
 struct ConfigurationReader {
     private typealias Location = ConfigurationMistake.Location
+    private typealias Backend = IndicatorConfiguration.Backend
     private typealias InCode = (ConfigurationValues) -> BackendSettingValue?
 
     /// A value, and where it comes from; `nil` for the defaults.
     private struct Found {
-        var value: SettingValue?
+        var value: SettingValue
         var origin: Location?
         /// The locations of the elements of a list.
         var places: [Location] = []
@@ -29,8 +30,6 @@ struct ConfigurationReader {
     private(set) var mistakes: [ConfigurationMistake] = []
     private var warnings: [ConfigurationMistake] = []
     private var effectiveSettings: [EffectiveSetting] = []
-    /// What `backends: auto` stands for, if it is used.
-    private var automatic: AutomaticBackends?
 
     private var registry: BackendRegistry { source.registry }
 
@@ -39,7 +38,7 @@ struct ConfigurationReader {
         (self.source, self.path) = (source, path)
         guard let path else { return }
         do throws(TextProblem) {
-            if let text { try parse(text) } else { try parse(ConfigurationFileContents(path: path).text) }
+            if let text { try parse(text) } else { try parse(ConfigurationFile.text(at: path)) }
         } catch {
             isReadable = false
             let isOfVariable = error.position == nil && source.givenFile?.isVariable == true
@@ -49,7 +48,8 @@ struct ConfigurationReader {
     }
 
     private mutating func parse(_ text: String) throws(TextProblem) {
-        guard let root = try ConfigurationNode(text, isJSON: path?.hasSuffix(".json") == true), !root.isNothing else {
+        guard let root = try ConfigurationNode.root(of: text, isJSON: path?.hasSuffix(".json") == true), !root.isNothing
+        else {
             return
         }
         guard let entries = root.entries else {
@@ -66,15 +66,15 @@ struct ConfigurationReader {
 
     mutating func read() -> IndicatorConfiguration {
         var values = ConfigurationValues.standard(in: registry)
-        var list = Found()
+        var list: Found?
         for setting in ConfigurationValues.settings {
-            let found = value(of: setting.definition(defaults: values), SettingKey(name: setting.name), setting.written)
-            found.value?.apply(to: &values)
-            if setting.name == ConfigurationValues.backendsName { list = found }
+            list = value(of: setting.definition(defaults: values), SettingKey(name: setting.name), setting.written)
+            list?.value.apply(to: &values)
         }
+        // The list of backends is the last one.
         let names = values.backends ?? []
         let backends = backends(names, list, isAccessible: values.isAccessible == true)
-        checkRest(backends.map(\.name), list.origin)
+        checkRest(backends.map(\.name), listed: names, at: list?.origin)
         return IndicatorConfiguration(
             file: path,
             values: values,
@@ -84,8 +84,17 @@ struct ConfigurationReader {
         )
     }
 
-    private func location(_ position: TextPosition?) -> Location {
-        .file(path: path ?? "", position)
+    private func location(_ position: TextPosition?) -> Location { .file(path: path ?? "", position) }
+
+    /// Where the section of a backend is.
+    private func place(of name: String) -> Location? { file[name].map { location($0.position) } }
+
+    /// What it has.
+    private func entries(of name: String) -> [ConfigurationNode.Entry] { file[name]?.value.entries ?? [] }
+
+    /// What the file has for a setting.
+    private func entry(for key: SettingKey) -> ConfigurationNode.Entry? {
+        key.section.map { entries(of: $0).first { $0.name == key.name } } ?? file[key.name]
     }
 
     private mutating func report(_ location: Location, _ message: String) {
@@ -94,87 +103,72 @@ struct ConfigurationReader {
 
     // MARK: - Values
 
-    private mutating func value(of setting: SettingDefinition, _ key: SettingKey, _ inCode: InCode) -> Found {
+    private mutating func value(of setting: SettingDefinition, _ key: SettingKey, _ inCode: InCode) -> Found? {
         let code = Location.code(key: key.description)
         let variable = Location.environment(variable: key.variable)
         let inFile = fileValue(of: setting, key)
-        var found: Found
-        if let value = valid(setting, inCode(source.overrides), code) {
-            found = Found(value: value, origin: code)
-        } else if let value = valid(setting, source.environmentText(key).map { .string($0) }, variable) {
-            found = Found(value: value, origin: variable)
-        } else {
-            found = inFile ?? Found(value: valid(setting, inCode(source.defaults), code))
-        }
-        found.value = found.value ?? setting.defaultValue.map(SettingValue.init)
-        let text = setting.isSecret && found.value != nil ? "(hidden)" : found.value?.written.configurationText
-        effectiveSettings.append(EffectiveSetting(setting: key, value: text, location: found.origin))
-        warnAboutSecret(setting, found)
+        let found =
+            valid(setting, inCode(source.overrides), code)
+            ?? valid(setting, source.environmentText(key).map { .string($0) }, variable) ?? inFile
+            ?? (valid(setting, inCode(source.defaults), code)?.value ?? setting.defaultValue.map(SettingValue.init))
+            .map { Found(value: $0) }
+        let text = found.map { setting.isSecret ? "(hidden)" : $0.value.written.configurationText }
+        effectiveSettings.append(EffectiveSetting(key: key.description, value: text, location: found?.origin))
+        if let found { warnAboutSecret(setting, found) }
         return found
     }
 
-    /// A value, if there is one and it is valid.
+    /// A value, if there is one and it is valid, of what is at one place or, if it is a list, at several.
     private mutating func valid(
         _ setting: SettingDefinition,
         _ given: BackendSettingValue?,
-        _ location: Location,
-        _ prefix: String = ""
-    ) -> SettingValue? {
-        guard let given else { return nil }
-        do { return try setting.value(given, in: source.environment) } catch { report(location, "\(prefix)\(error)") }
-        return nil
+        _ origin: Location,
+        _ places: [Location] = [],
+        prefix: String = ""
+    ) -> Found? {
+        guard let (value, faults) = given.map({ setting.value($0, in: source.environment) }) else { return nil }
+        for fault in faults {
+            report(places.isEmpty ? origin : fault.index.map { places[$0] } ?? origin, "\(prefix)\(fault)")
+        }
+        return value.map { Found(value: $0, origin: origin, places: faults.isEmpty ? places : []) }
     }
 
     /// A value in the file, if there is one and it is valid.
     private mutating func fileValue(of setting: SettingDefinition, _ key: SettingKey) -> Found? {
-        let section = key.section.map { file[$0]?.value.entries ?? [] }
-        guard let entry = section.map({ $0.first { $0.name == key.name } }) ?? file[key.name] else { return nil }
-        let node = entry.value
-        let before = mistakes.count
-        var places: [Location] = []
+        guard let entry = entry(for: key) else { return nil }
+        let (node, prefix) = (entry.value, "'\(entry.name)': ")
+        var items: [ConfigurationNode] = []
         let given: BackendSettingValue
-        if setting.shape.isList, let items = node.items {
-            for item in items where item.text == nil {
-                report(location(item.position), "'\(entry.name)': expected a text, found \(item.kind)")
+        if setting.shape.isList, let list = node.items {
+            for item in list where item.text == nil {
+                report(location(item.position), "\(prefix)expected a text, found \(item.kind)")
             }
-            var elements = items.compactMap { item in item.text.map { (text: $0, place: location(item.position)) } }
-            for (index, fault) in setting.faults(in: .list(elements.map(\.text))).reversed() {
-                report(elements.remove(at: index).place, "'\(entry.name)': \(fault)")
-            }
-            // Of names and words, the others are used.
-            guard mistakes.count == before || setting.shape != .texts && !elements.isEmpty else { return nil }
-            (given, places) = (.list(elements.map(\.text)), elements.map(\.place))
+            items = list.filter { $0.text != nil }
+            given = .list(items.compactMap(\.text))
+            if items.count < list.count, setting.shape == .texts || items.isEmpty { return nil }
         } else if let text = node.text {
             given = .string(text)
         } else {
-            let isInline = node.position.line == entry.position.line && !node.isEmpty
+            let isInline = node.position.line == entry.position.line && node.position != entry.position
             let hint = setting.shape.isText && isInline ? "; put a text like this in quotes" : ""
-            let message = "'\(entry.name)': expected \(setting.expectation), found \(node.kind)\(hint)"
-            report(location(node.isEmpty ? entry.position : node.position), message)
+            report(location(node.position), "\(prefix)expected \(setting.expectation), found \(node.kind)\(hint)")
             return nil
         }
-        let origin = location(node.position)
-        let value = valid(setting, given, origin, "'\(entry.name)': ")
-        return value.map { Found(value: $0, origin: origin, places: places) }
+        return valid(setting, given, location(node.position), items.map { location($0.position) }, prefix: prefix)
     }
 
     // MARK: - Backends
 
-    private mutating func backends(
-        _ names: [String],
-        _ list: Found,
-        isAccessible: Bool
-    ) -> [IndicatorConfiguration.Backend] {
-        let chosen = names.contains(AutomaticBackends.name) ? automaticKinds().filter { !names.contains($0) } : []
-        var backends: [IndicatorConfiguration.Backend] = []
+    private mutating func backends(_ names: [String], _ list: Found?, isAccessible: Bool) -> [Backend] {
+        var backends: [Backend] = []
         for (index, name) in names.enumerated() {
-            let key = ConfigurationValues.backendsName
-            let place = list.places.indices.contains(index) ? list.places[index] : list.origin ?? .code(key: key)
+            let origin = list?.origin ?? .code(key: ConfigurationValues.backendsName)
+            let place = list.flatMap { $0.places.isEmpty ? nil : $0.places[index] } ?? origin
             let isAutomatic = name == AutomaticBackends.name
             // By the user: what the app proposes is not worth a warning where there is no surface for it.
-            let isNamed = list.origin != nil && !isAutomatic
-            for name in isAutomatic ? chosen : [name] {
-                guard let (kind, settings) = backend(name, at: place, isUsed: true) else { continue }
+            let isNamed = list?.origin != nil && !isAutomatic
+            for name in isAutomatic ? automatic.kinds.filter({ !names.contains($0) }) : [name] {
+                guard let (kind, settings) = backend(name, place, isUsed: true) else { continue }
                 var context = BackendContext(
                     name: name,
                     applicationName: source.applicationName,
@@ -182,23 +176,18 @@ struct ConfigurationReader {
                     isAccessible: isAccessible
                 )
                 context.isNamed = isNamed
-                let section = file[name].map { location($0.position) }
-                backends.append(.init(context: context, kind: kind, settings: settings, location: section ?? place))
+                let location = self.place(of: name) ?? place
+                backends.append(Backend(context: context, kind: kind, settings: settings, location: location))
             }
         }
         return backends
     }
 
-    /// The kinds that `auto` stands for.
-    private mutating func automaticKinds() -> [String] {
-        let place = AutomaticPlace(
-            applicationName: source.applicationName,
-            environment: source.environment,
-            text: { [self] in text(of: SettingKey(section: $0, name: $1))?.text }
-        )
-        let automatic = AutomaticBackends(registry, in: place)
-        self.automatic = automatic
-        return automatic.kinds
+    /// What `backends: auto` stands for.
+    var automatic: AutomaticBackends {
+        var place = AutomaticPlace(applicationName: source.applicationName, environment: source.environment)
+        place.text = { text(of: SettingKey(section: $0, name: $1))?.text }
+        return AutomaticBackends(registry, in: place)
     }
 
     /// The text that a setting of a section has, checked or not, from the strongest source.
@@ -206,7 +195,7 @@ struct ConfigurationReader {
         func inCode(_ values: ConfigurationValues) -> (text: String, location: Location)? {
             key.section.flatMap { values.settings[$0]?[key.name]?.text }.map { ($0, .code(key: key.description)) }
         }
-        let node = key.section.flatMap { file[$0]?.value.entries?.first { $0.name == key.name }?.value }
+        let node = entry(for: key)?.value
         return inCode(source.overrides)
             ?? source.environmentText(key).map { ($0, .environment(variable: key.variable)) }
             ?? node?.text.map { ($0, location(node?.position)) } ?? inCode(source.defaults)
@@ -217,14 +206,9 @@ struct ConfigurationReader {
     /// - Parameters:
     ///   - place: where it is named; of one that is not used, where its settings are.
     ///   - isUsed: whether it is listed.
-    private mutating func backend(
-        _ name: String,
-        at place: Location,
-        isUsed: Bool
-    ) -> (kind: BackendKind, settings: BackendKind.Values)? {
-        let before = mistakes.count
+    private mutating func backend(_ name: String, _ place: Location, isUsed: Bool) -> (BackendKind, BackendKind.Values)?
+    {
         guard let kind = kind(of: name, at: place, isUsed: isUsed) else { return nil }
-        let isSectionWrong = mistakes.count > before
         var values: BackendKind.Values = [:]
         var isComplete = true
         for setting in kind.settings {
@@ -235,21 +219,20 @@ struct ConfigurationReader {
                 continue
             }
             let found = value(of: setting, key) { $0.settings[name]?[setting.name] }
-            values[setting.name] = found.value
+            values[setting.name] = found?.value
             let isReported = mistakes.count > start
-            let isMissing = setting.isRequired && found.value == nil
-            let isWrongAddress = setting.meaning == .address && isReported && found.origin == nil
+            let isMissing = setting.isRequired && found == nil
+            let isWrongAddress = setting.meaning == .address && isReported && found?.origin == nil
             if isMissing || isWrongAddress { isComplete = false }
-            if isMissing, !isReported, !isSectionWrong, isReadable {
-                let place = file[name].map { location($0.position) } ?? place
-                report(place, "'\(name)' needs '\(setting.name)', \(setting.expectation)")
+            if isMissing, !isReported, isReadable {
+                report(self.place(of: name) ?? place, "'\(name)' needs '\(setting.name)', \(setting.expectation)")
             }
         }
         let known = kind.settings.map(\.name) + [ConfigurationValues.kindName]
         func suggestion(_ name: String) -> String {
             NearestName.suggestion(for: name, among: known, listing: "settings of \(kind.name)")
         }
-        for entry in file[name]?.value.entries ?? [] where !known.contains(entry.name) {
+        for entry in entries(of: name) where !known.contains(entry.name) {
             let message = "unknown key '\(QuotedText.shortened(entry.name))' in '\(name)'\(suggestion(entry.name))"
             report(location(entry.position), message)
         }
@@ -263,7 +246,8 @@ struct ConfigurationReader {
     /// The kind of a backend: the one that it is named after, or the one that is given.
     private mutating func kind(of name: String, at place: Location, isUsed: Bool) -> BackendKind? {
         let section = file[name]?.value
-        let inFile = section?.entries?.first { $0.name == ConfigurationValues.kindName }?.value
+        let key = SettingKey(section: name, name: ConfigurationValues.kindName)
+        let inFile = entry(for: key)?.value
         let own = registry.kind(named: name)
         if let inFile, inFile.text == nil || own != nil && inFile.text != name {
             let fault = "a section named '\(name)' is of that kind; give the other one another name"
@@ -278,16 +262,18 @@ struct ConfigurationReader {
             }
             return own
         }
-        let key = SettingKey(section: name, name: ConfigurationValues.kindName)
         let given = text(of: key)
         let kindName = given?.text ?? name
         if let kind = registry.kind(named: kindName) {
             if SectionName.isValid(name) {
-                let effective = EffectiveSetting(setting: key, value: kind.name, location: given?.location)
+                let effective = EffectiveSetting(key: key.description, value: kind.name, location: given?.location)
                 if isUsed { effectiveSettings.append(effective) }
                 return kind
             }
-            report(file[name].map { location($0.position) } ?? place, SectionName.problem(with: name))
+            report(
+                self.place(of: name) ?? place,
+                "'\(QuotedText.shortened(name))' cannot name a backend; \(SectionName.expectation)"
+            )
         } else if let reason = registry.reasonsForMissing[kindName] {
             // Without the kind, its settings are not known.
             if isUsed { report(place, "the backend '\(name)' cannot be used: \(reason)") }
@@ -311,7 +297,7 @@ struct ConfigurationReader {
     }
 
     private func unknownBackend(_ name: String) -> String {
-        let own = file.keys.sorted().filter { file[$0]?.value.entries?.contains { $0.name == "kind" } == true }
+        let own = file.keys.sorted().filter { entries(of: $0).contains { $0.name == ConfigurationValues.kindName } }
         let listing = "expected a section with a 'kind', or one of"
         return "unknown backend '\(QuotedText.shortened(name))'"
             + NearestName.suggestion(for: name, among: registry.knownNames + own, listing: listing)
@@ -330,48 +316,33 @@ struct ConfigurationReader {
         return message + NearestName.suggestion(for: name, among: candidates, listing: listing)
     }
 
-    // MARK: - What is not used
+    // MARK: - Warnings
 
     /// Checks the sections of the file, and of code, that no backend uses.
-    private mutating func checkRest(_ used: [String], _ origin: Location?) {
-        let settings = ConfigurationValues.settings.map(\.name)
-        var unused: [(name: String, location: Location)] = []
-        for (name, entry) in file where !settings.contains(name) && !used.contains(name) {
-            let isKnown = backend(name, at: location(entry.position), isUsed: false) != nil
-            if isKnown { unused.append((name, location(entry.position))) }
+    private mutating func checkRest(_ used: [String], listed: [String], at origin: Location?) {
+        var unused: [ConfigurationMistake] = []
+        let inCode = [source.overrides, source.defaults].flatMap(\.settings.keys)
+        let sections = Set(file.keys).subtracting(ConfigurationValues.settings.map(\.name))
+        for name in sections.union(inCode).subtracting(used) {
+            let place = place(of: name) ?? .code(key: name)
+            guard let (kind, _) = backend(name, place, isUsed: false), sections.contains(name) else { continue }
+            // What fits elsewhere may have a section.
+            if listed.contains(AutomaticBackends.name), kind.name == name, kind.fit != nil { continue }
+            let message = "the section '\(name)' is not used; to use it, list it in 'backends'"
+            unused.append(ConfigurationMistake(place, message))
         }
-        let inCode = Set([source.overrides, source.defaults].flatMap(\.settings.keys))
-        for name in inCode where file[name] == nil && !used.contains(name) {
-            _ = backend(name, at: .code(key: name), isUsed: false)
-        }
-        // With mistakes, the list may be another one.
-        guard mistakes.isEmpty else { return }
-        let reason: String
-        switch origin {
-        case .file: reason = "'backends' does not list it"
-        case nil where !used.isEmpty: reason = "without 'backends' only \(used.joined(separator: " and ")) are used"
-        default: return
-        }
-        // What fits elsewhere may have a section.
-        let automatic = automatic?.choices.map { $0.kind } ?? []
-        for (name, location) in unused where !automatic.contains(name) {
-            warnings.append(ConfigurationMistake(location, "the section '\(name)' is not used: \(reason)"))
-        }
+        // A list in a variable or in code may be for one run; with mistakes, it may be another one.
+        if case .file = origin ?? location(nil), mistakes.isEmpty { warnings += unused }
     }
-
-    // MARK: - Warnings
 
     /// Warns if every user can read a secret.
     private mutating func warnAboutSecret(_ setting: SettingDefinition, _ found: Found) {
-        guard let origin = found.origin, let value = found.value?.written else { return }
-        let warning: String? =
-            if setting.meaning == .secretFile, let path = value.text {
-                SecretFile.warning(path)
-            } else if setting.isSecret, case .file(let path, _) = origin {
-                SecretFile.warning(path)
-            } else {
-                nil
-            }
-        if let warning { warnings.append(ConfigurationMistake(origin, "'\(setting.name)': \(warning)")) }
+        guard let origin = found.origin else { return }
+        var path: String?
+        if setting.meaning == .secretFile { path = found.value.written.text }
+        if setting.isSecret, case .file(let file, _) = origin { path = file }
+        if let warning = path.flatMap(SecretFile.warning) {
+            warnings.append(ConfigurationMistake(origin, "'\(setting.name)': \(warning)"))
+        }
     }
 }

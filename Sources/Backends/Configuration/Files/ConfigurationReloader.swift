@@ -1,6 +1,6 @@
 import DisplayText
 import Foundation
-import IndicatorCore
+package import IndicatorCore
 import IndicatorThreads
 import Logging
 
@@ -8,10 +8,7 @@ import Logging
 ///
 /// Reloads run one at a time, in the order of their requests. A configuration with a mistake changes nothing. A reload
 /// does not affect activities, which the manager owns, or backends whose kind and settings are unchanged.
-final class ConfigurationReloader: ManagerResource {
-    /// A sentence for the log; `nil` if there was nothing to do.
-    private typealias Outcome = Result<String?, ConfigurationError>
-
+package final class ConfigurationReloader: ManagerResource {
     private struct State: Sendable {
         var current: IndicatorConfiguration
         /// The backends of the configuration that could be made.
@@ -19,7 +16,7 @@ final class ConfigurationReloader: ManagerResource {
         /// The mistakes in what was read last, whether or not it is in effect.
         var problems: [ConfigurationMistake] = []
         var observations: [String: NotificationObservation] = [:]
-        var lastReload: Task<Outcome, Never>?
+        var lastReload: Task<Result<Void, ConfigurationError>, Never>?
         var watcher: FileWatcher?
         var hangup: ProcessSignals.Subscription?
         var isClosed = false
@@ -35,17 +32,17 @@ final class ConfigurationReloader: ManagerResource {
     /// For what happens after ``begin(_:)``, whose mistakes are logged before it returns.
     private var logger: Logger { source.logger.inBackground }
 
-    init(_ configuration: IndicatorConfiguration, source: ConfigurationSource, engine: IndicatorEngine) {
+    package init(_ configuration: IndicatorConfiguration, source: ConfigurationSource, engine: IndicatorEngine) {
         (self.source, self.engine) = (source, engine)
         state = Locked(State(current: configuration))
     }
 
-    var configuration: IndicatorConfiguration { state.withLock { $0.current } }
+    package var configuration: IndicatorConfiguration { state.withLock { $0.current } }
 
-    var problems: [ConfigurationMistake] { state.withLock { $0.problems } }
+    package var problems: [ConfigurationMistake] { state.withLock { $0.problems } }
 
     /// Adds the configured backends, reports mistakes, and starts to watch for changes.
-    func begin(_ mistakes: [ConfigurationMistake]) {
+    package func begin(_ mistakes: [ConfigurationMistake]) {
         let configuration = configuration
         let wanted = applicable(configuration.backends)
         let (backends, refusals) = source.make(wanted)
@@ -60,7 +57,7 @@ final class ConfigurationReloader: ManagerResource {
         log(configuration.warnings)
         if source.reloadTriggers.contains(.change) { watch() }
         guard source.reloadTriggers.contains(.hangup) else { return }
-        let subscription = ProcessSignals.shared.subscribe { [weak self] in _ = self?.reload(by: .hangup) }
+        let subscription = ProcessSignals.shared.subscribe { [weak self] in self?.reload(by: .hangup) }
         if !subscription.isEffective {
             logger.debug("SIGHUP is already handled or ignored; it will not reload the configuration")
         }
@@ -84,7 +81,7 @@ final class ConfigurationReloader: ManagerResource {
     private func watch() {
         let paths = source.fileCandidates
         do {
-            let watcher = try FileWatcher(paths: paths, on: thread) { [weak self] in _ = self?.reload(by: .change) }
+            let watcher = try FileWatcher(paths: paths, on: thread) { [weak self] in self?.reload(by: .change) }
             state.withLock { $0.watcher = watcher }
         } catch {
             let place = paths.count == 1 ? paths[0] : "the config file"
@@ -98,19 +95,17 @@ final class ConfigurationReloader: ManagerResource {
     private enum Trigger { case code, hangup, change }
 
     /// Reads the configuration again and applies it. If it has a mistake, throws and changes nothing.
-    func reload() async throws(ConfigurationError) {
-        _ = try await reload(by: .code).value.get()
+    package func reload() async throws(ConfigurationError) {
+        try await reload(by: .code).value.get()
     }
 
     /// Reloads after all earlier requests.
-    private func reload(by trigger: Trigger) -> Task<Outcome, Never> {
+    @discardableResult
+    private func reload(by trigger: Trigger) -> Task<Result<Void, ConfigurationError>, Never> {
         state.withLock { state in
             let task = Task(executorPreference: thread) { [previous = state.lastReload] in
                 _ = await previous?.value
-                let problems = self.problems
-                let outcome = trigger == .change && self.isFileMissing ? .success(nil) : await self.reloadNow()
-                self.log(outcome, of: trigger, after: problems)
-                return outcome
+                return await self.reloadNow(by: trigger)
             }
             state.lastReload = task
             return task
@@ -124,35 +119,31 @@ final class ConfigurationReloader: ManagerResource {
         return !candidates[...last].contains(where: ConfigurationSource.fileExists)
     }
 
-    private func log(_ outcome: Outcome, of trigger: Trigger, after problems: [ConfigurationMistake]) {
-        let prefix = trigger == .hangup ? "SIGHUP: " : ""
-        switch outcome {
-        // Only who sends the signal waits for an answer.
-        case .success(let report?): logger.log(level: trigger == .hangup ? .notice : .debug, "\(prefix)\(report)")
-        case .success(nil): break
-        case .failure(let error):
-            // The caller gets the mistakes; those of a changed file are logged only once.
-            if trigger == .code || trigger == .change && error.mistakes == problems { return }
-            logger.error("\(prefix)The configuration was not reloaded; the previous one remains in effect:\n\(error)")
-        }
-    }
-
     private func log(_ warnings: [ConfigurationMistake]) {
         for warning in warnings { logger.warning("\(warning.line(severity: "warning"))") }
     }
 
-    private func reloadNow() async -> Outcome {
-        let before = state.withLock { $0.isClosed ? nil : ($0.current, $0.made) }
-        guard let (old, oldBackends) = before else { return .success(nil) }
+    private func reloadNow(by trigger: Trigger) async -> Result<Void, ConfigurationError> {
+        let before = state.withLock(\.self)
+        guard !before.isClosed, trigger != .change || !isFileMissing else { return .success(()) }
+        let old = before.current
         let (new, mistakes) = source.read()
         let wanted = applicable(new.backends)
-        let added = wanted.filter { backend in !oldBackends.contains { $0.isSame(as: backend) } }
-        let removed = oldBackends.filter { backend in !wanted.contains { $0.isSame(as: backend) } }.map(\.name)
+        let added = wanted.filter { backend in !before.made.contains { $0.isSame(as: backend) } }
+        let removed = before.made.filter { backend in !wanted.contains { $0.isSame(as: backend) } }.map(\.name)
         // New ones are made before any is removed, so that nothing changes if a kind rejects its settings.
         let (backends, refusals) = mistakes.isEmpty ? source.make(added) : ([], [])
         let problems = ConfigurationError(mistakes + refusals)
         state.withLock { $0.problems = problems.mistakes }
-        guard problems.mistakes.isEmpty else { return .failure(problems) }
+        let prefix = trigger == .hangup ? "SIGHUP: " : ""
+        guard problems.mistakes.isEmpty else {
+            // The caller gets the mistakes; those of a changed file are logged only once.
+            if trigger == .hangup || trigger == .change && problems.mistakes != before.problems {
+                let remark = "The configuration was not reloaded; the previous one remains in effect"
+                logger.error("\(prefix)\(remark):\n\(problems)")
+            }
+            return .failure(problems)
+        }
         await withTaskGroup { [engine] group in
             for name in removed { group.addTask { await engine.removeBackend(named: name, timeLimit: .seconds(2)) } }
         }
@@ -160,13 +151,16 @@ final class ConfigurationReloader: ManagerResource {
             (state.current, state.made) = (new, wanted)
             return state.isClosed
         }
-        guard !isClosed else { return .success(nil) }
+        guard !isClosed else { return .success(()) }
         show(new, adding: backends)
         // Only what changed in the configuration: the app, or a panel on the bus, may have set other values since.
         if new.delays != old.delays { engine.delays = new.delays }
         if new.isEnabled != old.isEnabled { engine.setEnabled(new.isEnabled) }
         if new.warnings != old.warnings { log(new.warnings) }
-        return .success("The configuration was reloaded from \(new.file ?? "the defaults")")
+        // Only who sends the signal waits for an answer.
+        let level = trigger == .hangup ? Logger.Level.notice : .debug
+        logger.log(level: level, "\(prefix)The configuration was reloaded from \(new.file ?? "the defaults")")
+        return .success(())
     }
 
     /// The backends that have a surface here. The others are not worth a warning, even if the file names them: the same
@@ -199,7 +193,7 @@ final class ConfigurationReloader: ManagerResource {
 
     // MARK: - The end
 
-    func managerHasEnded() async {
+    package func managerHasEnded() async {
         let (watcher, hangup) = state.withLock { state in
             state.isClosed = true
             return (state.watcher.take(), state.hangup.take())

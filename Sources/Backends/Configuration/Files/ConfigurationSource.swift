@@ -1,5 +1,4 @@
 import DisplayText
-public import Foundation
 package import IndicatorCore
 public import Logging
 
@@ -14,35 +13,23 @@ public struct ConfigurationSource: Sendable {
     /// The kinds of backend that the file can select.
     public var registry: BackendRegistry
     /// Values with precedence over the user's.
-    public var overrides: ConfigurationValues
+    public var overrides = ConfigurationValues()
     /// Values for settings that the user does not set.
-    public var defaults: ConfigurationValues
+    public var defaults = ConfigurationValues()
     /// What makes the indicator read its configuration again. An app with its own handler for `SIGHUP` calls
     /// `reloadConfiguration()` there.
-    public var reloadTriggers: ConfigurationReloadTriggers
+    public var reloadTriggers = ConfigurationReloadTriggers.all
     /// Whether mistakes are also printed if standard error is a terminal. Full-screen programs, and programs whose
     /// terminal belongs to another program, pass `false`.
-    public var printsMistakes: Bool
+    public var printsMistakes = true
     /// Where diagnostics go.
-    public var logger: Logger
+    public var logger = Logger(label: "indicator")
     /// Whether a kind that is not in the registry is a warning, as for the file of another app, which may have it.
     package var acceptsKindsOfApps = false
 
-    /// Makes a source; by default, everything except the kinds is usual.
-    public init(
-        for applicationName: String,
-        path: String? = nil,
-        environment: [String: String] = ProcessInfo.processInfo.environment,
-        registry: BackendRegistry,
-        overrides: ConfigurationValues = ConfigurationValues(),
-        defaults: ConfigurationValues = ConfigurationValues(),
-        reloadTriggers: ConfigurationReloadTriggers = .all,
-        printsMistakes: Bool = true,
-        logger: Logger = Logger(label: "indicator")
-    ) {
-        (self.applicationName, self.path, self.environment) = (applicationName, path, environment)
-        (self.registry, self.overrides, self.defaults) = (registry, overrides, defaults)
-        (self.reloadTriggers, self.printsMistakes, self.logger) = (reloadTriggers, printsMistakes, logger)
+    /// Makes a source; everything else is usual.
+    package init(for applicationName: String, environment: [String: String], registry: BackendRegistry) {
+        (self.applicationName, self.environment, self.registry) = (applicationName, environment, registry)
     }
 }
 
@@ -54,6 +41,9 @@ extension ConfigurationSource {
         let configuration = reader.read()
         return (configuration, reader.mistakes.inReadingOrder)
     }
+
+    /// What `backends: auto` stands for.
+    package var automatic: AutomaticBackends { ConfigurationReader(self, path: locateFile()).automatic }
 
     /// Makes backends; returns a mistake for each one that could not be made.
     package func make(
@@ -82,4 +72,28 @@ extension ConfigurationSource {
     func environmentText(_ key: SettingKey) -> String? {
         environment[key.variable].flatMap { $0.isEmpty ? nil : $0 }
     }
+}
+
+/// What triggers an automatic reload of the configuration.
+public struct ConfigurationReloadTriggers: OptionSet, Sendable, Hashable {
+    /// The bits of the set.
+    public let rawValue: Int
+
+    /// Makes a set of triggers from its bits.
+    public init(rawValue: Int) {
+        self.rawValue = rawValue
+    }
+
+    /// The config file is written, replaced or created.
+    public static let change = Self(rawValue: 1)
+
+    /// The process receives `SIGHUP`.
+    ///
+    /// A handler is installed only while the signal has its default action: an app's own handler, and the `SIG_IGN`
+    /// that `nohup` sets, remain. A `SIGHUP` because the terminal was closed ends the app as it does without the
+    /// handler.
+    public static let hangup = Self(rawValue: 2)
+
+    /// Both.
+    public static let all: Self = [.change, .hangup]
 }

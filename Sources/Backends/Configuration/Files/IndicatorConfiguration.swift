@@ -88,7 +88,8 @@ public struct IndicatorConfiguration: Sendable {
 
 /// A setting with its effective value and the value's source.
 public struct EffectiveSetting: Sendable, Hashable {
-    package let setting: SettingKey
+    /// The full name: `startDelay`, or `logFile.path`.
+    public let key: String
     /// The value as written in a config file; `nil` if there is none and the backend determines it.
     public let value: String?
     /// Where the value comes from; `nil` for the default.
@@ -104,7 +105,4 @@ public struct EffectiveSetting: Sendable, Hashable {
         case nil: "default"
         }
     }
-
-    /// The full name: `startDelay`, or `logFile.path`.
-    public var key: String { setting.description }
 }

@@ -3,14 +3,10 @@ package struct AutomaticPlace: Sendable {
     package var applicationName: String
     package var environment: [String: String]
     /// The text that a setting of a section has, from whichever source.
-    package var text: @Sendable (_ section: String, _ setting: String) -> String?
+    package var text: @Sendable (_ section: String, _ setting: String) -> String? = { _, _ in nil }
 
-    package init(
-        applicationName: String,
-        environment: [String: String],
-        text: @escaping @Sendable (_ section: String, _ setting: String) -> String? = { _, _ in nil }
-    ) {
-        (self.applicationName, self.environment, self.text) = (applicationName, environment, text)
+    package init(applicationName: String, environment: [String: String]) {
+        (self.applicationName, self.environment) = (applicationName, environment)
     }
 }
 

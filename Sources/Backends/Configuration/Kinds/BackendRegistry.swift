@@ -56,15 +56,13 @@ public struct BackendRegistry: Sendable {
     var knownNames: [String] { kinds.map(\.name) + reasonsForMissing.keys.sorted() }
 }
 
-/// The rules for the name of a section in the config file, and so of a backend.
+/// The rules for the name of a section in the config file, and so of a backend: names become parts of environment
+/// variables, messages and file names.
 enum SectionName {
-    /// Names become parts of environment variables, messages and file names.
     static func isValid(_ name: String) -> Bool {
         name.first?.isLetter == true && name.utf8.count <= 64
             && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") }
     }
 
-    static func problem(with name: String) -> String {
-        "'\(QuotedText.shortened(name))' cannot name a backend; expected letters, digits, '-' and '_' after a letter"
-    }
+    static let expectation = "expected letters, digits, '-' and '_' after a letter"
 }

@@ -47,13 +47,11 @@ extension BackendSettingValue {
 
     /// A time, with the limit and the rounding of the delays. A text with a longer one means the longest.
     package var seconds: Duration? {
-        if case .duration(let time) = self { return time >= .zero && time <= .seconds(Self.longest) ? time : nil }
-        let text = text.flatMap(Self.decimal).map { min($0, Self.longest) }
-        guard let seconds = integer.map(Double.init) ?? text, (0...Self.longest).contains(seconds) else { return nil }
-        return .microseconds(Int64((seconds * 1e6).rounded()))
+        let longest = IndicatorDelays.longestSeconds
+        if case .duration(let time) = self { return time < .zero ? nil : min(time, .seconds(longest)) }
+        guard let seconds = integer.map(Double.init) ?? text.flatMap(Self.decimal), seconds >= 0 else { return nil }
+        return .microseconds(Int64((min(seconds, longest) * 1e6).rounded()))
     }
-
-    private static let longest = IndicatorDelays.longestSeconds
 
     /// A number of bytes: `1048576`, `512 kB`, `1 MiB`.
     var bytes: Int? {
@@ -79,25 +77,15 @@ extension BackendSettingValue {
     }
 
     /// The value as written in a config file.
-    var configurationText: String {
+    package var configurationText: String {
         switch self {
-        case .string(let text): text.isEmpty ? "\"\"" : QuotedText.escaped(text)
+        case .string(let text):
+            text.first?.isNumber == false && text.allSatisfy { $0.isLetter || $0.isNumber || "./-~_".contains($0) }
+                ? text : QuotedText.escaped(QuotedText.quoted(text))
         case .boolean(let value): String(value)
         case .integer(let value): String(value)
         case .duration(let value): value.secondsText
-        case .list(let words): "[\(words.map(QuotedText.escaped).joined(separator: ", "))]"
+        case .list(let words): "[\(words.map { Self.string($0).configurationText }.joined(separator: ", "))]"
         }
-    }
-}
-
-extension Duration {
-    /// The number of seconds without trailing zeros: `1`, `0.2`.
-    package var secondsText: String {
-        let (seconds, microseconds) = (wholeNanoseconds / 1000).quotientAndRemainder(dividingBy: 1_000_000)
-        guard microseconds != 0 else { return String(seconds) }
-        var fraction = String(microseconds.magnitude)
-        fraction = String(repeating: "0", count: 6 - fraction.count) + fraction
-        while fraction.hasSuffix("0") { fraction.removeLast() }
-        return "\(self < .zero && seconds == 0 ? "-" : "")\(seconds).\(fraction)"
     }
 }

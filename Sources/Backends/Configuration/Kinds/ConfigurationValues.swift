@@ -11,7 +11,7 @@ public struct ConfigurationValues: Sendable, Hashable {
     public var startDelay: Duration?
     /// How long there must be no work before it is hidden.
     public var completionDelay: Duration?
-    /// The minimum time that it stays visible.
+    /// The minimum time that it is visible.
     public var minimumVisibleTime: Duration?
     /// Whether the user has a screen reader: sentences instead of bars, and no animations.
     public var isAccessible: Bool?
@@ -43,30 +43,10 @@ extension ConfigurationValues {
     /// The settings at the top level of a config file, in the order of the reference.
     static let settings: [Setting<Self>] = [
         Setting("enabled", \.isEnabled, .boolean, summary: "whether the indicator is on"),
-        Setting(
-            "startDelay",
-            \.startDelay,
-            .seconds,
-            summary: "how long work must last before the indicator is shown"
-        ),
-        Setting(
-            "completionDelay",
-            \.completionDelay,
-            .seconds,
-            summary: "how long there must be no work before it is hidden"
-        ),
-        Setting(
-            "minimumVisibleTime",
-            \.minimumVisibleTime,
-            .seconds,
-            summary: "the minimum time that it stays visible"
-        ),
-        Setting(
-            "accessible",
-            \.isAccessible,
-            .boolean,
-            summary: "for screen readers: sentences instead of bars, and no animations"
-        ),
+        Setting("startDelay", \.startDelay, .seconds, summary: "how long work must last before anything is shown"),
+        Setting("completionDelay", \.completionDelay, .seconds, summary: "the time without work before it is hidden"),
+        Setting("minimumVisibleTime", \.minimumVisibleTime, .seconds, summary: "the minimum time that it is visible"),
+        Setting("accessible", \.isAccessible, .boolean, summary: "for screen readers: sentences, no animations"),
         Setting(
             "observe",
             \.observe,
@@ -84,6 +64,11 @@ extension ConfigurationValues {
         ),
     ]
 
+    /// The settings, with the defaults.
+    package static func definitions(in registry: BackendRegistry) -> [SettingDefinition] {
+        settings.map { $0.definition(defaults: standard(in: registry)) }
+    }
+
     static let backendsName = "backends"
     /// The notifications that `observe` can name.
     static let notifications: [TaskNotifications] = [.indicator, .alamofire]
@@ -91,17 +76,14 @@ extension ConfigurationValues {
     static let kindName = "kind"
 
     /// The values where nothing else is set: the unobtrusive backends, as far as a build has them.
-    static func standard(in registry: BackendRegistry) -> Self {
+    package static func standard(in registry: BackendRegistry) -> Self {
+        let backends = ["terminalTitle", "dbusProperty"].filter { registry.kind(named: $0) != nil }
+        let observe = [TaskNotifications.indicator.name]
+        var values = Self(isEnabled: true, isAccessible: false, observe: observe, backends: backends)
         let delays = IndicatorDelays.standard
-        return Self(
-            isEnabled: true,
-            startDelay: delays.startDelay,
-            completionDelay: delays.completionDelay,
-            minimumVisibleTime: delays.minimumVisibleTime,
-            isAccessible: false,
-            observe: [TaskNotifications.indicator.name],
-            backends: ["terminalTitle", "dbusProperty"].filter { registry.kind(named: $0) != nil }
-        )
+        (values.startDelay, values.completionDelay) = (delays.startDelay, delays.completionDelay)
+        values.minimumVisibleTime = delays.minimumVisibleTime
+        return values
     }
 }
 

@@ -136,7 +136,7 @@ extension Setting {
 }
 
 /// The value of a setting, in the type of its property.
-package struct SettingValue: Sendable, Hashable {
+package struct SettingValue: Sendable, Equatable {
     /// How it is written.
     package let written: BackendSettingValue
     /// A ``Change`` of the settings; none for a default.
@@ -153,7 +153,6 @@ package struct SettingValue: Sendable, Hashable {
     func apply<Settings>(to settings: inout Settings) { (change as? Change<Settings>)?.apply(&settings) }
 
     package static func == (first: Self, second: Self) -> Bool { first.written == second.written }
-    package func hash(into hasher: inout Hasher) { hasher.combine(written) }
 }
 
 private struct Change<Settings>: Sendable {
@@ -165,64 +164,71 @@ package struct SettingDefinition: Sendable {
     package let name: String
     let shape: SettingShape
     /// What messages and the reference call a value.
-    let expectation: String
+    package let expectation: String
     package let summary: String
     /// The value if none is given; `nil` if the kind determines it at run time.
     package internal(set) var defaultValue: BackendSettingValue?
     /// A value for the reference of all settings.
     package var example: BackendSettingValue?
     /// Whether a section without it is an error.
-    var isRequired = false
+    package var isRequired = false
     /// Whether messages and tables must not show the value.
     var isSecret = false
     var meaning: SettingMeaning?
     /// Returns `nil` for a value of another form; throws what was expected.
     fileprivate var read: @Sendable (BackendSettingValue) throws -> SettingValue?
 
-    /// The value of what a file, a variable or code has. A text for a list has commas between its elements.
+    /// The value of what a file, a variable or code has, and what is wrong with it. A text for a list has commas
+    /// between its elements. Of names and words, those that are right are the value.
     package func value(
         _ written: BackendSettingValue,
         in environment: [String: String]
-    ) throws(SettingFault) -> SettingValue {
+    ) -> (value: SettingValue?, faults: [SettingFault]) {
         var given = written
         if shape.isList, let text = given.text {
             let parts = text.split(separator: ",", omittingEmptySubsequences: shape == .texts || text.isEmpty)
             given = .list(parts.map { $0.trimmingCharacters(in: .whitespaces) })
         }
         if shape == .path, let path = given.text { given = .string(HomeFolder.expanding(path, in: environment)) }
-        if let fault = faults(in: given).first { throw fault.fault }
+        let texts = given.list ?? [given.text].compactMap(\.self)
+        var seen: Set<String> = []
+        var faults = texts.enumerated().compactMap { fault(in: $1, at: $0, after: &seen) }
+        if !faults.isEmpty {
+            let wrong = Set(faults.map(\.index))
+            let others = texts.indices.filter { !wrong.contains($0) }.map { texts[$0] }
+            guard shape.isList, shape != .texts, !others.isEmpty else { return (nil, faults) }
+            given = .list(others)
+        }
         var expected: String?
         do {
-            if let value = try read(given) { return value }
+            if let value = try read(given) { return (value, faults) }
         } catch { expected = "\(error)" }
-        throw unexpected(written.text ?? written.configurationText, expected)
+        faults.append(SettingFault(unexpected(written.text ?? written.configurationText, expected)))
+        return (nil, faults)
     }
 
-    /// What is not valid in a text, or in which elements of a list, whatever the meaning of the value.
-    func faults(in given: BackendSettingValue) -> [(index: Int, fault: SettingFault)] {
-        var seen: Set<String> = []
-        return (given.list ?? [given.text].compactMap(\.self)).enumerated().compactMap { index, text in
-            if text.unicodeScalars.contains("\0") {
-                return (index, SettingFault("the text contains a NUL character (U+0000); remove it"))
-            }
-            if let choices = shape.choices, !choices.contains(text) {
-                let suggestion = NearestName.find(for: text, among: choices).map { ", did you mean '\($0)'?" } ?? ""
-                return (index, unexpected(text, "one of \(choices.joined(separator: ", "))", suggestion))
-            }
-            guard shape.isList, shape != .texts else { return nil }
-            if text.isEmpty { return (index, SettingFault("expected a name, found an empty string")) }
-            if seen.insert(text).inserted { return nil }
-            return (index, SettingFault("'\(QuotedText.shortened(text))' is duplicated"))
+    /// What is not valid in a text, or in an element of a list, whatever the meaning of the value.
+    private func fault(in text: String, at index: Int, after seen: inout Set<String>) -> SettingFault? {
+        if text.unicodeScalars.contains("\0") {
+            return SettingFault("the text contains a NUL character (U+0000); remove it", index)
         }
+        if let choices = shape.choices, !choices.contains(text) {
+            let suggestion = NearestName.find(for: text, among: choices).map { ", did you mean '\($0)'?" } ?? ""
+            return SettingFault(unexpected(text, "one of \(choices.joined(separator: ", "))") + suggestion, index)
+        }
+        guard shape.isList, shape != .texts else { return nil }
+        if text.isEmpty { return SettingFault("expected a name, found an empty string", index) }
+        guard !seen.insert(text).inserted else { return nil }
+        return SettingFault("'\(QuotedText.shortened(text))' is duplicated", index)
     }
 
-    private func unexpected(_ text: String, _ expected: String? = nil, _ suggestion: String = "") -> SettingFault {
+    private func unexpected(_ text: String, _ expected: String?) -> String {
         var found = text.isEmpty ? "an empty string" : isSecret ? "a hidden value" : "'\(QuotedText.shortened(text))'"
         // The user name and password of a URL.
         if !isSecret, let end = text.lastIndex(of: "@"), text[..<end].contains(":") {
             found = "'…\(QuotedText.shortened(String(text[end...])))'"
         }
-        return SettingFault("expected \(expected ?? expectation), found \(found)\(suggestion)")
+        return "expected \(expected ?? expectation), found \(found)"
     }
 }
 
@@ -237,6 +243,8 @@ package enum SettingMeaning: Sendable {
 /// placeholders`.
 package struct SettingFault: Error, Hashable, CustomStringConvertible {
     package let description: String
+    /// Which element of a list it is about.
+    let index: Int?
 
-    package init(_ description: String) { self.description = description }
+    package init(_ description: String, _ index: Int? = nil) { (self.description, self.index) = (description, index) }
 }

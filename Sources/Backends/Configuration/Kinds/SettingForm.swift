@@ -41,12 +41,7 @@ package enum SettingShape: Sendable, Hashable {
 
     var isText: Bool { [.text, .path, .texts].contains(self) }
 
-    var isList: Bool {
-        switch self {
-        case .texts, .names, .choices: true
-        case .text, .path, .word, .choice: false
-        }
-    }
+    var isList: Bool { if case .choices = self { true } else { self == .texts || self == .names } }
 
     var choices: [String]? {
         switch self {

@@ -1,6 +1,6 @@
 import DisplayText
 import Foundation
-import IndicatorCore
+package import IndicatorCore
 import IndicatorThreads
 import Synchronization
 
@@ -95,7 +95,7 @@ package final class ProcessSignals: Sendable {
     /// Shuts an indicator down when a signal or `exit` ends the process, or waits for its shutdown if that has begun.
     ///
     /// The handlers remain after the last indicator has ended: they then only raise the signal again.
-    func shutDownWithProcess(_ manager: IndicatorManager) {
+    package func shutDownWithProcess(_ manager: IndicatorManager) {
         let engine = manager.engine
         change { state in
             state.engines[ObjectIdentifier(engine)] = engine
@@ -107,7 +107,7 @@ package final class ProcessSignals: Sendable {
     }
 
     /// Lets the next `SIGINT` or `SIGTERM` cancel the work of an indicator.
-    func cancel(_ engine: IndicatorEngine) { _ = change { $0.cancellable.insert(ObjectIdentifier(engine)) } }
+    package func cancel(_ engine: IndicatorEngine) { _ = change { $0.cancellable.insert(ObjectIdentifier(engine)) } }
 
     /// Turns a signal into a request to cancel, once. Returns `false` if that reaches nobody.
     private func requestsCancellation(_ signal: CInt) -> Bool {

@@ -49,7 +49,7 @@ struct ConfigurationNodeTests {
         func problem(_ depth: Int) -> String? {
             let text = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
             do throws(TextProblem) {
-                _ = try ConfigurationNode(text, isJSON: true)
+                _ = try ConfigurationNode.root(of: text, isJSON: true)
                 return nil
             } catch {
                 return error.message

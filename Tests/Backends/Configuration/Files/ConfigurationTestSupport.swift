@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorBackends
 import IndicatorCore
 import IndicatorTesting
 

@@ -1,3 +1,4 @@
+import IndicatorBackends
 import IndicatorCore
 import IndicatorTesting
 import Testing
@@ -105,7 +106,7 @@ struct IndicatorConfigurationTests {
                 "accessible = false (default)",
                 "observe = [indicator, alamofire] (indicator.yaml:5)",
                 "backends = [terminalTitle, dbusProperty, logFile, audit] (indicator.yaml:6)",
-                "terminalTitle.format = {spinner} {label} ({count}) - {app} (indicator.yaml:9)",
+                #"terminalTitle.format = "{spinner} {label} ({count}) - {app}" (indicator.yaml:9)"#,
                 "terminalTitle.progress = off (indicator.yaml:10)",
                 "dbusProperty.bus = session (default)",
                 "logFile.path = /home/user/.local/state/my-app/indicator.log (indicator.yaml:12)",
@@ -258,10 +259,12 @@ struct IndicatorConfigurationTests {
         }
     }
 
-    @Test("has the names of observe that are known")
-    func knownNames() {
+    @Test("has the names that are right, in the file and in a variable")
+    func rightNames() {
         #expect(read("observe: [alamofire, indicatr]").configuration.observe == ["alamofire"])
         #expect(read("observe: [indicatr]").configuration.observe == ["indicator"])
+        let (configuration, mistakes) = read("", environment: ["INDICATOR_OBSERVE": "alamofire,indicatr"])
+        #expect(configuration.observe == ["alamofire"] && mistakes.count == 1)
     }
 
     @Test("reports every required setting that is missing, except what an unreadable file may have")
@@ -292,15 +295,13 @@ struct IndicatorConfigurationTests {
         let unused = try configuration(of: text)
         #expect(
             unused.warnings.map { $0.line(severity: "warning") } == [
-                "indicator.yaml:2:1: warning: the section 'logFile' is not used: 'backends' does not list it",
-                "indicator.yaml:4:1: warning: the section 'audit' is not used: 'backends' does not list it",
+                "indicator.yaml:2:1: warning: the section 'logFile' is not used; to use it, list it in 'backends'",
+                "indicator.yaml:4:1: warning: the section 'audit' is not used; to use it, list it in 'backends'",
             ]
         )
         let unlisted = try configuration(of: "logFile:\n  path: /tmp/a.log\n")
         #expect(
-            unlisted.warnings.map(\.message) == [
-                "the section 'logFile' is not used: without 'backends' only terminalTitle and dbusProperty are used"
-            ]
+            unlisted.warnings.map(\.message) == ["the section 'logFile' is not used; to use it, list it in 'backends'"]
         )
         #expect(throws: ConfigurationError.self) { try configuration(of: "logFile:\n  keep: x\n") }
         // A list of backends for one run of the app is not a mistake in the file.
@@ -317,6 +318,19 @@ struct IndicatorConfigurationTests {
         #expect(wrong.mistakes == ["'progress': expected one of auto, on, off, found 'nonsense'"])
         let right = read("backends: [auto]\nterminalTitle: {progress: on}", registry: registry)
         #expect(right.mistakes == [] && right.configuration.warnings == [])
+    }
+
+    @Test
+    func `asks the kinds for auto with the settings of sections that are not used`() throws {
+        var registry = BackendRegistry.forTests()
+        var title = try #require(registry.kind(named: "terminalTitle"))
+        title.fit = { AutomaticFit($0.text("terminalTitle", "format") == "my title", "") }
+        registry.register(title)
+        let source = ConfigurationSource(for: "my-app", environment: [:], registry: registry)
+        for (format, kinds) in [("my title", ["terminalTitle"]), ("another", [])] {
+            let text = "backends: [logFile]\nterminalTitle: {format: \(format)}"
+            #expect(ConfigurationReader(source, text: text, path: "x.yaml").automatic.kinds == kinds)
+        }
     }
 
     @Test(arguments: [("pager: {}", 0), ("pager: 3", 1)])

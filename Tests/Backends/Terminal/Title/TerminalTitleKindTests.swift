@@ -116,7 +116,11 @@ import Testing
 extension BackendKind {
     /// The values of a section.
     func values(_ given: [String: BackendSettingValue]) throws -> Values {
-        let settings = Dictionary(uniqueKeysWithValues: settings.map { ($0.name, $0) })
-        return try Values(uniqueKeysWithValues: given.map { try ($0, #require(settings[$0]).value($1, in: [:])) })
+        try given.reduce(into: Values()) { values, given in
+            let setting = try #require(settings.first { $0.name == given.key })
+            let (value, faults) = setting.value(given.value, in: [:])
+            if let fault = faults.first { throw fault }
+            values[given.key] = value
+        }
     }
 }

@@ -103,7 +103,7 @@ extension BrokenFile {
         BrokenFile(
             "a second document",
             "startDelay: 1\n---\nstartDelay: 2\n",
-            "2:1: a second YAML document begins here; expected one"
+            "2:1: not valid YAML: expected a single document in the stream: but found another document"
         ),
         BrokenFile(
             "a key that is a list",
@@ -147,7 +147,7 @@ extension BrokenFile {
         BrokenFile(
             "brackets nested too deep",
             "backends: " + String(repeating: "[", count: 10_000) + "\n",
-            "1:12: nested too deeply; settings are at most one section deep"
+            "1:12: not valid YAML: while parsing: Maximum nesting level reached, set with yaml_set_max_nest_level())"
         ),
         BrokenFile(
             "many mistakes, each reported once, in order",

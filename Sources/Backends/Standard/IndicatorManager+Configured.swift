@@ -1,8 +1,42 @@
+public import BackendConfiguration
 public import IndicatorCore
 import Logging
 import Synchronization
 
 extension IndicatorManager {
+    /// Makes an indicator from the app's config file, and follows changes of the file.
+    ///
+    /// ```swift
+    /// let indicator = IndicatorManager.configured(for: "my-app")
+    /// ```
+    ///
+    /// `IndicatorConfiguration.load(from:)` documents where the file is and what has precedence over it.
+    ///
+    /// Never fails: a user's mistake in the configuration must not end the app. An invalid value is replaced by the
+    /// default; mistakes are logged, printed to standard error if that is a terminal, and kept in
+    /// `configurationProblems`.
+    ///
+    /// The file is read again when it changes or first appears, and on `SIGHUP` (see `ConfigurationReloadTriggers`). No
+    /// activity is lost, and only backends whose settings changed are restarted. If the file becomes invalid, the
+    /// previous configuration remains in effect and the mistakes are logged. Deleting the file has no effect until the
+    /// next `SIGHUP`.
+    ///
+    /// Can be called from any thread; returns immediately.
+    ///
+    /// If `SIGINT`, `SIGQUIT` or `SIGTERM` has its default action, the signal shuts the indicator down, in a second at
+    /// most, and then ends the process as it would have. `exit` and returning from `main` shut it down too. Ctrl-Z
+    /// restores the terminal's title until the process is continued. Signals that the app handles, now or later, are
+    /// left to the app.
+    ///
+    /// - Parameters:
+    ///   - applicationName: the name of the app; also the name of its folder under `$XDG_CONFIG_HOME`.
+    ///   - asShared: whether to configure and return `IndicatorManager.shared`, for code that uses that one. Only once
+    ///     per process, as early as possible. A second call, or one after its shutdown, is a programming error: it is
+    ///     logged and has no effect.
+    public static func configured(for applicationName: String, asShared: Bool = false) -> IndicatorManager {
+        configured(from: ConfigurationSource(for: applicationName), asShared: asShared)
+    }
+
     /// Makes an indicator as `configured(for:)` does, from another file, with values of the app, or with kinds of its
     /// own.
     public static func configured(from source: ConfigurationSource, asShared: Bool = false) -> IndicatorManager {
@@ -57,27 +91,3 @@ extension IndicatorManager {
 
 /// Whether `IndicatorManager.shared` was configured.
 private let sharedIsConfigured = Atomic(false)
-
-/// What triggers an automatic reload of the configuration.
-public struct ConfigurationReloadTriggers: OptionSet, Sendable, Hashable {
-    /// The bits of the set.
-    public let rawValue: Int
-
-    /// Makes a set of triggers from its bits.
-    public init(rawValue: Int) {
-        self.rawValue = rawValue
-    }
-
-    /// The config file is written, replaced or created.
-    public static let change = Self(rawValue: 1)
-
-    /// The process receives `SIGHUP`.
-    ///
-    /// A handler is installed only while the signal has its default action: an app's own handler, and the `SIG_IGN`
-    /// that `nohup` sets, remain. A `SIGHUP` because the terminal was closed ends the app as it does without the
-    /// handler.
-    public static let hangup = Self(rawValue: 2)
-
-    /// Both.
-    public static let all: Self = [.change, .hangup]
-}

@@ -1,11 +1,12 @@
 import Foundation
 import TestSupport
+import IndicatorBackends
 import Testing
 
 @testable import BackendConfiguration
 
 @Suite("The bytes of a config file")
-struct ConfigurationFileContentsTests {
+struct ConfigurationFileTests {
     private func report(ofFileAt path: String, fails: Bool = true) -> String? {
         do throws(ConfigurationError) {
             _ = try IndicatorConfiguration.load(
@@ -54,7 +55,7 @@ struct ConfigurationFileContentsTests {
     @Test("are 1 MiB at most")
     func size() throws {
         let folder = try TemporaryFolder()
-        let limit = ConfigurationFileContents.largestSize
+        let limit = ConfigurationFile.largestSize
         let largest = try folder.write(String(repeating: "#", count: limit), to: "largest.yaml")
         let configuration = try IndicatorConfiguration.load(
             from: ConfigurationSource(

@@ -1,0 +1,42 @@
+import IndicatorBackends
+
+extension BackendRegistry {
+    /// Every setting with its summary, its default and an example, as an annotated config file in YAML.
+    ///
+    /// It is a valid config file that is equivalent to the defaults. Settings that are not used by default begin with a
+    /// `#` without a space; without that character they are valid too.
+    package var settingsReference: String {
+        var lines = [
+            "# Every setting of an indicator's config file. The values are the defaults. A line that begins with '#'",
+            "# and has no space after it is an example: remove the '#' to use it.",
+            "",
+        ]
+        lines += ConfigurationValues.definitions(in: self).flatMap { $0.referenceLines(isUsed: true) }
+        let used = ConfigurationValues.standard(in: self).backends ?? []
+        for kind in kinds {
+            let isUsed = used.contains(kind.name)
+            lines += ["", "# \(kind.name): \(kind.summary)", "\(isUsed ? "" : "#")\(kind.name):"]
+            lines += kind.settings.flatMap { $0.referenceLines(indentation: "  ", isUsed: isUsed) }
+        }
+        lines += [
+            "",
+            "# A section with any other name is another backend of its 'kind', with the settings of that kind.",
+            "#audit:",
+            "#  kind: \((kind(named: "logFile") ?? kinds.last)?.name ?? "")",
+        ]
+        return lines.map { "\($0)\n" }.joined()
+    }
+}
+
+extension SettingDefinition {
+    fileprivate func referenceLines(indentation: String = "", isUsed: Bool) -> [String] {
+        var text = "\(summary.prefix(1).uppercased())\(summary.dropFirst()). Value: \(expectation)"
+        if isRequired { text += "; must be given" } else if defaultValue == nil { text += "; no default" }
+        if defaultValue != nil, let example, example != defaultValue {
+            text += ", such as \(example.configurationText)"
+        }
+        let comment = TextWidth.wrapped("\(text).", to: 98 - indentation.count).map { "\(indentation)# \($0)" }
+        let mark = isUsed && defaultValue != nil ? "" : "#"
+        return comment + ["\(mark)\(indentation)\(name): \((defaultValue ?? example)?.configurationText ?? "")"]
+    }
+}
