@@ -126,7 +126,8 @@ package struct TypedCommand: Sendable, Hashable {
             let found = CommandLabel(current)
             last = found
             hasArgument = current.dropFirst().contains { !$0.hasPrefix("-") }
-            if let alias, let inner = Optional(TypedCommand(alias: alias)), let command = inner.last {
+            let inner = alias.map { TypedCommand(alias: $0) }
+            if let inner, let command = inner.last {
                 last = CommandLabel([command.name, command.word ?? found.word ?? ""])
                 hasArgument = hasArgument || inner.hasArgument
             }
@@ -174,7 +175,7 @@ package struct TypedCommand: Sendable, Hashable {
             }
         }
         finish()
-        label = label ?? setting
+        label = label ?? (words.isAtEnd ? setting : nil)
     }
 
     /// Reads the definition of an alias, in which the shell replaces no further one.
@@ -183,7 +184,8 @@ package struct TypedCommand: Sendable, Hashable {
 
 /// The words of a line that a shell reads, without redirections and comments.
 ///
-/// It ends at the first thing that is not certain in every shell, such as a quote that is not closed.
+/// It ends at the first thing that is not certain in every shell, such as a quote that is not closed, or that is deeply
+/// nested.
 struct ShellWords: Sequence, IteratorProtocol {
     struct Word: Hashable {
         /// The word without its quotes.
@@ -209,6 +211,9 @@ struct ShellWords: Sequence, IteratorProtocol {
     init(_ line: String) {
         rest = Substring(line)
     }
+
+    /// Whether the whole line has been read.
+    var isAtEnd: Bool { rest.first.map { $0 == "#" } ?? true }
 
     mutating func next() -> Token? {
         while true {
@@ -244,83 +249,34 @@ struct ShellWords: Sequence, IteratorProtocol {
         return nil
     }
 
-    /// The next word; `nil` if its end is not certain.
+    /// The next word; `nil` if its end is not certain. In single quotes, a backslash before the next one is text in
+    /// bash, and an escape in fish.
     private mutating func takeWord() -> Word? {
+        let piece =
+            #/
+            (?<plain> [^\s;&|()<>'"`\\$]+ )
+            | \\ (?<escaped> (?s:.) )
+            | ' (?<single> (?: [^'\\] | \\ [^'] )* ) '
+            | " (?<double> (?: [^"\\$`] | \\ (?s:.) | \$ (?! [(\{] ) | \$ \{ \w+ \} )* ) "
+            | \$ (?: [\w?!@\#*$\-] | \( [^()'"`\\]* \) | \{ [^\{\}'"`\\]* \} )
+            | ` [^'"`\\]* `
+            | \( [^()'"`\\]* \)
+            /#
         var word = Word()
-        let start = rest
-        while let character = rest.first {
-            if character.isWhitespace || ";&|)<>".contains(character) { break }
-            rest.removeFirst()
-            switch character {
-            case "\\":
-                guard let next = rest.popFirst() else { return nil }
-                word.isQuoted = true
-                word.text.append(next)
-            case "'":
-                // In `$'…'`, a backslash escapes.
-                guard let text = takeQuoted(escapes: word.text.hasSuffix("$") && !word.isLiteral) else { return nil }
-                (word.isQuoted, word.text) = (true, word.text + text)
-                word.hasEqualsSign = word.hasEqualsSign || text.contains("=")
-            case "\"", "`", "(":
-                guard let text = takeNested(until: character == "(" ? ")" : character) else { return nil }
-                word.isQuoted = true
-                if character != "\"" || text.contains(where: { "$`".contains($0) }) { word.isLiteral = false }
-                word.text += text
-                word.hasEqualsSign = word.hasEqualsSign || text.contains("=")
-            case "{" where word.text.hasSuffix("$"):
-                guard let text = takeNested(until: "}") else { return nil }
-                word.hasEqualsSign = word.hasEqualsSign || text.contains("=")
-            default:
+        let start = rest.startIndex
+        while let first = rest.first, !first.isWhitespace, !";&|)<>".contains(first) {
+            guard let match = rest.prefixMatch(of: piece) else { return nil }
+            word.text += match.plain ?? match.escaped ?? match.single ?? match.double ?? match.0
+            word.isQuoted = word.isQuoted || match.plain == nil
+            word.hasEqualsSign = word.hasEqualsSign || match.0.contains("=")
+            if let plain = match.plain {
                 // `[` alone is a command.
-                let isCommand = character == "[" && word.text.isEmpty && rest.first?.isWhitespace != false
-                if "$*?[".contains(character), !isCommand { word.isLiteral = false }
-                if character == "=" { word.hasEqualsSign = true }
-                word.text.append(character)
+                word.isLiteral = word.isLiteral && (plain == "[" || !plain.contains(where: "*?[".contains))
+            } else if match.escaped == nil, match.single == nil {
+                word.isLiteral = word.isLiteral && match.double?.contains("$") == false
             }
+            rest = rest[match.range.upperBound...]
         }
-        return start.startIndex == rest.startIndex ? nil : word
-    }
-
-    /// Takes text until a single quote. In bash, a backslash before that is text, and in fish it escapes: not certain.
-    private mutating func takeQuoted(escapes: Bool) -> String? {
-        var text = ""
-        while let character = rest.popFirst() {
-            if character == "'" { return text }
-            if character == "\\", rest.first == "'", !escapes { return nil }
-            if character == "\\", escapes, let next = rest.popFirst() {
-                text.append(next)
-            } else {
-                text.append(character)
-            }
-        }
-        return nil
-    }
-
-    /// Takes text until an end, with what is nested in it.
-    private mutating func takeNested(until end: Character) -> String? {
-        var text = ""
-        while let character = rest.popFirst() {
-            if character == end { return text }
-            text.append(character)
-            switch character {
-            case "\\":
-                guard let next = rest.popFirst() else { return nil }
-                text.append(next)
-            case "'" where end != "\"":
-                guard let inner = takeQuoted(escapes: text.hasSuffix("$'")) else { return nil }
-                text += inner
-            case "\"" where end != "`", "`" where end != "`":
-                guard let inner = takeNested(until: character) else { return nil }
-                text += inner
-            case "(" where end != "\"" || text.hasSuffix("$("):
-                guard let inner = takeNested(until: ")") else { return nil }
-                text += inner
-            case "{" where text.hasSuffix("${"):
-                guard let inner = takeNested(until: "}") else { return nil }
-                text += inner
-            default: break
-            }
-        }
-        return nil
+        return start == rest.startIndex ? nil : word
     }
 }
