@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import IndicatorCommands
 
 /// The demo program.
@@ -40,27 +39,13 @@ struct IndicatorDemo: AsyncParsableCommand {
         do {
             try requireCommand()
             var command = try parseAsRoot()
-            guard var asynchronous = command as? any AsyncParsableCommand else { return try command.run() }
-            try TooFewDescriptors.check()
-            try await asynchronous.run()
+            if var asynchronous = command as? any AsyncParsableCommand {
+                try await asynchronous.run()
+            } else {
+                try command.run()
+            }
         } catch {
             end(with: error)
         }
-    }
-}
-
-/// The limit of file descriptors is too low: requests would fail, and with only 4 to 7, libdispatch crashes or hangs.
-private struct TooFewDescriptors: Error, CustomStringConvertible {
-    private static let needed: rlim_t = 64
-
-    let allowed: rlim_t
-    var description: String {
-        "only \(allowed) open files are allowed; allow \(Self.needed) with 'ulimit -n \(Self.needed)'"
-    }
-
-    static func check() throws {
-        var limit = rlimit()
-        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        if getrlimit(resource, &limit) == 0, limit.rlim_cur < needed { throw Self(allowed: limit.rlim_cur) }
     }
 }

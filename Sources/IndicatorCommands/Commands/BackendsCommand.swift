@@ -25,14 +25,29 @@ package struct BackendsCommand: AsyncParsableCommand {
     package init() {}
 
     package func run() async throws {
-        let setup = try await ProgramSetup.forCommand(
-            ProgramSetup.Options(config: config, delays: DelayOverrides()),
-            includingUnused: true
-        )
-        let style = TerminalStyle.standardOutput()
-        try await Output.guarding {
-            let table = BackendTable(backends: setup.backends, style: style)
-            try Output.standard.write(table.text + table.text(of: setup.automatic))
+        var source = ConfigurationSource(for: Program.name, path: config)
+        let configuration = try source.loadForCommand()
+        var backends = configuration.choosesBackends ? await ProgramBackend.all(of: configuration) : []
+        let registry = BackendRegistry.standard
+        // Without settings, these cannot do anything.
+        let hooks = [BackendKind.command.name, BackendKind.webhook.name]
+        func isListed(_ kind: String) -> Bool { backends.contains { $0.name == kind } }
+        // A section that is not listed still provides settings.
+        source.overrides.backends = registry.kinds.map(\.name).filter { !hooks.contains($0) && !isListed($0) }
+        if let others = try? IndicatorConfiguration.load(from: source) {
+            backends += await ProgramBackend.all(of: others).map { backend in
+                var backend = backend
+                backend.isUsed = !configuration.choosesBackends
+                return backend
+            }
         }
+        for kind in hooks where !isListed(kind) {
+            let help = "add a section '\(kind)' to the config file; see '\(Program.name) check-config --reference'"
+            backends.append(ProgramBackend(unused: kind, "it has no settings", help: help))
+        }
+        backends += ProgramBackend.missing(in: registry)
+        let table = BackendTable(style: .standardOutput())
+        let text = table.text(of: backends) + "\n" + table.text(of: source.automatic)
+        try await Output.guarding { try Output.standard.write(text) }
     }
 }

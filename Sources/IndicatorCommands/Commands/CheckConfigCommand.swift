@@ -1,6 +1,6 @@
 package import ArgumentParser
 import Foundation
-package import IndicatorBackends
+import IndicatorBackends
 
 /// `check-config`: the mistakes in a config file, or the settings in effect.
 package struct CheckConfigCommand: AsyncParsableCommand {
@@ -35,41 +35,18 @@ package struct CheckConfigCommand: AsyncParsableCommand {
         if reference {
             return try await Output.guarding { try Output.standard.write(BackendRegistry.standard.settingsReference) }
         }
-        let configuration: IndicatorConfiguration
         var source = ConfigurationSource(for: Program.name, path: file)
         // Not in the file that this program uses itself.
         let own = ConfigurationSource(for: Program.name).locateFile()
         func place(_ path: String) -> URL { URL(filePath: path).resolvingSymlinksInPath() }
         source.acceptsKindsOfApps = file.map { place($0) != own.map(place) } ?? false
-        do throws(ConfigurationError) {
-            configuration = try IndicatorConfiguration.load(from: source)
-        } catch {
-            try? Output.error.write("\(error)\n")
-            throw ExitCode.configuration
-        }
+        let configuration = try source.loadForCommand()
         for warning in configuration.warnings {
             try? Output.error.write(warning.line(severity: "warning") + "\n")
         }
-        try await Output.guarding {
-            try Output.standard.write(SettingsTable(configuration: configuration).text)
-        }
-    }
-}
-
-/// The settings in effect: the output of `check-config`.
-package struct SettingsTable {
-    package let configuration: IndicatorConfiguration
-
-    /// One line per setting: name, value and source.
-    package var text: String {
-        let rows = configuration.effectiveSettings.map { ($0.key, $0.value ?? "-", "\($0.source)") }
-        let keyWidth = rows.map { SafeText.columns(of: $0.0) }.max() ?? 0
-        let valueWidth = min(rows.map { SafeText.columns(of: $0.1) }.max() ?? 0, 48)
-        func padded(_ text: String, to width: Int) -> String {
-            text + String(repeating: " ", count: max(width - SafeText.columns(of: text), 0))
-        }
         let heading = configuration.file.map { "\($0): no mistakes" } ?? "no config file found; these are the defaults"
-        let lines = rows.map { "\(padded($0.0, to: keyWidth))  \(padded($0.1, to: valueWidth))  \($0.2)" }
-        return ([heading, ""] + lines).map { SafeText.escaped($0) + "\n" }.joined()
+        let settings = configuration.effectiveSettings.map { [$0.key, $0.value ?? "-", $0.source] }
+        let text = ([heading, ""] + TextWidth.aligned(settings)).map { SafeText.escaped($0) + "\n" }.joined()
+        try await Output.guarding { try Output.standard.write(text) }
     }
 }

@@ -35,41 +35,34 @@ package struct ReplayCommand: AsyncParsableCommand {
     // Unconditional: "-1" is an invalid number, not another option.
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Seconds of work before the indicator is shown. (default: 1)", valueName: "seconds")
+        help: ArgumentHelp("Seconds of work before the indicator is shown. (default: 1)", valueName: "seconds"),
+        transform: Duration.seconds
     )
-    var startDelay: Seconds?
+    var startDelay: Duration?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Seconds without work before it is hidden. (default: 0.2)", valueName: "seconds")
+        help: ArgumentHelp("Seconds without work before it is hidden. (default: 0.2)", valueName: "seconds"),
+        transform: Duration.seconds
     )
-    var completionDelay: Seconds?
+    var completionDelay: Duration?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Minimum seconds that it stays shown. (default: 0)", valueName: "seconds")
+        help: ArgumentHelp("Minimum seconds that it stays shown. (default: 0)", valueName: "seconds"),
+        transform: Duration.seconds
     )
-    var minimumVisibleTime: Seconds?
+    var minimumVisibleTime: Duration?
 
     @Flag(help: "Print a JSON line each time it is shown or hidden, instead of the timeline.")
     var json = false
 
-    package func overrides() throws -> DelayOverrides {
-        try DelayOverrides(
-            startDelay: startDelay,
-            completionDelay: completionDelay,
-            minimumVisibleTime: minimumVisibleTime
-        )
-    }
-
     package init() {}
 
-    package func validate() throws {
-        _ = try overrides()
-    }
-
     package func run() async throws {
-        let overrides = try overrides()
+        var overrides = DelayOverrides()
+        (overrides.startDelay, overrides.completionDelay) = (startDelay, completionDelay)
+        overrides.minimumVisibleTime = minimumVisibleTime
         try await Output.guarding {
             let name = trace == "-" ? "standard input" : trace
             let replay: Replay

@@ -42,7 +42,7 @@ package struct Replay {
             try self.init(trace: Trace(data), overrides: overrides)
             return
         }
-        guard overrides.isEmpty else {
+        guard overrides == DelayOverrides() else {
             throw TraceError("a log has when the indicator was shown; delays can only be given for other traces")
         }
         self.init(log)
@@ -98,40 +98,40 @@ package struct Replay {
 
     /// A row for each of the first identities, one for all others, and one for activities without an identity.
     package var timeline: Timeline {
-        var rows: [(label: String, spans: SpanRecorder)] = []
+        var rows: [Timeline.Row] = []
         var rowOfIdentity: [String: Int] = [:]
-        var (others, anonymous) = (SpanRecorder(kind: .busy), SpanRecorder(kind: .busy))
-        var hasAnonymous = false
+        var (others, anonymous) = (Timeline.Row("others"), Timeline.Row("(no id)"))
         for step in steps {
             guard let id = step.id else {
-                hasAnonymous = hasAnonymous || step.growth != 0
                 anonymous.change(by: step.growth, at: step.time)
                 continue
             }
-            if rowOfIdentity[id] == nil, rows.count < Self.rowLimit { rows.append((id, SpanRecorder(kind: .busy))) }
+            if rowOfIdentity[id] == nil, rows.count < Self.rowLimit { rows.append(Timeline.Row(id)) }
             let index = rowOfIdentity[id] ?? rowOfIdentity.count
             rowOfIdentity[id] = index
             if index < rows.count {
-                rows[index].spans.change(by: step.growth, at: step.time)
+                rows[index].change(by: step.growth, at: step.time)
             } else {
                 others.change(by: step.growth, at: step.time)
             }
         }
-        var indicator = SpanRecorder(kind: .shown)
+        var indicator = Timeline.Row("indicator")
         for change in changes { indicator.change(by: change.isVisible ? 1 : -1, at: change.instant) }
 
-        if rowOfIdentity.count > rows.count { rows.append(("and \(rowOfIdentity.count - rows.count) more", others)) }
-        if hasAnonymous { rows.append(("(no id)", anonymous)) }
         let times = [steps.map(\.time), changes.map(\.instant)].joined()
         let (first, last) = (times.min() ?? .zero, times.max() ?? .zero)
+        if rowOfIdentity.count > rows.count {
+            others.label = "and \(rowOfIdentity.count - rows.count) more"
+            rows.append(others)
+        }
+        rows.append(anonymous)
+        for index in rows.indices { rows[index].end(at: last, "in progress") }
+        if rows.last?.spans.isEmpty == true { rows.removeLast() }
+        indicator.end(at: last, "still shown")
+        // A little longer, so that the last end is visible.
         let start = first > last - first ? first : .zero
-        var timeline = Timeline(
-            rows: rows.map { $0.spans.row($0.label, end: last, open: "in progress") },
-            indicator: indicator.row("indicator", end: last, open: "still shown"),
-            start: start / .seconds(1),
-            // A little longer, so that the last end is visible.
-            end: (last + (last - start) * 0.04) / .seconds(1)
-        )
+        var timeline = Timeline(rows: rows, indicator: indicator, end: (last + (last - start) * 0.04) / .seconds(1))
+        timeline.start = start / .seconds(1)
         timeline.origin = origin.map(Self.text)
         return timeline
     }

@@ -4,6 +4,25 @@ import IndicatorCore
 package import IndicatorTesting
 import JSONScanning
 
+/// The delays of a trace or of the command line; `nil`: those of another source.
+package struct DelayOverrides: Sendable, Hashable {
+    var startDelay: Duration?
+    var completionDelay: Duration?
+    var minimumVisibleTime: Duration?
+
+    /// Overrides nothing.
+    package init() {}
+
+    /// Returns the delays with these overrides.
+    func applied(to delays: IndicatorDelays) throws(InvalidDelayError) -> IndicatorDelays {
+        try IndicatorDelays(
+            startDelay: startDelay ?? delays.startDelay,
+            completionDelay: completionDelay ?? delays.completionDelay,
+            minimumVisibleTime: minimumVisibleTime ?? delays.minimumVisibleTime
+        )
+    }
+}
+
 /// Events with their times, in JSON: one event per line, or an object with delays and a list of events.
 package struct Trace {
     /// An event and its time.

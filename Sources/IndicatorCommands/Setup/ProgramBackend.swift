@@ -1,26 +1,21 @@
 package import IndicatorBackends
-package import IndicatorCore
 import Logging
 
-/// A backend that the program uses or could use, and whether it can run here.
+/// A backend, and whether it can run here.
 package struct ProgramBackend: Sendable {
     /// The name of its kind or of its section in the config file.
     package var name: String
     /// The name of its kind.
     package var kind: String
-    /// A short description; empty for a kind that is not in this build.
-    package var summary = ""
     /// Whether the configuration uses it.
-    package var isUsed = true
-    /// Where it can run here, or why not.
-    package var availability: Result<String?, Unavailability>
+    var isUsed = true
+    /// Where it can run here, or what it does; or why it cannot run here.
+    package var availability: Result<String, Unavailability>
 
     /// Whether it can run here.
-    package var isAvailable: Bool {
-        if case .success = availability { true } else { false }
-    }
+    package var isAvailable: Bool { reason == nil }
 
-    /// Why it cannot run here; `nil` when it can.
+    /// Why it cannot run here; `nil` if it can.
     package var reason: String? {
         if case .failure(let problem) = availability { problem.reason } else { nil }
     }
@@ -36,69 +31,85 @@ package struct ProgramBackend: Sendable {
     }
 
     /// The kinds that are not in this build.
-    package static func missing(in registry: BackendRegistry) -> [ProgramBackend] {
+    static func missing(in registry: BackendRegistry) -> [ProgramBackend] {
         registry.reasonsForMissing.sorted { $0.key < $1.key }.map { name, reason in
             let parts = reason.split(separator: "; ", maxSplits: 1).map(String.init)
-            let problem = Unavailability(reason: parts[0], help: parts.count > 1 ? parts[1] : nil)
-            return ProgramBackend(name: name, kind: name, isUsed: false, availability: .failure(problem))
+            return ProgramBackend(unused: name, parts[0], help: parts.count > 1 ? parts[1] : nil)
         }
     }
 
-    /// A kind that needs settings and has none.
-    static func withoutSettings(_ kind: String) -> ProgramBackend {
-        let help = "add a section '\(kind)' to the config file; see '\(Program.name) check-config --reference'"
-        let problem = Unavailability(reason: "it has no settings", help: help)
-        return ProgramBackend(name: kind, kind: kind, isUsed: false, availability: .failure(problem))
+    /// A kind that the configuration does not use and that cannot run.
+    init(unused kind: String, _ reason: String, help: String?) {
+        (name, self.kind, isUsed) = (kind, kind, false)
+        availability = .failure(Unavailability(reason: reason, help: help))
     }
 
     private init(_ backend: IndicatorConfiguration.Backend) async {
         var context = backend.context
         context.logger = Logger(label: Program.name, factory: { _ in SwiftLogNoOpLogHandler() })
-        let availability = await backend.kind.availability(context, backend.settings)
-        self.init(
-            name: backend.name,
-            kind: backend.kind.name,
-            summary: backend.kind.summary,
-            availability: availability
+        (name, kind) = (backend.name, backend.kind.name)
+        availability = await backend.kind.availability(context, backend.settings).map { $0 ?? backend.kind.summary }
+    }
+}
+
+/// The output of `backends`.
+package struct BackendTable {
+    private let style: TerminalStyle
+
+    package init(style: TerminalStyle) { self.style = style }
+
+    /// The backends, and where each can run or why not.
+    package func text(of backends: [ProgramBackend]) -> String {
+        rows(
+            [Row(name: "NAME", word: "STATE", texts: ["WHERE, OR WHY NOT"])]
+                + backends.map { backend in
+                    let title = backend.name == backend.kind ? backend.name : "\(backend.name) (\(backend.kind))"
+                    switch backend.availability {
+                    case .success(let text) where backend.isUsed:
+                        return Row(name: title, word: "available", texts: [text], emphasis: .green)
+                    case .success(let text):
+                        return Row(name: title, word: "not used", texts: [text])
+                    case .failure(let problem):
+                        let texts = [problem.reason] + (problem.help.map { ["advice: \($0)"] } ?? [])
+                        return Row(name: title, word: "unavailable", texts: texts, emphasis: .yellow)
+                    }
+                }
         )
     }
 
-    private init(
-        name: String,
-        kind: String,
-        summary: String = "",
-        isUsed: Bool = true,
-        availability: Result<String?, Unavailability>
-    ) {
-        self.name = name
-        self.kind = kind
-        self.summary = summary
-        self.isUsed = isUsed
-        self.availability = availability
+    /// What `backends: auto` chooses, and why.
+    func text(of automatic: AutomaticBackends) -> String {
+        "'backends: auto' here:\n"
+            + rows(
+                automatic.choices.map { kind, isChosen, reason in
+                    let word = isChosen ? "yes" : "no"
+                    return Row(name: "  \(kind)", word: word, texts: [reason], emphasis: isChosen ? .green : nil)
+                }
+            )
     }
 
-    /// The backend with its current status, if it was available.
-    package func updated(by status: BackendStatus?) -> ProgramBackend {
-        guard isAvailable, let status, status.state != .running else { return self }
-        var updated = self
-        let reason =
-            switch status.state {
-            case .unavailable(let reason): reason
-            case .stalled, .starting: "it does not answer\(status.lastError.map { ": \($0)" } ?? "")"
-            case .running, .stopped: status.lastError ?? "it was stopped"
+    private struct Row {
+        var name: String
+        var word: String
+        var texts: [String]
+        var emphasis: TerminalStyle.Emphasis?
+    }
+
+    /// The texts are beside the words, on a narrow terminal below the names.
+    private func rows(_ rows: [Row]) -> String {
+        let nameWidth = rows.map { SafeText.columns(of: $0.name) }.max() ?? 0
+        let headWidth = nameWidth + 2 + (rows.map(\.word.count).max() ?? 0)
+        let isNarrow = style.width - headWidth < 32
+        let indent = isNarrow ? "\n  " : "\n" + String(repeating: " ", count: headWidth + 2)
+        return rows.map { row in
+            let head = TextWidth.padded(row.name, to: nameWidth + 2) + row.word
+            let padded = isNarrow ? head : TextWidth.padded(head, to: headWidth + 2)
+            // The name of a file may have any character in it.
+            let lines = row.texts.flatMap {
+                TextWidth.wrapped(SafeText.escaped($0), to: style.width - indent.count + 1)
             }
-        updated.availability = .failure(Unavailability(reason: reason))
-        return updated
-    }
-
-    /// Why the backend cannot run here, and advice, wrapped at a width.
-    package func problemLines(width: Int, style: TerminalStyle) -> [String] {
-        guard case .failure(let problem) = availability else { return [] }
-        let reason = SafeText.escaped(problem.reason)
-        let advice =
-            problem.help.map {
-                TextWidth.wrapped("advice: \(SafeText.escaped($0))", to: width, splitsWords: style.isTerminal)
-            } ?? []
-        return TextWidth.wrapped(reason, to: width, splitsWords: style.isTerminal) + advice
+            let styled = row.emphasis.map { style.styled(padded, $0) } ?? padded
+            return styled + (isNarrow ? indent : "") + lines.joined(separator: indent) + "\n"
+        }.joined()
     }
 }

@@ -3,14 +3,11 @@ import IndicatorBackends
 
 /// Draws a timeline as lines of text that fit the terminal.
 ///
-/// Bars have a resolution of half a column. Bars differ in shape, and notes contain the result of a row, so colours are
-/// not needed to read it.
+/// Bars have a resolution of half a column. The indicator's differ in shape, and notes contain the result of a row, so
+/// colours are not needed to read it.
 package struct TimelineRenderer {
-    private struct Glyphs {
-        var both: Character
-        var left: Character
-        var right: Character
-    }
+    /// A bar's full column, its left half and its right half.
+    private typealias Glyphs = (both: Character, left: Character, right: Character)
 
     private struct Layout {
         var label: Int
@@ -41,13 +38,16 @@ package struct TimelineRenderer {
         lines.append(indent + style.styled(axis.labels, .faint))
         lines.append(indent + style.styled(axis.rule, .faint))
         for row in timeline.rows {
-            lines.append(line(of: row, in: timeline, layout: layout, emphasis: nil))
+            lines.append(line(of: row, glyphs: busy, in: timeline, layout: layout))
         }
         if !timeline.rows.isEmpty { lines.append(indent + style.styled(axis.rule, .faint)) }
-        lines.append(line(of: timeline.indicator, in: timeline, layout: layout, emphasis: .cyan))
-        lines.append("")
-        let legend = legend(of: timeline)
-        lines.append(indent + style.styled(fitted(legend, to: max(style.width - indent.count, 0)), .faint))
+        lines.append(line(of: timeline.indicator, glyphs: shown, emphasis: .cyan, in: timeline, layout: layout))
+        let isBusy = timeline.rows.contains { !$0.spans.isEmpty }
+        let legend = [
+            isBusy ? "\(busy.both)\(busy.both) in progress" : nil,
+            timeline.indicator.spans.isEmpty ? nil : "\(shown.both)\(shown.both) indicator shown",
+        ].compactMap(\.self).joined(separator: "   ")
+        lines += ["", indent + style.styled(fitted(legend, to: max(style.width - indent.count, 0)), .faint)]
         return lines
     }
 
@@ -62,76 +62,53 @@ package struct TimelineRenderer {
         return Layout(label: label, plot: max(plot(), 1), note: note)
     }
 
+    private var busy: Glyphs { style.usesUnicode ? ("━", "╸", "╺") : ("=", "=", "=") }
+    private var shown: Glyphs { style.usesUnicode ? ("█", "▌", "▐") : ("#", "#", "#") }
+
     private func line(
         of row: Timeline.Row,
+        glyphs: Glyphs,
+        emphasis: TerminalStyle.Emphasis? = nil,
         in timeline: Timeline,
-        layout: Layout,
-        emphasis: TerminalStyle.Emphasis?
+        layout: Layout
     ) -> String {
-        let label = fitted(SafeText.singleLine(row.label, limit: 200), to: layout.label, padded: true)
-        let bars = bars(of: row, in: timeline, columns: layout.plot)
-        let gap = layout.label > 0 ? "  " : ""
+        let label = TextWidth.padded(
+            fitted(SafeText.singleLine(row.label, limit: 200), to: layout.label),
+            to: layout.label + (layout.label > 0 ? 2 : 0)
+        )
+        let bars = bars(of: row, glyphs: glyphs, in: timeline, columns: layout.plot)
         guard layout.note > 0, !row.note.isEmpty else {
-            return label + gap + styled(String(bars.reversed().drop { $0 == " " }.reversed()), emphasis)
+            return label + styled(String(bars.reversed().drop { $0 == " " }.reversed()), emphasis)
         }
         let note = fitted(SafeText.singleLine(row.note, limit: 200), to: layout.note)
-        let noteEmphasis: TerminalStyle.Emphasis? =
-            switch row.outcome {
-            case .neutral: .faint
-            case .good: .green
-            case .bad: .yellow
-            }
-        return label + gap + styled(bars, emphasis) + "  " + styled(note, noteEmphasis)
+        let noteEmphasis = row.isGood.map { $0 ? TerminalStyle.Emphasis.green : .yellow } ?? .faint
+        return label + styled(bars, emphasis) + "  " + style.styled(note, noteEmphasis)
     }
 
-    private func bars(of row: Timeline.Row, in timeline: Timeline, columns: Int) -> String {
-        let halves = columns * 2
-        let scale = Double(halves) / max(timeline.end - timeline.start, 0.001)
-        var kinds = [Timeline.Kind?](repeating: nil, count: halves)
+    private func bars(of row: Timeline.Row, glyphs: Glyphs, in timeline: Timeline, columns: Int) -> String {
+        let scale = Double(columns * 2) / max(timeline.end - timeline.start, 0.001)
+        var halves = [Bool](repeating: false, count: columns * 2)
         for span in row.spans {
-            let start = min(Int(((span.start - timeline.start) * scale).rounded()), halves - 1)
-            let end = min(max(Int(((span.end - timeline.start) * scale).rounded()), start + 1), halves)
+            let start = min(Int(((span.lowerBound - timeline.start) * scale).rounded()), halves.count - 1)
+            let end = min(max(Int(((span.upperBound - timeline.start) * scale).rounded()), start + 1), halves.count)
             guard start >= 0 else { continue }
-            for half in start..<end { kinds[half] = span.kind }
+            for half in start..<end { halves[half] = true }
         }
         return String(
             (0..<columns).map { column in
-                let (left, right) = (kinds[column * 2], kinds[column * 2 + 1])
-                switch (left, right) {
-                case (nil, nil): return " "
-                case (let kind?, nil): return glyphs(of: kind).left
-                case (nil, let kind?): return glyphs(of: kind).right
-                case (let first?, let second?): return first == second ? glyphs(of: first).both : glyphs(of: .busy).both
+                switch (halves[column * 2], halves[column * 2 + 1]) {
+                case (false, false): " "
+                case (true, false): glyphs.left
+                case (false, true): glyphs.right
+                case (true, true): glyphs.both
                 }
             }
         )
     }
 
-    private func glyphs(of kind: Timeline.Kind) -> Glyphs {
-        switch (kind, style.usesUnicode) {
-        case (.busy, true): Glyphs(both: "━", left: "╸", right: "╺")
-        case (.suspended, true): Glyphs(both: "┄", left: "╴", right: "╶")
-        case (.shown, true): Glyphs(both: "█", left: "▌", right: "▐")
-        case (.busy, false): Glyphs(both: "=", left: "=", right: "=")
-        case (.suspended, false): Glyphs(both: ".", left: ".", right: ".")
-        case (.shown, false): Glyphs(both: "#", left: "#", right: "#")
-        }
-    }
-
-    private func legend(of timeline: Timeline) -> String {
-        let kinds = Set(timeline.rows.flatMap(\.spans).map(\.kind)).union(timeline.indicator.spans.map(\.kind))
-        let meanings: [(Timeline.Kind, String)] = [
-            (.busy, "in progress"), (.suspended, "suspended"), (.shown, "indicator shown"),
-        ]
-        return meanings.filter { kinds.contains($0.0) }.map { kind, meaning in
-            "\(String(repeating: glyphs(of: kind).both, count: 2)) \(meaning)"
-        }.joined(separator: "   ")
-    }
-
-    private func fitted(_ text: String, to width: Int, padded: Bool = false) -> String {
+    private func fitted(_ text: String, to width: Int) -> String {
         let text = (style.usesUnicode ? Charset.utf8 : .ascii).text(text)
-        let fitted = SafeText.fitted(text, to: width, ellipsis: style.usesUnicode ? SafeText.ellipsis : "~")
-        return padded ? fitted + String(repeating: " ", count: max(width - SafeText.columns(of: fitted), 0)) : fitted
+        return SafeText.fitted(text, to: width, ellipsis: style.usesUnicode ? SafeText.ellipsis : "~")
     }
 
     private func styled(_ text: String, _ emphasis: TerminalStyle.Emphasis?) -> String {

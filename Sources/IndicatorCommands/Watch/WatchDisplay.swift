@@ -111,7 +111,7 @@ struct WatchTable: WatchDisplay {
                 event.problem ?? state?.label ?? "",
             ]
         }
-        var lines = Self.aligned(([header] + cells).map { hasHosts ? $0 : Array($0.dropFirst()) })
+        var lines = TextWidth.aligned(([header] + cells).map { hasHosts ? $0 : Array($0.dropFirst()) })
         if shown.count < events.count { lines.append("… and \(events.count - shown.count) more") }
         return (lines + [footer]).map { $0 + "\n" }.joined()
     }
@@ -131,17 +131,5 @@ struct WatchTable: WatchDisplay {
             ["\(counts.shown) shown", "\(counts.hidden) hidden", "\(counts.lost) lost"]
             + (counts.broken > 0 ? ["\(counts.broken) broken"] : [])
         return "\(parts.joined(separator: ", ")); \(counts.activities) in progress, \(failedCount) failed"
-    }
-
-    private static func aligned(_ rows: [[String]]) -> [String] {
-        let widths = (rows.first ?? []).indices.map { column in
-            rows.map { SafeText.columns(of: $0[column]) }.max() ?? 0
-        }
-        return rows.map { row in
-            let cells = zip(row, widths).map { text, width in
-                text + String(repeating: " ", count: width - SafeText.columns(of: text))
-            }
-            return String(cells.joined(separator: "  ").reversed().drop { $0 == " " }.reversed())
-        }
     }
 }

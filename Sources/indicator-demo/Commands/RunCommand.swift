@@ -1,9 +1,9 @@
 import ArgumentParser
-import Dispatch
 import Foundation
 import IndicatorBackends
 import IndicatorCommands
 import IndicatorCore
+import Logging
 
 /// `indicator-demo run`: real requests, shown by the indicator.
 struct RunCommand: AsyncParsableCommand {
@@ -20,9 +20,9 @@ struct RunCommand: AsyncParsableCommand {
             --base-url selects another server, such as one started with 'serve', or httpbin, which has no store. \
             Requests that it does not support are left out.
 
-            The backends are those of the config file; see 'indicator-demo check-config'. Without a config file, \
-            the terminal's title, a notification, D-Bus, the log and what else fits are used, as far as they can run \
-            here; the log is $XDG_STATE_HOME/indicator-demo/indicator.log.
+            The backends are those of the config file; see 'indicator-demo check-config'. Without a config file, they \
+            are the terminal's title and bars, a notification, D-Bus and the log, as far as they can run here; the log \
+            is $XDG_STATE_HOME/indicator-demo/indicator.log. '--backend auto' chooses what fits here.
 
             The status is 1 when the indicator was not shown and hidden as the rules require, or when a response was \
             not as expected.
@@ -52,78 +52,48 @@ struct RunCommand: AsyncParsableCommand {
     // Unconditional: "-1" is an invalid number, not another option.
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Seconds of work before the indicator is shown.", valueName: "seconds")
+        help: ArgumentHelp("Seconds of work before the indicator is shown.", valueName: "seconds"),
+        transform: Duration.seconds
     )
-    var startDelay: Seconds?
+    var startDelay: Duration?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Seconds without work before it is hidden.", valueName: "seconds")
+        help: ArgumentHelp("Seconds without work before it is hidden.", valueName: "seconds"),
+        transform: Duration.seconds
     )
-    var completionDelay: Seconds?
+    var completionDelay: Duration?
 
     @Option(
         name: .customLong("base-url"),
-        help: ArgumentHelp(
-            "Use another server, such as one started with 'serve', or httpbin.",
-            valueName: "url"
-        )
+        help: ArgumentHelp("Use another server, such as one started with 'serve', or httpbin.", valueName: "url"),
+        transform: { text in
+            guard let url = URL(string: text), ["http", "https"].contains(url.scheme?.lowercased()), url.host != nil
+            else { throw ValidationError("expected a URL such as http://127.0.0.1:8080") }
+            return url
+        }
     )
-    var baseURL: String?
+    var baseURL: URL?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp(
-            "Additional tolerance in seconds, beyond 0.1, for a busy machine.",
-            valueName: "seconds"
-        )
+        help: ArgumentHelp("Additional tolerance in seconds, beyond 0.1, for a busy machine.", valueName: "seconds"),
+        transform: Duration.seconds
     )
-    var slack = 0.0
+    var slack: Duration = .zero
 
     @Flag(help: "Only print one JSON object at the end.")
     var json = false
 
-    func validate() throws {
-        _ = try overrides()
-        _ = try serverURL()
-        guard (0...3600).contains(slack) else {
-            throw ValidationError("--slack is '\(slack)'; it must be a number of seconds from 0 to 3600")
-        }
-    }
-
     func run() async throws {
         // Otherwise a closed pipe would end the demo without restoring the terminal's title.
         signal(SIGPIPE, SIG_IGN)
-        let signals = Signals.caught()
-        var setup = try await ProgramSetup.forCommand(
-            ProgramSetup.Options(
-                config: config,
-                backends: backends,
-                delays: try overrides(),
-                // The demo's requests are announced by these notifications.
-                observe: [TaskNotifications.indicator.name]
-            )
-        )
-        let indicator = setup.makeIndicator()
-        guard indicator.configurationProblems.isEmpty else {
-            let problems = indicator.configurationProblems
-            await indicator.shutdown()
-            throw ProgramSetup.status(for: problems)
-        }
-        setup.backends = await setup.backends(of: indicator)
-        let recorder = RunRecorder()
-        let watching = Task {
-            for await signal in signals {
-                // First, so that the effects of the shutdown are not recorded as part of the run.
-                recorder.close()
-                await indicator.shutdown()
-                Signals.end(by: signal)
-            }
-        }
-        defer { watching.cancel() }
+        let source = source
+        let configuration = try source.loadForCommand()
+        let indicator = IndicatorManager.configured(from: source)
         try await Output.guarding {
             do {
-                try await run(setup, indicator: indicator, recorder: recorder)
+                try await run(configuration, indicator)
             } catch {
                 await indicator.shutdown()
                 throw error
@@ -131,148 +101,66 @@ struct RunCommand: AsyncParsableCommand {
         }
     }
 
-    private func run(_ setup: ProgramSetup, indicator: IndicatorManager, recorder: RunRecorder) async throws {
-        let site = try await Site(baseURL: try serverURL())
-        let plan = DemoPlan(server: site.url, features: site.features)
-        let style = TerminalStyle.standardOutput()
-        let printer = RunPrinter(style: style, output: .standard)
-        let omissions = site.features.omissions
-        if !json {
-            try printer.printHeading(
-                setup,
-                serverURL: site.url.absoluteString,
-                omissions: omissions,
-                delays: indicator.delays
-            )
+    private var source: ConfigurationSource {
+        let bars = BackendKind.terminalProgress.name
+        var usual = ["terminalTitle", "desktopNotification", "dbusProperty", "logFile"]
+        // Bars, but no plain lines, which would repeat the program's own output.
+        if Self.showsBars { usual.append(bars) }
+        let registry = BackendRegistry.standard
+        return ConfigurationSource(
+            for: Program.name,
+            path: config,
+            overrides: ConfigurationValues(
+                startDelay: startDelay,
+                completionDelay: completionDelay,
+                // The demo's requests are announced by these notifications.
+                observe: [TaskNotifications.indicator.name],
+                backends: backends.isEmpty ? nil : backends
+            ),
+            defaults: ConfigurationValues(
+                backends: usual.filter { registry.kind(named: $0) != nil },
+                // The program itself prints the outcomes.
+                settings: [bars: ["finished": .string(TerminalProgressSettings.Finished.none.rawValue)]]
+            ),
+            logger: Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
+        )
+    }
+
+    /// Whether standard output and standard error are a terminal that shows bars.
+    private static var showsBars: Bool {
+        let environment = ProcessInfo.processInfo.environment
+        return isatty(STDOUT_FILENO) == 1
+            && TerminalProgressBackend.display(.init(), descriptor: STDERR_FILENO, environment: environment) == .live
+    }
+
+    private func run(_ configuration: IndicatorConfiguration, _ indicator: IndicatorManager) async throws {
+        let (url, features, server): (URL, ServerFeatures, DemoServer?)
+        if let baseURL {
+            (url, features, server) = (baseURL, try await ServerFeatures.of(baseURL), nil)
+        } else {
+            // libcurl also sends requests for this machine to the proxy of `http_proxy`, which cannot reach it.
+            for name in ["no_proxy", "NO_PROXY"] { setenv(name, "127.0.0.1", 1) }
+            let own = try await DemoServer()
+            (url, features, server) = (own.url, .all, own)
         }
-        let demo = DemoRun(plan: plan, indicator: indicator, recorder: recorder, slack: .seconds(slack))
-        let result = try await result(of: demo, plan: plan, style: style)
-        await site.stop()
+        let demo = DemoRun(plan: DemoPlan(server: url, features: features), indicator: indicator, slack: slack)
+        let backends = await ProgramBackend.all(of: configuration)
+        let printer = RunPrinter(style: .standardOutput(), plan: demo.plan)
         if json {
-            try Output.standard.write(RunReport(result, setup: setup, omissions: omissions).json() + "\n")
+            let result = await demo.run()
+            try Output.standard.write("\(result.report(backends, omissions: features.omissions))\n")
             for problem in result.verdict.differences + result.problems {
                 try? Output.error.write("indicator-demo: \(problem)\n")
             }
+            if !result.isSuccess { throw ExitCode.failure }
         } else {
-            try printer.printResult(result, setup: setup, plan: plan)
+            try printer.printHeading(configuration, backends, server: url, omissions: features.omissions)
+            async let running = demo.run()
+            for await moment in demo.recorder.stream { try printer.printProgress(moment) }
+            let result = await running
+            try printer.printResult(result, backends)
+            if !result.isSuccess { throw ExitCode.failure }
         }
-        guard result.isSuccess else { throw ExitCode.failure }
-    }
-
-    private func result(of demo: DemoRun, plan: DemoPlan, style: TerminalStyle) async throws -> DemoRun.Result {
-        guard !json else { return await demo.run() }
-        let display = ProgressDisplay(plan: plan, recorder: demo.recorder, style: style, output: .standard)
-        async let result = demo.run()
-        try await display.follow()
-        return await result
-    }
-
-    private func overrides() throws -> DelayOverrides {
-        try DelayOverrides(startDelay: startDelay, completionDelay: completionDelay)
-    }
-
-    private func serverURL() throws -> URL? {
-        guard let baseURL else { return nil }
-        guard let url = URL(string: baseURL), ["http", "https"].contains(url.scheme?.lowercased()), url.host != nil
-        else {
-            throw ValidationError("--base-url is '\(baseURL)'; it must be a URL such as http://127.0.0.1:8080")
-        }
-        return url
-    }
-}
-
-extension RunReport {
-    /// The report of a run.
-    init(_ result: DemoRun.Result, setup: ProgramSetup, omissions: [String]) {
-        self.omissions = omissions
-        problems = result.problems
-        requests = Requests(result.moments)
-        visibility = result.observed.map(Change.init)
-        expectedVisibility = result.expected.map(Change.init)
-        backends = setup.backends.map { backend in
-            guard let status = result.statuses.first(where: { $0.name == backend.name }) else {
-                return Backend(
-                    name: backend.name,
-                    kind: backend.kind,
-                    state: "unavailable",
-                    updates: 0,
-                    error: backend.reason
-                )
-            }
-            return Backend(
-                name: backend.name,
-                kind: backend.kind,
-                state: status.state.name,
-                updates: status.updatesDelivered,
-                error: status.lastError ?? backend.reason
-            )
-        }
-    }
-}
-
-/// The server of a run: the demo's own, or another.
-struct Site: Sendable {
-    let url: URL
-    /// The features of the server.
-    let features: ServerFeatures
-    private let server: DemoServer?
-
-    /// Probes a server, or starts one. On failure, prints the error and ends the command.
-    ///
-    /// - Parameter baseURL: the server; `nil` for the demo's own.
-    init(baseURL: URL?) async throws {
-        do {
-            if let baseURL {
-                url = baseURL
-                features = try await ServerFeatures.of(baseURL)
-                server = nil
-            } else {
-                Self.bypassProxy()
-                let server = try await DemoServer()
-                url = server.url
-                features = .all
-                self.server = server
-            }
-        } catch let error as any CustomStringConvertible & Error {
-            try? Output.error.write("indicator-demo: error: \(error)\n")
-            throw ExitCode.failure
-        }
-    }
-
-    /// Stops the server, if it is the demo's own.
-    func stop() async {
         await server?.stop()
-    }
-
-    /// libcurl also sends requests for this machine to the proxy of `http_proxy`, which cannot reach it.
-    private static func bypassProxy() {
-        setenv("no_proxy", "127.0.0.1", 1)
-        setenv("NO_PROXY", "127.0.0.1", 1)
-    }
-}
-
-/// The signals that request termination: SIGINT and SIGTERM.
-enum Signals {
-    /// Catches the signals until the process ends, and yields their numbers.
-    static func caught() -> AsyncStream<Int32> {
-        AsyncStream { continuation in
-            for number in [SIGINT, SIGTERM] {
-                let source = DispatchSource.makeSignalSource(signal: number)
-                // The handler retains the source, which would otherwise be deallocated here.
-                source.setEventHandler { _ = (source, continuation.yield(number)) }
-                source.activate()
-            }
-        }
-    }
-
-    /// Ends the process by a signal, so that a shell sees the reason.
-    static func end(by number: Int32) -> Never {
-        signal(number, SIG_DFL)
-        var set = sigset_t()
-        sigemptyset(&set)
-        sigaddset(&set, number)
-        pthread_sigmask(SIG_UNBLOCK, &set, nil)
-        raise(number)
-        _exit(128 + number)
     }
 }

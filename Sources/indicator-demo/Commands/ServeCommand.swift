@@ -22,18 +22,10 @@ struct ServeCommand: AsyncParsableCommand {
     var port: UInt16 = 0
 
     func run() async throws {
-        let signals = Signals.caught()
-        let server: DemoServer
-        do {
-            server = try await DemoServer(port: port)
-        } catch {
-            try? Output.error.write("indicator-demo: error: \(error)\n")
-            throw ExitCode.failure
-        }
+        let server = try await DemoServer(port: port)
         try await Output.guarding { try Output.standard.write("\(server.url.absoluteString)\n") }
         // For people. Standard output has only the URL, for programs.
         try? Output.error.write(DemoRoutes.table + "\n")
-        for await _ in signals { break }
-        await server.stop()
+        await server.waitForEnd()
     }
 }

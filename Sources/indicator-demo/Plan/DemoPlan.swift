@@ -38,13 +38,10 @@ struct DemoPlan: Sendable {
             acts.append(Act(chains: [[visit.icons, visit.iconsAgain]]))
         }
         if features.hasEcho {
-            acts.append(Act(chains: [[visit.post(server), visit.upload(server)] + EchoSteps.all(server)]))
+            acts.append(Act(chains: [[visit.post(server), visit.upload(server)] + PlannedStep.echoes(server)]))
         }
     }
 
     /// The steps in the order of their rows.
     var steps: [PlannedStep] { acts.flatMap { $0.chains.joined() } }
-
-    /// The titles of the rows.
-    var titles: [String] { steps.map(\.title) }
 }

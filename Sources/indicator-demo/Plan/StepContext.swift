@@ -1,5 +1,4 @@
 import Foundation
-import HTTPTypes
 import IndicatorCore
 import IndicatorThreads
 import NetworkKit
@@ -26,29 +25,20 @@ final class StepContext: Sendable {
     var outcomes: [RequestOutcome] { state.withLock { $0.outcomes } }
 
     /// Makes a request and waits for its end.
-    func send(
-        _ route: some RequestRoute,
-        announcement: RequestClient.Announcement = .notifications,
-        interference: RequestClient.Interference = .nothing
-    ) async throws -> NetworkResponse {
+    func send(_ route: some RequestRoute, _ handling: RequestClient.Handling = .usual) async throws -> NetworkResponse {
         let index = state.withLock { state in
             defer { state.count += 1 }
             return state.count
         }
-        let request = RequestClient.Request(
-            id: RequestID(row: row, index: index),
-            title: title,
-            announcement: announcement,
-            isUpload: route.request.method == .post
-        )
+        let result: Result<NetworkResponse, any Error>
         do {
-            let response = try await client.send(route, as: request, interference: interference)
-            state.withLock { $0.outcomes.append(RequestOutcome(.success(response))) }
-            return response
+            let id = RequestID(row: row, index: index)
+            result = .success(try await client.send(route, as: id, title: title, handling))
         } catch {
-            state.withLock { $0.outcomes.append(RequestOutcome(.failure(error))) }
-            throw error
+            result = .failure(error)
         }
+        state.withLock { $0.outcomes.append(RequestOutcome(result)) }
+        return try result.get()
     }
 }
 

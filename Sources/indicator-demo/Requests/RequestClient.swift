@@ -6,28 +6,14 @@ import NetworkKit
 
 /// Makes the requests of a run with NetworkKit, as an app would, and records them.
 final class RequestClient: Sendable {
-    /// How a request is announced to the indicator.
-    enum Announcement: Sendable, Hashable {
-        /// By the notifications of `TaskNotifications.indicator`.
-        case notifications
-        /// By the tracker that is attached to the indicator, whose values are the request's steps.
-        case steps
-    }
-
-    /// An operation on a request in progress that is announced by notifications.
-    enum Interference: Sendable, Hashable {
-        case nothing
+    /// How a request is announced to the indicator, and what happens to it.
+    enum Handling: Sendable, Hashable {
+        /// Announced by the notifications of `TaskNotifications.indicator`.
+        case usual
+        /// Announced by the tracker that is attached to the indicator, whose values are the request's steps.
+        case inSteps
         case cancelled(after: Duration)
         case suspended(after: Duration, for: Duration)
-    }
-
-    /// The description of a request before it begins.
-    struct Request: Sendable {
-        var id: RequestID
-        var title: String
-        var announcement = Announcement.notifications
-        /// Whether it has a body that is sent before the response arrives.
-        var isUpload = false
     }
 
     /// The request of the current Swift task, which posts the request's first notification.
@@ -79,16 +65,14 @@ final class RequestClient: Sendable {
     }
 
     /// Makes a request and waits for its end.
-    func send(
-        _ route: some RequestRoute,
-        as request: Request,
-        interference: Interference = .nothing
-    ) async throws -> NetworkResponse {
-        if request.announcement == .steps { return try await sendInSteps(route, as: request) }
-        return try await Self.$current.withValue(request.id) { () async throws -> NetworkResponse in
-            guard interference != .nothing else { return try await client.send(route) }
+    func send(_ route: some RequestRoute, as id: RequestID, title: String, _ handling: Handling = .usual)
+        async throws -> NetworkResponse
+    {
+        if handling == .inSteps { return try await sendInSteps(route, as: id, title: title) }
+        return try await Self.$current.withValue(id) { () async throws -> NetworkResponse in
+            guard handling != .usual else { return try await client.send(route) }
             let task = client.start(route)
-            let interfering = Task { try await Self.interfere(with: task, interference) }
+            let interfering = Task { try await Self.interfere(with: task, handling) }
             defer { interfering.cancel() }
             return try await withTaskCancellationHandler {
                 try await task.response
@@ -98,23 +82,21 @@ final class RequestClient: Sendable {
         }
     }
 
-    private func sendInSteps(_ route: some RequestRoute, as request: Request) async throws -> NetworkResponse {
-        let phase = request.isUpload ? RequestStep.Phase.sending(fraction: 0) : .awaitingAnswer
-        let activity = ManagedTrackedActivity(RequestStep(title: request.title, phase: phase), in: tracker)
-        recorder.note(.request(request.id, .began), at: recorder.now)
+    private func sendInSteps(_ route: some RequestRoute, as id: RequestID, title: String)
+        async throws -> NetworkResponse
+    {
+        let activity = ManagedTrackedActivity(RequestStep(title), in: tracker)
+        recorder.note(.request(id, .began), at: recorder.now)
         defer {
             activity.end()
-            recorder.note(.request(request.id, .ended), at: recorder.now)
+            recorder.note(.request(id, .ended), at: recorder.now)
         }
-        return try await silentClient.send(route) { progress in
-            activity.update(RequestStep(title: request.title, phase: .init(progress)))
-        }
+        return try await silentClient.send(route) { activity.update(RequestStep(title, $0)) }
     }
 
-    private static func interfere(with task: NetworkTask, _ interference: Interference) async throws {
-        switch interference {
-        case .nothing:
-            break
+    private static func interfere(with task: NetworkTask, _ handling: Handling) async throws {
+        switch handling {
+        case .usual, .inSteps: break
         case .cancelled(let delay):
             try await Task.sleep(for: delay)
             task.cancel()

@@ -1,5 +1,4 @@
 import Foundation
-import HTTPTypes
 import NetworkKit
 
 /// The outcome of a request.
@@ -29,36 +28,16 @@ enum RequestOutcome: Sendable, Hashable {
         }
     }
 
-    /// Short, for the timeline.
-    var note: String {
+    /// What the user reads.
+    var text: String {
         switch self {
         case .answered(let status, .network): "\(status)"
         case .answered(_, .cache): "from cache"
         case .answered(_, .revalidatedCache): "unchanged"
-        case .refused: "refused"
-        case .cancelled: "cancelled"
-        case .failed: "failed"
-        }
-    }
-
-    /// Complete, for the progress.
-    var text: String {
-        switch self {
-        case .answered(let status, .network): Self.text(of: status)
-        case .answered(_, .cache): "from cache"
-        case .answered(_, .revalidatedCache): "from cache, unchanged on the server"
         case .refused: "connection refused"
         case .cancelled: "cancelled"
         case .failed(let reason): "failed: \(reason)"
         }
-    }
-
-    private static func text(of code: Int) -> String {
-        let known: [HTTPResponse.Status] = [
-            .ok, .created, .noContent, .notModified, .badRequest, .unauthorized, .forbidden, .notFound,
-            .tooManyRequests, .internalServerError, .badGateway, .serviceUnavailable, .gatewayTimeout,
-        ]
-        return known.first { $0.code == code }.map { "\(code) \($0.reasonPhrase)" } ?? "\(code)"
     }
 
     /// Whether the status is below 400.

@@ -20,8 +20,6 @@ final class RunRecorder: Sendable {
         case result(row: Int, StepResult)
         /// The indicator was shown or hidden, as a backend receives it.
         case visibility(Bool)
-        /// The indicator was enabled or disabled, for example from a panel.
-        case enabled(Bool)
     }
 
     /// An event and its time since the run began.
@@ -75,31 +73,26 @@ struct StepResult: Sendable, Hashable {
     /// The unexpected response, if there was one.
     var problem: String?
 
-    /// Short, for the timeline: `200`, `from cache (20)`.
-    var note: String {
-        guard problem == nil else { return outcomes.count == 1 ? "\(outcomes[0].note), wrong" : "wrong" }
-        return summary(of: outcomes.map(\.note)) { "\($0) (\($1))" }
+    /// The outcomes: `200 OK`, `20 times from cache`.
+    var summary: String {
+        var runs: [(text: String, count: Int)] = []
+        for text in outcomes.map(\.text) {
+            if runs.last?.text == text { runs[runs.count - 1].count += 1 } else { runs.append((text, 1)) }
+        }
+        return runs.map { $0.count == 1 ? $0.text : "\($0.count) times \($0.text)" }.joined(separator: ", ")
     }
 
-    /// Complete, for the progress: `200 OK`, `20 times from cache`.
+    /// The outcomes, and what is wrong.
     var text: String {
-        let text = summary(of: outcomes.map(\.text)) { "\($1) times \($0)" }
         // A failure without a problem is part of the plan.
-        guard let problem else { return isSuccess || outcomes.contains(.cancelled) ? text : "\(text), as planned" }
-        return text.isEmpty ? problem : "\(text): \(problem)"
+        guard let problem else {
+            return isSuccess || outcomes.contains(.cancelled) ? summary : "\(summary), as planned"
+        }
+        return summary.isEmpty ? problem : "\(summary): \(problem)"
     }
 
     /// Whether all requests were successful.
     var isSuccess: Bool { problem == nil && outcomes.allSatisfy(\.isSuccess) }
-
-    /// Joins texts. Repeated ones are counted.
-    private func summary(of texts: [String], counted: (String, Int) -> String) -> String {
-        var runs: [(text: String, count: Int)] = []
-        for text in texts {
-            if runs.last?.text == text { runs[runs.count - 1].count += 1 } else { runs.append((text, 1)) }
-        }
-        return runs.map { $0.count == 1 ? $0.text : counted($0.text, $0.count) }.joined(separator: ", ")
-    }
 }
 
 extension RunRecorder {
@@ -121,8 +114,6 @@ extension RunRecorder {
                 changes += replay.apply(.start(id: "\(id)"), at: moment.time)
             case .request(let id, .suspended), .request(let id, .ended):
                 changes += replay.apply(.stop(id: "\(id)"), at: moment.time)
-            case .enabled(let isEnabled):
-                changes += replay.apply(isEnabled ? .enable : .disable, at: moment.time)
             case .visibility, .result:
                 break
             }

@@ -9,7 +9,7 @@ struct ServerFeatures: Sendable, Hashable {
         var description: String
     }
 
-    /// Responses with a given duration: `/fast`, `/slow`, `/download`, `/stream`, `/upload`.
+    /// Responses with a given duration: `/fast`, `/slow`, `/download`, `/upload`.
     var hasTimedAnswers = true
     /// Endpoints of httpbin: `/post`, `/delay`, `/status`, `/redirect`, `/etag`, `/cache`.
     var hasEcho = true

@@ -18,8 +18,8 @@ final class DemoRun: Sendable {
         var isSuccess: Bool { verdict.isAsExpected && problems.isEmpty }
     }
 
-    let recorder: RunRecorder
-    private let plan: DemoPlan
+    let recorder = RunRecorder()
+    let plan: DemoPlan
     private let indicator: IndicatorManager
     private let client: RequestClient
     private let delays: IndicatorDelays
@@ -31,11 +31,9 @@ final class DemoRun: Sendable {
     /// - Parameters:
     ///   - plan: the requests.
     ///   - indicator: the indicator that shows them, with its backends.
-    ///   - recorder: records all events.
     ///   - slack: the additional tolerance for the times at which the indicator is shown and hidden.
-    init(plan: DemoPlan, indicator: IndicatorManager, recorder: RunRecorder, slack: Duration) {
+    init(plan: DemoPlan, indicator: IndicatorManager, slack: Duration) {
         self.slack = slack
-        self.recorder = recorder
         self.plan = plan
         self.indicator = indicator
         delays = indicator.delays
@@ -103,7 +101,7 @@ final class DemoRun: Sendable {
     }
 
     private func problems() -> [String] {
-        let titles = plan.titles
+        let titles = plan.steps.map(\.title)
         return recorder.moments.compactMap { moment in
             guard case .result(let row, let result) = moment.event, let problem = result.problem else { return nil }
             return "\(titles[row]): \(problem)"
@@ -184,7 +182,7 @@ final class VisibilityRecorder: IndicatorBackend {
     let name = recorderName
     let delivery = BackendDelivery(includesHidden: true)
     private let recorder: RunRecorder
-    private let latest = Locked<(isVisible: Bool, isEnabled: Bool?)>((false, nil))
+    private let isShown = Locked(false)
 
     init(recorder: RunRecorder) {
         self.recorder = recorder
@@ -193,19 +191,10 @@ final class VisibilityRecorder: IndicatorBackend {
     func start() async throws {}
 
     func update(_ snapshot: IndicatorSnapshot) async throws {
-        for snapshot in snapshot.withTransitions { note(snapshot, at: recorder.now) }
-    }
-
-    private func note(_ snapshot: IndicatorSnapshot, at time: Duration) {
-        let previous = latest.withLock { latest in
-            let previous = latest
-            latest = (snapshot.isVisible, snapshot.isEnabled)
-            return previous
+        for snapshot in snapshot.withTransitions {
+            let wasShown = isShown.withLock { exchange(&$0, with: snapshot.isVisible) }
+            if wasShown != snapshot.isVisible { recorder.note(.visibility(snapshot.isVisible), at: recorder.now) }
         }
-        if let wasEnabled = previous.isEnabled, wasEnabled != snapshot.isEnabled {
-            recorder.note(.enabled(snapshot.isEnabled), at: time)
-        }
-        if previous.isVisible != snapshot.isVisible { recorder.note(.visibility(snapshot.isVisible), at: time) }
     }
 
     func stop() async {}

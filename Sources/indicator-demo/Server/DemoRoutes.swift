@@ -14,10 +14,7 @@ enum DemoRoutes {
         [
             Entry(route: "GET /fast", summary: "responds immediately"),
             Entry(route: "GET /slow?ms=2000", summary: "responds after this many milliseconds"),
-            Entry(
-                route: "GET /stream?ms=2000",
-                summary: "sends its body slowly, for this many milliseconds; /download is the same"
-            ),
+            Entry(route: "GET /download?ms=2000", summary: "sends its body slowly, for this many milliseconds"),
             Entry(route: "GET /status/418", summary: "responds with this status code"),
             Entry(route: "POST /upload?ms=2000", summary: "reads a body for this many milliseconds, and discards it"),
         ] + EchoRoutes.entries + StoreRoutes.entries
@@ -39,11 +36,9 @@ enum DemoRoutes {
             try await Task.sleep(for: try duration(of: request))
             return HTTPResponse(statusCode: .ok, headers: text, body: Data("slow\n".utf8))
         }
-        for path in ["GET /stream", "GET /download"] {
-            await server.appendCheckedRoute(HTTPRoute(path)) { request in
-                let body = PacedBytes(count: 256 * 1024, duration: try duration(of: request))
-                return HTTPResponse(statusCode: .ok, body: HTTPBodySequence(from: body, count: body.count))
-            }
+        await server.appendCheckedRoute("GET /download") { request in
+            let body = PacedBytes(count: 256 * 1024, duration: try duration(of: request))
+            return HTTPResponse(statusCode: .ok, body: HTTPBodySequence(from: body, count: body.count))
         }
         await server.appendCheckedRoute("GET /status/:code") { request in
             let code = try request.number("code", in: 200...599)
@@ -51,7 +46,7 @@ enum DemoRoutes {
         }
         await server.appendCheckedRoute("POST /upload") { request in
             try await read(request.bodySequence, for: try duration(of: request))
-            return HTTPResponse(statusCode: .created)
+            return HTTPResponse(statusCode: .ok)
         }
         await EchoRoutes.add(to: server)
         await StoreRoutes.add(to: server)
@@ -130,30 +125,24 @@ struct PacedBytes: AsyncBufferedSequence {
     /// The duration of sending them.
     var duration: Duration
 
-    func makeAsyncIterator() -> Iterator {
-        Iterator(count: count, duration: duration)
-    }
+    func makeAsyncIterator() -> Iterator { Iterator(bytes: self) }
 
     struct Iterator: AsyncBufferedIteratorProtocol {
         private static let parts = 40
-        private let count: Int
-        private let duration: Duration
+        let bytes: PacedBytes
         private let start = ContinuousClock.now
         private var sent = 0
 
-        init(count: Int, duration: Duration) {
-            self.count = count
-            self.duration = duration
-        }
+        init(bytes: PacedBytes) { self.bytes = bytes }
 
         mutating func next() async throws -> UInt8? {
             try await nextBuffer(suggested: 1)?.first
         }
 
         mutating func nextBuffer(suggested: Int) async throws -> [UInt8]? {
-            guard sent < count else { return nil }
-            let size = Swift.min(Swift.max(suggested, count / Self.parts), count - sent)
-            try await ContinuousClock().sleep(until: start + duration * (sent + size) / count)
+            guard sent < bytes.count else { return nil }
+            let size = Swift.min(Swift.max(suggested, bytes.count / Self.parts), bytes.count - sent)
+            try await ContinuousClock().sleep(until: start + bytes.duration * (sent + size) / bytes.count)
             sent += size
             return [UInt8](repeating: UInt8(ascii: "."), count: size)
         }

@@ -44,6 +44,9 @@ final class DemoServer: Sendable {
         }
     }
 
+    /// Serves until the task or the process ends.
+    func waitForEnd() async { await listening.value }
+
     /// Closes all connections.
     func stop() async {
         await server.stop(timeout: 0)

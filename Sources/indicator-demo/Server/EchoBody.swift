@@ -42,43 +42,25 @@ struct EchoBody {
     }
 
     private mutating func readMultipart(_ body: Data, boundary: String) {
-        let separator = Data("\r\n--\(boundary)".utf8)
         // The first separator has no line break before it.
         var rest = Data("\r\n".utf8) + body
+        let separator = Data("\r\n--\(boundary)".utf8)
         while let start = rest.range(of: separator) {
             rest = Data(rest[start.upperBound...])
-            guard let headEnd = rest.range(of: Data("\r\n\r\n".utf8)), let end = rest.range(of: separator) else {
-                return
-            }
-            guard headEnd.upperBound <= end.lowerBound else { continue }
-            let head = String(decoding: rest[..<headEnd.lowerBound], as: UTF8.self)
-            let content = Data(rest[headEnd.upperBound..<end.lowerBound])
-            guard let name = Self.parameter("name", of: head) else { continue }
-            if Self.parameter("filename", of: head) == nil {
-                form.append((name, String(decoding: content, as: UTF8.self)))
-            } else {
+            let part = rest[..<(rest.range(of: separator)?.lowerBound ?? 0)]
+            guard let headEnd = part.range(of: Data("\r\n\r\n".utf8)) else { continue }
+            let head = String(decoding: part[..<headEnd.lowerBound], as: UTF8.self)
+            let content = Data(part[headEnd.upperBound...])
+            // A quoted string (RFC 2183 §2).
+            guard let quoted = head.firstMatch(of: #/; name="((?:[^"\\]|\\.)*)"/#)?.1 else { continue }
+            let name = String(quoted).replacing(#/\\(.)/#) { $0.output.1 }
+            if head.contains("; filename=\"") {
                 let type = head.firstMatch(of: #/(?i)content-type: *([^\r\n;]+)/#).map { String($0.1) }
-                files.append((name, Self.text(content, type: type ?? "application/octet-stream")))
-            }
-        }
-    }
-
-    /// A parameter of `Content-Disposition`: a quoted string (RFC 2183 §2).
-    private static func parameter(_ name: String, of head: String) -> String? {
-        guard let start = head.range(of: "; \(name)=\"") else { return nil }
-        var value = ""
-        var isEscaped = false
-        for character in head[start.upperBound...] {
-            if isEscaped || (character != "\\" && character != "\"") {
-                value.append(character)
-                isEscaped = false
-            } else if character == "\\" {
-                isEscaped = true
+                files.append((name, Self.text(content, type: type ?? "")))
             } else {
-                return value
+                form.append((name, String(decoding: content, as: UTF8.self)))
             }
         }
-        return nil
     }
 
     /// The bytes as text, or as a `data:` URL when they are not UTF-8.

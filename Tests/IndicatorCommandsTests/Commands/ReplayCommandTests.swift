@@ -137,7 +137,8 @@ import Testing
     @Test func `A negative delay is wrong usage`() async throws {
         let result = try await DemoProgram().run("replay", "-", "--start-delay=-1")
         #expect(result.status == 64)
-        #expect(result.error.hasPrefix("Error: '--start-delay' is '-1'; expected a number of seconds"))
+        let message = "Error: The value '-1' is invalid for '--start-delay <seconds>': expected a number of seconds"
+        #expect(result.error.hasPrefix(message), "\(result.error)")
     }
 
     @Test func `Draws a timeline that fits the width`() async throws {

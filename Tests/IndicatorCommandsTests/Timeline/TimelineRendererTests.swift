@@ -4,30 +4,38 @@ import Testing
 @testable import IndicatorCommands
 
 @Suite struct TimelineRendererTests {
-    private let timeline = Timeline(
-        rows: [
-            .init(label: "GET /a", spans: [.init(start: 0, end: 4, kind: .busy)], note: "200", outcome: .good),
-            .init(
-                label: "GET /b",
-                spans: [.init(start: 2, end: 3, kind: .busy), .init(start: 3, end: 5, kind: .suspended)],
-                note: "cancelled",
-                outcome: .bad
-            ),
-            .init(label: "日本\u{1B}[31m\u{7}語", spans: [.init(start: 9.999, end: 10, kind: .busy)]),
-        ],
-        indicator: .init(label: "indicator", spans: [.init(start: 1, end: 10, kind: .shown)]),
-        end: 10
-    )
+    private func row(_ label: String, _ spans: (start: Double, end: Double)..., note: String = "", isGood: Bool? = nil)
+        -> Timeline.Row
+    {
+        var row = Timeline.Row(label)
+        for (start, end) in spans {
+            row.change(by: 1, at: .seconds(start))
+            row.change(by: -1, at: .seconds(end))
+        }
+        (row.note, row.isGood) = (note, isGood)
+        return row
+    }
+
+    private var timeline: Timeline {
+        Timeline(
+            rows: [
+                row("GET /a", (0, 4), note: "200", isGood: true),
+                row("GET /b", (2, 3), (4, 5), note: "cancelled", isGood: false), row("日本\u{1B}[31m\u{7}語", (9.999, 10)),
+            ],
+            indicator: row("indicator", (1, 10)),
+            end: 10
+        )
+    }
 
     @Test func `Draws bars on one axis`() {
         let lines = TimelineRenderer(style: TerminalStyle(width: 53, usesUnicode: true)).render(timeline)
         func spaces(_ count: Int) -> String { String(repeating: " ", count: count) }
         #expect(lines.count == 9)
         #expect(lines[2] == "GET /a" + spaces(8) + "━━━━━━━━━━━" + spaces(17) + "  200")
-        #expect(lines[3] == "GET /b" + spaces(8) + spaces(5) + "╺━━━┄┄┄┄┄" + spaces(14) + "  cancelled")
+        #expect(lines[3] == "GET /b" + spaces(8) + spaces(5) + "╺━━╸  ━━━" + spaces(14) + "  cancelled")
         #expect(lines[4] == "日本[31m語" + spaces(4) + spaces(27) + "╺")
         #expect(lines[6] == "indicator" + spaces(5) + spaces(3) + String(repeating: "█", count: 25))
-        #expect(lines[8] == spaces(14) + "━━ in progress   ┄┄ suspended   ██ ind…")
+        #expect(lines[8] == spaces(14) + "━━ in progress   ██ indicator shown")
     }
 
     @Test(arguments: 1...130) func `Fits every width`(width: Int) {
@@ -49,7 +57,7 @@ import Testing
     }
 
     @Test func `Draws an empty timeline`() {
-        let nothing = Timeline(rows: [], indicator: .init(label: "indicator", spans: []), end: 0)
+        let nothing = Timeline(rows: [], indicator: Timeline.Row("indicator"), end: 0)
         #expect(TimelineRenderer(style: TerminalStyle(width: 80, usesUnicode: true)).render(nothing).count == 5)
     }
 

@@ -28,8 +28,8 @@ import Testing
         "Wrong usage is named and ends with status 64",
         arguments: [
             (["run", "--nonsense"], "Unknown option '--nonsense'"), (["replay"], "Missing expected argument"),
-            (["run", "--completion-delay=-1"], "'--completion-delay' is '-1'"),
-            (["run", "--base-url", "nonsense"], "--base-url is 'nonsense'"),
+            (["run", "--completion-delay=-1"], "'-1' is invalid for '--completion-delay"),
+            (["run", "--base-url", "nonsense"], "'nonsense' is invalid for '--base-url"),
             (["run", "--backend", "nonsense"], "'nonsense'"), (["serve", "--port", "70000"], "70000"),
         ]
     ) func wrongUsageIsNamedAndEndsWithStatus64(arguments: [String], message: String) async throws {
@@ -56,7 +56,8 @@ import Testing
             let trace = command == "run" ? [] : ["-"]
             let result = try await demo.run([command, option, value] + trace, environment: ["COLUMNS": "120"])
             #expect(result.status == 64)
-            let message = "Error: '\(option)' is '\(value)'; expected a number of seconds, zero or more"
+            let message =
+                "Error: The value '\(value)' is invalid for '\(option) <seconds>': expected a number of seconds"
             #expect(result.error.hasPrefix(message), "\(result.error)")
         }
     }
@@ -80,7 +81,7 @@ import Testing
             kill -TERM "$pid"; cat <&3
             """#
         let result = try await Command.run("/usr/bin/env", ["bash", "-c", script, program])
-        #expect(result.output == "200\n418\n404\n201\nstatus 0\n")
+        #expect(result.output == "200\n418\n404\n200\nstatus 143\n")
         #expect(result.error.contains("GET /status/418  responds with this status code\n"))
     }
 }

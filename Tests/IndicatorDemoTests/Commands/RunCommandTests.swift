@@ -64,16 +64,9 @@ import Testing
         for backend in report.backends.dropFirst() {
             #expect(backend.state == "unavailable" && backend.updates == 0 && backend.error != nil, "\(backend)")
         }
-        #expect(result.output.contains(#""error" : null"#))
+        #expect(result.output.contains(#""error":null"#))
         let lines = try demo.home.read("state/indicator-demo/indicator.log").split(separator: "\n")
         #expect(lines.count >= report.visibility.count)
-    }
-
-    @Test(arguments: [4, 7, 50]) func `Needs file descriptors`(limit: Int) async throws {
-        let demo = try DemoProgram()
-        let result = try await Command.run("sh", ["-c", "ulimit -n \(limit); exec \(demo.shellCommand)"])
-        #expect(result.status == 1 && result.output == "")
-        #expect(result.error == "Error: only \(limit) open files are allowed; allow 64 with 'ulimit -n 64'\n")
     }
 
     @Test(.needs(.httpbin, .nightly)) func `Uses the real httpbin`() async throws {
@@ -90,9 +83,9 @@ import Testing
         #expect(!result.output.contains("\u{1B}") && !result.output.contains("\r"))
         #expect(result.output.contains("no feeds and no icons: the server has no store"))
         for line in [
-            "GET /delay/0.9: 200 OK", "GET /status/418: 418", "GET /redirect/3: 200 OK", "GET /bytes/1024: 200 OK",
-            "GET /etag/demo, twice: 200 OK, from cache, unchanged on the server",
-            "GET /cache/60, twice: 200 OK, from cache", "POST /post (JSON): 200 OK", "POST /post (picture): 200 OK",
+            "GET /delay/0.9: 200", "GET /status/418: 418", "GET /redirect/3: 200", "GET /bytes/1024: 200",
+            "GET /etag/demo, twice: 200, unchanged", "GET /cache/60, twice: 200, from cache",
+            "POST /post (JSON): 200", "POST /post (picture): 200",
         ] {
             #expect(result.output.contains(line), "\(line)\n\(result.output)")
         }
@@ -137,11 +130,10 @@ import Testing
         """
 
     @Test func `Reports that a server cannot be used`() async throws {
-        let port = try #require(ClosedPort())
-        let refused = try await DemoProgram().run("run", "--base-url", "http://127.0.0.1:\(port.number)")
+        let refused = try await DemoProgram().run("run", "--base-url", "http://127.0.0.1:1")
         #expect(refused.status == 1)
         #expect(refused.output == "")
-        #expect(refused.error.hasPrefix("indicator-demo: error: the server cannot be used: http://127.0.0.1:"))
+        #expect(refused.error.hasPrefix("Error: the server cannot be used: http://127.0.0.1:1"), "\(refused.error)")
         let server = try await DemoServer()
         let elsewhere = try await DemoProgram().run("run", "--base-url", "\(server.url)/nothing/here")
         await server.stop()
@@ -165,18 +157,18 @@ import Testing
             #expect(try await tmux.title == before)
             let text = try await tmux.command("capture-pane", "-p", "-S", "-")
             let lines = text.split(separator: "\n")
-            #expect(lines.contains { $0.contains(#/✓ terminalProgress +/dev/pts/\d+$/#) })
+            #expect(lines.contains { $0.contains(#/^terminalProgress +available +/dev/pts/\d+$/#) })
             let events = lines.filter { $0.contains(#/^ +\d+\.\d\d s  [^ ] /#) }
             #expect(events.count >= 20, "\(lines)")
             // Nothing of a bar is left behind them.
             #expect(events.allSatisfy { !$0.contains(#/ \d:\d\d|[━─╸]|[⠁-⣿]/#) }, "\(events)")
             #expect(!lines.contains { $0.contains(#/^[⠁-⣿] /#) }, "\(lines)")
             #expect(
-                text.contains("GET icons: 20 times 200 OK") && text.contains("GET icons again: 20 times from cache")
+                text.contains("GET icons: 20 times 200") && text.contains("GET icons again: 20 times from cache")
             )
             for line in [
-                "GET /missing: 404 Not Found", "GET closed port: connection refused", "POST /post (JSON): 200 OK",
-                "POST /post (picture): 200 OK", "All responses were as expected.", "indicator   ",
+                "GET /missing: 404", "GET closed port: connection refused", "POST /post (JSON): 200",
+                "POST /post (picture): 200", "All responses were as expected.", "indicator   ",
             ] {
                 #expect(text.contains(line), "\(line)\n\(text)")
             }

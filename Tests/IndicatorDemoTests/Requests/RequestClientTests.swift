@@ -27,11 +27,10 @@ import Testing
         URLRoute(server.url, .get("slow", query: ["ms": 60_000]))
     }
 
-    @Test(arguments: [RequestClient.Announcement.notifications, .steps])
-    func `The indicator counts a request once`(announcement: RequestClient.Announcement) async throws {
+    @Test(arguments: [RequestClient.Handling.usual, .inSteps])
+    func `The indicator counts a request once`(handling: RequestClient.Handling) async throws {
         let server = try await DemoServer()
-        let request = RequestClient.Request(id: RequestID(row: 3), title: "GET /slow", announcement: announcement)
-        let work = Task { try await client.send(slow(server), as: request) }
+        let work = Task { try await client.send(slow(server), as: RequestID(row: 3), title: "GET /slow", handling) }
         #expect(await eventually { steps == [.began] && indicator.activityCount == 1 })
         work.cancel()
         await #expect(throws: CancellationError.self) { try await work.value }
@@ -46,8 +45,9 @@ import Testing
         let work = Task {
             try await client.send(
                 slow(server),
-                as: RequestClient.Request(id: RequestID(row: 0), title: "GET /slow"),
-                interference: .suspended(after: .zero, for: .milliseconds(1))
+                as: RequestID(row: 0),
+                title: "GET /slow",
+                .suspended(after: .zero, for: .milliseconds(1))
             )
         }
         #expect(await eventually { steps.last == .resumed })
@@ -60,11 +60,10 @@ import Testing
 
     @Test func `The indicator shows the steps of a request`() async throws {
         let server = try await DemoServer()
-        let request = RequestClient.Request(id: RequestID(row: 0), title: "POST /upload", announcement: .steps)
         // More than the sockets' buffers, so that the sender waits for the reader.
         let body = RouteBody.data(Data(count: 32 << 20))
         let route = URLRoute(server.url, .post("upload", body: body).with(\.query, ["ms": 60_000]))
-        let work = Task { try await client.send(route, as: request) }
+        let work = Task { try await client.send(route, as: RequestID(row: 0), title: "POST /upload", .inSteps) }
         #expect(await eventually { indicator.snapshot.label == "POST /upload: sending" })
         #expect(await eventually { (indicator.snapshot.progress ?? 0) > 0 })
         work.cancel()
