@@ -69,9 +69,15 @@ extension Replay {
             ends[label] = max(ends[label] ?? end, end)
             steps.append(Step(time: time(end), id: id, growth: -1))
         }
-        let changes = Self.joined(shown).flatMap { start, end in
-            [VisibilityChange(isVisible: true, instant: time(start))]
-                + (end.map { [VisibilityChange(isVisible: false, instant: time($0))] } ?? [])
+        // Of all processes: shown as long as any of them shows its indicator.
+        let edges = shown.flatMap { start, end in [(time: start, growth: 1)] + (end.map { [($0, -1)] } ?? []) }
+            .sorted { ($0.time, $1.growth) < ($1.time, $0.growth) }
+        var (count, changes): (Int, [VisibilityChange]) = (0, [])
+        for edge in edges {
+            if count == max(0, -edge.growth) {
+                changes.append(VisibilityChange(isVisible: edge.growth > 0, instant: time(edge.time)))
+            }
+            count += edge.growth
         }
         self.init(
             steps: steps.sorted { $0.time < $1.time },
@@ -106,16 +112,5 @@ extension Replay {
             if isRunning { running.append((span.start, span.line)) }
         }
         return (spans, running)
-    }
-
-    /// When any process showed it.
-    private static func joined(_ spans: [Span]) -> [Span] {
-        spans.sorted { $0.start < $1.start }.reduce(into: []) { joined, span in
-            if let last = joined.last, span.start <= last.end ?? span.start {
-                joined[joined.count - 1].end = last.end.flatMap { end in span.end.map { max(end, $0) } }
-            } else {
-                joined.append(span)
-            }
-        }
     }
 }
