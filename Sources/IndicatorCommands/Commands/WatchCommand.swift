@@ -41,8 +41,8 @@ package struct WatchCommand: AsyncParsableCommand {
     @Flag(help: "Print JSON Lines.")
     var json = false
 
-    @Option(help: ArgumentHelp("Print one line for a panel: \(Self.panels); or table.", valueName: "format"))
-    var format: String?
+    @Option(help: "Print one line for a panel, or a table.")
+    var format: WatchFormat?
 
     @Flag(help: "Print what there is now, and exit.")
     var once = false
@@ -50,16 +50,10 @@ package struct WatchCommand: AsyncParsableCommand {
     @OptionGroup(title: "MQTT")
     var broker: BrokerOptions
 
-    private static let table = "table"
-    private static let panels = "waybar, i3bar, polybar, tmux or text"
-
     package init() {}
 
     package func validate() throws {
         if json, format != nil { throw ValidationError("--json cannot be combined with --format") }
-        if let format, format != Self.table, PanelFormat(rawValue: format) == nil {
-            throw ValidationError("--format is '\(WatchedState.text(format))'; it must be \(Self.panels), or table")
-        }
         try broker.validate()
         if broker.forget, json || once || format != nil {
             throw ValidationError("--forget cannot be combined with --json, --format and --once")
@@ -81,8 +75,8 @@ package struct WatchCommand: AsyncParsableCommand {
                 if broker.forget { return try await broker.forgetLost() }
                 #endif
                 switch format {
-                case Self.table?: try await show(WatchTable(size: TerminalStyle.standardOutputSize))
-                case let format?: try await show(WatchPanel(PanelFormat(rawValue: format) ?? .text))
+                case .table?: try await show(WatchTable(size: TerminalStyle.standardOutputSize))
+                case let format?: try await show(WatchPanel(format))
                 case nil where once: try await show(WatchTable(isJSON: json))
                 case nil: try await show(WatchLines(isJSON: json))
                 }

@@ -1,3 +1,4 @@
+import ArgumentParser
 import IndicatorBackends
 import IndicatorCore
 
@@ -26,9 +27,9 @@ struct PanelLine: Sendable, Hashable {
     var percentage: Int?
 }
 
-/// Follows the indicators, and decides when a panel gets a new line: at once when an indicator is hidden, otherwise at
-/// most ten times a second, and never the same line twice.
-struct Panel: Sendable {
+/// Follows the indicators, and prints a new line for a panel: at once when an indicator is hidden, otherwise at most ten
+/// times a second, and never the same line twice.
+struct WatchPanel: WatchDisplay {
     /// How long the outcome of an activity is shown.
     static let outcomeTime: Duration = .seconds(5)
     /// The shortest success that is shown. Failures always are.
@@ -37,13 +38,6 @@ struct Panel: Sendable {
     static let interval: Duration = .milliseconds(100)
     /// How many indicators are on the line.
     static let limit = 16
-
-    private struct Outcome {
-        var text: String
-        var tooltip: String
-        var kind: PanelLine.Kind
-        var end: Duration
-    }
 
     private struct Shown {
         /// In the order in which they were shown.
@@ -60,15 +54,18 @@ struct Panel: Sendable {
         }
     }
 
+    let format: WatchFormat
     private var shown: [String: Shown] = [:]
     private var count = 0
-    private var outcome: Outcome?
+    /// What has ended last.
+    private var outcome: (line: PanelLine, end: Duration)?
     private var written: (line: PanelLine, time: Duration)?
     /// Whether a line may differ from the one that was written, and whether it must not wait.
     private var (isOutdated, isUrgent) = (true, false)
     private var hasBegun = false
 
-    /// Takes an event of a watcher.
+    init(_ format: WatchFormat) { self.format = format }
+
     mutating func receive(_ event: WatchEvent, at now: Duration) {
         let name = event.source.name
         switch event.event {
@@ -81,7 +78,10 @@ struct Panel: Sendable {
             if let finished = event.finished { note(finished, of: event.source, at: now) }
         case .lost:
             // One that was lost before the first line is no news.
-            if hasBegun, shown[name] != nil { note("\(event.source.title): lost", .failed, at: now) }
+            if hasBegun, shown[name] != nil {
+                let text = "\(event.source.title): lost"
+                outcome = (PanelLine(kind: .failed, text: text, tooltip: text), now + Self.outcomeTime)
+            }
             hide(name)
         case .vanished, .broken:
             hide(name)
@@ -101,16 +101,24 @@ struct Panel: Sendable {
         let message = activity.message.map { ": \(SafeText.singleLine($0, limit: 60))" } ?? ""
         let label = SafeText.singleLine(activity.label, limit: 60)
         let text = "\(source.title): \(label) \(word)"
-        note(text + message, kind, tooltip: "\(text) after \(activity.duration)\(message)", at: now)
-    }
-
-    private mutating func note(_ text: String, _ kind: PanelLine.Kind, tooltip: String? = nil, at now: Duration) {
-        outcome = Outcome(text: text, tooltip: tooltip ?? text, kind: kind, end: now + Self.outcomeTime)
+        let tooltip = "\(text) after \(activity.duration)\(message)"
+        outcome = (PanelLine(kind: kind, text: text + message, tooltip: tooltip), now + Self.outcomeTime)
         isOutdated = true
     }
 
+    mutating func next(at now: Duration) throws -> (text: String, wakeAt: Duration?) {
+        let header = hasBegun ? "" : format.header
+        let (line, wakeAt) = nextLine(at: now)
+        return (header + (try line.map { try format.text(of: $0) } ?? ""), wakeAt)
+    }
+
+    func only(at now: Duration) throws -> String { try format.text(of: line, isOnly: true) }
+
+    /// The panel keeps the last line.
+    func farewell() throws -> String { try format.text(of: PanelLine()) }
+
     /// The next line to write, if it is time for one, and when to ask again.
-    mutating func next(at now: Duration) -> (line: PanelLine?, wakeAt: Duration?) {
+    mutating func nextLine(at now: Duration) -> (line: PanelLine?, wakeAt: Duration?) {
         hasBegun = true
         if let end = outcome?.end, end <= now { (outcome, isOutdated) = (nil, true) }
         guard isOutdated else { return (nil, outcome?.end) }
@@ -130,7 +138,7 @@ struct Panel: Sendable {
         }
         let first = all.prefix(Self.limit)
         let rest = all.count > first.count ? ["\(all.count - first.count) more"] : []
-        let outcome = outcome.flatMap { $0.kind == .failed || all.isEmpty ? $0 : nil }
+        let outcome = outcome.flatMap { $0.line.kind == .failed || all.isEmpty ? $0.line : nil }
         var line = PanelLine()
         line.kind =
             if all.first?.state.attention != nil {
@@ -172,37 +180,9 @@ struct Panel: Sendable {
     }
 }
 
-/// Prints the lines of a panel.
-struct WatchPanel: WatchDisplay {
-    let format: PanelFormat
-    private var panel = Panel()
-    private var hasBegun = false
-
-    init(_ format: PanelFormat) { self.format = format }
-
-    mutating func receive(_ event: WatchEvent, at now: Duration) { panel.receive(event, at: now) }
-
-    mutating func next(at now: Duration) throws -> (text: String, wakeAt: Duration?) {
-        let (line, wakeAt) = panel.next(at: now)
-        let header = hasBegun ? "" : format.header
-        hasBegun = true
-        return (header + (try line.map { try format.text(of: $0) } ?? ""), wakeAt)
-    }
-
-    func only(at now: Duration) throws -> String { try format.text(of: panel.line, isOnly: true) }
-
-    /// The panel keeps the last line.
-    func farewell() throws -> String { try format.text(of: PanelLine()) }
-}
-
-/// The syntax of a panel; a value of `watch --format`.
-enum PanelFormat: String, CaseIterable {
-    /// Plain text.
-    case text
-    case tmux
-    case polybar
-    case i3bar
-    case waybar
+/// A value of `watch --format`: the syntax of a panel, or the table of all indicators.
+enum WatchFormat: String, CaseIterable, ExpressibleByArgument {
+    case waybar, i3bar, polybar, tmux, text, table
 
     /// What comes before the first line.
     var header: String {
@@ -215,7 +195,7 @@ enum PanelFormat: String, CaseIterable {
     /// - Parameter isOnly: whether no other one follows.
     func text(of line: PanelLine, isOnly: Bool = false) throws -> String {
         switch self {
-        case .text: line.text + "\n"
+        case .text, .table: line.text + "\n"
         // tmux(1), "FORMATS": also the output of a command is a format.
         case .tmux: line.text.replacing("#", with: "##") + "\n"
         // Begins a tag, and cannot be escaped (src/tags/parser.cpp).

@@ -303,7 +303,7 @@ import Testing
         arguments: [
             (["--mqtt", "mqtt://me:hush@broker"], "must not contain a user name or password"),
             (["--topic", "x"], "without --mqtt"), (["--password-file", "x"], "without --mqtt"),
-            (["--mqtt", "mqtt://x", "--format", "{host}"], "--format is '{host}'"),
+            (["--mqtt", "mqtt://x", "--format", "{host}"], "'{host}' is invalid for '--format"),
             (["--mqtt", "nonsense"], "must begin with mqtt://"), (["--mqtt", ""], "--mqtt must not be empty"),
             (["--mqtt", "mqtt://x", "--topic", "#"], "--topic is '#'"),
             (["--mqtt", "mqtt://x", "--topic", ""], "--topic is ''"),

@@ -35,12 +35,12 @@ import Testing
 
     private static func vanished(_ app: String) -> WatchEvent { WatchEvent(.vanished, .init(name: app, app: app)) }
 
-    private var panel = Panel()
+    private var panel = WatchPanel(.text)
 
     /// The line after an event, if one is written now.
     private mutating func line(_ event: WatchEvent? = nil, at milliseconds: Int) -> PanelLine? {
         if let event { panel.receive(event, at: .milliseconds(milliseconds)) }
-        return panel.next(at: .milliseconds(milliseconds)).line
+        return panel.nextLine(at: .milliseconds(milliseconds)).line
     }
 
     @Test mutating func `The first line is empty and is written once`() {
@@ -96,9 +96,9 @@ import Testing
             if let line = line(Self.shown("a", "Step \(time)"), at: time) { lines.append(line.text) }
         }
         #expect(lines.count == 11)
-        _ = panel.next(at: .milliseconds(2001))
+        _ = panel.nextLine(at: .milliseconds(2001))
         panel.receive(Self.shown("a", "Last"), at: .milliseconds(2002))
-        let wakeAt = panel.next(at: .milliseconds(2002)).wakeAt
+        let wakeAt = panel.nextLine(at: .milliseconds(2002)).wakeAt
         #expect(wakeAt == .milliseconds(2100))
         #expect(line(at: 2100)?.text == "a: Last")
     }
@@ -121,7 +121,7 @@ import Testing
         #expect(done?.tooltip == "a: Fetching done after 12.0 s")
         // The app has ended.
         #expect(line(Self.vanished("a"), at: 2200) == nil)
-        #expect(panel.next(at: .milliseconds(2200)).wakeAt == .milliseconds(7100))
+        #expect(panel.nextLine(at: .milliseconds(2200)).wakeAt == .milliseconds(7100))
         #expect(line(at: 7100) == PanelLine())
     }
 
@@ -148,7 +148,7 @@ import Testing
     @Test(
         "A panel follows the indicators of a bus",
         arguments: [
-            (PanelFormat.text, "a: <b> & \"#[fg=red]\" %{F#f00} 40%\n"),
+            (WatchFormat.text, "a: <b> & \"#[fg=red]\" %{F#f00} 40%\n"),
             (.tmux, "a: <b> & \"##[fg=red]\" %{F##f00} 40%\n"), (.polybar, "a: <b> & \"#[fg=red]\" % {F#f00} 40%\n"),
             (
                 .i3bar,
@@ -162,7 +162,7 @@ import Testing
             ),
         ]
     )
-    mutating func aHostileLabelIsEscaped(format: PanelFormat, text: String) throws {
+    mutating func aHostileLabelIsEscaped(format: WatchFormat, text: String) throws {
         _ = line(at: 0)
         let shown = try #require(
             line(Self.shown("a", "<b> & \"#[fg=red]\"\n%{F#f00}\u{1B}", progress: 0.4), at: 1000)
@@ -259,7 +259,7 @@ import Testing
         let demo = try Command.built("indicator-demo")
         let wrong = try await Command.run(demo, ["watch", "--format", "wayba"])
         #expect(wrong.status == 64)
-        #expect(wrong.error.contains("--format is 'wayba'; it must be waybar, i3bar, polybar, tmux or text, or"))
+        #expect(wrong.error.contains("'wayba' is invalid for '--format <format>'"), "\(wrong.error)")
         for (options, message) in [
             (["--json", "--format", "text"], "--json cannot be combined with --format"),
             (["--forget"], "without --mqtt"), (["--topic", "x"], "without --mqtt"),
