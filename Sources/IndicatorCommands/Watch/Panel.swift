@@ -27,8 +27,8 @@ struct PanelLine: Sendable, Hashable {
     var percentage: Int?
 }
 
-/// Follows the indicators, and prints a new line for a panel: at once when an indicator is hidden, otherwise at most ten
-/// times a second, and never the same line twice.
+/// Follows the indicators, and prints a new line for a panel: at once when an indicator is hidden, otherwise at most
+/// ten times a second, and never the same line twice.
 struct WatchPanel: WatchDisplay {
     /// How long the outcome of an activity is shown.
     static let outcomeTime: Duration = .seconds(5)

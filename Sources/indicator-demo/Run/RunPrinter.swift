@@ -31,8 +31,8 @@ struct RunPrinter: Sendable {
 
     // MARK: - Progress
 
-    /// Prints a line if a step has ended or the indicator was shown or hidden. On a terminal, it is above the bars of the
-    /// requests in progress.
+    /// Prints a line if a step has ended or the indicator was shown or hidden. On a terminal, it is above the bars of
+    /// the requests in progress.
     func printProgress(_ moment: RunRecorder.Moment) throws {
         func title(_ row: Int) -> String { plan.steps[row].title }
         let text: String? =
