@@ -52,18 +52,20 @@ struct ExecCommand: ParsableCommand {
     // Unconditional: "-1" is a wrong number, not another option.
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Only notify if the command lasted this long. (default: 10)", valueName: "seconds")
+        help: ArgumentHelp("Only notify if the command lasted this long. (default: 10)", valueName: "seconds"),
+        transform: Duration.seconds
     )
-    var after: Double?
+    var after: Duration?
 
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
             "For a shell: report a command that has lasted this long and ended with the status of this one ($?).",
             valueName: "seconds"
-        )
+        ),
+        transform: Duration.seconds
     )
-    var lasted: Double?
+    var lasted: Duration?
 
     @Option(
         parsing: .unconditional,
@@ -109,10 +111,6 @@ struct ExecCommand: ParsableCommand {
             guard pid > 0 else { throw ValidationError("--pid is '\(pid)'; it must be the number of a process") }
         } else if command.isEmpty {
             throw ValidationError("Name the command: indicator exec make")
-        }
-        for (name, seconds) in [("after", after), ("lasted", lasted)] {
-            guard let seconds, !(0...1e9).contains(seconds) else { continue }
-            throw ValidationError("--\(name) is '\(seconds)'; it must be a number of seconds from 0 to 1000000000")
         }
         if app.isEmpty { throw ValidationError("--app must not be empty") }
     }

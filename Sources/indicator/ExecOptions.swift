@@ -9,10 +9,10 @@ struct ExecOptions {
     var label: String?
     /// When to notify of the end; `nil`: the setting of the config file, or always.
     var notify: WhenDone?
-    /// How many seconds the command must last for that; `nil`: the setting of the config file, or 10.
-    var after: Double?
-    /// How many seconds the command of a shell has lasted; `nil` for a command that is run and shown.
-    var lasted: Double?
+    /// How long the command must last for that; `nil`: the setting of the config file, or 10 seconds.
+    var after: Duration?
+    /// How long the command of a shell has lasted; `nil` for a command that is run and shown.
+    var lasted: Duration?
     /// The name of the app whose config file is used.
     var app = "indicator"
     /// The unmodified command and its arguments, terminated by a null pointer. They may not be UTF-8.
@@ -31,7 +31,7 @@ struct ExecOptions {
             try? Output.error.write("indicator: \(error)\n")
             exit(error.status)
         }
-        let began = ContinuousClock.now - .seconds(lasted ?? 0)
+        let began = ContinuousClock.now - (lasted ?? .zero)
         var shown: ShownCommand?
         var deadline = lasted == nil ? began + Self.unshownTime : nil
         while true {
@@ -99,7 +99,7 @@ struct ExecOptions {
             began: began,
             app: app,
             notify: isQuiet ? .never : notify,
-            after: after.map { .seconds($0) },
+            after: after,
             prefersTerminal: prefersTerminal
         )
     }
@@ -125,7 +125,7 @@ extension ExecOptions {
             if strcmp(word, "--") == 0 { break }
             guard let value = arguments[0].map({ String(cString: $0) }), !value.hasPrefix("-") else { return nil }
             arguments += 1
-            let seconds = Double(value).flatMap { (0...1e9).contains($0) ? $0 : nil }
+            let seconds = try? Duration.seconds(argument: value)
             switch (String(cString: word), WhenDone(rawValue: value), seconds) {
             case ("--label", _, _): label = value
             case ("--notify", let when?, _): notify = when
