@@ -124,22 +124,14 @@ import Testing
         title: String,
         body: String?
     ) async throws {
-        let terminal = try PseudoTerminal()
-        var environment = program.variables
-        environment["SSH_CONNECTION"] = "::1 2 ::1 22"
-        let assignments = environment.filter { !$0.value.isEmpty }.map { "\($0.key)=\($0.value)" }
-        let ending = try await terminal.run(
-            "env",
-            arguments: assignments + [program.path, "exec", "--after", "0"] + options + [
-                "--", "sh", "-c", whenShown(script),
-            ],
-            terminalType: "foot"
+        let written = try await program.written(
+            ["--after", "0"] + options,
+            ["sh", "-c", whenShown(script)],
+            on: "foot",
+            environment: ["SSH_CONNECTION": "::1 2 ::1 22"]
         )
-        #expect(ending.errors == "")
         let expected = body.map { "\u{1B}]777;notify;\(title);\($0)\u{1B}\\" } ?? ""
-        #expect(
-            String(decoding: terminal.read(), as: UTF8.self).replacing(/after \d+ s/, with: "after 0 s") == expected
-        )
+        #expect(written.replacing(/after \d+ s/, with: "after 0 s") == expected)
     }
 
     /// The shutdown came first, which forgets the mistakes.
@@ -147,10 +139,9 @@ import Testing
     func mistakes(hasMistake: Bool) async throws {
         try program.configure(hasMistake ? "strtDelay: 3\n" : "startDelay: 3\n")
         let terminal = try PseudoTerminal()
-        let assignments = program.variables.filter { !$0.value.isEmpty }.map { "\($0.key)=\($0.value)" }
         let ending = try await terminal.run(
             "sh",
-            arguments: ["-c", #"exec "$@" 2>/dev/tty"#, "sh", "env"] + assignments
+            arguments: ["-c", #"exec "$@" 2>/dev/tty"#, "sh", "env"] + program.assignments()
                 + [program.path, "exec", "--", "sh", "-c", "sleep 0.5; echo own >&2; exit 3"],
             terminalType: "xterm"
         )
@@ -164,15 +155,8 @@ import Testing
     @Test
     func `No notification for a short command, or on a terminal that is not known to show any`() async throws {
         for (type, options) in [("foot", []), ("xterm-256color", ["--after", "0"])] {
-            let terminal = try PseudoTerminal()
-            let assignments = program.variables.filter { !$0.value.isEmpty }.map { "\($0.key)=\($0.value)" }
-            let ending = try await terminal.run(
-                "env",
-                arguments: assignments + [program.path, "exec"] + options + ["--", "sh", "-c", whenShown("exit 3")],
-                terminalType: type
-            )
-            #expect(ending.status == 3)
-            #expect(terminal.read() == [])
+            let command = ["sh", "-c", whenShown("exit 3")]
+            #expect(try await program.written(options, command, on: type, status: 3) == "")
             try FileManager.default.removeItem(atPath: program.home.appending("log"))
         }
     }
@@ -218,31 +202,13 @@ import Testing
         #expect(try await server.displayedCount == 1)
     }
 
-    /// Runs a command on a terminal, without a bus. Returns what is written to the terminal.
-    private func written(
-        _ options: [String],
-        _ command: [String],
-        on type: String = "foot",
-        environment: [String: String] = [:]
-    ) async throws -> String {
-        let terminal = try PseudoTerminal()
-        let assignments = program.variables.merging(environment) { $1 }.filter { !$0.value.isEmpty }
-            .map { "\($0.key)=\($0.value)" }
-        _ = try await terminal.run(
-            "env",
-            arguments: assignments + [program.path, "exec"] + options + ["--"] + command,
-            terminalType: type
-        )
-        return String(decoding: terminal.read(), as: UTF8.self)
-    }
-
     /// The titles and bodies of the notifications on a terminal that shows some.
     private func notifications(
         _ options: [String],
         _ command: [String],
         environment: [String: String] = [:]
     ) async throws -> [String] {
-        try await written(options, command, environment: environment)
+        try await program.written(options, command, on: "foot", environment: environment)
             .matches(of: /\]777;notify;([^\u{1B}]*)\u{1B}/).map { String($0.1) }
     }
 
@@ -274,7 +240,7 @@ import Testing
             (["TMUX": "/nowhere,1,0"], true), (["STY": "1.x"], true), (["SSH_TTY": "/dev/pts/0"], true), ([:], false),
         ] {
             for options in [["--notify", "never"], ["--notify", "failures"], []] {
-                let text = try await written(
+                let text = try await program.written(
                     options + ["--lasted", "20"],
                     ["true"],
                     on: "xterm-256color",
@@ -332,7 +298,7 @@ import Testing
             """,
             to: "script"
         )
-        let assignments = program.variables.filter { !$0.value.isEmpty }.map { "\($0.key)='\($0.value)'" }
+        let assignments = program.assignments().map { "'\($0)'" }
         try await Tmux.withServer { tmux in
             try await tmux.type("PS1='ready> '; unset CI SSH_CONNECTION SSH_TTY; clear")
             let title = try await tmux.title
@@ -356,27 +322,17 @@ import Testing
 
     @Test("Notifications follow the config file, and --notify overrides it")
     func configured() async throws {
-        let terminal = try PseudoTerminal()
         try Self.configure(
             program,
             backends: "logFile, terminalNotification",
             more: "terminalNotification: {after: 1000}\n"
         )
-        let assignments = program.variables.filter { !$0.value.isEmpty }.map { "\($0.key)=\($0.value)" }
         for (options, isNotified) in [
             ([], false), (["--after", "0"], true), (["--after", "0", "--notify", "never"], false),
         ] {
-            let ending = try await terminal.run(
-                "env",
-                arguments: assignments + [program.path, "exec"] + options + ["--", "sh", "-c", whenShown("exit 0")],
-                terminalType: "xterm-ghostty"
-            )
-            #expect(ending.status == 0)
-            let written = String(decoding: terminal.read(), as: UTF8.self)
-            #expect(
-                written.components(separatedBy: "]777;").count == (isNotified ? 2 : 1),
-                "\(options): \(written.debugDescription)"
-            )
+            let command = ["sh", "-c", whenShown("exit 0")]
+            let written = try await program.written(options, command, on: "xterm-ghostty", status: 0)
+            #expect(written.contains("]777;") == isNotified, "\(options): \(written.debugDescription)")
             try FileManager.default.removeItem(atPath: program.home.appending("log"))
         }
     }

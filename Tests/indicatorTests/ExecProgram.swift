@@ -2,6 +2,7 @@ import Foundation
 import Subprocess
 import SystemPackage
 import TestSupport
+import Testing
 
 /// The program under test, without the user's own configuration, bus and terminal.
 struct ExecProgram {
@@ -30,6 +31,26 @@ struct ExecProgram {
             "XDG_CONFIG_DIRS": home.appending("xdg"), "LC_ALL": "C.UTF-8", "INDICATOR_CONFIG": "", "SSH_CONNECTION": "",
             "SSH_TTY": "", "DBUS_SESSION_BUS_ADDRESS": bus, "PS1": "$ ", "HISTFILE": "",
         ]
+    }
+
+    /// The variables that have values, for env(1).
+    func assignments(_ environment: [String: String] = [:]) -> [String] {
+        variables.merging(environment) { $1 }.filter { !$0.value.isEmpty }.map { "\($0.key)=\($0.value)" }
+    }
+
+    /// Runs a command with `indicator exec` on a terminal of a type. Returns what is written to the terminal.
+    func written(
+        _ options: [String],
+        _ command: [String],
+        on type: String,
+        environment: [String: String] = [:],
+        status: Int? = nil
+    ) async throws -> String {
+        let terminal = try PseudoTerminal()
+        let arguments = assignments(environment) + [path, "exec"] + options + ["--"] + command
+        let ending = try await terminal.run("env", arguments: arguments, terminalType: type)
+        #expect(ending.errors == "" && ending.status == status ?? ending.status, "\(ending)")
+        return String(decoding: terminal.read(), as: UTF8.self)
     }
 
     /// Writes the config file.

@@ -15,8 +15,7 @@ import Testing
     /// Runs a shell in tmux, with a prompt that can be recognized.
     private func inTerminal(_ shell: String = "/bin/sh", _ body: (Tmux) async throws -> Void) async throws {
         try await Tmux.withServer { tmux in
-            let assignments = program.variables.filter { !$0.value.isEmpty && $0.key != "PS1" }
-                .map { "\($0.key)='\($0.value)'" }
+            let assignments = program.assignments(["PS1": ""]).map { "'\($0)'" }
             let clear = "NO_COLOR=1 SWIFT_BACKTRACE=enable=no PS1='ready> '"
             try await tmux.type("exec env -u CI -u ENV \(assignments.joined(separator: " ")) \(clear) \(shell)")
             try await tmux.type("PS1='ready> '; clear")
@@ -55,13 +54,13 @@ import Testing
             to: "script"
         )
         let terminal = try PseudoTerminal()
-        let variables = program.variables.merging(["CI": "", "NO_COLOR": "1"]) { $1 }
-        let removed = variables.filter { $0.value.isEmpty }.map { "-u\($0.key)" }
+        let removed = program.variables.filter(\.value.isEmpty).map { "-u\($0.key)" }
         let ending = try await terminal.run(
             "sh",
-            arguments: ["-c", #"exec "$@" >/dev/tty 2>&1"#, "sh", "env"] + removed
-                + variables.filter { !$0.value.isEmpty }.map { "\($0.key)=\($0.value)" }
-                + [program.path, "exec", "--label", "work", "--", "sh", script],
+            arguments: ["-c", #"exec "$@" >/dev/tty 2>&1"#, "sh", "env", "-uCI"] + removed
+                + program.assignments(["NO_COLOR": "1"]) + [
+                    program.path, "exec", "--label", "work", "--", "sh", script,
+                ],
             terminalType: "xterm-ghostty"
         )
         #expect(ending.status == 3)

@@ -442,8 +442,7 @@ import Testing
                 + [program.path, "exec", "--", "sh", script, file],
             environment: program.variables
         )
-        #expect(await eventually { (try? program.home.read("pid"))?.hasSuffix("\n") == true })
-        let child = try #require(Int32(try program.home.read("pid").dropLast()))
+        let child = try await processID(in: "pid")
         terminal.hangUp()
         #expect(await eventually { kill(child, 0) != 0 })
         #expect(await eventually { !process.isRunning })
@@ -473,6 +472,12 @@ import Testing
         )
     }
 
+    /// The letter of a process's state in proc(5).
+    private func state(_ process: Int32) -> String {
+        let stat = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
+        return String(stat.split(separator: ")").last?.prefix(2).dropFirst() ?? "")
+    }
+
     private func processID(in file: String) async throws -> Int32 {
         try #require(await eventually { (try? program.home.read(file))?.hasSuffix("\n") == true })
         return try #require(Int32(program.home.read(file).dropLast()))
@@ -487,10 +492,7 @@ import Testing
         let terminal = try PseudoTerminal()
         let process = try foreground(["sh", script, program.home.appending("pid")], on: terminal)
         let (own, child) = (try await processID(in: "program"), try await processID(in: "pid"))
-        func isRunning(_ process: Int32) -> Bool {
-            let stat = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
-            return stat.split(separator: ")").last?.hasPrefix(" T") == false
-        }
+        func isRunning(_ process: Int32) -> Bool { state(process) != "T" }
         var lost = 0
         for number in 0..<200 {
             kill(
@@ -557,12 +559,7 @@ import Testing
         let script = try program.home.write(#"echo $$ >"$1"; exec sleep 1000"#, to: "script")
         let file = program.home.appending("pid")
         let process = try Daemon(program.path, ["exec", "--", "sh", script, file], environment: program.variables)
-        #expect(await eventually { (try? program.home.read("pid"))?.hasSuffix("\n") == true })
-        let child = try #require(Int32(try program.home.read("pid").dropLast()))
-        func state(_ process: Int32) -> String {
-            let stat = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
-            return String(stat.split(separator: ")").last?.prefix(2).dropFirst() ?? "")
-        }
+        let child = try await processID(in: "pid")
         kill(child, SIGSTOP)
         #expect(await eventually { state(child) == "T" })
         // SIGCONT to the program continues the command; SIGTERM is passed on.

@@ -3,18 +3,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `indicator-demo watch`, on a private bus.
+/// `indicator watch`, on a private bus.
 @Suite(.needs(.bus)) struct WatchCommandTests {
-    private func watch(_ bus: PrivateBus, _ options: String...) throws -> Daemon {
-        try Daemon(try Command.built("indicator-demo"), ["watch", "--bus", bus.address] + options)
-    }
-
     @Test("Indicators that exist, appear, change and vanish are printed, a line each")
     func text() async throws {
         let bus = try await PrivateBus()
         let first = try await DesktopProbe("property", bus: bus)
         #expect(try await first.backend("dbusProperty", is: "running"))
-        let watch = try watch(bus)
+        let watch = try bus.watch()
         #expect(await eventually { watch.output == "probe appeared: hidden, inactive, 0 activities\n" })
         try await first.tell("begin", "Fetching\u{1B}[31m \u{1F469}")
         #expect(
@@ -33,13 +29,13 @@ import Testing
         #expect(await eventually { watch.output.contains("\(name) vanished\n") })
         await bus.kill()
         #expect(await eventually { !watch.isRunning })
-        #expect(watch.errors.contains("indicator-demo: error: the bus at '\(bus.address)' was lost"))
+        #expect(watch.errors.contains("indicator: error: the bus at '\(bus.address)' was lost"))
     }
 
     @Test("With --json, each line is an object with all properties")
     func json() async throws {
         let bus = try await PrivateBus()
-        let watch = try watch(bus, "--json")
+        let watch = try bus.watch("--json")
         let probe = try await DesktopProbe("property", bus: bus)
         #expect(try await probe.backend("dbusProperty", is: "running"))
         #expect(await eventually { watch.output.contains("\"event\":\"appeared\"") })
@@ -64,10 +60,10 @@ import Testing
     @Test("Without a bus the reason is printed, and an invalid address is wrong usage")
     func faults() async throws {
         let bus = try await PrivateBus(isRunning: false)
-        let demo = try Command.built("indicator-demo")
-        let unreachable = try await Command.run(demo, ["watch", "--bus", bus.address])
+        let program = try Command.built("indicator")
+        let unreachable = try await Command.run(program, ["watch", "--bus", bus.address])
         #expect(unreachable.status == 1 && unreachable.error.contains("cannot be reached"))
-        let wrong = try await Command.run(demo, ["watch", "--bus", "sesion"])
+        let wrong = try await Command.run(program, ["watch", "--bus", "sesion"])
         #expect(wrong.status == 64 && wrong.error.contains("'sesion' is not a D-Bus address"))
     }
 }

@@ -13,10 +13,6 @@ import Testing
         [BusProperty("ActivityCount", .uint32(UInt32(number))), BusProperty("State", .string("active"))]
     }
 
-    private func watch(_ bus: PrivateBus, _ options: String...) throws -> Daemon {
-        try Daemon(try Command.built("indicator"), ["watch", "--bus", bus.address] + options)
-    }
-
     /// An app whose properties are `properties`.
     private func app(
         _ name: String,
@@ -37,7 +33,7 @@ import Testing
         #expect(try await other.backend("dbusProperty", is: "running"))
         try await other.tell("begin", "Indexing")
         Foundation.kill(stopped.processID, SIGSTOP)
-        let (lines, panel) = (try watch(bus), try watch(bus, "--format", "text"))
+        let (lines, panel) = (try bus.watch(), try bus.watch("--format", "text"))
         #expect(await eventually { lines.output.contains("appeared: shown, active, 1 activity, 'Indexing'\n") })
         #expect(await eventually { panel.output == "probe: Indexing\n" })
         #expect(await eventually { lines.output.contains("probe broken: it does not answer\n") })
@@ -67,7 +63,7 @@ import Testing
             return [changed, message.reply([])]
         }
         defer { withExtendedLifetime(peer) {} }
-        let watch = try watch(bus)
+        let watch = try bus.watch()
         #expect(await eventually { watch.output == "lazy appeared: hidden, active, 'Step 0'\n" })
         let (path, interface) = (IndicatorObject.path, IndicatorObject.interface)
         let name = IndicatorBusName.prefix + "lazy"
@@ -101,7 +97,7 @@ import Testing
         }
         let mute = try app("f", bus) { _ in [] }
         defer { withExtendedLifetime((peers, mute)) {} }
-        let watch = try watch(bus)
+        let watch = try bus.watch()
         let lines = states.map(\.line) + ["f broken: it does not answer"]
         for line in lines {
             #expect(await eventually { watch.output.contains(line + "\n") }, "\(line) \(watch.output)")
@@ -110,8 +106,8 @@ import Testing
         let others = watch.output.split(separator: "\n").filter { !lines.contains(String($0)) }
         #expect(others.allSatisfy { $0.hasSuffix(" broken: it does not answer") }, "\(others)")
         #expect(!watch.output.contains("\u{1B}"))
-        let table = try await Command.run(try Command.built("indicator"), ["watch", "--bus", bus.address, "--once"])
-        #expect(table.output.hasSuffix("0 shown, 2 hidden, 0 lost, 4 broken; 3 in progress, 0 failed\n"))
+        let table = try await bus.watchOnce()
+        #expect(table.hasSuffix("0 shown, 2 hidden, 0 lost, 4 broken; 3 in progress, 0 failed\n"))
     }
 
     @Test(arguments: ["text", "waybar", "table"])

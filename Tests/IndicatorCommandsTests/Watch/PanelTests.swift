@@ -174,16 +174,12 @@ import Testing
 #if DBus
 /// `watch --format` with real apps on a private bus.
 @Suite struct PanelProcessTests {
-    private func watch(_ bus: PrivateBus, _ options: String...) throws -> Daemon {
-        try Daemon(try Command.built("indicator-demo"), ["watch", "--bus", bus.address] + options)
-    }
-
     @Test("Each format shows the work of two apps, its end, and the end of the bus", .needs(.bus))
     func formats() async throws {
         let bus = try await PrivateBus()
         var panels: [String: Daemon] = [:]
         for format in ["text", "tmux", "polybar", "i3bar", "waybar"] {
-            panels[format] = try watch(bus, "--format", format)
+            panels[format] = try bus.watch("--format", format)
         }
         func shows(_ text: String) async -> Bool {
             await eventually {
@@ -226,45 +222,39 @@ import Testing
     @Test("--once prints one line and exits, with and without apps", .needs(.bus))
     func once() async throws {
         let bus = try await PrivateBus()
-        let demo = try Command.built("indicator-demo")
-        func once(_ options: String...) async throws -> String {
-            let result = try await Command.run(demo, ["watch", "--bus", bus.address, "--once"] + options)
-            #expect(result.status == 0 && result.error == "")
-            return result.output
-        }
         let header = "APP  INSTANCE  STATE  COUNT  DONE  LABEL\n"
-        #expect(try await once() == header + "0 shown, 0 hidden, 0 lost; 0 in progress, 0 failed\n")
-        #expect(try await once("--json") == "")
-        #expect(try await once("--format", "text") == "\n")
+        #expect(try await bus.watchOnce() == header + "0 shown, 0 hidden, 0 lost; 0 in progress, 0 failed\n")
+        #expect(try await bus.watchOnce("--json") == "")
+        #expect(try await bus.watchOnce("--format", "text") == "\n")
         let probe = try await DesktopProbe("property", bus: bus)
         #expect(try await probe.backend("dbusProperty", is: "running"))
         try await probe.tell("begin", "Fetching")
-        #expect(try await eventually { try await once("--format", "tmux") == "probe: Fetching\n" })
+        #expect(try await eventually { try await bus.watchOnce("--format", "tmux") == "probe: Fetching\n" })
         #expect(
-            try await once("--format", "i3bar")
+            try await bus.watchOnce("--format", "i3bar")
                 == #"[{"full_text":"probe: Fetching","name":"indicator","urgent":false}]"# + "\n"
         )
-        #expect(try await once().contains(/\nprobe +\d+ +active +1 +Fetching\n1 shown, 0 hidden/))
-        #expect(try await once("--json").hasPrefix(#"{"activities":[{"label":"Fetching"}],"app":"probe""#))
+        #expect(try await bus.watchOnce().contains(/\nprobe +\d+ +active +1 +Fetching\n1 shown, 0 hidden/))
+        #expect(try await bus.watchOnce("--json").hasPrefix(#"{"activities":[{"label":"Fetching"}],"app":"probe""#))
         // One that hangs does not keep it from the others.
         let hanging = try await DesktopProbe("property", bus: bus)
         #expect(try await hanging.backend("dbusProperty", is: "running"))
         Foundation.kill(hanging.processID, SIGSTOP)
-        #expect(try await once("--format", "text") == "probe: Fetching\n")
+        #expect(try await bus.watchOnce("--format", "text") == "probe: Fetching\n")
         Foundation.kill(hanging.processID, SIGCONT)
     }
 
     @Test("A panel format that does not exist is wrong usage")
     func faults() async throws {
-        let demo = try Command.built("indicator-demo")
-        let wrong = try await Command.run(demo, ["watch", "--format", "wayba"])
+        let program = try Command.built("indicator")
+        let wrong = try await Command.run(program, ["watch", "--format", "wayba"])
         #expect(wrong.status == 64)
         #expect(wrong.error.contains("'wayba' is invalid for '--format <format>'"), "\(wrong.error)")
         for (options, message) in [
             (["--json", "--format", "text"], "--json cannot be combined with --format"),
             (["--forget"], "without --mqtt"), (["--topic", "x"], "without --mqtt"),
         ] {
-            let result = try await Command.run(demo, ["watch"] + options)
+            let result = try await Command.run(program, ["watch"] + options)
             #expect(result.status == 64 && result.error.contains(message), "\(result.error)")
         }
     }
@@ -272,7 +262,7 @@ import Testing
     @Test(.needs("tmux", package: "tmux"), .needs(.bus))
     func `tmux shows the line in its status, without its own syntax`() async throws {
         let bus = try await PrivateBus()
-        let demo = try Command.built("indicator-demo")
+        let program = try Command.built("indicator")
         let probe = try await DesktopProbe("property", bus: bus)
         #expect(try await probe.backend("dbusProperty", is: "running"))
         try await Tmux.withServer { inner in
@@ -282,7 +272,7 @@ import Testing
                 "set",
                 "-g",
                 "status-right",
-                "#('\(demo)' watch --bus '\(bus.address)' --format tmux)"
+                "#('\(program)' watch --bus '\(bus.address)' --format tmux)"
             )
             // The status is drawn for an attached client only: one in another tmux.
             try await Tmux.withServer { outer in
