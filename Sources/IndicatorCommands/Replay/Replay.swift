@@ -53,7 +53,8 @@ package struct Replay {
         do throws(InvalidDelayError) {
             replay = ActivityReplay(delays: try overrides.applied(to: trace.delays.applied(to: .standard)))
         } catch { throw TraceError("\(error)") }
-        (steps, changes, isInMilliseconds) = ([], [], trace.isInMilliseconds)
+        (steps, changes) = ([], [])
+        isInMilliseconds = trace.events.last?.isInMilliseconds == true
         for event in trace.events {
             let before = replay.activityCount
             changes += replay.apply(event.event, at: event.time)

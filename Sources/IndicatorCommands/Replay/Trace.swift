@@ -29,45 +29,38 @@ package struct Trace {
     package struct Event: Hashable, Sendable {
         package var time: Duration
         package var event: ActivityReplay.Event
+        /// Whether its time was in milliseconds, as `t_ms`; otherwise in seconds, as `time`.
+        var isInMilliseconds = false
     }
 
     /// The delays that it sets.
     package private(set) var delays = DelayOverrides()
     /// In the order of their times.
     package private(set) var events: [Event] = []
-    /// Whether its times are milliseconds, as `t_ms`; otherwise seconds, as `time`. So are those of the output.
-    package private(set) var isInMilliseconds = false
 
     /// Reads a trace, which is held in memory.
     package init(_ data: Data) throws(TraceError) {
         let lines = data.split(separator: 0x0A, omittingEmptySubsequences: false)
-        if let object = try Self.object(data, lines.first { !Self.isBlank($0) }) {
-            delays = object.delays
-            for (index, event) in object.events.enumerated() {
-                do throws(TraceError) { try append(event) } catch { throw TraceError("events[\(index)]: \(error)") }
-            }
+        if let first = lines.first(where: { !Self.isBlank($0) }), Self.isObject(first) {
+            self = try Self.decode(Trace.self, from: data)
             return
         }
         for (index, line) in lines.enumerated() where !Self.isBlank(line) {
             do throws(TraceError) {
-                try append(Self.decode(EventObject.self, from: line))
+                try append(Self.decode(Event.self, from: line))
             } catch { throw TraceError(line: index + 1, error.message) }
         }
     }
 
-    /// The trace in object form; `nil` if its first line is an event.
-    private static func object(_ data: Data, _ first: Data?) throws(TraceError) -> TraceObject? {
-        guard let first else { return nil }
-        let keys = (try? decode([String: Anything].self, from: first)).map { Set($0.keys) }
-        if let keys, keys.isDisjoint(with: TraceObject.keys) || keys.contains("event") { return nil }
-        return try decode(TraceObject.self, from: data)
+    /// Whether a trace with this first line is an object: the line is not an event.
+    private static func isObject(_ first: Data) -> Bool {
+        guard let keys = try? decode([String: Anything].self, from: first).keys else { return true }
+        return !keys.contains("event") && keys.contains(where: Self.keys.contains)
     }
 
     private static func isBlank(_ line: Data) -> Bool { line.allSatisfy { [0x20, 0x09, 0x0D].contains($0) } }
 
-    private mutating func append(_ object: EventObject) throws(TraceError) {
-        isInMilliseconds = object.isInMilliseconds
-        let event = Event(time: object.time, event: object.event)
+    private mutating func append(_ event: Event) throws(TraceError) {
         if let latest = events.last?.time, event.time < latest {
             throw TraceError("its time is earlier than that of the event before, \(latest / .seconds(1)) s")
         }
@@ -100,23 +93,17 @@ package struct Trace {
     }
 }
 
-/// An event as a trace has it.
-private struct EventObject: Decodable {
-    private static let names = ["start", "stop", "enable", "disable"]
+extension Trace.Event: Decodable {
     /// In nanoseconds, the sum of all times has a place in 64 bits.
-    private static let longest = Duration.seconds(100 * 365 * 86_400)
+    private static let longest = 100 * 365 * 86_400.0
 
-    var time: Duration
-    var isInMilliseconds: Bool
-    var event: ActivityReplay.Event
-
-    init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.container(of: ["time", "event", "id", "t_ms"])
         let milliseconds = try container.decodeIfPresent(Double.self, forKey: "t_ms")
         isInMilliseconds = milliseconds != nil
         if isInMilliseconds, container.contains("time") { throw container.error("both 'time' and 't_ms' are given") }
         let seconds = try milliseconds.map { $0 / 1000 } ?? container.decode(Double.self, forKey: "time")
-        guard seconds >= 0, seconds <= Self.longest / .seconds(1) else {
+        guard (0...Self.longest).contains(seconds) else {
             throw container.error("the time is \(seconds) s; expected one from 0 to 100 years")
         }
         time = .milliseconds(Int((seconds * 1000).rounded()))
@@ -133,17 +120,14 @@ private struct EventObject: Decodable {
     }
 }
 
-/// A trace in object form.
-private struct TraceObject: Decodable {
-    static let keys = [
+/// The object form.
+extension Trace: Decodable {
+    private static let keys = [
         "name", "startDelay", "completionDelay", "minimumVisibleTime", "events", "expected", "start_delay_ms",
         "completion_delay_ms", "minimum_visible_time_ms",
     ]
 
-    var delays = DelayOverrides()
-    var events: [EventObject]
-
-    init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.container(of: Self.keys)
         func delay(_ setting: IndicatorDelays.Setting, _ milliseconds: AnyKey) throws -> Duration? {
             let seconds = try container.decodeIfPresent(Double.self, forKey: AnyKey(stringLiteral: setting.rawValue))
@@ -155,7 +139,9 @@ private struct TraceObject: Decodable {
         delays.startDelay = try delay(.startDelay, "start_delay_ms")
         delays.completionDelay = try delay(.completionDelay, "completion_delay_ms")
         delays.minimumVisibleTime = try delay(.minimumVisibleTime, "minimum_visible_time_ms")
-        events = try container.decode([EventObject].self, forKey: "events")
+        for (index, event) in try container.decode([Event].self, forKey: "events").enumerated() {
+            do throws(TraceError) { try append(event) } catch { throw TraceError("events[\(index)]: \(error)") }
+        }
     }
 }
 

@@ -11,7 +11,7 @@ import Testing
     private func replay(_ text: String) throws -> Replay { try Replay(Data(text.utf8), overrides: DelayOverrides()) }
 
     private func milliseconds(_ count: Int, _ event: ActivityReplay.Event) -> Trace.Event {
-        Trace.Event(time: .milliseconds(count), event: event)
+        Trace.Event(time: .milliseconds(count), event: event, isInMilliseconds: true)
     }
 
     // MARK: - Traces
@@ -29,7 +29,6 @@ import Testing
             """
         )
         #expect(trace.delays == DelayOverrides())
-        #expect(trace.isInMilliseconds)
         #expect(
             trace.events == [
                 milliseconds(0, .start(id: "a")), milliseconds(12, .stop(id: nil)),
@@ -56,8 +55,7 @@ import Testing
         )
         #expect(inSeconds.delays.startDelay == .milliseconds(500))
         #expect(inSeconds.delays.completionDelay == .seconds(2))
-        #expect(inSeconds.events == [milliseconds(1800, .start(id: nil))])
-        #expect(!inSeconds.isInMilliseconds)
+        #expect(inSeconds.events == [Trace.Event(time: .milliseconds(1800), event: .start(id: nil))])
     }
 
     @Test(arguments: ["", "\n \n", #"{"events": []}"#, "\u{FEFF}"]) func `An empty trace has no events`(text: String)
