@@ -104,22 +104,22 @@ extension BrokerOptions {
 
     /// What is reported of an event on a broker.
     package static func reports(of report: MQTTWatcher.Report) -> [WatchReport] {
+        let event: WatchEvent
         switch report {
-        case .listed: [.listed]
-        case .notice(let text): [.notice(text)]
-        case .event(.appeared(let topic, let report)):
-            [.event(WatchEvent(.appeared, .init(topic), state: .init(report)))]
-        case .event(.changed(let topic, let report)):
-            [.event(WatchEvent(.changed, .init(topic), state: .init(report)))]
+        case .listed: return [.listed]
+        case .notice(let text): return [.notice(text)]
+        case .event(.appeared(let topic, let report)): event = WatchEvent(.appeared, .init(topic), state: .init(report))
+        case .event(.changed(let topic, let report)): event = WatchEvent(.changed, .init(topic), state: .init(report))
         case .event(.lost(let topic, let report)):
-            [.event(WatchEvent(.lost, .init(topic), state: report.map(WatchedState.init)))]
-        case .event(.vanished(let topic)): [.event(WatchEvent(.vanished, .init(topic)))]
+            event = WatchEvent(.lost, .init(topic), state: report.map(WatchedState.init))
+        case .event(.vanished(let topic)): event = WatchEvent(.vanished, .init(topic))
         case .event(.broken(let topic, let problem)):
-            [.event(WatchEvent(.broken, .init(topic), problem: WatchedState.text(problem)))]
+            event = WatchEvent(.broken, .init(topic), problem: WatchedState.text(problem))
         case .event(.finished(let topic, let events)):
-            events.finished.map { .event(WatchEvent(.finished, .init(topic), finished: .init($0))) }
+            return events.finished.map { .event(WatchEvent(.finished, .init(topic), finished: .init($0))) }
                 + (events.omitted.map { [.event(WatchEvent(.finished, .init(topic), omitted: $0))] } ?? [])
         }
+        return [.event(event)]
     }
 }
 
@@ -132,12 +132,8 @@ extension WatchEvent.Source {
 
 extension WatchEvent.Finished {
     fileprivate init(_ activity: MQTTEvents.Finished) {
-        self.init(
-            label: activity.label,
-            outcome: activity.outcome,
-            message: activity.message,
-            seconds: activity.seconds
-        )
+        let (label, outcome) = (activity.label, activity.outcome)
+        self.init(label: label, outcome: outcome, message: activity.message, seconds: activity.seconds)
     }
 }
 

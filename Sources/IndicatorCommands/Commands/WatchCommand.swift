@@ -74,11 +74,14 @@ package struct WatchCommand: AsyncParsableCommand {
                 #if MQTT
                 if broker.forget { return try await broker.forgetLost() }
                 #endif
-                switch format {
-                case .table?: try await show(WatchTable(size: TerminalStyle.standardOutputSize))
-                case let format?: try await show(WatchPanel(format))
-                case nil where once: try await show(WatchTable(isJSON: json))
-                case nil: try await show(WatchLines(isJSON: json))
+                if let format, format != .table {
+                    try await show(WatchPanel(format, isOnly: once))
+                } else if once {
+                    try await show(WatchTable(isJSON: json))
+                } else if format == .table {
+                    try await show(WatchTable(size: TerminalStyle.standardOutputSize))
+                } else {
+                    try await show(WatchLines(isJSON: json))
                 }
             } catch let error as any BackendProblem {
                 try? Output.error.write("\(Program.name): error: \(error)\n")
@@ -120,23 +123,24 @@ package struct WatchCommand: AsyncParsableCommand {
         var isListed = false
         do {
             for try await _ in feed.wakes {
-                while let report = feed.take() {
+                var hasMore = true
+                while hasMore {
+                    let report = feed.take()
+                    hasMore = report != nil
                     switch report {
-                    case .event(let event): try display.receive(event, at: time.now)
-                    case .listed: isListed = true
-                    case .notice(let text): try? Output.error.write("\(Program.name): \(text)\n")
+                    case .event(let event)?: try display.receive(event, at: time.now)
+                    case .listed?: isListed = true
+                    case .notice(let text)?: try? Output.error.write("\(Program.name): \(text)\n")
+                    case nil: break
                     }
-                    if once {
-                        if isListed { return try Output.standard.write(display.only(at: time.now)) }
-                    } else if isListed || !Display.waitsForList {
-                        try Output.standard.write(display.next(at: time.now).text)
-                    }
+                    guard isListed || !once && !Display.waitsForList else { continue }
+                    let (text, wakeAt) = try display.next(at: time.now)
+                    try Output.standard.write(text)
+                    if once { return }
+                    guard !hasMore else { continue }
+                    version += 1
+                    timer.set(wakeAt, version: version) { _ in feed.wake() }
                 }
-                guard !once, isListed || !Display.waitsForList else { continue }
-                let (text, wakeAt) = try display.next(at: time.now)
-                if !text.isEmpty { try Output.standard.write(text) }
-                version += 1
-                timer.set(wakeAt, version: version) { _ in feed.wake() }
             }
         } catch let error as any BackendProblem {
             if !once, isListed { try Output.standard.write(display.farewell()) }

@@ -55,6 +55,8 @@ struct WatchPanel: WatchDisplay {
     }
 
     let format: WatchFormat
+    /// Whether there is only one line.
+    let isOnly: Bool
     private var shown: [String: Shown] = [:]
     private var count = 0
     /// What has ended last.
@@ -64,7 +66,7 @@ struct WatchPanel: WatchDisplay {
     private var (isOutdated, isUrgent) = (true, false)
     private var hasBegun = false
 
-    init(_ format: WatchFormat) { self.format = format }
+    init(_ format: WatchFormat, isOnly: Bool = false) { (self.format, self.isOnly) = (format, isOnly) }
 
     mutating func receive(_ event: WatchEvent, at now: Duration) {
         let name = event.source.name
@@ -107,12 +109,10 @@ struct WatchPanel: WatchDisplay {
     }
 
     mutating func next(at now: Duration) throws -> (text: String, wakeAt: Duration?) {
-        let header = hasBegun ? "" : format.header
+        let header = hasBegun || isOnly ? "" : format.header
         let (line, wakeAt) = nextLine(at: now)
-        return (header + (try line.map { try format.text(of: $0) } ?? ""), wakeAt)
+        return (header + (try line.map { try format.text(of: $0, isOnly: isOnly) } ?? ""), wakeAt)
     }
-
-    func only(at now: Duration) throws -> String { try format.text(of: line, isOnly: true) }
 
     /// The panel keeps the last line.
     func farewell() throws -> String { try format.text(of: PanelLine()) }

@@ -10,9 +10,6 @@ protocol WatchDisplay {
     /// What to print now, and when to ask again even if nothing is reported until then.
     mutating func next(at now: Duration) throws -> (text: String, wakeAt: Duration?)
 
-    /// What to print of the indicators that there are, if nothing follows: all of it.
-    mutating func only(at now: Duration) throws -> String
-
     /// What to print when the bus or the broker is lost.
     func farewell() throws -> String
 }
@@ -44,25 +41,23 @@ struct WatchLines: WatchDisplay {
     }
 
     mutating func next(at now: Duration) -> (text: String, wakeAt: Duration?) { (exchange(&pending, with: ""), nil) }
-
-    mutating func only(at now: Duration) -> String { next(at: now).text }
 }
 
-/// All indicators as they are now, in a table, or one a line as JSON.
+/// All indicators as they are now: once, in a table or one a line as JSON; or in a table that is kept up to date.
 struct WatchTable: WatchDisplay {
     /// The shortest time between two tables.
     static let interval = Duration.seconds(1)
 
     let isJSON: Bool
-    /// The size of the terminal on which the table replaces the one before; `nil` elsewhere.
-    let size: () -> (columns: Int, rows: Int)?
+    /// The size of the terminal on which a table replaces the one before, `nil` elsewhere; `nil`: there is only one.
+    let size: (() -> (columns: Int, rows: Int)?)?
     private var events: [String: WatchEvent] = [:]
     private var failedCount = 0
     private var isChanged = true
     private var writtenAt: Duration?
     private var writtenRows = 0
 
-    init(isJSON: Bool = false, size: @escaping () -> (columns: Int, rows: Int)? = { nil }) {
+    init(isJSON: Bool = false, size: (() -> (columns: Int, rows: Int)?)? = nil) {
         (self.isJSON, self.size) = (isJSON, size)
     }
 
@@ -75,7 +70,8 @@ struct WatchTable: WatchDisplay {
         }
     }
 
-    mutating func next(at now: Duration) -> (text: String, wakeAt: Duration?) {
+    mutating func next(at now: Duration) throws -> (text: String, wakeAt: Duration?) {
+        guard let size else { return (isJSON ? try sorted.map { try $0.json + "\n" }.joined() : table(), nil) }
         guard isChanged else { return ("", nil) }
         if let end = writtenAt.map({ $0 + Self.interval }), now < end { return ("", end) }
         (isChanged, writtenAt) = (false, now)
@@ -88,10 +84,6 @@ struct WatchTable: WatchDisplay {
         // Up to the first line of the last table, and clear the rest of the screen.
         let start = writtenRows == 0 ? "" : "\u{1B}[\(writtenRows)F\u{1B}[J"
         return (start + lines.map { $0 + "\n" }.joined(), nil)
-    }
-
-    mutating func only(at now: Duration) throws -> String {
-        isJSON ? try sorted.map { try $0.json + "\n" }.joined() : table()
     }
 
     private var sorted: [WatchEvent] { events.values.sorted { $0.source.name < $1.source.name } }
