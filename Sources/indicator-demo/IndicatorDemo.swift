@@ -3,7 +3,7 @@ import IndicatorCommands
 
 /// The demo program.
 @main
-struct IndicatorDemo: AsyncParsableCommand {
+struct IndicatorDemo: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "indicator-demo",
         abstract: "Watch real requests drive an activity indicator.",
@@ -23,6 +23,7 @@ struct IndicatorDemo: AsyncParsableCommand {
               0   success
               1   the run failed
               64  wrong usage, or an invalid trace
+              71  no thread can be created
               78  wrong configuration
             """,
         version: Program.version,
@@ -33,19 +34,8 @@ struct IndicatorDemo: AsyncParsableCommand {
         defaultSubcommand: RunCommand.self
     )
 
-    static func main() async {
+    static func main() {
         Program.name = "indicator-demo"
-        StandardStreams.openMissing()
-        do {
-            try requireCommand()
-            var command = try parseAsRoot()
-            if var asynchronous = command as? any AsyncParsableCommand {
-                try await asynchronous.run()
-            } else {
-                try command.run()
-            }
-        } catch {
-            end(with: error)
-        }
+        runProgram()
     }
 }

@@ -1,9 +1,6 @@
 import ArgumentParser
-import Foundation
-import IndicatorBackends
 import IndicatorCommands
-import IndicatorThreads
-import Synchronization
+import IndicatorBackends
 
 /// The command-line tool `indicator`.
 @main
@@ -40,29 +37,8 @@ struct IndicatorProgram: ParsableCommand {
         ]
     )
 
-    /// Not asynchronous: starting Swift's concurrency runtime takes longer than most commands of `exec`.
     static func main() {
-        Program.name = "indicator"
         if let options = ExecOptions(ProgramArguments(CommandLine.unsafeArgv)) { options.run() }
-        do {
-            try requireCommand()
-            var command = try parseAsRoot()
-            guard let asynchronous = command as? any AsyncParsableCommand else { return try command.run() }
-            StandardStreams.openMissing()
-            ThreadStarter.isShortageFatal.store(true, ordering: .relaxed)
-            // This thread no longer uses it.
-            nonisolated(unsafe) var parsed = asynchronous
-            Task.detached {
-                do {
-                    try await parsed.run()
-                    exit(withError: nil)
-                } catch {
-                    end(with: error)
-                }
-            }
-            dispatchMain()
-        } catch {
-            end(with: error)
-        }
+        runProgram()
     }
 }

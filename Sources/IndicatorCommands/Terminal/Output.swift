@@ -2,6 +2,7 @@ package import ArgumentParser
 import Foundation
 import IndicatorBackends
 import IndicatorThreads
+import Synchronization
 
 /// Standard output or standard error, unbuffered.
 package struct Output: Sendable {
@@ -93,16 +94,45 @@ enum JSONLine {
 }
 
 extension ParsableCommand {
+    /// Runs the program whose root command this is.
+    ///
+    /// Not asynchronous: starting Swift's concurrency runtime takes longer than most commands of `exec`.
+    package static func runProgram() -> Never {
+        do {
+            try requireCommand(in: CommandLine.arguments.dropFirst().first)
+            var command = try parseAsRoot()
+            guard let asynchronous = command as? any AsyncParsableCommand else {
+                try command.run()
+                exit(withError: nil)
+            }
+            StandardStreams.openMissing()
+            ThreadStarter.isShortageFatal.store(true, ordering: .relaxed)
+            // This thread no longer uses it.
+            nonisolated(unsafe) var parsed = asynchronous
+            Task.detached {
+                do {
+                    try await parsed.run()
+                    exit(withError: nil)
+                } catch {
+                    end(with: error)
+                }
+            }
+            dispatchMain()
+        } catch {
+            end(with: error)
+        }
+    }
+
     /// Throws if the first argument is not a command. ArgumentParser would report it as an unexpected argument of the
     /// default command.
-    package static func requireCommand(in arguments: [String] = Array(CommandLine.arguments.dropFirst())) throws {
+    private static func requireCommand(in argument: String?) throws {
         let names = configuration.subcommands.compactMap { $0.configuration.commandName }
-        guard let name = arguments.first, !name.hasPrefix("-"), !(names + ["help"]).contains(name) else { return }
+        guard let name = argument, !name.hasPrefix("-"), !(names + ["help"]).contains(name) else { return }
         throw ValidationError("There is no command '\(name)'; the commands are \(names.joined(separator: ", ")).")
     }
 
     /// Prints the requested help or an error's message, and ends the process with its status.
-    package static func end(with error: any Error) -> Never {
+    private static func end(with error: any Error) -> Never {
         let text = fullMessage(for: error, columns: nil)
         guard exitCode(for: error) != .success, !text.isEmpty else { exit(withError: error) }
         // The control characters of arguments are escaped.
