@@ -45,7 +45,7 @@ extension ConfigurationSource {
 /// Reads the text of a config file, without blocking.
 enum ConfigurationFile {
     /// The largest size of a config file, in bytes. Real ones have about a page.
-    static let largestSize = 1 << 20
+    static let largestSize = 128 << 10
 
     /// The text of a regular file that only the user and root can change.
     static func text(at path: String) throws(TextProblem) -> String {
@@ -75,7 +75,7 @@ enum ConfigurationFile {
             if count == 0 { return try text(of: bytes) }
             if count > 0 { bytes += piece[..<count] } else if errno != EINTR { throw problem(errno) }
         }
-        throw TextProblem("this file is larger than 1 MiB; a config file is a page of text")
+        throw TextProblem("this file is larger than 128 KiB; a config file is a page of text")
     }
 
     private static func problem(_ code: Int32) -> TextProblem {

@@ -52,7 +52,7 @@ struct ConfigurationFileTests {
         #expect(report(ofFileAt: "") == ": error: this is not the path of a file")
     }
 
-    @Test("are 1 MiB at most")
+    @Test("are 128 KiB at most")
     func size() throws {
         let folder = try TemporaryFolder()
         let limit = ConfigurationFile.largestSize
@@ -69,7 +69,7 @@ struct ConfigurationFileTests {
         let huge = try folder.write(String(repeating: "#", count: limit + 1), to: "huge.yaml")
         #expect(
             report(ofFileAt: huge)
-                == "\(huge): error: this file is larger than 1 MiB; a config file is a page of text"
+                == "\(huge): error: this file is larger than 128 KiB; a config file is a page of text"
         )
     }
 
