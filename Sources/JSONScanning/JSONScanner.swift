@@ -227,12 +227,12 @@ package struct JSONScanner {
         JSONProblem(offset: offset ?? position, message: message)
     }
 
-    /// A description of the text at the current position, for messages.
+    /// A description of the character at the current position, for messages. Not of more, which may be a secret.
     package var found: String {
         guard position < end else { return "the end" }
         let byte = base[position]
-        return byte == 0x0A
-            ? "the end of the line" : byte < 0x20 || byte >= 0x7F ? Self.hexadecimal(byte) : word(at: position)
+        if byte == 0x0A { return "the end of the line" }
+        return byte < 0x20 || byte >= 0x7F ? Self.hexadecimal(byte) : "'\(Character(Unicode.Scalar(byte)))'"
     }
 
     private mutating func skipWhitespace() {
@@ -241,13 +241,6 @@ package struct JSONScanner {
             guard byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { return }
             position += 1
         }
-    }
-
-    private func word(at start: Int) -> String {
-        var stop = start
-        while stop < end, stop < start + 20, Self.continuesWord(base[stop]) { stop += 1 }
-        let bytes = UnsafeBufferPointer(start: base + start, count: min(max(stop - start, 1), end - start))
-        return bytes.isEmpty ? "the end" : "'\(String(decoding: bytes, as: UTF8.self))'"
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }

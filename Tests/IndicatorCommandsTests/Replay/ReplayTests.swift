@@ -113,7 +113,7 @@ import Testing
         ("{\"startDelai\": 1, \"events\": []}", "unknown key 'startDelai', did you mean 'startDelay'?"),
         (#"{"events": {}}"#, "'events' is not a list"),
         ("{\"events\": [\n", "line 2: expected a value, found the end"),
-        ("{\"events\": [\n tru]}", "line 2: expected a value, found 'tru'"),
+        ("{\"events\": [\n tru]}", "line 2: expected a value, found 't'"),
         ("[\n{\"time\": 1, \"event\": \"start\"}]", "this is not an object"),
     ]) func `An object that is not a trace is a mistake`(text: String, message: String) throws {
         let error = #expect(throws: TraceError.self) { try trace(text) }
