@@ -6,6 +6,13 @@ package enum QuotedText {
         return beginning.unicodeScalars.count < text.unicodeScalars.count ? escaped(beginning) + "…" : escaped(text)
     }
 
+    /// A name between quotes: without what follows a colon, which may be a secret, but with a space that is none.
+    package static func name(_ text: String) -> String {
+        guard let colon = text.firstIndex(of: ":") else { return "'\(shortened(text))'" }
+        let next = text[text.index(after: colon)...].prefix(1).filter(\.isWhitespace)
+        return "'\(shortened(text[...colon] + next))…'"
+    }
+
     /// Such as `U+001B`.
     package static func codePoint(_ scalar: Unicode.Scalar) -> String {
         let digits = String(scalar.value, radix: 16, uppercase: true)

@@ -104,10 +104,7 @@ extension ConfigurationNode {
             root = try Parser(yaml: yaml, resolver: .basic, constructor: constructor, encoding: .utf8).singleRoot()
         } catch YamlError.duplicatedKeysInMapping(let names, let context) {
             let name = replacing(asterisk, with: "*", in: names.first ?? "")
-            throw TextProblem(
-                position: TextPosition(context.mark),
-                "the key '\(QuotedText.shortened(name))' is duplicated"
-            )
+            throw TextProblem(position: TextPosition(context.mark), "the key \(QuotedText.name(name)) is duplicated")
         } catch {
             throw TextProblem(error, in: text)
         }
@@ -188,7 +185,7 @@ private struct JSONFile {
                 let position = self.position(of: start)
                 let name = try scanner.text(of: scanner.string())
                 guard names.insert(name).inserted else {
-                    throw scanner.problem("the key '\(QuotedText.shortened(name))' is duplicated", at: start)
+                    throw scanner.problem("the key \(QuotedText.name(name)) is duplicated", at: start)
                 }
                 try scanner.expect(UInt8(ascii: ":"))
                 let value = try self.value(&scanner, depth: depth + 1)
@@ -234,6 +231,7 @@ extension TextProblem {
     /// that occur in practice are replaced, the others are passed on.
     fileprivate init(_ error: any Error, in text: String) {
         var position = TextPosition()
+        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
         switch error {
         case YamlError.scanner(let context, let problem, let mark, _),
             YamlError.parser(let context, let problem, let mark, _),
@@ -241,13 +239,14 @@ extension TextProblem {
             position = TextPosition(mark)
             let opened = context.map { TextPosition($0.mark) } ?? position
             message = Self.message(context.map { "\($0.text): \(problem)" } ?? problem, opened: opened)
-            if problem.contains("could not find expected ':'") || message.contains("closing quote") {
+            let isAtEnd = position.line > lines.count
+            if isAtEnd || problem.contains("could not find expected ':'") || message.contains("closing quote") {
                 position = opened
             }
         default: message = "not valid YAML: \(error)"
         }
+        position.line = min(position.line, lines.count)
         // libYAML reports it in several ways.
-        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
         let indentation = lines.dropFirst(position.line - 1).first?.prefix(while: \.isWhitespace) ?? ""
         if let tab = indentation.firstIndex(of: "\t") {
             position.column = indentation[..<tab].count + 1
@@ -262,6 +261,8 @@ extension TextProblem {
             "this string has no closing quote"
         } else if isAbout("flow sequence", "flow mapping") {
             "expected ',' or the end of what begins with a bracket in line \(opened.line), column \(opened.column)"
+        } else if isAbout("Maximum nesting level") {
+            "nested too deeply; settings are at most one section deep"
         } else if isAbout("cannot start any token") {
             "a value cannot begin with this character; put quotes around it"
         } else if isAbout("mapping values are not allowed") {

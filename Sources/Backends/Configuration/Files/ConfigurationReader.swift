@@ -24,6 +24,8 @@ struct ConfigurationReader {
     private let path: String?
     /// What the file has at its top level, by name.
     private var file: [String: ConfigurationNode.Entry] = [:]
+    /// The names of sections with a kind, of which messages suggest one; not all of them, for each has a cost.
+    private var namedSections: [String] = []
     /// Whether the file could be read; otherwise, what seems to be missing may be in it.
     private var isReadable = true
 
@@ -48,20 +50,17 @@ struct ConfigurationReader {
     }
 
     private mutating func parse(_ text: String) throws(TextProblem) {
-        guard let root = try ConfigurationNode.root(of: text, isJSON: path?.hasSuffix(".json") == true), !root.isNothing
-        else {
-            return
-        }
+        let isJSON = path?.hasSuffix(".json") == true
+        guard let root = try ConfigurationNode.root(of: text, isJSON: isJSON), !root.isNothing else { return }
         guard let entries = root.entries else {
-            var found = root.kind
-            if case .scalar(let text, _) = root.content, let colon = text.firstIndex(of: ":") {
-                // Without what follows, which may be a secret, but with a space that is none.
-                let next = text[text.index(after: colon)...].prefix(1).filter(\.isWhitespace)
-                found = "'\(QuotedText.shortened(String(text[...colon]) + next))…'"
-            }
+            let found = root.text.flatMap { $0.contains(":") ? QuotedText.name($0) : nil } ?? root.kind
             throw TextProblem(position: root.position, "expected lines such as 'startDelay: 1', found \(found)")
         }
         file = Dictionary(entries.map { ($0.name, $0) }) { first, _ in first }
+        let named = entries.map(\.name).filter { name in
+            SectionName.isValid(name) && self.entries(of: name).contains { $0.name == ConfigurationValues.kindName }
+        }
+        namedSections = Array(named.prefix(20))
     }
 
     mutating func read() -> IndicatorConfiguration {
@@ -130,7 +129,9 @@ struct ConfigurationReader {
         for fault in faults {
             report(places.isEmpty ? origin : fault.index.map { places[$0] } ?? origin, "\(prefix)\(fault)")
         }
-        return value.map { Found(value: $0, origin: origin, places: faults.isEmpty ? places : []) }
+        let wrong = Set(faults.map(\.index))
+        let right = places.indices.filter { !wrong.contains($0) }.map { places[$0] }
+        return value.map { Found(value: $0, origin: origin, places: right) }
     }
 
     /// A value in the file, if there is one and it is valid.
@@ -208,7 +209,9 @@ struct ConfigurationReader {
     ///   - isUsed: whether it is listed.
     private mutating func backend(_ name: String, _ place: Location, isUsed: Bool) -> (BackendKind, BackendKind.Values)?
     {
+        let before = mistakes.count
         guard let kind = kind(of: name, at: place, isUsed: isUsed) else { return nil }
+        let isSectionWrong = mistakes.count > before
         var values: BackendKind.Values = [:]
         var isComplete = true
         for setting in kind.settings {
@@ -224,7 +227,7 @@ struct ConfigurationReader {
             let isMissing = setting.isRequired && found == nil
             let isWrongAddress = setting.meaning == .address && isReported && found?.origin == nil
             if isMissing || isWrongAddress { isComplete = false }
-            if isMissing, !isReported, isReadable {
+            if isMissing, !isReported, !isSectionWrong, isReadable {
                 report(self.place(of: name) ?? place, "'\(name)' needs '\(setting.name)', \(setting.expectation)")
             }
         }
@@ -233,7 +236,7 @@ struct ConfigurationReader {
             NearestName.suggestion(for: name, among: known, listing: "settings of \(kind.name)")
         }
         for entry in entries(of: name) where !known.contains(entry.name) {
-            let message = "unknown key '\(QuotedText.shortened(entry.name))' in '\(name)'\(suggestion(entry.name))"
+            let message = "unknown key \(QuotedText.name(entry.name)) in '\(name)'\(suggestion(entry.name))"
             report(location(entry.position), message)
         }
         for key in [source.overrides, source.defaults].flatMap({ $0.settings[name]?.keys.map(\.self) ?? [] })
@@ -270,19 +273,17 @@ struct ConfigurationReader {
                 if isUsed { effectiveSettings.append(effective) }
                 return kind
             }
-            report(
-                self.place(of: name) ?? place,
-                "'\(QuotedText.shortened(name))' cannot name a backend; \(SectionName.expectation)"
-            )
+            let message = "\(QuotedText.name(name)) cannot name a backend; \(SectionName.expectation)"
+            report(self.place(of: name) ?? place, message)
         } else if let reason = registry.reasonsForMissing[kindName] {
             // Without the kind, its settings are not known.
             if isUsed { report(place, "the backend '\(name)' cannot be used: \(reason)") }
         } else if mayBeOfApp(kindName), section == nil || section?.entries != nil {
-            let message = "the backend '\(QuotedText.shortened(kindName))' is unknown here; the app may have it"
+            let message = "the backend \(QuotedText.name(kindName)) is unknown here; the app may have it"
             if isUsed { warnings.append(ConfigurationMistake(given?.location ?? place, message)) }
         } else if let given {
             let suggestion = NearestName.suggestion(for: kindName, among: registry.knownNames, listing: "known kinds")
-            report(given.location, "unknown kind '\(QuotedText.shortened(kindName))'\(suggestion)")
+            report(given.location, "unknown kind \(QuotedText.name(kindName))\(suggestion)")
         } else if isReadable {
             report(place, isUsed || section == nil ? unknownBackend(name) : unknownKey(name))
         }
@@ -297,15 +298,14 @@ struct ConfigurationReader {
     }
 
     private func unknownBackend(_ name: String) -> String {
-        let own = file.keys.sorted().filter { entries(of: $0).contains { $0.name == ConfigurationValues.kindName } }
         let listing = "expected a section with a 'kind', or one of"
-        return "unknown backend '\(QuotedText.shortened(name))'"
-            + NearestName.suggestion(for: name, among: registry.knownNames + own, listing: listing)
+        return "unknown backend \(QuotedText.name(name))"
+            + NearestName.suggestion(for: name, among: registry.knownNames + namedSections, listing: listing)
     }
 
     private func unknownKey(_ name: String) -> String {
-        let message = "unknown key '\(QuotedText.shortened(name))'"
-        let parts = name.split(separator: ".", maxSplits: 1).map(String.init)
+        let message = "unknown key \(QuotedText.name(name))"
+        let parts = name.split { ".:".contains($0) }.map(String.init)
         if parts.count == 2, registry.knownNames.contains(parts[0]) {
             return "\(message); write '\(QuotedText.shortened("\(parts[0]): {\(parts[1]): …}"))'"
         }

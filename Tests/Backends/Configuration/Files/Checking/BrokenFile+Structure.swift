@@ -48,6 +48,22 @@ extension BrokenFile {
             "1:27: 'backends': 'terminalTitle' is duplicated"
         ),
         BrokenFile(
+            "a duplicate backend before an unknown one, each at its own place",
+            "backends:\n  - terminalTitle\n  - terminalTitle\n  - telegraph\n",
+            "3:5: 'backends': 'terminalTitle' is duplicated",
+            "4:5: unknown backend 'telegraph'; expected a section with a 'kind', or one of: logFile, terminalTitle, dbusProperty and 1 more"
+        ),
+        BrokenFile(
+            "a text where a section with a required setting belongs",
+            "backends: [logFile]\nlogFile: /tmp/a.log\n",
+            "2:10: 'logFile': expected a section with the settings of logFile, found a text"
+        ),
+        BrokenFile(
+            "an unknown backend beside many sections, of which only the first ones are suggested",
+            "backends: [zzzzzzzzzz]\n" + (10..<60).map { "s\($0): {kind: logFile, path: /a}\n" }.joined(),
+            "1:12: unknown backend 'zzzzzzzzzz'; expected a section with a 'kind', or one of: logFile, s10, s11 and 21 more"
+        ),
+        BrokenFile(
             "a map where a list of backends belongs",
             "backends:\n  terminalTitle: true\n",
             "2:3: 'backends': expected a list of names, found a section ('key: value')"

@@ -27,6 +27,16 @@ extension BrokenFile {
             "2:11: expected ',' or the end of what begins with a bracket in line 1, column 11"
         ),
         BrokenFile(
+            "a list in brackets that is not closed, at the end of the file",
+            "startDelay: 1\nbackends: [terminalTitle",
+            "2:11: expected ',' or the end of what begins with a bracket in line 2, column 11"
+        ),
+        BrokenFile(
+            "an opening brace only",
+            "{",
+            "1:1: not valid YAML: while parsing a flow node: did not find expected node content"
+        ),
+        BrokenFile(
             "a missing comma between quoted names",
             "backends: [\"terminalTitle\" \"logFile\"]\n",
             "1:28: expected ',' or the end of what begins with a bracket in line 1, column 11"
@@ -147,7 +157,7 @@ extension BrokenFile {
         BrokenFile(
             "brackets nested too deep",
             "backends: " + String(repeating: "[", count: 10_000) + "\n",
-            "1:12: not valid YAML: while parsing: Maximum nesting level reached, set with yaml_set_max_nest_level())"
+            "1:12: nested too deeply; settings are at most one section deep"
         ),
         BrokenFile(
             "many mistakes, each reported once, in order",
@@ -173,6 +183,18 @@ extension BrokenFile {
             "no space after the only colon",
             "startDelay:1\n",
             "1:1: expected lines such as 'startDelay: 1', found 'startDelay:…'"
+        ),
+        BrokenFile(
+            "no space after a colon in braces: what follows may be a secret",
+            "mqtt.password:hunter2: 1\nlogFile: {path: /a.log, password:hunter2}\n",
+            "1:1: unknown key 'mqtt.password:…'; it is no section with a 'kind', and known keys are: startDelay, completionDelay, accessible and 8 more",
+            "2:25: unknown key 'password:…' in 'logFile'; settings of logFile: path, format, maxSize and 2 more"
+        ),
+        BrokenFile(
+            "a text without quotes in JSON, which may be a secret",
+            "{\"logFile\": {\"password\": hunter2}}\n",
+            file: "indicator.json",
+            "1:26: expected a value, found 'h'"
         ),
         BrokenFile(
             "a no-break space after the only colon",
