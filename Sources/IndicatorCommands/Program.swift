@@ -1,21 +1,15 @@
 package import ArgumentParser
 import Foundation
-import IndicatorCore
-import IndicatorThreads
 
 /// The program that contains the shared commands.
 package enum Program {
     /// What `--version` prints.
     package static let version = "0.1.0"
 
-    /// The name of the program in messages and examples, and the app name for its config file. A program sets it first.
-    /// Default: `indicator`.
-    package static var name: String {
-        get { storage.withLock { $0 } }
-        set { storage.withLock { $0 = newValue } }
-    }
-
-    private static let storage = Locked("indicator")
+    /// The name of the program in messages and examples, and the app name for its config file.
+    ///
+    /// `main` sets it before it does anything else, so no other thread reads it then.
+    package nonisolated(unsafe) static var name = "indicator"
 }
 
 extension ExitCode {

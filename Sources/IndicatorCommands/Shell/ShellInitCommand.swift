@@ -35,22 +35,16 @@ package struct ShellInitCommand: AsyncParsableCommand {
     var shell: Shell
 
     @Option(help: ArgumentHelp("Only report commands that lasted this many whole seconds.", valueName: "number"))
-    var after = 10
+    var after: UInt32 = 10
 
     package init() {}
-
-    package func validate() throws {
-        guard (0...1_000_000_000).contains(after) else {
-            throw ValidationError("--after is '\(after)'; it must be a number of seconds, 0 or more")
-        }
-    }
 
     package func run() async throws {
         try await Output.guarding { try Output.standard.write(Self.code(for: shell, after: after)) }
     }
 
     /// - Parameter seconds: how long a command must have lasted.
-    package static func code(for shell: Shell, after seconds: Int) -> String {
+    package static func code(for shell: Shell, after seconds: UInt32) -> String {
         let report = "indicator exec --lasted $lasted --after \(seconds) -- sh -c \"exit $result\""
         return switch shell {
         // An inherited variable would be evaluated as arithmetic, and could run a command. `$?` and PIPESTATUS are the
@@ -149,7 +143,7 @@ package struct ShellInitCommand: AsyncParsableCommand {
             end
             function indicator_done --on-event fish_postexec
                 set -l result $status
-                test $CMD_DURATION -ge \#(seconds * 1000); or return
+                test $CMD_DURATION -ge \#(UInt64(seconds) * 1000); or return
                 for id in (indicator_stopped)
                     contains -- $id $indicator_jobs; or return
                 end
