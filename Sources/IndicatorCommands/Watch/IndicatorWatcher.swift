@@ -54,10 +54,9 @@ private final class Watch: BusSession {
         /// `nil` before the first answer.
         var properties: [BusProperty]?
         var reported: WatchEvent?
-        /// The number of the latest reading, to ignore the answers to earlier ones.
-        var reading = 0
-        var isReading = false
-        /// Whether to read again after the current reading.
+        /// The number of the reading in progress: an answer to an earlier owner of the name has another one.
+        var reading: Int?
+        /// Whether to read again after that.
         var isOutdated = false
         /// When it counts as silent; `nil` once it has answered, or was reported as silent.
         var silentAt: SuspendingClock.Instant?
@@ -147,13 +146,12 @@ private final class Watch: BusSession {
     }
 
     private func read(_ name: String) {
-        guard let bus, var indicator = indicators[name] else { return }
-        defer { indicators[name] = indicator }
-        indicator.isOutdated = indicator.isReading
-        guard !indicator.isReading else { return }
+        guard let bus, let indicator = indicators[name] else { return }
+        indicators[name]?.isOutdated = indicator.reading != nil
+        guard indicator.reading == nil else { return }
         readingCount += 1
         let reading = readingCount
-        (indicator.reading, indicator.isReading) = (reading, true)
+        indicators[name]?.reading = reading
         let call = BusMessage.call(
             name,
             path: IndicatorObject.path,
@@ -167,7 +165,7 @@ private final class Watch: BusSession {
 
     private func finish(_ reading: Int, of name: String, with result: Result<BusMessage, BusError>) {
         guard var indicator = indicators[name], indicator.reading == reading else { return }
-        (indicator.isReading, indicator.silentAt) = (false, nil)
+        (indicator.reading, indicator.silentAt) = (nil, nil)
         var problem: String?
         switch result {
         case .failure(let error): problem = WatchedState.text(error.description)
