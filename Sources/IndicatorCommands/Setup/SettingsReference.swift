@@ -7,8 +7,8 @@ extension BackendRegistry {
     /// `#` without a space; without that character they are valid too.
     package var settingsReference: String {
         var lines = [
-            "# Every setting of an indicator's config file. The values are the defaults. A line that begins with '#'",
-            "# and has no space after it is an example: remove the '#' to use it.",
+            "# Every setting of an indicator's config file. The values are the defaults. A '#' without a space after",
+            "# it marks an example: remove the '#' to use it.",
             "",
         ]
         lines += ConfigurationValues.definitions(in: self).flatMap { $0.referenceLines(isUsed: true) }
@@ -22,7 +22,7 @@ extension BackendRegistry {
             "",
             "# A section with any other name is another backend of its 'kind', with the settings of that kind.",
             "#audit:",
-            "#  kind: \((kind(named: "logFile") ?? kinds.last)?.name ?? "")",
+            "  #kind: \((kind(named: "logFile") ?? kinds.last)?.name ?? "")",
         ]
         return lines.map { "\($0)\n" }.joined()
     }
@@ -37,6 +37,6 @@ extension SettingDefinition {
         }
         let comment = TextWidth.wrapped("\(text).", to: 98 - indentation.count).map { "\(indentation)# \($0)" }
         let mark = isUsed && defaultValue != nil ? "" : "#"
-        return comment + ["\(mark)\(indentation)\(name): \((defaultValue ?? example)?.configurationText ?? "")"]
+        return comment + ["\(indentation)\(mark)\(name): \((defaultValue ?? example)?.configurationText ?? "")"]
     }
 }

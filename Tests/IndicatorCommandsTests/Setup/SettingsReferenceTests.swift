@@ -36,7 +36,7 @@ struct SettingsReferenceTests {
     func `has every setting, and is valid with all examples, too`() throws {
         let text = BackendRegistry.standard.settingsReference
             .split(separator: "\n", omittingEmptySubsequences: false)
-            .map { $0.contains(/^# *\w+:/) && !$0.contains(/^# \w/) ? $0.dropFirst() : $0 }
+            .map { $0.replacing(/^( *)#(?! |$)/) { String($0.1) } }
             .joined(separator: "\n")
         let kinds = BackendRegistry.standard.kinds
         let all = text.replacing(
