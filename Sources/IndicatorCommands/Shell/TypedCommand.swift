@@ -174,6 +174,8 @@ package struct TypedCommand: Sendable, Hashable {
                 state = Self.prefixes[word.text].map { .prefix($0.options, $0.arguments) } ?? .arguments
             }
         }
+        // What follows is not certain: neither is what `sudo` runs, nor that there is only a setting.
+        if case .prefix = state, !words.isAtEnd { current = [] }
         finish()
         label = label ?? (words.isAtEnd ? setting : nil)
     }
@@ -204,6 +206,20 @@ struct ShellWords: Sequence, IteratorProtocol {
         case separator(String)
     }
 
+    /// A part of a word.
+    private let piece =
+        #/
+        (?<plain> [^\s;&|()<>'"`\\$]+ )
+        | \\ (?<escaped> (?s:.) )
+        | ' (?<single> (?: [^'\\] | \\ [^'] )* ) '
+        | " (?<double> (?: [^"\\$`] | \\ (?s:.) | \$ (?! [(\{] ) | \$ \{ \w+ \} | \$ \( [^()'"`\\]* \) )* ) "
+        | \$ (?: [\w?!@\#*$\-] | \( [^()'"`\\]* \) | \{ [^\{\}'"`\\]* \} )
+        | ` [^'"`\\]* `
+        | \( [^()'"`\\]* \)
+        /#
+    /// The beginning of a redirection, such as `2>`.
+    private let redirection = /(?:[0-9]+|\{[A-Za-z_]+\})?(?:<<<|<<-|<<|<&|<>|>>|>&|>\||<|>)|&>>?/
+
     private var rest: Substring
     /// Whether a here-document follows the line.
     private var hasDocument = false
@@ -225,9 +241,8 @@ struct ShellWords: Sequence, IteratorProtocol {
                 if hasDocument { return nil }
                 rest.removeFirst()
                 return .separator("\n")
-            } else if let length = redirection {
-                let text = rest.prefix(length)
-                rest.removeFirst(length)
+            } else if let text = rest.prefixMatch(of: redirection)?.0 {
+                rest = rest[text.endIndex...]
                 hasDocument = hasDocument || text.hasSuffix("<<") || text.hasSuffix("<<-")
                 rest = rest.drop { $0 == " " || $0 == "\t" }
                 guard takeWord() != nil else { return nil }
@@ -241,41 +256,24 @@ struct ShellWords: Sequence, IteratorProtocol {
         }
     }
 
-    /// The length of a redirection without its target, such as `2>`, if the rest begins with one.
-    private var redirection: Int? {
-        if let match = rest.prefixMatch(of: /(?:[0-9]+|\{[A-Za-z_]+\})?(?:<<<|<<-|<<|<&|<>|>>|>&|>\||<|>)|&>>?/) {
-            return match.output.count
-        }
-        return nil
-    }
-
     /// The next word; `nil` if its end is not certain. In single quotes, a backslash before the next one is text in
     /// bash, and an escape in fish.
     private mutating func takeWord() -> Word? {
-        let piece =
-            #/
-            (?<plain> [^\s;&|()<>'"`\\$]+ )
-            | \\ (?<escaped> (?s:.) )
-            | ' (?<single> (?: [^'\\] | \\ [^'] )* ) '
-            | " (?<double> (?: [^"\\$`] | \\ (?s:.) | \$ (?! [(\{] ) | \$ \{ \w+ \} )* ) "
-            | \$ (?: [\w?!@\#*$\-] | \( [^()'"`\\]* \) | \{ [^\{\}'"`\\]* \} )
-            | ` [^'"`\\]* `
-            | \( [^()'"`\\]* \)
-            /#
         var word = Word()
         let start = rest.startIndex
         while let first = rest.first, !first.isWhitespace, !";&|)<>".contains(first) {
             guard let match = rest.prefixMatch(of: piece) else { return nil }
+            rest = rest[match.range.upperBound...]
+            // `[` alone is a command.
+            let isCommand = match.0 == "[" && word.text.isEmpty && rest.first?.isWhitespace != false
             word.text += match.plain ?? match.escaped ?? match.single ?? match.double ?? match.0
             word.isQuoted = word.isQuoted || match.plain == nil
             word.hasEqualsSign = word.hasEqualsSign || match.0.contains("=")
             if let plain = match.plain {
-                // `[` alone is a command.
-                word.isLiteral = word.isLiteral && (plain == "[" || !plain.contains(where: "*?[".contains))
+                word.isLiteral = word.isLiteral && (isCommand || !plain.contains(where: "*?[".contains))
             } else if match.escaped == nil, match.single == nil {
                 word.isLiteral = word.isLiteral && match.double?.contains("$") == false
             }
-            rest = rest[match.range.upperBound...]
         }
         return start == rest.startIndex ? nil : word
     }

@@ -8,7 +8,9 @@ import Testing
         arguments: [
             ("make", "make"), ("  make  -j4 all ", "make"), ("cargo build --release", "cargo build"),
             ("/usr/bin/make all", "make all"), ("git commit -m 'a  b'", "git commit"), ("make CC=clang", "make"),
-            ("cd x && make", "make"), ("cd x", "cd"), ("(make all)", "make all"), ("'make' \"all\"", "make"),
+            ("cd x && make", "make"), ("cd \"$(x y)\" && make", "make"), ("cd \"$(x \"y\")\" && make", nil),
+            ("sudo -u \"${x:-\"y\"}\" make", nil), ("'make'[ x", nil), ("cd x", "cd"), ("(make all)", "make all"),
+            ("'make' \"all\"", "make"),
             ("\\make all", "make all"), ("make # all", "make"), ("time -p make all", "make all"), ("", nil),
             ("for f in *; do gzip $f; done", "gzip"), ("while read -r x; do make all; done <file", "make all"),
             (">log 2>&1 make all", "make all"), ("make >all", "make"), ("make <<<all", "make"), ("f() { make; }", nil),
