@@ -95,6 +95,7 @@ enum ConfigurationFile {
         position.advance(past: text.utf8[..<index])
         let (scalar, encoding) = (text.unicodeScalars[index], "this is not valid UTF-8; save the file as UTF-8")
         let fault = "the character \(QuotedText.codePoint(scalar)) is not allowed here; remove it"
-        throw TextProblem(position: position, scalar == "\u{FFFD}" ? encoding : fault)
+        let isInvalid = scalar == "\u{FFFD}" && String(validating: bytes, as: UTF8.self) == nil
+        throw TextProblem(position: position, isInvalid ? encoding : fault)
     }
 }

@@ -150,6 +150,11 @@ extension BrokenFile {
             "2:12: the character U+10FFFF is not allowed here; remove it"
         ),
         BrokenFile(
+            "the character that an editor puts in place of invalid bytes, in valid UTF-8",
+            "startDelay: 1 # \u{FFFD}\n",
+            "1:17: the character U+FFFD is not allowed here; remove it"
+        ),
+        BrokenFile(
             "a NUL byte",
             "startDelay: 1\u{00}\n",
             "1:14: the character U+0000 is not allowed here; remove it"
