@@ -6,11 +6,14 @@ package enum QuotedText {
         return beginning.unicodeScalars.count < text.unicodeScalars.count ? escaped(beginning) + "…" : escaped(text)
     }
 
-    /// A name between quotes: without what follows a colon, which may be a secret, but with a space that is none.
+    /// A name between quotes: without what follows a colon, `=` or space, which may be a secret, but with a space behind
+    /// a colon that is none.
     package static func name(_ text: String) -> String {
-        guard let colon = text.firstIndex(of: ":") else { return "'\(shortened(text))'" }
-        let next = text[text.index(after: colon)...].prefix(1).filter(\.isWhitespace)
-        return "'\(shortened(text[...colon] + next))…'"
+        guard let end = text.firstIndex(where: { $0 == ":" || $0 == "=" || $0.isWhitespace }) else {
+            return "'\(shortened(text))'"
+        }
+        let next = text[text.index(after: end)...].prefix(1).filter(\.isWhitespace)
+        return "'\(shortened(text[...end] + next))…'"
     }
 
     /// Such as `U+001B`.

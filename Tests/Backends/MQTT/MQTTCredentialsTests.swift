@@ -245,13 +245,18 @@ import Testing
             "password: @hush", "password: &hush", "password: {hush", "password: [hush", "password: a: hush",
             "password: \"hush", "password: |hush", "password: - hush", "password:hush", "password: \"a\"hush",
             "password: {hush: x}", "password: [hush]", "password: x\n   hush: y", "password: ? hush",
-            "password:hush\n  username: me", "password:\n  hush\n  username: me",
+            "password:hush\n  username: me", "password:\n  hush\n  username: me", "password hush", "password=hush",
+            "password = hush: x", "\"password\": hush", "\"password\": \"a\" hush", "\"password: hush\": 1",
         ]
     )
     func mistakes(text: String) throws {
         let folder = try TemporaryDirectory()
-        for contents in ["mqtt:\n  \(text)\n", "mqtt.\(text)\n"] {
-            let path = try folder.write(contents, to: "indicator.yaml")
+        let (yaml, braces) = ("indicator.yaml", "{\"mqtt\": {\(text)}}\n")
+        let files = [
+            ("mqtt:\n  \(text)\n", yaml), ("mqtt.\(text)\n", yaml), (braces, yaml), (braces, "indicator.json"),
+        ]
+        for (contents, file) in files {
+            let path = try folder.write(contents, to: file)
             do {
                 _ = try IndicatorConfiguration.load(from: ConfigurationSource(for: "app", path: path, environment: [:]))
             } catch {

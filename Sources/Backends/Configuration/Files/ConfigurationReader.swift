@@ -273,7 +273,7 @@ struct ConfigurationReader {
                 if isUsed { effectiveSettings.append(effective) }
                 return kind
             }
-            let message = "\(QuotedText.name(name)) cannot name a backend; \(SectionName.expectation)"
+            let message = "'\(QuotedText.shortened(name))' cannot name a backend; \(SectionName.expectation)"
             report(self.place(of: name) ?? place, message)
         } else if let reason = registry.reasonsForMissing[kindName] {
             // Without the kind, its settings are not known.
@@ -305,9 +305,9 @@ struct ConfigurationReader {
 
     private func unknownKey(_ name: String) -> String {
         let message = "unknown key \(QuotedText.name(name))"
-        let parts = name.split { ".:".contains($0) }.map(String.init)
-        if parts.count == 2, registry.knownNames.contains(parts[0]) {
-            return "\(message); write '\(QuotedText.shortened("\(parts[0]): {\(parts[1]): …}"))'"
+        let parts = name.split(separator: ".").map(String.init)
+        if parts.count == 2, registry.knownNames.contains(parts[0]), SectionName.isValid(parts[1]) {
+            return "\(message); write '\(parts[0]): {\(parts[1]): …}'"
         }
         let owner = registry.kinds.first { file[$0.name] != nil && $0.settings.contains { $0.name == name } }
         if let owner { return "\(message); it is a setting of '\(owner.name)', below which it must be indented" }
