@@ -4,6 +4,8 @@ import Foundation
 package final class Sway: Sendable {
     private let folder: TemporaryDirectory
     private let daemon: Daemon
+    /// Where it answers swaymsg(1).
+    private let socket: String
 
     /// Starts it, with further lines of its configuration.
     package init(configuration: String = "") async throws {
@@ -34,10 +36,16 @@ package final class Sway: Sendable {
                 "WLR_RENDERER": "pixman", "WLR_LIBINPUT_NO_DEVICES": "1", "DISPLAY": "", "WAYLAND_DISPLAY": "",
             ]
         )
-        let isReady = await eventually { FileManager.default.fileExists(atPath: "\(folder.path)/run/wayland-1") }
-        guard isReady else { throw NotStarted(error: daemon.errors) }
+        // It opens one for swaymsg(1) after the one for its windows.
+        let find = { (prefix: String) in
+            try FileManager.default.contentsOfDirectory(atPath: "\(folder.path)/run").first { $0.hasPrefix(prefix) }
+        }
+        guard try await eventually({ try find("wayland-1") != nil && find("sway-ipc.") != nil }),
+            let socket = try find("sway-ipc.")
+        else { throw NotStarted(error: daemon.errors) }
         self.folder = folder
         self.daemon = daemon
+        self.socket = "\(folder.path)/run/\(socket)"
     }
 
     /// Starts a program in it.
@@ -46,26 +54,20 @@ package final class Sway: Sendable {
         _ arguments: [String],
         environment: [String: String] = [:]
     ) throws -> Daemon {
-        try Daemon(program, arguments, environment: variables().merging(environment) { $1 })
+        try Daemon(program, arguments, environment: variables.merging(environment) { $1 })
     }
 
-    private func variables() throws -> [String: String] {
+    private var variables: [String: String] {
         [
             "XDG_RUNTIME_DIR": "\(folder.path)/run", "HOME": folder.path, "XDG_CONFIG_HOME": "\(folder.path)/config",
-            "WAYLAND_DISPLAY": "wayland-1", "DISPLAY": "", "SWAYSOCK": try socket(),
+            "WAYLAND_DISPLAY": "wayland-1", "DISPLAY": "", "SWAYSOCK": socket,
         ]
     }
 
     /// A digest of the colours of all points.
     package func picture() async throws -> String {
-        let words = try variables().map { "\($0)=\($1)" } + ["sh", "-c", "grim -t ppm - | sha256sum"]
+        let words = variables.map { "\($0)=\($1)" } + ["sh", "-c", "grim -t ppm - | sha256sum"]
         return try await Command.run("env", words).output
-    }
-
-    /// Where it answers swaymsg(1).
-    private func socket() throws -> String {
-        let files = try FileManager.default.contentsOfDirectory(atPath: "\(folder.path)/run")
-        return "\(folder.path)/run/\(files.first { $0.hasPrefix("sway-ipc.") } ?? "no-socket")"
     }
 
     /// The process of the window that has the focus.
@@ -78,7 +80,7 @@ package final class Sway: Sendable {
         func find(_ node: Node) -> Int32? {
             node.focused ? node.pid : node.nodes.lazy.compactMap(find).first
         }
-        let tree = try await Command.run("swaymsg", ["-s", socket(), "-t", "get_tree"]).output
+        let tree = try await Command.run("swaymsg", ["-s", socket, "-t", "get_tree"]).output
         return find(try JSONDecoder().decode(Node.self, from: Data(tree.utf8)))
     }
 
