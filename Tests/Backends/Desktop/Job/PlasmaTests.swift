@@ -72,6 +72,47 @@ import Testing
         await plasma.end()
     }
 
+    #if DesktopNotification
+    @Test(
+        "Plasma shows the notification once, not again after its button has closed it, and none remains",
+        .needs(program, package: "plasma-workspace", tier: .nightly),
+        arguments: NotificationWay.allCases
+    )
+    func notification(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let monitor = try await NotifyMonitor(bus)
+        let screen = try await Screen()
+        let plasma = try await plasma(on: bus, screen)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await popups(on: screen).count == 1 })
+        try await probe.tell("progress", "0.4")
+        #expect(await eventually { monitor.shown.last?.body == "work 40%" })
+        #expect(monitor.shown.map(\.identifier) == [0, 1])
+        #expect(try await popups(on: screen).count == 1)
+        let isClosed = try await eventually {
+            for popup in try await popups(on: screen) {
+                try await screen.click(x: popup.x + popup.width - 22, y: popup.y + 22)
+            }
+            return monitor.closingReasons == [2]
+        }
+        #expect(isClosed)
+        let delivered = try await probe.tell("delivered")
+        try await probe.tell("label", "kept away")
+        #expect(try await eventually { try await probe.tell("delivered") != delivered })
+        try await probe.tell("end")
+        try await probe.tell("begin", "again")
+        #expect(try await eventually { try await popups(on: screen).count == 1 })
+        try await probe.shutdown()
+        #expect(try await eventually { try await popups(on: screen).isEmpty })
+        try await monitor.catchUp()
+        #expect(monitor.shown.map(\.body) == ["work", "work 40%", "again"])
+        #expect(monitor.closingReasons == [2, 3])
+        await plasma.end()
+    }
+    #endif
+
     private func plasma(on bus: PrivateBus, _ screen: Screen) async throws -> Daemon {
         let plasma = try Daemon(
             Self.program,
@@ -90,9 +131,13 @@ import Testing
         return plasma
     }
 
+    private func popups(on screen: Screen) async throws -> [(width: Int, height: Int, x: Int, y: Int)] {
+        try await screen.windows().filter { (300...400).contains($0.width) && $0.height < 200 }
+    }
+
     /// Clicks on the button to cancel of the last popup: 51 points left of its right edge, and 20 above the lower one.
     private func pressCancel(on screen: Screen) async throws {
-        for popup in try await screen.windows() where (300...400).contains(popup.width) && popup.height < 200 {
+        for popup in try await popups(on: screen) {
             try await screen.click(x: popup.x + popup.width - 51, y: popup.y + popup.height - 20)
         }
     }

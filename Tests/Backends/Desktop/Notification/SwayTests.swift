@@ -63,14 +63,15 @@ import Testing
         .needs(.root),
         .needs(.sway, .nightly),
         .needs(servers, .nightly),
-        arguments: Server.allCases
+        arguments: Server.allCases,
+        NotificationWay.allCases
     )
-    func shown(server: Server) async throws {
+    func shown(server: Server, way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let monitor = try await NotifyMonitor(bus)
         let sway = try await Sway()
         let daemon = try await start([server.rawValue], in: sway, on: bus)
-        let probe = try await DesktopProbe("notification", through: .dbus, bus: bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         try await probe.tell("begin", "work")
         #expect(try await eventually { try await server.isShowing(1, on: bus) }, "\(daemon.errors)")
@@ -97,15 +98,18 @@ import Testing
     @Test(
         .needs(.root),
         .needs(.sway, .nightly),
-        .needs(servers, .nightly)
+        .needs(servers, .nightly),
+        arguments: NotificationWay.allCases
     )
-    func `A notification that mako closes after its own time is shown again with the next change`() async throws {
+    func `A notification that mako closes after its own time is shown again with the next change`(way: NotificationWay)
+        async throws
+    {
         let bus = try await PrivateBus()
         let monitor = try await NotifyMonitor(bus)
         let sway = try await Sway()
         let mako = ["/usr/bin/mako", "--ignore-timeout=1", "--default-timeout=500"]
         let daemon = try await start(mako, in: sway, on: bus)
-        let probe = try await DesktopProbe("notification", through: .dbus, bus: bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         try await probe.tell("begin", "work")
         #expect(await eventually { monitor.closingReasons == [1] }, "\(daemon.errors)")
