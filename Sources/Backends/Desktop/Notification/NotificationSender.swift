@@ -153,8 +153,12 @@ extension NotificationSession {
     /// Whether the notification is on the screen, as far as the server has reported.
     var isShown: Bool { current.map { $0.identifier != 0 } ?? false }
 
-    /// The earliest time at which the notification may be closed: xdg-desktop-portal-gtk loses an earlier removal.
-    var mayHide: SuspendingClock.Instant { way == .portal ? (isSending ? .now : sentAt) + Self.updateInterval : .now }
+    /// The earliest time at which the notification may be closed: xdg-desktop-portal-gtk loses an earlier removal, and
+    /// SwayNotificationCenter an outcome that comes immediately after it.
+    var mayHide: SuspendingClock.Instant {
+        if way == .portal { return (isSending ? .now : sentAt) + Self.updateInterval }
+        return unshownOutcomes > 0 ? .now + Self.updateInterval : .now
+    }
 
     /// Closes the notification.
     func hide(on bus: BusLink) {

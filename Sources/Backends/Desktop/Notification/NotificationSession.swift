@@ -98,6 +98,8 @@ final class NotificationSession: BusSession {
     /// Whether a call that shows it waits for its reply.
     var isSending = false
     var hasReportedRefusal = false
+    /// How many outcomes wait for libnotify.
+    private(set) var unshownOutcomes = 0
     /// What was sent last.
     var shown: NotificationMessage?
     /// What the user has seen in a banner of GNOME: since when the indicator is shown, and whether the app asks.
@@ -237,7 +239,10 @@ final class NotificationSession: BusSession {
     private func announce(_ finished: [FinishedActivity], on bus: BusLink) {
         guard let notice = OutcomeNotice(finished, applicationName: applicationName) else { return }
         let message = message(notice.title, notice.body, urgency: .normal, milliseconds: -1)
-        send(message, as: Shown(), on: bus) { [logger] outcome in
+        let count = way == .libnotify ? 1 : 0
+        unshownOutcomes += count
+        send(message, as: Shown(), on: bus) { [self] outcome in
+            unshownOutcomes -= count
             guard case .failure(let loss) = outcome else { return }
             logger.warning("the server did not show the notification of an outcome: \(loss.reason)")
         }

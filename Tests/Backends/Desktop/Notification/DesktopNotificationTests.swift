@@ -76,6 +76,26 @@ import Testing
         try await probe.shutdown()
     }
 
+    @Test(
+        "SwayNotificationCenter loses what follows a close immediately: the outcome is shown before it",
+        .needs(.notifications),
+        arguments: NotificationWay.allCases
+    )
+    func outcomeBeforeClose(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", "outcomes", through: way, bus: bus)
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("succeed")
+        #expect(await eventually { monitor.calls.count { $0.member == "CloseNotification" } == 1 })
+        #expect(await eventually { monitor.shown.count == 2 })
+        #expect(monitor.calls.map(\.member) == ["Notify", "Notify", "CloseNotification"])
+        #expect(try await server.displayedCount == 1)
+        try await probe.shutdown()
+    }
+
     @Test(.needs(.notifications))
     func `With 'live: false', only the outcome is shown`() async throws {
         let bus = try await PrivateBus()
