@@ -84,7 +84,8 @@ extension NotificationSession {
                 // The indicator was hidden meanwhile; what was closed then may be shown again.
                 if shown.isHidden { close(shown, on: bus) }
             case .failure(let loss):
-                if shown.isHidden || loss.reason == BusError.disconnected.text { return }
+                // If the server has ended, the next session shows it.
+                if shown.isHidden || loss.reason == BusError.disconnected.text || server.fault != nil { return }
                 dismissed = shownID
                 guard !exchange(&hasReportedRefusal, with: true) else { return }
                 logger.warning("the server did not show the notification; it is asked the next time: \(loss.reason)")

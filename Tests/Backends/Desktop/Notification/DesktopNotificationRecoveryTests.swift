@@ -150,6 +150,29 @@ import Testing
         try await probe.shutdown()
     }
 
+    @Test(
+        "A server that ends before it has answered is missing; it is not reported that it has refused",
+        arguments: NotificationWay.allCases
+    )
+    func serverEndsBeforeTheAnswer(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        server.pause()
+        try await probe.tell("label", "hanging")
+        #expect(await eventually { monitor.shown.last?.body == "hanging" })
+        // The end of the server and the error of the call arrive together.
+        kill(probe.processID, SIGSTOP)
+        await server.kill()
+        #expect(try await eventually { try await !bus.hasOwner(NotificationSession.interface) })
+        kill(probe.processID, SIGCONT)
+        #expect(try await probe.backend(Self.name, is: "no service owns"))
+        #expect(!probe.log.contains("did not show"), "\(probe.log)")
+    }
+
     @Test
     func `A server that hangs from the beginning, and is started again, is used at once`() async throws {
         let bus = try await PrivateBus()
