@@ -30,8 +30,7 @@ public struct BackendRegistry: Sendable {
     ///   a top-level setting such as `startDelay`, because a section with that name would be ambiguous, or `auto`.
     public mutating func register(_ kind: BackendKind) {
         precondition(
-            SectionName.isValid(kind.name) && !ConfigurationValues.settings.map(\.name).contains(kind.name)
-                && kind.name != AutomaticBackends.name,
+            SectionName.isValid(kind.name) && !ConfigurationValues.settings.map(\.name).contains(kind.name),
             "'\(kind.name)' cannot be the name of a kind of backend"
         )
         reasonsForMissing[kind.name] = nil
@@ -60,9 +59,9 @@ public struct BackendRegistry: Sendable {
 /// variables, messages and file names.
 enum SectionName {
     static func isValid(_ name: String) -> Bool {
-        name.first?.isLetter == true && name.utf8.count <= 64
+        name.first?.isLetter == true && name.utf8.count <= 64 && name != AutomaticBackends.name
             && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") }
     }
 
-    static let expectation = "expected letters, digits, '-' and '_' after a letter"
+    static let expectation = "expected letters, digits, '-' and '_' after a letter, and not 'auto'"
 }

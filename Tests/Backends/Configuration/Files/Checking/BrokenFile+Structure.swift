@@ -110,9 +110,14 @@ extension BrokenFile {
             "2:9: 'kind': expected the name of a kind, found a list"
         ),
         BrokenFile(
+            "a section with the name that stands for what fits",
+            "backends: [auto]\nauto: {kind: logFile, path: /a.log}\n",
+            "2:1: 'auto' cannot name a backend; expected letters, digits, '-' and '_' after a letter, and not 'auto'"
+        ),
+        BrokenFile(
             "a section with an invalid name",
             "my log!:\n  kind: logFile\n  path: /tmp/a.log\n",
-            "1:1: 'my log!' cannot name a backend; expected letters, digits, '-' and '_' after a letter"
+            "1:1: 'my log!' cannot name a backend; expected letters, digits, '-' and '_' after a letter, and not 'auto'"
         ),
         BrokenFile(
             "a duplicate key",
