@@ -82,7 +82,7 @@ package struct TypedCommand: Sendable, Hashable {
     /// other command.
     private static let prefixes: [String: (options: Set<String>, arguments: Int)] = [
         "builtin": ([], 0), "chrt": ([], 1), "command": ([], 0), "doas": (["-C", "-u"], 0),
-        "env": (["-C", "-S", "-u", "--chdir", "--split-string", "--unset"], 0), "exec": (["-a"], 0),
+        "env": (["-C", "-a", "-u", "--argv0", "--chdir", "--unset"], 0), "exec": (["-a"], 0),
         "ionice": (["-c", "-n", "--class", "--classdata"], 0), "nice": (["-n", "--adjustment"], 0), "nohup": ([], 0),
         "setsid": ([], 0), "stdbuf": (["-e", "-i", "-o", "--error", "--input", "--output"], 0),
         "sudo": (
@@ -152,16 +152,21 @@ package struct TypedCommand: Sendable, Hashable {
                 current.append(word.isPlain && !word.hasEqualsSign ? word.text : word.text.hasPrefix("-") ? "-" : "=")
                 continue
             }
-            if word.hasEqualsSign { continue }
             if case .skipped = state { continue }
             if case .prefix(let options, let count) = state {
-                if options.contains(word.text) { _ = words.next() }
+                // As getopt(3): what follows a letter with a value is the value, or the next word is.
+                let letters = word.text.hasPrefix("-") && !word.text.hasPrefix("--") ? word.text.dropFirst() : ""
+                let value = letters.drop { !options.contains("-\($0)") }
+                // No command follows `sudo -e` and `env -S 'make all'`.
+                let (letter, long) = current == ["sudo"] ? ("e", "--edit") : ("S", "--split-string")
+                if letters.dropLast(value.count).contains(letter) || word.text.hasPrefix(long) { break }
+                if value.count == 1 || options.contains(word.text) { _ = words.next() }
                 if count > 0, !word.text.hasPrefix("-") {
                     state = .prefix(options, count - 1)
                     continue
                 }
             }
-            if word.text.hasPrefix("-") { continue }
+            if word.hasEqualsSign || word.text.hasPrefix("-") { continue }
             current = []
             switch word.text {
             case _ where !word.isLiteral, "": break reading
@@ -206,8 +211,8 @@ struct ShellWords: Sequence, IteratorProtocol {
         case separator(String)
     }
 
-    /// A part of a word.
-    private let piece =
+    /// A part of a word. Immutable, and compiled once, atomically: that takes longer than to read a word.
+    private nonisolated(unsafe) static let piece =
         #/
         (?<plain> [^\s;&|()<>'"`\\$]+ )
         | \\ (?<escaped> (?s:.) )
@@ -217,15 +222,24 @@ struct ShellWords: Sequence, IteratorProtocol {
         | ` [^'"`\\]* `
         | \( [^()'"`\\]* \)
         /#
-    /// The beginning of a redirection, such as `2>`.
-    private let redirection = /(?:[0-9]+|\{[A-Za-z_]+\})?(?:<<<|<<-|<<|<&|<>|>>|>&|>\||<|>)|&>>?/
+    /// The beginning of a redirection, such as `2>`. As `piece`.
+    private nonisolated(unsafe) static let redirection =
+        /(?:[0-9]+|\{[A-Za-z_]+\})?(?:<<<|<<-|<<|<&|<>|>>|>&|>\||<|>)|&>>?/
 
     private var rest: Substring
     /// Whether a here-document follows the line.
     private var hasDocument = false
 
     init(_ line: String) {
-        rest = Substring(line)
+        // A shell compares bytes. To Swift, a quote with an accent is no quote, and U+037E is a semicolon.
+        rest = line.prefix { character in
+            if character.isWhitespace { return " \t\n".contains(character) }
+            return character.utf8.count == 1
+                || !";`".contains(character)
+                    && character.unicodeScalars.allSatisfy { !$0.isASCII || $0.properties.isAlphabetic }
+        }
+        // What follows is not certain.
+        if rest.endIndex < line.endIndex { rest += "`" }
     }
 
     /// Whether the whole line has been read.
@@ -241,7 +255,7 @@ struct ShellWords: Sequence, IteratorProtocol {
                 if hasDocument { return nil }
                 rest.removeFirst()
                 return .separator("\n")
-            } else if let text = rest.prefixMatch(of: redirection)?.0 {
+            } else if let text = rest.prefixMatch(of: Self.redirection)?.0 {
                 rest = rest[text.endIndex...]
                 hasDocument = hasDocument || text.hasSuffix("<<") || text.hasSuffix("<<-")
                 rest = rest.drop { $0 == " " || $0 == "\t" }
@@ -262,15 +276,15 @@ struct ShellWords: Sequence, IteratorProtocol {
         var word = Word()
         let start = rest.startIndex
         while let first = rest.first, !first.isWhitespace, !";&|)<>".contains(first) {
-            guard let match = rest.prefixMatch(of: piece) else { return nil }
+            guard let match = rest.prefixMatch(of: Self.piece) else { return nil }
             rest = rest[match.range.upperBound...]
-            // `[` alone is a command.
-            let isCommand = match.0 == "[" && word.text.isEmpty && rest.first?.isWhitespace != false
+            // Alone, one is a command, and the other a reserved word.
+            let isCommand = ["[", "{"].contains(match.0) && word.text.isEmpty && rest.first?.isWhitespace != false
             word.text += match.plain ?? match.escaped ?? match.single ?? match.double ?? match.0
             word.isQuoted = word.isQuoted || match.plain == nil
             word.hasEqualsSign = word.hasEqualsSign || match.0.contains("=")
             if let plain = match.plain {
-                word.isLiteral = word.isLiteral && (isCommand || !plain.contains(where: "*?[".contains))
+                word.isLiteral = word.isLiteral && (isCommand || !plain.contains(where: "*?[{".contains))
             } else if match.escaped == nil, match.single == nil {
                 word.isLiteral = word.isLiteral && match.double?.contains("$") == false
             }

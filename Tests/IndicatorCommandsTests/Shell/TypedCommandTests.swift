@@ -16,6 +16,8 @@ import Testing
             (">log 2>&1 make all", "make all"), ("make >all", "make"), ("make <<<all", "make"), ("f() { make; }", nil),
             ("case x in make) make;; esac", nil), ("[[ -f x ]] && make", nil), ("$EDITOR x", nil), ("((x = 3))", nil),
             ("for ((i = 0; i < 3; i++)); do make; done", nil), ("[ -f x ] && make", "make"),
+            ("sudo -nu root make all", "make all"), ("sudo -uroot make all", "make all"),
+            ("env - make all", "make all"),
             ("cat <<EOF\nmake all\nEOF", "cat"), ("<<EOF cat\nmake all\nEOF", "cat"),
         ] as [(String, String?)]
     )
@@ -43,7 +45,11 @@ import Testing
             "while T=s3cret cmd; do :; done", "until T=s3cret cmd; do :; done", "time T=s3cret cmd",
             "begin; T=s3cret cmd; end",
             "and T=s3cret cmd", "coproc T=s3cret cmd", "nohup env T=s3cret cmd &", "<(T=s3cret cmd) cmd",
-            "cat <(T=s3cret cmd)",
+            "cat <(T=s3cret cmd)", "sudo -nu s3cret cmd", "env -iu s3cret cmd", "env -S 'cmd -p' s3cret",
+            "env --split-string='cmd -p' s3cret", "sudo -e s3cret", "{cmd,-p,s3cret}",
+            // A shell compares bytes: neither an accent, nor a paragraph's end, nor a Greek question mark changes them.
+            "T='\u{301} s3cret cret\u{301}'", "T=x\u{2029}s3cret cmd", "T=x\u{B}s3cret cmd", "T=x\u{37E}s3cret cmd",
+            "T=\u{301}s3cret cmd",
         ]
     )
     func secrets(line: String) {
