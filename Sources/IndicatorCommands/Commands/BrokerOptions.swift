@@ -1,6 +1,8 @@
 import ArgumentParser
 import Foundation
+#if MQTT
 package import IndicatorBackends
+#endif
 
 /// The options of `watch --mqtt`.
 package struct BrokerOptions: ParsableArguments {
