@@ -6,8 +6,8 @@ package enum QuotedText {
         return beginning.unicodeScalars.count < text.unicodeScalars.count ? escaped(beginning) + "…" : escaped(text)
     }
 
-    /// A name between quotes: without what follows a colon, `=` or space, which may be a secret, but with a space behind
-    /// a colon that is none.
+    /// A name between quotes: without what follows a colon, `=` or space, which may be a secret, but with what looks
+    /// like the space after a colon.
     package static func name(_ text: String) -> String {
         guard let end = text.firstIndex(where: { $0 == ":" || $0 == "=" || $0.isWhitespace }) else {
             return "'\(shortened(text))'"
