@@ -16,8 +16,8 @@ struct IndicatorDemo: ParsableCommand {
               indicator-demo --backend terminalTitle    on this backend only
               indicator-demo backends                   which backends can run here
               indicator-demo watch                      all indicators on the session bus
-              indicator-demo replay trace.jsonl         when would the indicator have been shown?
-              indicator-demo check-config               the settings in effect and their sources
+              indicator-demo replay trace.jsonl         when it would have been shown
+              indicator-demo check-config               the settings, and where each is from
 
             EXIT STATUS
               0   success

@@ -32,7 +32,7 @@ struct ExecCommand: ParsableCommand {
 
             EXAMPLES
               indicator exec -- make -j4
-              indicator exec --label Backup -- sh -c 'tar c . | ssh host "cat > backup.tar"'
+              indicator exec --label Backup -- sh -c 'tar c . | ssh host "cat >b.tar"'
               indicator exec --notify failures --after 60 -- ./deploy production
               indicator exec --pid "$(pgrep -o rsync)"
             """

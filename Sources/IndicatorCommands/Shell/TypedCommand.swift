@@ -232,14 +232,12 @@ struct ShellWords: Sequence, IteratorProtocol {
 
     init(_ line: String) {
         // A shell compares bytes. To Swift, a quote with an accent is no quote, and U+037E is a semicolon.
-        rest = line.prefix { character in
-            if character.isWhitespace { return " \t\n".contains(character) }
-            return character.utf8.count == 1
-                || !";`".contains(character)
-                    && character.unicodeScalars.allSatisfy { !$0.isASCII || $0.properties.isAlphabetic }
+        let uncertain = line.firstIndex { character in
+            if character.isWhitespace { return !" \t\n".contains(character) }
+            let hasSyntax = character.unicodeScalars.contains { $0.isASCII && !$0.properties.isAlphabetic }
+            return character.utf8.count > 1 && (hasSyntax || ";`".contains(character))
         }
-        // What follows is not certain.
-        if rest.endIndex < line.endIndex { rest += "`" }
+        rest = uncertain.map { line[..<$0] + "`" } ?? line[...]
     }
 
     /// Whether the whole line has been read.

@@ -49,15 +49,11 @@ package struct TerminalStyle: Sendable, Hashable {
     }
 
     package init(width: Int, usesUnicode: Bool, usesColor: Bool = false, isTerminal: Bool = false) {
-        self.width = width
-        self.usesUnicode = usesUnicode
-        self.usesColor = usesColor
-        self.isTerminal = isTerminal
+        (self.width, self.usesUnicode, self.usesColor, self.isTerminal) = (width, usesUnicode, usesColor, isTerminal)
     }
 
     /// A colour or weight of a text (ECMA-48, `SGR`).
     package enum Emphasis: String {
-        case bold = "1"
         case faint = "2"
         case red = "31"
         case green = "32"

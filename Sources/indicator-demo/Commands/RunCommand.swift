@@ -9,7 +9,7 @@ import Logging
 struct RunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Make real HTTP requests and show the indicator on every available backend.",
+        abstract: "Make real HTTP requests, and show them.",
         discussion: """
             Makes the requests with NetworkKit to a server inside the demo: some are too short to show, one is long, \
             some overlap, two have a short gap between them, one is not found, one is refused, one is cancelled, one \
