@@ -17,7 +17,7 @@ struct IndicatorDemo: ParsableCommand {
               indicator-demo backends                   which backends can run here
               indicator-demo watch                      all indicators on the session bus
               indicator-demo replay trace.jsonl         when it would have been shown
-              indicator-demo check-config               the settings, and where each is from
+              indicator-demo check-config               the settings, and their sources
 
             EXIT STATUS
               0   success

@@ -20,7 +20,7 @@ struct IndicatorProgram: ParsableCommand {
               indicator exec --notify failures -- make  notify only if it fails
               indicator backends                        which backends can run here
               indicator watch                           all indicators on the session bus
-              indicator check-config                    the settings, and where each is from
+              indicator check-config                    the settings, and their sources
 
             EXIT STATUS
               0   success
