@@ -282,6 +282,9 @@ struct ShellWords: Sequence, IteratorProtocol {
             word.isQuoted = word.isQuoted || match.plain == nil
             word.hasEqualsSign = word.hasEqualsSign || match.0.contains("=")
             if let plain = match.plain {
+                // In fish, the rest may be behind spaces: `{a, b}`, `$x[1 2]`.
+                let isOpen = plain.last { "{}".contains($0) } == "{" || plain.last { "[]".contains($0) } == "["
+                if isOpen, !isCommand { return nil }
                 word.isLiteral = word.isLiteral && (isCommand || !plain.contains(where: "*?[{".contains))
             } else if match.escaped == nil, match.single == nil {
                 word.isLiteral = word.isLiteral && match.double?.contains("$") == false

@@ -47,6 +47,7 @@ import Testing
             "and T=s3cret cmd", "coproc T=s3cret cmd", "nohup env T=s3cret cmd &", "<(T=s3cret cmd) cmd",
             "cat <(T=s3cret cmd)", "sudo -nu s3cret cmd", "env -iu s3cret cmd", "env -S 'cmd -p' s3cret",
             "env --split-string='cmd -p' s3cret", "sudo -e s3cret", "{cmd,-p,s3cret}",
+            "T={x, s3cret} cmd", "T=$x[1 s3cret] cmd",
             // A shell compares bytes: neither an accent, nor a paragraph's end, nor a Greek question mark changes them.
             "T='\u{301} s3cret cret\u{301}'", "T=x\u{2029}s3cret cmd", "T=x\u{B}s3cret cmd", "T=x\u{37E}s3cret cmd",
             "T=\u{301}s3cret cmd",
