@@ -71,7 +71,7 @@ package struct TypedCommand: Sendable, Hashable {
     private static let loops: Set<String> = ["for", "select"]
 
     /// The words after which nothing is sure.
-    private static let unsure: Set<String> = ["[[", "case", "foreach", "function", "repeat", "switch"]
+    private static let unsure: Set<String> = ["[[", "case", "foreach", "function", "in", "repeat", "switch"]
 
     /// The commands that only set something.
     private static let settings: Set<String> = [
@@ -211,16 +211,18 @@ struct ShellWords: Sequence, IteratorProtocol {
         case separator(String)
     }
 
-    /// A part of a word. Immutable, and compiled once, atomically: that takes longer than to read a word.
+    /// A part of a word. In parentheses, comments, here-documents and `case` may have one, too: not certain.
+    /// Immutable, and compiled once, atomically: that takes longer than to read a word.
     private nonisolated(unsafe) static let piece =
         #/
         (?<plain> [^\s;&|()<>'"`\\$]+ )
         | \\ (?<escaped> (?s:.) )
         | ' (?<single> (?: [^'\\] | \\ [^'] )* ) '
-        | " (?<double> (?: [^"\\$`] | \\ (?s:.) | \$ (?! [(\{] ) | \$ \{ \w+ \} | \$ \( [^()'"`\\]* \) )* ) "
-        | \$ (?: [\w?!@\#*$\-] | \( [^()'"`\\]* \) | \{ [^\{\}'"`\\]* \} )
+        | " (?<double> (?: [^"\\$`] | \\ (?s:.) | \$ (?! [(\{] ) | \$ \{ \w+ \}
+            | \$ \( (?! [^)]* \bcase\b ) [^()'"`\\\#\n]* \) )* ) "
+        | \$ (?: [\w?!@\#*$\-] | \( (?! [^)]* \bcase\b ) [^()'"`\\\#\n]* \) | \{ [^\{\}'"`\\]* \} )
         | ` [^'"`\\]* `
-        | \( [^()'"`\\]* \)
+        | \( [^()'"`\\\#\n]* \)
         /#
     /// The beginning of a redirection, such as `2>`. As `piece`.
     private nonisolated(unsafe) static let redirection =
