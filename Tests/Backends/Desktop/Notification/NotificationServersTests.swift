@@ -276,7 +276,8 @@ import Testing
                 number += 1
                 try await probe.tell("label", "change \(number)")
                 return monitor.shown.count { $0.identifier == 0 } == 2
-            }
+            },
+            "\(monitor.output.suffix(6000)) \(probe.log)"
         )
         try await probe.shutdown()
         withExtendedLifetime(server) {}
