@@ -33,9 +33,8 @@ package struct NumberStyle: Sendable, Hashable {
     package func text(_ value: Double, digits: Int = 0) -> String {
         let rounded = (value * (digits == 1 ? 10 : 1)).rounded()
         let number = Int64(exactly: rounded) ?? (rounded < 0 ? .min : .max)
-        let sign = number < 0 ? "-" : ""
         let (whole, tenth) = digits == 1 ? number.magnitude.quotientAndRemainder(dividingBy: 10) : (number.magnitude, 0)
-        return "\(sign)\(whole)" + (digits == 1 ? "\(decimalMark)\(tenth)" : "")
+        return (number < 0 ? "-" : "") + "\(whole)" + (digits == 1 ? "\(decimalMark)\(tenth)" : "")
     }
 }
 

@@ -9,9 +9,8 @@ package enum QuotedText {
     /// A name between quotes: without what follows a colon, `=` or space, which may be a secret, but with what looks
     /// like the space after a colon.
     package static func name(_ text: String) -> String {
-        guard let end = text.firstIndex(where: { $0 == ":" || $0 == "=" || $0.isWhitespace }) else {
-            return "'\(shortened(text))'"
-        }
+        let end = text.firstIndex { ":=".contains($0) || $0.isWhitespace }
+        guard let end else { return "'\(shortened(text))'" }
         let next = text[text.index(after: end)...].prefix(1).filter(\.isWhitespace)
         return "'\(shortened(text[...end] + next))…'"
     }

@@ -76,16 +76,9 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
         after: Duration = .seconds(10),
         through: Through = .auto
     ) {
-        self.summary = summary
-        self.body = body
-        self.icon = icon
-        self.urgency = urgency
-        self.isTransient = isTransient
-        self.timeout = timeout
-        self.category = category
-        self.whenDone = whenDone
-        self.after = after
-        self.through = through
+        (self.summary, self.body, self.icon, self.urgency) = (summary, body, icon, urgency)
+        (self.isTransient, self.timeout, self.category) = (isTransient, timeout, category)
+        (self.whenDone, self.after, self.through) = (whenDone, after, through)
     }
 
     /// The icon in the protocol: a name, or the URL of a file (Desktop Notifications Specification, "Icons and

@@ -210,10 +210,7 @@ extension NotificationSession {
     private func add(_ message: NotificationMessage, _ name: String) -> BusMessage? {
         let priority = message.urgency == .critical ? "urgent" : message.urgency.rawValue
         let texts = [("title", message.summary), ("body", message.body), ("priority", priority)]
-        return portalCall(
-            "AddNotification",
-            [.string(name), .properties(texts.map { BusProperty($0, .string($1)) })]
-        )
+        return portalCall("AddNotification", [.string(name), .properties(texts.map { BusProperty($0, .string($1)) })])
     }
 
     private func portalCall(_ member: String, _ arguments: [BusValue]) -> BusMessage? {

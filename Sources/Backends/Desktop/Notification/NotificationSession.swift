@@ -24,9 +24,7 @@ private enum ServerStyle {
     /// Its button to close one reports the reason 0 in version 5.6.
     case brief
 
-    /// - Parameters:
-    ///   - name: its name in the answer to `GetServerInformation`.
-    ///   - vendor: its vendor there.
+    /// By the name and the vendor in the answer to `GetServerInformation`.
     init(serverName name: String, vendor: String) {
         switch (name, vendor) {
         case ("SwayNotificationCenter", _), ("dunst", _), ("fnott", _), ("mako", _): self = .bar
