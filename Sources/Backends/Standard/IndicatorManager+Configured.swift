@@ -83,7 +83,7 @@ extension IndicatorManager {
     ///
     /// Has no effect on an indicator that was not made by `configured(for:)`, or after its shutdown.
     ///
-    /// - Throws: ``ConfigurationError`` with every mistake; the previous configuration remains in effect.
+    /// - Throws: `ConfigurationError` with every mistake; the previous configuration remains in effect.
     public func reloadConfiguration() async throws(ConfigurationError) {
         try await engine.keptResource(ConfigurationReloader.self)?.reload()
     }
