@@ -20,10 +20,10 @@ extension Replay {
 
         /// `nil` if the first line is not one of a log.
         init?(_ data: Data) {
-            let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+            let (decoder, style) = (JSONDecoder(), Date.ISO8601FormatStyle(includingFractionalSeconds: true))
             for (index, text) in data.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
                 if text.isEmpty { continue }
-                let line = try? JSONDecoder().decode(Line.self, from: text)
+                let line = try? decoder.decode(Line.self, from: text)
                 let time = line.flatMap { try? style.parse($0.time) }
                 if time == nil, lines.isEmpty, unreadableLines.isEmpty { return nil }
                 if let line, let time, (0...3e9).contains(line.seconds ?? 0) {
