@@ -72,6 +72,8 @@ package enum NearestName {
         // A long name is not a typo, and the comparison below is quadratic.
         guard name.count <= 64 else { return nil }
         let folded = name.lowercased()
+        // Two letters are not enough to guess by: 'no' is nearly 'on'.
+        guard name.count > 2 else { return candidates.first { $0.lowercased() == folded && $0 != name } }
         var best: (distance: Int, name: String)?
         for candidate in candidates where candidate != name {
             let distance = distance(folded, candidate.lowercased())
@@ -82,15 +84,19 @@ package enum NearestName {
         return best?.name
     }
 
-    /// The end of a message about an unknown name: `, did you mean 'startDelay'?`, or the three nearest known names.
-    package static func suggestion(for name: String, among candidates: [String], listing noun: String) -> String {
-        if let nearest = find(for: name, among: candidates) { return ", did you mean '\(nearest)'?" }
+    /// The end of a message about an unknown name: `, did you mean 'startDelay'?`, or the first known names.
+    ///
+    /// - Parameter unlisted: other names that may be meant, but are not worth listing.
+    package static func suggestion(
+        for name: String,
+        among candidates: [String],
+        unlisted: [String] = [],
+        listing noun: String
+    ) -> String {
+        if let nearest = find(for: name, among: candidates + unlisted) { return ", did you mean '\(nearest)'?" }
         guard !candidates.isEmpty else { return "" }
         guard candidates.count > 3 else { return "; \(noun): \(candidates.joined(separator: ", "))" }
-        let folded = String(name.lowercased().prefix(64))
-        // Stable: of those that are equally near, the first ones.
-        let sorted = candidates.map { (distance(folded, $0.lowercased()), $0) }.sorted { $0.0 < $1.0 }.map(\.1)
-        return "; \(noun): \(sorted.prefix(3).joined(separator: ", ")) and \(candidates.count - 3) more"
+        return "; \(noun): \(candidates.prefix(3).joined(separator: ", ")) and \(candidates.count - 3) more"
     }
 
     /// The number of insertions, deletions, replacements and swaps of adjacent characters between two texts.

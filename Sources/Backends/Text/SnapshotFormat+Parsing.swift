@@ -48,13 +48,9 @@ package struct FormatReader<Name: RawRepresentable & CaseIterable & Sendable> wh
 
     /// The placeholder that was probably meant by `name`, if any.
     private func nearest(to name: String) -> String? {
-        let name = name.lowercased().filter { !$0.isWhitespace }
-        // Names are short: a long text is not a typo.
-        guard name.count <= 20 else { return nil }
-        let nearest = Name.allCases.map { (name: $0.rawValue, edits: NearestName.distance(name, $0.rawValue)) }
-            .min { $0.edits < $1.edits }
-        guard let nearest, nearest.edits <= max(1, nearest.name.count / 2) else { return nil }
-        return nearest.name
+        let names = Name.allCases.map(\.rawValue)
+        let name = name.filter { !$0.isWhitespace }
+        return names.contains(name) ? name : NearestName.find(for: name, among: names)
     }
 }
 
@@ -93,7 +89,7 @@ package enum SnapshotFormatError: Error, Sendable, Hashable, CustomStringConvert
             "unknown placeholder '{\(name)}' at character \(column), did you mean '{\(nearest)}'?"
         case .unknownPlaceholder(let name, nil, let known, let column):
             "unknown placeholder '{\(name)}' at character \(column); known are "
-                + known.map { "{\($0)}" }.joined(separator: " ")
+                + known.map { "{\($0)}" }.joined(separator: " ") + "; write '{{' and '}}' for literal braces"
         case .unclosedBrace(let column):
             "'{' at character \(column) has no '}'; write '{{' for a literal brace"
         case .strayBrace(let column):

@@ -16,6 +16,19 @@ struct NearestNameTests {
         #expect(NearestName.find(for: name, among: names) == meant)
     }
 
+    @Test(arguments: [("no", nil), ("On", "on"), ("of", nil), ("offf", "off")])
+    func `is not guessed by two letters`(name: String, meant: String?) {
+        #expect(NearestName.find(for: name, among: ["on", "off", "auto"]) == meant)
+    }
+
+    @Test func `is listed only if it is there`() {
+        func end(_ name: String) -> String {
+            NearestName.suggestion(for: name, among: ["b", "logFile"], unlisted: ["mqtt"], listing: "known")
+        }
+        #expect(end("foo") == "; known: b, logFile")
+        #expect(end("mqt") == ", did you mean 'mqtt'?")
+    }
+
     @Test(arguments: ["colour", "x", "", String(repeating: "a", count: 100_000)])
     func `is not found for unrelated names`(name: String) {
         #expect(NearestName.find(for: name, among: names) == nil)

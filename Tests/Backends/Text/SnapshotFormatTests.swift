@@ -156,14 +156,14 @@ import Testing
             "{temperature}", unknown("temperature", nearest: nil, column: 1),
             """
             unknown placeholder '{temperature}' at character 1; known are {app} {label} {count} {progress} {spinner} \
-            {elapsed} {remaining} {done} {total} {rate}
+            {elapsed} {remaining} {done} {total} {rate}; write '{{' and '}}' for literal braces
             """
         ),
         (
             "{}", unknown("", nearest: nil, column: 1),
             """
             unknown placeholder '{}' at character 1; known are {app} {label} {count} {progress} {spinner} {elapsed} \
-            {remaining} {done} {total} {rate}
+            {remaining} {done} {total} {rate}; write '{{' and '}}' for literal braces
             """
         ),
         (

@@ -104,11 +104,31 @@ extension ConfigurationNode {
             root = try Parser(yaml: yaml, resolver: .basic, constructor: constructor, encoding: .utf8).singleRoot()
         } catch YamlError.duplicatedKeysInMapping(let names, let context) {
             let name = replacing(asterisk, with: "*", in: names.first ?? "")
-            throw TextProblem(position: TextPosition(context.mark), "the key \(QuotedText.name(name)) is duplicated")
+            let position = secondPosition(ofKeyAt: TextPosition(context.mark), in: text)
+            throw TextProblem(position: position, "the key \(QuotedText.name(name)) is duplicated")
         } catch {
             throw TextProblem(error, in: text)
         }
         return try root.map(read)
+    }
+
+    /// Where the key at a position is for the second time: Yams reports the first one, and no nodes. Below it, or in the
+    /// same line; the first one for a key that is written in two ways.
+    private static func secondPosition(ofKeyAt first: TextPosition, in text: String) -> TextPosition {
+        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map(\.unicodeScalars)
+        guard lines.indices.contains(first.line - 1) else { return first }
+        let rest = lines[first.line - 1].dropFirst(first.column - 1)
+        let key = String(rest.prefix { $0 != ":" }) + ":"
+        let line = String(rest)
+        if let second = line.dropFirst(key.count).firstRange(of: key) {
+            let column = first.column + line[..<second.lowerBound].unicodeScalars.count
+            return TextPosition(line: first.line, column: column)
+        }
+        let index = lines.indices.dropFirst(first.line).first { index in
+            let (start, end) = (lines[index].prefix(first.column - 1), lines[index].dropFirst(first.column - 1))
+            return start.allSatisfy { $0 == " " } && String(end).hasPrefix(key)
+        }
+        return index.map { TextPosition(line: $0 + 1, column: first.column) } ?? first
     }
 
     private static func read(_ node: Node) throws(TextProblem) -> Self {

@@ -74,6 +74,7 @@ struct ConfigurationReader {
         let names = values.backends ?? []
         let backends = backends(names, list, isAccessible: values.isAccessible == true)
         checkRest(backends.map(\.name), listed: names, at: list?.origin)
+        checkVariables()
         return IndicatorConfiguration(
             file: path,
             values: values,
@@ -282,8 +283,9 @@ struct ConfigurationReader {
             let message = "the backend \(QuotedText.name(kindName)) is unknown here; the app may have it"
             if isUsed { warnings.append(ConfigurationMistake(given?.location ?? place, message)) }
         } else if let given {
-            let suggestion = NearestName.suggestion(for: kindName, among: registry.knownNames, listing: "known kinds")
-            report(given.location, "unknown kind \(QuotedText.name(kindName))\(suggestion)")
+            let (names, missing) = (registry.names, registry.missingNames)
+            let end = NearestName.suggestion(for: kindName, among: names, unlisted: missing, listing: "known kinds")
+            report(given.location, "unknown kind \(QuotedText.name(kindName))\(end)")
         } else if isReadable {
             report(place, isUsed || section == nil ? unknownBackend(name) : unknownKey(name))
         }
@@ -292,28 +294,30 @@ struct ConfigurationReader {
 
     /// Whether an unknown kind may be one of the app's own: it is a name, and no misspelled one.
     private func mayBeOfApp(_ kind: String) -> Bool {
-        let known = ConfigurationValues.settings.map(\.name) + registry.knownNames
+        let known = ConfigurationValues.settings.map(\.name) + registry.names + registry.missingNames
         return source.acceptsKindsOfApps && SectionName.isValid(kind)
             && NearestName.find(for: kind, among: known) == nil
     }
 
     private func unknownBackend(_ name: String) -> String {
         let listing = "expected a section with a 'kind', or one of"
+        let (names, missing) = (registry.names + namedSections, registry.missingNames)
         return "unknown backend \(QuotedText.name(name))"
-            + NearestName.suggestion(for: name, among: registry.knownNames + namedSections, listing: listing)
+            + NearestName.suggestion(for: name, among: names, unlisted: missing, listing: listing)
     }
 
     private func unknownKey(_ name: String) -> String {
         let message = "unknown key \(QuotedText.name(name))"
         let parts = name.split(separator: ".").map(String.init)
-        if parts.count == 2, registry.knownNames.contains(parts[0]), SectionName.isValid(parts[1]) {
+        if parts.count == 2, registry.names.contains(parts[0]), SectionName.isValid(parts[1]) {
             return "\(message); write '\(parts[0]): {\(parts[1]): …}'"
         }
         let owner = registry.kinds.first { file[$0.name] != nil && $0.settings.contains { $0.name == name } }
         if let owner { return "\(message); it is a setting of '\(owner.name)', below which it must be indented" }
-        let candidates = ConfigurationValues.settings.map(\.name) + registry.knownNames
+        let candidates = ConfigurationValues.settings.map(\.name) + registry.names
         let listing = "it is no section with a 'kind', and known keys are"
-        return message + NearestName.suggestion(for: name, among: candidates, listing: listing)
+        return message
+            + NearestName.suggestion(for: name, among: candidates, unlisted: registry.missingNames, listing: listing)
     }
 
     // MARK: - Warnings
@@ -333,6 +337,26 @@ struct ConfigurationReader {
         }
         // A list in a variable or in code may be for one run; with mistakes, it may be another one.
         if case .file = origin ?? location(nil), mistakes.isEmpty { warnings += unused }
+    }
+
+    /// Warns of variables that have no effect and nearly the name of one that would have.
+    private mutating func checkVariables() {
+        let given = source.environment.keys.filter {
+            $0.hasPrefix(SettingKey.variablePrefix) && $0 != ConfigurationSource.fileVariable
+        }
+        var known = Set(effectiveSettings.map { SettingKey.variable(of: $0.key) })
+        guard !known.isSuperset(of: given) else { return }
+        for kind in registry.kinds {
+            known.formUnion(kind.settings.map { SettingKey(section: kind.name, name: $0.name).variable })
+        }
+        func words(_ variable: String) -> String { String(variable.dropFirst(SettingKey.variablePrefix.count)) }
+        for variable in given.sorted() where !known.contains(variable) {
+            guard let nearest = NearestName.find(for: words(variable), among: known.map(words).sorted()) else {
+                continue
+            }
+            let message = "there is no such setting, did you mean \(SettingKey.variablePrefix)\(nearest)?"
+            warnings.append(ConfigurationMistake(.environment(variable: variable), message))
+        }
     }
 
     /// Warns if every user can read a secret.

@@ -51,8 +51,9 @@ public struct BackendRegistry: Sendable {
         kinds.first { $0.name == name }
     }
 
-    /// The names of all kinds, those missing in this build included.
-    var knownNames: [String] { kinds.map(\.name) + reasonsForMissing.keys.sorted() }
+    /// The names of the kinds of this build, and of those that it lacks.
+    var names: [String] { kinds.map(\.name) }
+    var missingNames: [String] { reasonsForMissing.keys.sorted() }
 }
 
 /// The rules for the name of a section in the config file, and so of a backend: names become parts of environment

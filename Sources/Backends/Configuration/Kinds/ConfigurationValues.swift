@@ -98,9 +98,14 @@ package struct SettingKey: Hashable, CustomStringConvertible {
     /// The environment variable of the setting: `INDICATOR_START_DELAY`, `INDICATOR_LOG_FILE_PATH`.
     ///
     /// Upper case, with `_` between a lowercase and an uppercase letter and in place of every other character.
-    var variable: String {
-        var variable = "INDICATOR_"
-        for character in description {
+    var variable: String { Self.variable(of: description) }
+
+    static let variablePrefix = "INDICATOR_"
+
+    /// That of the setting with this full name.
+    static func variable(of name: String) -> String {
+        var variable = variablePrefix
+        for character in name {
             if character.isUppercase, variable.last?.isLowercase == true { variable += "_" }
             variable.append(character.isLetter || character.isNumber ? character : "_")
         }

@@ -181,6 +181,27 @@ struct IndicatorConfigurationTests {
         #expect(error?.description == "environment variable \(variable): error: \(message)")
     }
 
+    @Test func `warns of a variable that is nearly one of a setting`() throws {
+        let warnings = try configuration(
+            of: Self.example,
+            environment: [
+                "INDICATOR_STARTDELAY": "3", "INDICATOR_AUDIT_KEPE": "1", "INDICATOR_DBUS_PROPERTY_BUSS": "system",
+                "INDICATOR_AUDIT_KEEP": "2", "INDICATOR_CONFIG": "x", "INDICATOR_IGNORE": "vi",
+            ]
+        ).warnings
+        #expect(
+            warnings.map { $0.line(severity: "warning") }
+                == [
+                    ("AUDIT_KEPE", "AUDIT_KEEP"), ("DBUS_PROPERTY_BUSS", "DBUS_PROPERTY_BUS"),
+                    ("STARTDELAY", "START_DELAY"),
+                ]
+                .map { name, meant in
+                    let message = "there is no such setting, did you mean INDICATOR_\(meant)?"
+                    return "environment variable INDICATOR_\(name): warning: \(message)"
+                }
+        )
+    }
+
     // MARK: - Code
 
     @Test("gives overrides in code the highest precedence, and defaults in code the lowest")

@@ -32,6 +32,9 @@ struct BackendRegistryTests {
         var registry = BackendRegistry()
         registry.registerMissing("a", reason: "build with the trait A")
         #expect(registry.reasonsForMissing == ["a": "build with the trait A"])
+        let source = ConfigurationSource(for: "my-app", environment: ["INDICATOR_BACKENDS": "a"], registry: registry)
+        let message = "the backend 'a' cannot be used: build with the trait A"
+        #expect(source.read().mistakes.map(\.message) == [message])
         registry.register(kind("a"))
         #expect(registry.reasonsForMissing.isEmpty)
     }

@@ -7,45 +7,89 @@ import Testing
 /// A config file with mistakes, and the lines of its report.
 struct BrokenFile: Sendable, CustomTestStringConvertible {
     let name: String
-    let bytes: [UInt8]
-    let file: String
-    let reports: [String]
-
-    init(_ name: String, _ text: String, file: String = "indicator.yaml", _ reports: String...) {
-        (self.name, self.bytes, self.file, self.reports) = (name, Array(text.utf8), file, reports)
-    }
-
-    init(_ name: String, bytes: [UInt8], _ reports: String...) {
-        (self.name, self.bytes, file, self.reports) = (name, bytes, "indicator.yaml", reports)
-    }
+    var text = ""
+    var reports: [String] = []
 
     var testDescription: String { name }
+    var file: String { name.hasPrefix("JSON: ") ? "indicator.json" : "indicator.yaml" }
+
+    /// Reads cases: a line `# name`, those of the file, and `> ` before each of the report, of which one that ends with
+    /// `…` is the beginning.
+    static func cases(_ table: String) -> [Self] {
+        table.split(separator: "\n", omittingEmptySubsequences: false).reduce(into: []) { cases, line in
+            if line.hasPrefix("# ") {
+                cases.append(Self(name: String(line.dropFirst(2))))
+            } else if line.hasPrefix("> ") {
+                cases[cases.count - 1].reports.append(String(line.dropFirst(2)))
+            } else {
+                cases[cases.count - 1].text += "\(line)\n"
+            }
+        }
+    }
 }
 
 @Suite("A broken config file")
 struct BrokenFileTests {
+    private func report(_ bytes: [UInt8], file: String = "indicator.yaml") throws -> [String] {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(Data(bytes), to: file)
+        let source = ConfigurationSource(for: "my-app", path: path, environment: ["HOME": "/home/user"])
+        let error = try #require(throws: ConfigurationError.self) { try IndicatorConfiguration.load(from: source) }
+        return error.description.split(separator: "\n").map {
+            String($0).replacing("\(path):", with: "").replacing(#/^([0-9]+:[0-9]+: )error: /#) { String($0.1) }
+        }
+    }
+
     @Test(
         "is reported completely, line by line",
-        arguments: BrokenFile.values + BrokenFile.structure + BrokenFile.syntax + BrokenFile.habits
+        arguments: BrokenFile.values + BrokenFile.structure + BrokenFile.syntax
     )
     func report(of broken: BrokenFile) throws {
-        let folder = try TemporaryFolder()
-        let path = try folder.write(Data(broken.bytes), to: broken.file)
-        let error = try #require(throws: ConfigurationError.self) {
-            try IndicatorConfiguration.load(
-                from: ConfigurationSource(
-                    for: "my-app",
-                    path: path,
-                    environment: ["HOME": "/home/user"],
-                    registry: .forTests()
-                )
-            )
+        let report = try report(Array(broken.text.utf8), file: broken.file)
+        #expect(report.count == broken.reports.count)
+        for (line, expected) in zip(report, broken.reports) {
+            if expected.hasSuffix("…") {
+                #expect(line.hasPrefix(expected.dropLast()))
+            } else {
+                #expect(line == expected)
+            }
         }
-        let report = error.description.replacingOccurrences(of: "\(folder.path)/", with: "")
-        let expected = broken.reports.map {
-            "\(broken.file):\($0)".replacing(/^([^:]*:[0-9]+:[0-9]+: )/) { "\($0.1)error: " }
-        }
-        #expect(report == expected.joined(separator: "\n"))
+    }
+
+    @Test(
+        "is reported, whatever its bytes",
+        arguments: [
+            ("{", "1:1: not valid YAML: while parsing a flow node: did not find expected node content"),
+            (
+                "startDelay: 1\nbackends: [terminalTitle",
+                "2:11: expected ',' or the end of what begins with a bracket in line 2, column 11"
+            ),
+            (
+                // Billions of values.
+                "a0: &a0 [x]\n"
+                    + (1...9).map {
+                        "a\($0): &a\($0) [\(Array(repeating: "*a\($0 - 1)", count: 10).joined(separator: ","))]\n"
+                    }.joined() + "? *a9\n: 1\n",
+                "2:10: a value cannot begin with '*' or '!'; put quotes around it"
+            ),
+            (
+                "backends: " + String(repeating: "[", count: 10_000) + "\n",
+                "1:12: nested too deeply; settings are at most one section deep"
+            ),
+            (
+                "backends: [zzzzzzzzzz]\n" + (10..<60).map { "s\($0): {kind: logFile, path: /a}\n" }.joined(),
+                "1:12: unknown backend 'zzzzzzzzzz'; expected a section with a 'kind', or one of: terminalTitle, "
+                    + "desktopNotification, dbusProperty and 30 more"
+            ),
+        ]
+    )
+    func report(text: String, expected: String) throws {
+        #expect(try report(Array(text.utf8)) == [expected])
+    }
+
+    @Test func `is reported where it is not UTF-8`() throws {
+        let latin1 = try #require("terminalTitle:\n  format: café\n".data(using: .isoLatin1))
+        #expect(try report(Array(latin1)) == ["2:14: this is not valid UTF-8; save the file as UTF-8"])
     }
 
     @Test(

@@ -99,7 +99,7 @@ struct ConfigurationReloadTests {
         let mistakes = """
             indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, zero or more, found 'soon'
             indicator.yaml:4:27: error: unknown backend 'telegraph'; expected a section with a 'kind', or one of: \
-            logFile, audit, terminalTitle and 2 more
+            terminalTitle, dbusProperty, logFile and 1 more
             indicator.yaml:5:1: error: 'logFile': this path is not for us
             indicator.yaml:6:50: error: 'format': expected one of json, text, found 'yaml'
             """
@@ -192,7 +192,7 @@ struct ConfigurationReloadTests {
                 The configuration was not reloaded; the previous one remains in effect:
                 indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, zero or more, found 'soon'
                 indicator.yaml:2:12: error: unknown backend 'telegraph'; expected a section with a 'kind', or one of: \
-                logFile, terminalTitle, dbusProperty and 1 more
+                terminalTitle, dbusProperty, logFile
                 """
             ]
         )
