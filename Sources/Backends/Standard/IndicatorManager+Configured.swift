@@ -40,7 +40,7 @@ extension IndicatorManager {
     /// Makes an indicator as `configured(for:)` does, from another file, with values of the app, or with kinds of its
     /// own.
     public static func configured(from source: ConfigurationSource, asShared: Bool = false) -> IndicatorManager {
-        let logger = source.logger
+        let (source, logger) = (source.withAbsolutePath, source.logger)
         if asShared, shared.engine.isClosed || sharedIsConfigured.exchange(true, ordering: .relaxed) {
             let app = source.applicationName
             logger.error("The shared indicator was not configured for '\(app)': it already is, or was shut down")

@@ -16,6 +16,15 @@ extension ConfigurationSource {
         return (HomeFolder.expanding(path, in: environment), true)
     }
 
+    /// The source with an absolute path, for an app that changes its folder while it follows changes of the file.
+    package var withAbsolutePath: Self {
+        guard let (path, isVariable) = givenFile, !path.isEmpty, !path.hasPrefix("/") else { return self }
+        var source = self
+        let absolute = "\(FileManager.default.currentDirectoryPath)/\(path)"
+        if isVariable { source.environment[Self.fileVariable] = absolute } else { source.path = absolute }
+        return source
+    }
+
     /// The paths where the file may be, in order.
     var fileCandidates: [String] {
         if let givenFile { return [givenFile.path] }

@@ -34,7 +34,7 @@ final class FileWatcher: PollSource, @unchecked Sendable {
     private var change: (due: SuspendingClock.Instant, limit: SuspendingClock.Instant)?
     private var isStopped = false
     private var watches: [Int32: (folder: String, names: Set<String>)] = [:]
-    /// The files that were created and whose writers have not closed them.
+    /// The files that were created or written, and whose writers have not closed them.
     private var unfinished: Set<String> = []
 
     /// Starts to watch.
@@ -109,10 +109,18 @@ final class FileWatcher: PollSource, @unchecked Sendable {
     }
 
     private func concernsFile(_ event: inotify_event, name: String) -> Bool {
+        // The file is being written, in place. A change of its mode meanwhile is none of its text.
+        if event.mask & UInt32(IN_MODIFY) != 0, let path = watches[event.wd]?.folder {
+            unfinished.insert(path)
+            return false
+        }
         // Events were lost, or a folder itself was deleted or moved, or its permissions were changed; or the file was
         // written.
         if name.isEmpty {
             if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { unfinished = [] }
+            if event.mask & UInt32(IN_CLOSE_WRITE) != 0, let path = watches[event.wd]?.folder {
+                unfinished.remove(path)
+            }
             return event.mask & UInt32(IN_IGNORED) == 0
         }
         guard let watch = watches[event.wd], watch.names.contains(name) else { return false }
@@ -156,12 +164,13 @@ final class FileWatcher: PollSource, @unchecked Sendable {
                     var status = stat()
                     let path = "\(folder)/\(name)"
                     guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
-                    let watch = inotify_add_watch(inotify, path, UInt32(IN_CLOSE_WRITE))
+                    let watch = inotify_add_watch(inotify, path, UInt32(IN_MODIFY | IN_CLOSE_WRITE))
                     if watch >= 0 { updated[watch] = (path, []) }
                 }
             }
             for watch in watches.keys where updated[watch] == nil { inotify_rm_watch(inotify, watch) }
             watches = updated
+            unfinished.formIntersection(namesByFolder.flatMap { folder, names in names.map { "\(folder)/\($0)" } })
         } while currentNamesByFolder != namesByFolder
         return updated.isEmpty ? failure : nil
     }
@@ -183,10 +192,10 @@ package struct WatchPoints: Hashable {
     /// The names, by folder.
     package private(set) var namesByFolder: [String: Set<String>] = [:]
 
+    /// - Parameter path: an absolute path.
     package init(path: String) {
-        let absolute = path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
         var folder = ""
-        var remaining = Self.components(absolute)
+        var remaining = Self.components(path)
         // The limit of Linux (path_resolution(7)).
         var linksLeft = 40
         while let name = remaining.popLast() {

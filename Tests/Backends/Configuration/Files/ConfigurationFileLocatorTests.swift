@@ -92,6 +92,16 @@ struct ConfigurationFileLocatorTests {
         )
     }
 
+    @Test func `is absolute from the start, for an app that changes its folder`() {
+        var source = ConfigurationSource(for: "my-app", environment: [:], registry: .forTests())
+        let file = "\(FileManager.default.currentDirectoryPath)/a/indicator.yaml"
+        source.environment["INDICATOR_CONFIG"] = "a/indicator.yaml"
+        #expect(source.withAbsolutePath.fileCandidates == [file])
+        #expect(source.withAbsolutePath.givenFile?.isVariable == true)
+        source.path = "a/indicator.yaml"
+        #expect(source.withAbsolutePath.fileCandidates == [file])
+    }
+
     @Test
     func `expands the home folder in a path`() throws {
         let folder = try TemporaryFolder()

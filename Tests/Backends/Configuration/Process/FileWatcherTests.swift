@@ -66,21 +66,26 @@ struct FileWatcherTests {
         }
     }
 
-    @Test
-    func `notices a file that is written anew when its writer closes it`() async throws {
+    @Test(arguments: [true, false])
+    func `notices a file when its writer closes it, written anew or in place, whatever its mode`(isNew: Bool)
+        async throws
+    {
         let folder = try TemporaryFolder()
         let path = try folder.write("1")
         let sibling = try folder.write("1", to: "sibling.yaml")
+        if isNew { try FileManager.default.removeItem(atPath: path) }
         let (counter, siblings) = (Counter(), Counter())
         let watcher = try FileWatcher(paths: [path], on: thread) { counter.add() }
         let other = try FileWatcher(paths: [sibling], on: thread) { siblings.add() }
         defer { for watcher in [watcher, other] { watcher.stop() } }
-        rename(path, "\(path)~")
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        _ = "startDelay".withCString { write(descriptor, $0, strlen($0)) }
+        chmod(path, 0o640)
         // Reported later than what came before would be.
         #expect(try await notices(siblings) { try Data("2".utf8).write(to: URL(filePath: sibling)) })
         #expect(counter.value == 0)
         #expect(try await notices(counter) { close(descriptor) })
+        #expect(try await notices(counter) { chmod(path, 0o600) }, "a mode that may make it valid")
     }
 
     @Test("follows links, of the file and of folders")
