@@ -98,7 +98,8 @@ extension DesktopNotificationSettings {
             \.timeout,
             .seconds,
             example: .seconds(30),
-            summary: "how long until the server closes it; by default until the indicator is hidden"
+            summary: "how long until the server closes it; by default until the indicator is hidden",
+            validate: { $0 == .zero ? "a number of seconds, more than zero" : nil }
         ),
         Setting("category", \.category, .text, summary: "the category of the notification"),
         Setting(

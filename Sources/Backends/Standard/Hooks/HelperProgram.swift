@@ -153,5 +153,9 @@ private func pathOfProgram(_ name: String) -> String? {
         name.contains("/")
         ? [name]
         : folders.split(separator: ":", omittingEmptySubsequences: false).map { "\($0.isEmpty ? "." : $0)/\(name)" }
-    return paths.first { access($0, X_OK) == 0 }
+    return paths.first { path in
+        // A folder may be entered, but not run.
+        var status = stat()
+        return access(path, X_OK) == 0 && stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
 }

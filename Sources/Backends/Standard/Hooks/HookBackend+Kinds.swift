@@ -78,7 +78,9 @@ struct HookOptions: Sendable {
         ),
         .whenDone(\.settings.whenDone),
         .after(\.settings.after),
-        Setting("timeLimit", \.timeLimit, .seconds, summary: "after how long it is given up"),
+        Setting("timeLimit", \.timeLimit, .seconds, summary: "after how long it is given up") { time in
+            time == .zero ? "a number of seconds, more than zero" : nil
+        },
     ]
 }
 

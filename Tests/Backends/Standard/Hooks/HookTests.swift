@@ -205,6 +205,7 @@ import Testing
                 == "'sh' ended with status 3: no ]0;x phone"
         )
         #expect(failure(["sh", "-c", "kill -9 $$"]) == "'sh' was ended by signal 9")
+        #expect(failure(["/usr/bin"]) == "there is no program '/usr/bin'; install it, or give its path")
         #expect(failure(["no-such-program"])?.hasPrefix("there is no program 'no-such-program'; install it") == true)
         #expect(failure(["sh", "-c", "exec yes >&2"], seconds: 0.5)?.contains("was killed") == true)
         // More than a pipe holds.
@@ -249,6 +250,11 @@ import Testing
                 == "arguments with known placeholders (unknown placeholder '{titel}' at character 1, did you mean "
                 + "'{title}'?)"
         )
+        for script in ["echo ${HOME}", "awk '{print $1}'"] {
+            #expect(
+                HookText.validate(["sh", "-c", script])?.hasSuffix("; write '{{' and '}}' for literal braces)") == true
+            )
+        }
         #expect(HookText.validate([]) == "a program and its arguments")
         #expect(HookText.validate(["a", "{title} {{}}", ""]) == nil)
     }
