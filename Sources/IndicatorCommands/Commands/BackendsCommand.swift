@@ -22,10 +22,13 @@ package struct BackendsCommand: AsyncParsableCommand {
     )
     var config: String?
 
+    @Option(help: ArgumentHelp("The name of the app that uses the file.", valueName: "app"))
+    var app = Program.name
+
     package init() {}
 
     package func run() async throws {
-        var source = ConfigurationSource(for: Program.name, path: config)
+        var source = ConfigurationSource(forCommandOf: app, path: config)
         let configuration = try source.loadForCommand()
         var backends = configuration.choosesBackends ? await ProgramBackend.all(of: configuration) : []
         let registry = BackendRegistry.standard

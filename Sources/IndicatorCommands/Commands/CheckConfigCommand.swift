@@ -1,5 +1,4 @@
 package import ArgumentParser
-import Foundation
 import IndicatorBackends
 
 /// `check-config`: the mistakes in a config file, or the settings in effect.
@@ -8,16 +7,16 @@ package struct CheckConfigCommand: AsyncParsableCommand {
         commandName: "check-config",
         abstract: "Check a config file: print its mistakes, or the settings in effect and their sources.",
         discussion: """
-            Without FILE, checks the file that \(Program.name) itself uses: $INDICATOR_CONFIG, then \
-            \(Program.name == "indicator" ? "" : "\(Program.name)/indicator.yaml and ")indicator/indicator.yaml \
-            under $XDG_CONFIG_HOME and each of $XDG_CONFIG_DIRS. Environment variables such as \
-            INDICATOR_START_DELAY override the file and are checked too. In a given FILE, a kind of backend that only \
-            its app has is a warning, and its settings are not checked.
+            Without FILE, checks the file that APP uses: $INDICATOR_CONFIG, then APP/indicator.yaml and \
+            indicator/indicator.yaml under $XDG_CONFIG_HOME and each of $XDG_CONFIG_DIRS. Environment variables such \
+            as INDICATOR_START_DELAY override the file and are checked too. In the file of an app, a kind of backend \
+            that only the app has is a warning, and its settings are not checked.
 
             Mistakes are printed to standard error as 'file:line:column: error: ...'. The status is then 78.
 
             EXAMPLES
               \(Program.name) check-config ~/.config/my-app/indicator.yaml
+              \(Program.name) check-config --app my-app
               \(Program.name) check-config --reference > indicator.yaml
               INDICATOR_START_DELAY=0.5 \(Program.name) check-config
             """
@@ -25,6 +24,9 @@ package struct CheckConfigCommand: AsyncParsableCommand {
 
     @Argument(help: "The config file to check.", completion: .file(extensions: ["yaml", "yml"]))
     var file: String?
+
+    @Option(help: ArgumentHelp("The name of the app that uses the file.", valueName: "app"))
+    var app = Program.name
 
     @Flag(help: "Print a config file with every setting, its default and an example, and check nothing.")
     var reference = false
@@ -35,12 +37,7 @@ package struct CheckConfigCommand: AsyncParsableCommand {
         if reference {
             return try await Output.guarding { try Output.standard.write(BackendRegistry.standard.settingsReference) }
         }
-        var source = ConfigurationSource(for: Program.name, path: file)
-        // Not in the file that this program uses itself.
-        let own = ConfigurationSource(for: Program.name).locateFile()
-        func place(_ path: String) -> URL { URL(filePath: path).resolvingSymlinksInPath() }
-        source.acceptsKindsOfApps = file.map { place($0) != own.map(place) } ?? false
-        let configuration = try source.loadForCommand()
+        let configuration = try ConfigurationSource(forCommandOf: app, path: file).loadForCommand()
         for warning in configuration.warnings {
             try? Output.error.write(warning.line(severity: "warning") + "\n")
         }

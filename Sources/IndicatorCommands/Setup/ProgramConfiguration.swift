@@ -1,7 +1,16 @@
 import ArgumentParser
+import Foundation
 package import IndicatorBackends
 
 extension ConfigurationSource {
+    /// The source of an app. In the file of another program, a kind that is unknown here may be that program's.
+    package init(forCommandOf app: String, path: String?) {
+        self.init(for: app, path: path)
+        let own = ConfigurationSource(for: Program.name).locateFile()
+        func place(_ path: String) -> URL { URL(filePath: path).resolvingSymlinksInPath() }
+        acceptsKindsOfApps = app != Program.name || path.map { place($0) != own.map(place) } ?? false
+    }
+
     /// Loads the configuration for a command. If it has mistakes, prints them and ends the command.
     package func loadForCommand() throws -> IndicatorConfiguration {
         do throws(ConfigurationError) {

@@ -27,6 +27,16 @@ import Testing
         #expect(result.error.contains(isOfApp ? warning : "did you mean 'logFile'?"), "\(result.error)")
     }
 
+    @Test func `Both commands use the file of an app, which may have kinds of its own`() async throws {
+        let demo = try DemoProgram()
+        let path = try demo.home.write("backends: [pager, logFile]\npager: {size: 3}\n", to: "my-app/indicator.yaml")
+        let folder = demo.home.path
+        let checked = try await demo.run("check-config", "--app", "my-app", environment: ["XDG_CONFIG_HOME": folder])
+        #expect(checked.status == 0 && checked.output.hasPrefix("\(path): no mistakes\n"), "\(checked.error)")
+        let listed = try await demo.run("backends", "--app", "my-app", environment: ["XDG_CONFIG_HOME": folder])
+        #expect(listed.status == 0 && listed.output.contains(/\nlogFile .*\/my-app\/indicator.log/), "\(listed.output)")
+    }
+
     @Test func `Check config prints every setting with its source`() async throws {
         let demo = try DemoProgram()
         let path = try demo.home.write("startDelay: 0.5\nbackends: [logFile]\n", to: "good.yaml")
