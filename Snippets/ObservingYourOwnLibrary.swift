@@ -47,7 +47,6 @@ indicator.observe(.indicator)
 
 // snippet.own
 let ours = TaskNotifications(
-    name: "ours",
     starts: [Notification.Name("OurRequestDidStart")],
     pauses: [Notification.Name("OurRequestDidPause")],
     stops: [Notification.Name("OurRequestDidFinish")],
@@ -55,6 +54,20 @@ let ours = TaskNotifications(
     label: { notification in (notification.userInfo?["path"] as? String).map { "GET \($0)" } }
 )
 indicator.observe(ours)
+// snippet.end
+
+// snippet.alamofire4
+func alamofire4(_ event: String) -> Notification.Name {
+    Notification.Name("org.alamofire.notification.name.task.\(event)")
+}
+indicator.observe(
+    TaskNotifications(
+        starts: [alamofire4("didResume")],
+        pauses: [alamofire4("didSuspend")],
+        stops: [alamofire4("didCancel"), alamofire4("didComplete")],
+        identity: .userInfo("org.alamofire.notification.key.task")
+    )
+)
 // snippet.end
 _ = try? await data(from: url)
 await indicator.shutdown()

@@ -217,7 +217,6 @@ nonisolated final class LoggingBackend: IndicatorBackend {
 /// A library's notifications, identities, objects and a test's backend.
 func observe(_ indicator: IndicatorManager, _ session: AnyObject) async {
     let notifications = TaskNotifications(
-        name: "ours",
         starts: [Notification.Name("OurRequestDidStart")],
         stops: [Notification.Name("OurRequestDidFinish")],
         identity: .custom { $0.userInfo?["request"] },

@@ -2,12 +2,11 @@ public import Foundation
 
 /// The notifications that a library posts when its tasks begin and end.
 ///
-/// ``indicator`` has this package's own, for any code that has tasks; ``alamofire`` has Alamofire 5's. For another
-/// library, make a value with its names:
+/// ``indicator`` has this package's own, for any code that has tasks; ``alamofire`` has those of Alamofire 5's requests.
+/// <doc:ObservingYourOwnLibrary> has a table of the names. For another library, make a value with its names:
 ///
 /// ```swift
 /// let ours = TaskNotifications(
-///     name: "ours",
 ///     starts: [Notification.Name("OurRequestDidStart")],
 ///     pauses: [Notification.Name("OurRequestDidPause")],
 ///     stops: [Notification.Name("OurRequestDidFinish")],
@@ -37,7 +36,6 @@ public struct TaskNotifications: Sendable {
         }
     }
 
-    package var name: String
     package var starts: [Notification.Name]
     package var pauses: [Notification.Name]
     package var stops: [Notification.Name]
@@ -54,7 +52,6 @@ public struct TaskNotifications: Sendable {
     /// posted before the task begins, because it ends on another thread, a start less than 250 ms later is ignored.
     ///
     /// - Parameters:
-    ///   - name: the name in the config file.
     ///   - starts: the notifications posted when a task begins, or continues after a pause.
     ///   - pauses: the notifications posted when a task pauses.
     ///   - stops: the notifications posted when a task ends: completed, failed or cancelled.
@@ -65,7 +62,6 @@ public struct TaskNotifications: Sendable {
     ///   - update: changes a task's details, on a copy, as a notification of `updates` says. See
     ///     ``Activity/update(_:)``.
     public init(
-        name: String,
         starts: [Notification.Name],
         pauses: [Notification.Name] = [],
         stops: [Notification.Name],
@@ -75,7 +71,6 @@ public struct TaskNotifications: Sendable {
         outcome: @escaping @Sendable (Notification) -> ActivityOutcome = { _ in .unspecified },
         update: @escaping @Sendable (Notification, inout ActivityDetails) -> Void = { _, _ in }
     ) {
-        self.name = name
         self.starts = starts
         self.pauses = pauses
         self.stops = stops
@@ -93,7 +88,6 @@ public struct TaskNotifications: Sendable {
     /// its completion.
     public static var indicator: Self {
         Self(
-            name: "indicator",
             starts: [.indicatorTaskDidResume],
             pauses: [.indicatorTaskDidSuspend],
             stops: [.indicatorTaskDidComplete],
@@ -131,27 +125,30 @@ public struct TaskNotifications: Sendable {
         return number.flatMap { $0.isFinite && abs($0) < 0x1p64 ? $0 : nil }
     }
 
-    /// Alamofire 5's notifications: `request.didResume`, `didSuspend` and `didFinish`, with the request in `userInfo`,
-    /// as AlamofireNetworkActivityIndicator observes them. A request that is retried is one activity, with all of its
-    /// tasks. One that is cancelled, or whose session is released, posts `didFinish`, too.
+    /// Alamofire 5's notifications of its requests: `didResume`, `didSuspend`, `didCancel` and `didFinish`, with the
+    /// request in `userInfo`. A request that is retried is one activity, with all of its tasks. One that is cancelled
+    /// has the outcome `cancelled`; while it waits for its adapter or its retry, it posts no `didFinish`.
     ///
     /// A request's label is its method and URL, such as "GET https://example.org/items", from its description, without
     /// the URL's credentials, query and fragment, which may contain secrets.
     ///
     /// The names are from Alamofire's `Source/Core/Notifications.swift`; Alamofire itself is not needed.
     public static var alamofire: Self {
-        Self(
-            name: "alamofire",
-            starts: [Notification.Name("org.alamofire.notification.name.request.didResume")],
-            pauses: [Notification.Name("org.alamofire.notification.name.request.didSuspend")],
-            stops: [Notification.Name("org.alamofire.notification.name.request.didFinish")],
+        func name(_ event: String) -> Notification.Name {
+            Notification.Name("org.alamofire.notification.name.request.\(event)")
+        }
+        return Self(
+            starts: [name("didResume")],
+            pauses: [name("didSuspend")],
+            stops: [name("didCancel"), name("didFinish")],
             identity: .userInfo("org.alamofire.notification.key.request"),
             label: { notification in
                 let request = notification.userInfo?["org.alamofire.notification.key.request"]
                 return (request as? any CustomStringConvertible).flatMap {
                     requestLabel(fromDescription: $0.description)
                 }
-            }
+            },
+            outcome: { [cancellation = name("didCancel")] in $0.name == cancellation ? .cancelled : .unspecified }
         )
     }
 

@@ -114,7 +114,7 @@ struct RunCommand: AsyncParsableCommand {
                 startDelay: startDelay,
                 completionDelay: completionDelay,
                 // The demo's requests are announced by these notifications.
-                observe: [TaskNotifications.indicator.name],
+                observe: ["indicator"],
                 backends: backends.isEmpty ? nil : backends
             ),
             defaults: ConfigurationValues(

@@ -171,7 +171,6 @@ import Testing
         func observe() {
             let reference = Reference(1) { semaphore.wait() }
             let notifications = TaskNotifications(
-                name: "test",
                 starts: [.indicatorTaskDidResume],
                 stops: [.indicatorTaskDidComplete],
                 label: { _ in "\(ObjectIdentifier(reference))" }
@@ -249,7 +248,6 @@ import Testing
         let center = NotificationCenter()
         manager.observe(
             TaskNotifications(
-                name: "test",
                 starts: [.indicatorTaskDidResume],
                 stops: [.indicatorTaskDidComplete],
                 updates: [.indicatorTaskDidProgress],

@@ -193,7 +193,6 @@ struct RandomTrace: CustomStringConvertible {
 
     private static var notifications: TaskNotifications {
         TaskNotifications(
-            name: "trace",
             starts: [Notification.Name("start")],
             pauses: [Notification.Name("pause")],
             stops: [Notification.Name("stop")],

@@ -180,8 +180,7 @@ package final class ConfigurationReloader: ManagerResource {
             _ = engine.addBackend(backend, logger: source.logger(ofNamed: isNamed))
         }
         var observations = state.withLock { $0.observations }
-        for notifications in ConfigurationValues.notifications {
-            let name = notifications.name
+        for (name, notifications) in ConfigurationValues.notifications {
             if !configuration.observe.contains(name) {
                 observations.removeValue(forKey: name)?.cancel()
             } else if observations[name] == nil {

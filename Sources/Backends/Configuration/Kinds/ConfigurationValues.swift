@@ -50,7 +50,7 @@ extension ConfigurationValues {
         Setting(
             "observe",
             \.observe,
-            .names(among: notifications.map(\.name)),
+            .names(among: notifications.map(\.key)),
             example: ["indicator", "alamofire"],
             summary: "the libraries whose tasks count as activities, by their notifications: indicator, alamofire"
         ),
@@ -71,15 +71,16 @@ extension ConfigurationValues {
 
     static let backendsName = "backends"
     /// The notifications that `observe` can name.
-    static let notifications: [TaskNotifications] = [.indicator, .alamofire]
+    static let notifications: KeyValuePairs<String, TaskNotifications> = [
+        "indicator": .indicator, "alamofire": .alamofire,
+    ]
     /// The setting with the kind of a section.
     static let kindName = "kind"
 
     /// The values where nothing else is set: the unobtrusive backends, as far as a build has them.
     package static func standard(in registry: BackendRegistry) -> Self {
         let backends = ["terminalTitle", "dbusProperty"].filter { registry.kind(named: $0) != nil }
-        let observe = [TaskNotifications.indicator.name]
-        var values = Self(isEnabled: true, isAccessible: false, observe: observe, backends: backends)
+        var values = Self(isEnabled: true, isAccessible: false, observe: ["indicator"], backends: backends)
         let delays = IndicatorDelays.standard
         (values.startDelay, values.completionDelay) = (delays.startDelay, delays.completionDelay)
         values.minimumVisibleTime = delays.minimumVisibleTime
