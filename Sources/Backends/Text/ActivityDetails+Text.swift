@@ -69,7 +69,7 @@ extension ActivityUnit {
     /// The text after a number, including the space.
     fileprivate func suffix(_ scale: Scale) -> String {
         if self == .bytes { return scale.power == 0 ? " B" : " \(Array("kMGTPE")[scale.power - 1])B" }
-        return name.isEmpty ? "" : " \(SafeText.singleLine(name, limit: 20))"
+        return name.isEmpty ? "" : " \(name)"
     }
 
     fileprivate func text(of value: Double, in style: NumberStyle) -> String {

@@ -28,9 +28,6 @@ public enum WhenDone: String, Sendable, Hashable, CaseIterable {
 
 /// The text of a notification about finished activities.
 package struct OutcomeNotice: Sendable, Hashable {
-    /// The longest label or message, in Unicode scalars.
-    package static let textLimit = 300
-
     package var title: String
     package var body: String
     /// The activity that the text is about.
@@ -43,9 +40,8 @@ package struct OutcomeNotice: Sendable, Hashable {
     package init?(_ finished: [FinishedActivity], applicationName: String) {
         // Failures have precedence.
         guard let chosen = finished.last(where: \.outcome.isFailure) ?? finished.last else { return nil }
-        func text(_ text: String) -> String { SafeText.singleLine(text, limit: Self.textLimit) }
         activity = chosen
-        let message = chosen.outcome.message.map { ": \(text($0))" } ?? ""
+        let message = chosen.outcome.message.map { ": \($0)" } ?? ""
         let word =
             switch chosen.outcome {
             case .failed: "Failed"
@@ -54,8 +50,7 @@ package struct OutcomeNotice: Sendable, Hashable {
             case .unspecified: "Ended"
             }
         body = "\(word) after \(Self.time(chosen.duration))\(message)"
-        let label = text(chosen.label)
-        title = label.isEmpty ? applicationName : label
+        title = chosen.label.isEmpty ? applicationName : chosen.label
         if finished.count > 1 { body += "; \(finished.count - 1) more \(finished.count == 2 ? "has" : "have") ended" }
     }
 

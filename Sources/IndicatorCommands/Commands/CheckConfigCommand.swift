@@ -1,5 +1,6 @@
 package import ArgumentParser
 import IndicatorBackends
+import IndicatorCore
 
 /// `check-config`: the mistakes in a config file, or the settings in effect.
 package struct CheckConfigCommand: AsyncParsableCommand {

@@ -1,4 +1,5 @@
 package import IndicatorBackends
+import IndicatorCore
 import Logging
 
 /// A backend, and whether it can run here.

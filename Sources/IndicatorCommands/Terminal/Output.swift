@@ -1,6 +1,7 @@
 package import ArgumentParser
 import Foundation
 import IndicatorBackends
+import IndicatorCore
 import IndicatorThreads
 import Synchronization
 

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorBackends
+import IndicatorCore
 
 /// The capabilities of the output.
 package struct TerminalStyle: Sendable, Hashable {

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorBackends
+import IndicatorCore
 
 /// Draws a timeline as lines of text that fit the terminal.
 ///

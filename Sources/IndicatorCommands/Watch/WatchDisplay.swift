@@ -1,4 +1,5 @@
 import IndicatorBackends
+import IndicatorCore
 
 /// Prints what is reported.
 protocol WatchDisplay {

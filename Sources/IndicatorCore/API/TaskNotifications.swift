@@ -2,8 +2,9 @@ public import Foundation
 
 /// The notifications that a library posts when its tasks begin and end.
 ///
-/// ``indicator`` has this package's own, for any code that has tasks; ``alamofire`` has those of Alamofire 5's requests.
-/// <doc:ObservingYourOwnLibrary> has a table of the names. For another library, make a value with its names:
+/// ``indicator`` has this package's own, for any code that has tasks; ``alamofire`` has those of the requests of
+/// Alamofire 5. <doc:ObservingYourOwnLibrary> has a table of the names. For another library, make a value with its
+/// names:
 ///
 /// ```swift
 /// let ours = TaskNotifications(

@@ -114,7 +114,7 @@ final class ActivityGroup {
             return outcome
         }
         let first = firstFailure.map { "\($0.label.map { "\($0): " } ?? "")\($0.message)" } ?? ""
-        return .failed("\(failures): \(first)")
+        return ActivityOutcome.failed("\(failures): \(first)").safe
     }
 
     private var failures: String { "\(failedCount) of \(finishedCount + memberCount) failed" }

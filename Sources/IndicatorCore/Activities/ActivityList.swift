@@ -244,8 +244,7 @@ package struct ActivityList: Sendable {
         let group = record.parent.flatMap { $0.hasEnded ? nil : $0 }
         var change = Change(countChange: (record.group?.memberCount ?? 0) - (group == nil ? 1 : 0))
         change.changesDetails = record.isLabelled || record.group != nil || record.parent != nil
-        var finalOutcome = outcome ?? .unspecified
-        if case .failed(let text) = outcome { finalOutcome = .failed(ActivityDetails.limited(text) ?? "") }
+        var finalOutcome = outcome?.safe ?? .unspecified
         if let own = record.group {
             finalOutcome = own.outcome(finalOutcome, failsWithMembers: record.failsWithMembers)
         }

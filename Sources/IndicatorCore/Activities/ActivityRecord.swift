@@ -53,7 +53,7 @@ final class ActivityRecord: @unchecked Sendable {
         isMember: Bool = false
     ) {
         self.isMember = isMember
-        self.label = label.flatMap(ActivityDetails.limited)
+        self.label = ActivityDetails.safe(label)
         self.progress = ActivityDetails.limited(progress)
         self.total = total
         self.unit = unit
@@ -85,15 +85,22 @@ final class ActivityRecord: @unchecked Sendable {
 
     /// The current details, but not when it began.
     var currentDetails: ActivityDetails {
-        var details = details(label: label)
-        guard let extras else { return details }
-        (details.attention, details.detail, details.isWaiting) = (extras.attention, extras.detail, extras.isWaiting)
+        var details = details(label: label, detail: extras?.detail, attention: extras?.attention)
+        details.isWaiting = extras?.isWaiting ?? false
         return details
     }
 
     @inline(__always)
-    private func details(label: String?) -> ActivityDetails {
-        var details = ActivityDetails(label: label, progress: progress, total: total, unit: unit, since: .distantPast)
+    private func details(label: String?, detail: String? = nil, attention: String? = nil) -> ActivityDetails {
+        var details = ActivityDetails(
+            safeLabel: label,
+            detail: detail,
+            attention: attention,
+            progress: progress,
+            total: total,
+            unit: unit,
+            since: .distantPast
+        )
         (details.id, details.failsWithMembers) = (order, failsWithMembers)
         details.completed = steps.load(ordering: .sequentiallyConsistent)
         return details

@@ -2,6 +2,9 @@ public import Foundation
 import IndicatorThreads
 
 /// The details of an activity. A property that is `nil` is unknown or not set.
+///
+/// Texts are made safe when they are set, by ``SafeText/singleLine(_:limit:)``: they are one line of at most
+/// ``SafeText/limit`` characters, without control characters, and can be printed as they are.
 public struct ActivityDetails: Sendable, Hashable {
     /// Identifies the activity in the snapshots of its indicator, from 1; 0 in details that an app has made.
     public package(set) var id: UInt64 = 0
@@ -19,10 +22,10 @@ public struct ActivityDetails: Sendable, Hashable {
     /// Whether a group fails because one of its members did. Default `false`.
     public var failsWithMembers = false
 
-    /// A short text of what is in progress. An empty one counts as none, and one of more than 4096 bytes is cut after a
-    /// character. Backends report the end of an activity only if it has a label then.
+    /// A short text of what is in progress. An empty one counts as none. Backends report the end of an activity only if
+    /// it has a label then.
     public var label: String? {
-        didSet { label = label.flatMap(Self.limited) }
+        didSet { label = Self.safe(label) }
     }
 
     /// How much of ``total`` is done. Default 0. ``Activity/advance(by:)`` adds to it; so does `completed += 1`, which
@@ -35,14 +38,14 @@ public struct ActivityDetails: Sendable, Hashable {
     /// What ``completed`` and ``total`` count. Default ``ActivityUnit/count``.
     public var unit: ActivityUnit = .count
 
-    /// A short text that bars show behind the numbers, such as "3 failed". Limited like ``label``.
+    /// A short text that bars show behind the numbers, such as "3 failed".
     public var detail: String? {
-        didSet { detail = detail.flatMap(Self.limited) }
+        didSet { detail = Self.safe(detail) }
     }
 
-    /// What the activity asks the user for while it waits for an answer, such as "Passphrase?". Limited like ``label``.
+    /// What the activity asks the user for while it waits for an answer, such as "Passphrase?".
     public var attention: String? {
-        didSet { attention = attention.flatMap(Self.limited) }
+        didSet { attention = Self.safe(attention) }
     }
 
     /// Whether it waits for its turn, such as for a connection or before a retry. Bars show the activities that run
@@ -91,40 +94,51 @@ public struct ActivityDetails: Sendable, Hashable {
         unit: ActivityUnit = .count,
         since: Date = Date()
     ) {
-        self.label = label.flatMap(Self.limited)
-        self.total = total
-        self.unit = unit
-        self.since = since
-        explicitProgress = Self.limited(progress)
+        self.init(safeLabel: Self.safe(label), progress: Self.limited(progress), total: total, unit: unit, since: since)
+    }
+
+    /// Makes the details from what is safe already.
+    init(
+        safeLabel: String?,
+        detail: String? = nil,
+        attention: String? = nil,
+        progress: Double?,
+        total: Int?,
+        unit: ActivityUnit,
+        since: Date
+    ) {
+        (label, self.detail, self.attention) = (safeLabel, detail, attention)
+        (explicitProgress, self.total, self.unit, self.since) = (progress, total, unit, since)
     }
 
     static func limited(_ progress: Double?) -> Double? {
         progress.flatMap { $0.isNaN ? nil : min(max($0, 0), 1) }
     }
 
-    /// The first 4096 bytes of a text, without the last character, which may be cut; `nil` if it is empty.
-    @inline(__always)
-    static func limited(_ text: String) -> String? {
-        let count = text.utf8.count
-        if count <= 4096 { return count == 0 ? nil : text }
-        var part = String(decoding: text.utf8.prefix(4096), as: UTF8.self)
-        while part.unicodeScalars.last == "\u{FFFD}" { part.unicodeScalars.removeLast() }
-        let characters = part.dropLast()
-        return characters.isEmpty ? part : String(characters)
+    /// A text that is safe to show; `nil` if it is empty.
+    static func safe(_ text: String?) -> String? {
+        guard let text else { return nil }
+        let safe = SafeText.singleLine(text)
+        return safe.isEmpty ? nil : safe
     }
 }
 
 /// The unit of an activity's steps.
 public struct ActivityUnit: Sendable, Hashable {
-    /// The name in the plural, as in "12 of 40 files". Empty for ``count``.
-    public var name: String
+    /// The name in the plural, as in "12 of 40 files": one line of at most 20 characters, made safe like a label. Empty
+    /// for ``count``.
+    public var name: String {
+        didSet { name = Self.safe(name) }
+    }
 
     /// Makes a custom unit.
     ///
     /// - Parameter name: its name in the plural.
     public init(_ name: String) {
-        self.name = name
+        self.name = Self.safe(name)
     }
+
+    private static func safe(_ name: String) -> String { SafeText.singleLine(name, limit: 20) }
 
     /// Unnamed items: "12 of 40".
     public static var count: Self { Self("") }

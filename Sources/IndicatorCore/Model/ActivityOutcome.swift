@@ -21,6 +21,11 @@ public enum ActivityOutcome: Sendable, Hashable {
         self = isCancelled ? .cancelled : .failed(Self.text(of: error))
     }
 
+    /// The outcome with a message that can be printed as it is.
+    var safe: Self {
+        if case .failed(let message) = self { .failed(SafeText.singleLine(message)) } else { self }
+    }
+
     private static func text(of error: any Error) -> String {
         if let text = (error as? any LocalizedError)?.errorDescription { return text }
         let description = "\(error)"
@@ -34,7 +39,7 @@ public enum ActivityOutcome: Sendable, Hashable {
     }
 }
 
-/// A labelled activity that has ended.
+/// A labelled activity that has ended. Its texts are made safe like those of ``ActivityDetails``.
 public struct FinishedActivity: Sendable, Hashable {
     /// Its label at the end.
     public var label: String
@@ -58,8 +63,8 @@ public struct FinishedActivity: Sendable, Hashable {
     /// Makes the record of an activity that has ended.
     @inline(__always)
     public init(label: String, outcome: ActivityOutcome, duration: Duration, date: Date = Date()) {
-        self.label = label
-        self.outcome = outcome
+        self.label = SafeText.singleLine(label)
+        self.outcome = outcome.safe
         self.duration = duration
         self.date = date
     }

@@ -1,4 +1,5 @@
 import IndicatorBackends
+import IndicatorCore
 import TestSupport
 import Testing
 

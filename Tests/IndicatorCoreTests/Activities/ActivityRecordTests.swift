@@ -6,38 +6,56 @@ import Testing
 @testable import IndicatorCore
 
 @Suite struct ActivityDetailsTests {
-    @Test func `Long texts are cut after a character`() {
-        var details = ActivityDetails(label: String(repeating: "é", count: 5_000_000))
-        let isCut = details.label == String(repeating: "é", count: 2047)
-        #expect(isCut)
-        details.attention = "a" + String(repeating: "👩‍👩‍👧‍👦", count: 1000)
-        #expect(details.attention?.last == "👩‍👩‍👧‍👦")
-        #expect((4000...4096).contains(details.attention?.utf8.count ?? 0))
-        details.label = String(repeating: "x", count: 4096)
-        #expect(details.label?.count == 4096)
-        // One character of a megabyte.
-        details.label = "e" + String(repeating: "\u{301}", count: 500_000)
-        #expect((4090...4096).contains(details.label?.utf8.count ?? 0))
-        details.label = ""
-        #expect(details.label == nil)
-    }
-
-    /// 64 finished activities with labels of 10 MB stayed as long as the indicator.
-    @Test func `Finished activities have short texts`() async {
+    /// Every way by which a text enters an indicator; each once arrived as it was. And 64 finished activities with
+    /// labels of 10 MB stayed as long as the indicator.
+    @Test(
+        "An app's own backend can print what it receives",
+        arguments: ["\u{1B}[2J\u{9B}1m\rone\ntwo \u{202E}\u{7}", String(repeating: "lång", count: 1_000_000)]
+    )
+    func safe(text: String) async throws {
         let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let manager = IndicatorManager(backends: [surface])
-        let text = String(repeating: "long", count: 1_000_000)
-        manager.begin(text).end(.failed(text))
+        let notifications = TaskNotifications(
+            starts: [Notification.Name("begin")],
+            stops: [Notification.Name("end")],
+            label: { _ in text },
+            outcome: { _ in .failed(text) }
+        )
+        let center = NotificationCenter()
+        manager.observe(notifications, in: center)
+        manager.begin(text, total: 2, unit: ActivityUnit(text)).end(.failed(text))
         manager.start("id", label: text)
-        manager.update("id") { $0.label = text + text }
+        manager.update("id") { ($0.label, $0.detail, $0.attention, $0.unit.name) = (text + text, text, text, text) }
+        let task = NSObject()
+        center.post(name: Notification.Name("begin"), object: task)
+        manager.track(task, label: text)
+        let snapshot = manager.snapshot
+        center.post(name: Notification.Name("end"), object: task)
         manager.stop("id", .failed(text))
-        await manager.shutdown()
-        let finished = surface.snapshots.flatMap(\.finished)
-        #expect(finished.count == 2)
-        for activity in finished {
-            #expect(activity.label.utf8.count <= 4096)
-            if case .failed(let message) = activity.outcome { #expect((4000...4096).contains(message.utf8.count)) }
+        for member in [text, ""] {
+            manager.withActivity(text) { group in
+                group.failsWithMembers = true
+                group.begin(member).end(ActivityOutcome(Failure(errorDescription: text)))
+            }
         }
+        await manager.shutdown()
+        #expect(snapshot.activities.count == 3)
+        let activities = (surface.snapshots + [snapshot]).flatMap(\.activities)
+        let finished = surface.snapshots.flatMap(\.finished)
+        #expect(finished.count == 6)
+        let texts = activities.flatMap { [$0.label, $0.detail, $0.attention, $0.unit.name] }.compactMap(\.self)
+        let reported = finished.flatMap { finished in
+            [finished.label, finished.listedMessage] + (finished.outcome == finished.outcome.safe ? [] : [text])
+        }
+        for received in texts + reported {
+            #expect(received.unicodeScalars.count <= SafeText.limit)
+            #expect(received == SafeText.singleLine(received))
+        }
+        #expect(ActivityDetails(label: "\u{1B}\n").label == nil)
+    }
+
+    private struct Failure: LocalizedError {
+        var errorDescription: String?
     }
 }
 

@@ -1,4 +1,5 @@
 import DisplayText
+import IndicatorCore
 
 /// All mistakes in a configuration.
 ///

@@ -1,5 +1,6 @@
 import BackendConfiguration
 import DisplayText
+import IndicatorCore
 
 /// A value of one of the D-Bus types that this package sends or reads (D-Bus specification, "Type System").
 package indirect enum BusValue: Sendable, Hashable {

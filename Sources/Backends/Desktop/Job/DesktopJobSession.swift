@@ -29,8 +29,6 @@ final class DesktopJobSession: BusSession {
 
     private static let server = "org.kde.JobViewServer"
     private static let viewInterface = "org.kde.JobViewV3"
-    /// The longest text, in Unicode scalars.
-    private static let valueLimit = 300
     /// `KJob::KilledJobError`: the view disappears.
     private static let cancelled: UInt32 = 1
     /// `KJob::UserDefinedError`.
@@ -61,7 +59,7 @@ final class DesktopJobSession: BusSession {
     private var label: String?
 
     init(applicationName: String, settings: DesktopJobSettings, logger: Logger, context: BusBackend.Context) {
-        let name = SafeText.singleLine(applicationName, limit: Self.valueLimit)
+        let name = SafeText.singleLine(applicationName)
         self.applicationName = name.isEmpty ? "Indicator" : name
         desktopEntry =
             settings.desktopFile.map { String($0.dropLast(DesktopFile.suffix.count)) }
@@ -200,9 +198,9 @@ final class DesktopJobSession: BusSession {
     private func terminate(_ place: Place, on bus: BusLink) {
         var (code, message) = (UInt32(0), "")
         if let failure {
-            (code, message) = (Self.failed, Self.markup(failure.outcome.message ?? ""))
+            (code, message) = (Self.failed, (failure.outcome.message ?? "").escapedForMarkup)
             if settings.whenDone == .never { code = Self.cancelled }
-            send("update", [.properties([BusProperty("title", title(failure.label))])], to: place, on: bus)
+            send("update", [.properties([BusProperty("title", .string(failure.label))])], to: place, on: bus)
         } else if settings.whenDone == .always, !hasSucceeded {
             // Nobody said that it has succeeded, so nothing remains.
             code = Self.cancelled
@@ -218,16 +216,6 @@ final class DesktopJobSession: BusSession {
         )
     }
 
-    private func title(_ label: String?) -> BusValue {
-        let label = SafeText.singleLine(label ?? "", limit: Self.valueLimit)
-        return .string(label.isEmpty ? applicationName : label)
-    }
-
-    /// Plasma shows this text as markup, and the title as it is.
-    private static func markup(_ text: String) -> String {
-        SafeText.singleLine(text, limit: valueLimit).escapedForMarkup
-    }
-
     /// The properties of the view, always all of them, so that each one is reset that is not known any more.
     private func properties(for snapshot: IndicatorSnapshot) -> [BusProperty] {
         // During the completion delay, the last ones stay.
@@ -241,8 +229,9 @@ final class DesktopJobSession: BusSession {
         }
         func amount(_ value: Int?) -> BusValue { .uint64(UInt64(max(value ?? 0, 0))) }
         return [
-            BusProperty("title", title(snapshot.label)),
-            BusProperty("infoMessage", .string(Self.markup(remarks.joined(separator: ", ")))),
+            BusProperty("title", .string(snapshot.label ?? applicationName)),
+            // Plasma shows this text as markup, and the title as it is.
+            BusProperty("infoMessage", .string(remarks.joined(separator: ", ").escapedForMarkup)),
             // With 0, the bar moves to and fro.
             BusProperty("percent", .uint32(UInt32(Percentage(snapshot.progress)?.value ?? 0))),
             BusProperty("processedBytes", amount(bytes?.completed)),

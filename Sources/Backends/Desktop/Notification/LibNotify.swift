@@ -3,6 +3,7 @@ import DisplayText
 import CLinux
 import CNotify
 import Foundation
+import IndicatorCore
 import IndicatorThreads
 
 /// libnotify, loaded when it is first used, and used while it is healthy: from its first failure on, notifications are

@@ -74,8 +74,6 @@ final class NotificationSession: BusSession {
     )
     /// How long the server may take to show a notification: the first one takes longer on a busy machine.
     private static let showLimit = Duration.seconds(5)
-    /// The longest label or app name, in Unicode scalars.
-    private static let valueLimit = 300
 
     let applicationName: String
     let settings: DesktopNotificationSettings
@@ -111,7 +109,7 @@ final class NotificationSession: BusSession {
     var dismissed: IndicatorSnapshot.VisibilityID?
 
     init(applicationName: String, settings: DesktopNotificationSettings, logger: Logger, context: BusBackend.Context) {
-        let name = SafeText.singleLine(applicationName, limit: Self.valueLimit)
+        let name = SafeText.singleLine(applicationName)
         self.applicationName = name.isEmpty ? "Indicator" : name
         (self.settings, self.logger, self.context) = (settings, logger, context)
         icon = settings.protocolIcon()
@@ -248,7 +246,7 @@ final class NotificationSession: BusSession {
 
     private func message(for snapshot: IndicatorSnapshot) -> NotificationMessage {
         func text(_ format: SnapshotFormat?) -> String {
-            format?.text(for: snapshot, applicationName: applicationName, valueLimit: Self.valueLimit) ?? ""
+            format?.text(for: snapshot, applicationName: applicationName, valueLimit: SafeText.limit) ?? ""
         }
         let summary = text(settings.summary)
         var body = text(settings.body)

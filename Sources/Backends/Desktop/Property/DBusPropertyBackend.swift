@@ -55,11 +55,6 @@ public struct DBusPropertySettings: Sendable, Hashable {
 public final class DBusPropertyBackend: BusBackend, @unchecked Sendable {
     // `@unchecked`: as its superclass.
 
-    /// The longest text, in Unicode scalars.
-    static let textLimit = 1 << 20
-    /// The longest label in `Activities`, in Unicode scalars.
-    static let labelLimit = 256
-
     /// Makes a backend. Does not connect before `start()`.
     ///
     /// - Parameters:
@@ -81,7 +76,7 @@ public final class DBusPropertyBackend: BusBackend, @unchecked Sendable {
             return IndicatorBusSession(
                 names: IndicatorBusName.candidates(for: settings.name ?? applicationName, processID: processID),
                 object: IndicatorObject(
-                    application: SafeText.singleLine(applicationName, limit: Self.textLimit),
+                    application: SafeText.singleLine(applicationName),
                     processID: UInt32(bitPattern: processID)
                 ),
                 context: context
@@ -98,12 +93,6 @@ public final class DBusPropertyBackend: BusBackend, @unchecked Sendable {
     public override func update(_ snapshot: IndicatorSnapshot) async throws {
         var snapshot = snapshot
         snapshot.activities = snapshot.shownActivities
-        for index in snapshot.activities.indices {
-            let label = snapshot.activities[index].label
-            snapshot.activities[index].label = label.map { SafeText.singleLine($0, limit: Self.textLimit) }
-            let attention = snapshot.activities[index].attention
-            snapshot.activities[index].attention = attention.map { SafeText.singleLine($0, limit: Self.textLimit) }
-        }
         try await super.update(snapshot)
     }
 }

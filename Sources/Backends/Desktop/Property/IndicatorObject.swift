@@ -41,15 +41,12 @@ package struct IndicatorObject {
 
     /// The signal with the outcome of an activity.
     func finished(_ activity: FinishedActivity) -> BusMessage {
-        func text(_ text: String) -> BusValue {
-            .string(SafeText.singleLine(text, limit: DBusPropertyBackend.textLimit))
-        }
-        return .signal(
+        .signal(
             path: Self.path,
             interface: Self.interface,
             member: "Finished",
             [
-                text(activity.label), .string(activity.outcome.name), text(activity.outcome.message ?? ""),
+                .string(activity.label), .string(activity.outcome.name), .string(activity.outcome.message ?? ""),
                 .double(activity.duration / .seconds(1)),
             ]
         )
@@ -112,10 +109,7 @@ package struct IndicatorObject {
         case .activities:
             .structures(
                 "sd",
-                snapshot.activities.map { activity in
-                    let label = SafeText.singleLine(activity.label ?? "", limit: DBusPropertyBackend.labelLimit)
-                    return [.string(label), progress(activity.progress)]
-                }
+                snapshot.activities.map { [.string($0.label ?? ""), progress($0.progress)] }
             )
         case .application: .string(application)
         case .processID: .uint32(processID)

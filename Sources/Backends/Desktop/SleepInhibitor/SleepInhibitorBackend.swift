@@ -61,8 +61,6 @@ public final class SleepInhibitorBackend: BusBackend, @unchecked Sendable {
 /// There is at most one call at a time, and at most one for each time that the indicator is shown.
 final class SleepInhibitorSession: BusSession {
     private static let login = "org.freedesktop.login1"
-    /// The longest text, in Unicode scalars.
-    private static let valueLimit = 120
 
     private let applicationName: String
     private let settings: SleepInhibitorSettings
@@ -78,7 +76,7 @@ final class SleepInhibitorSession: BusSession {
     private var askedFor: IndicatorSnapshot.VisibilityID?
 
     init(applicationName: String, settings: SleepInhibitorSettings, logger: Logger, context: BusBackend.Context) {
-        self.applicationName = SafeText.singleLine(applicationName, limit: Self.valueLimit)
+        self.applicationName = SafeText.singleLine(applicationName)
         (self.settings, self.logger, self.context) = (settings, logger, context)
     }
 
@@ -107,13 +105,12 @@ final class SleepInhibitorSession: BusSession {
     private func ask(_ snapshot: IndicatorSnapshot, on bus: BusLink) {
         isAsking = true
         askedFor = snapshot.visibilityID
-        let label = SafeText.singleLine(snapshot.label ?? "", limit: Self.valueLimit)
         let call = BusMessage.call(
             Self.login,
             path: "/org/freedesktop/login1",
             interface: "org.freedesktop.login1.Manager",
             member: "Inhibit",
-            [actions, applicationName, label.isEmpty ? "in progress" : label, "block"].map { .string($0) }
+            [actions, applicationName, snapshot.label ?? "in progress", "block"].map { .string($0) }
         )
         // No time limit: the answer of a slow service is a lock, which must be released.
         bus.call(call, within: nil) { [weak self] result in

@@ -2,6 +2,7 @@ package import BackendConfiguration
 import CLinux
 import DisplayText
 package import Foundation
+import IndicatorCore
 
 /// A program that this process runs to its end, such as that of a ``HookBackend``.
 package struct HelperProgram: Sendable {
@@ -55,7 +56,7 @@ package struct HelperProgram: Sendable {
         guard status != 0 else { return Self.text(in: streams[1], limit: 1 << 20) }
         let end = status & 0x7F == 0 ? "ended with status \(status >> 8)" : "was ended by signal \(status & 0x7F)"
         let errors = Self.text(in: streams[2], limit: 1024)
-        let line = errors.split(separator: "\n").first.map { ": \(SafeText.singleLine($0, limit: 200))" } ?? ""
+        let line = errors.split(separator: "\n").first.map { ": \(SafeText.singleLine(String($0), limit: 200))" } ?? ""
         throw Unavailability(reason: "'\(program)' \(end)\(line)")
     }
 

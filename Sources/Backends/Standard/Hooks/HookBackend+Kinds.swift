@@ -168,7 +168,7 @@ enum HookText {
         case .title: event.title
         case .text: event.text
         case .outcome: event.activity?.outcome.name ?? ""
-        case .message: SafeText.singleLine(event.activity?.outcome.message ?? "", limit: OutcomeNotice.textLimit)
+        case .message: event.activity?.outcome.message ?? ""
         case .seconds: event.activity.map { "\($0.duration.components.seconds)" } ?? ""
         }
     }

@@ -163,8 +163,7 @@ public final class HookBackend: ConnectedBackend {
             defer { (state.isVisible, state.attention) = (snapshot.isVisible, snapshot.attention) }
             return state
         }
-        let label = SafeText.singleLine(snapshot.label ?? "", limit: OutcomeNotice.textLimit)
-        let title = label.isEmpty ? applicationName : label
+        let title = snapshot.label ?? applicationName
         var events: [HookEvent] = []
         func add(_ kind: HookEvent.Kind, _ title: String, _ text: String, _ activity: FinishedActivity? = nil) {
             let event = HookEvent(
@@ -182,7 +181,7 @@ public final class HookBackend: ConnectedBackend {
             add(.finished, notice.title, notice.body, notice.activity)
         }
         if let question = snapshot.attention, question != before.attention {
-            add(.attention, title, SafeText.singleLine(question, limit: OutcomeNotice.textLimit))
+            add(.attention, title, question)
         }
         if !snapshot.isVisible, before.isVisible { add(.hidden, applicationName, "No longer in progress") }
         return events

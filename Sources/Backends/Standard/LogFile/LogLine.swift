@@ -4,14 +4,13 @@ import IndicatorCore
 
 /// Formats the lines of a log.
 ///
-/// A line has at most ``maximumLength`` bytes, regardless of the label. This is `PIPE_BUF`: up to this size, writes to
-/// a pipe are atomic (pipe(7)), so every line can be one `write(2)`.
+/// A line has at most ``maximumLength`` bytes, with three texts of ``SafeText/limit`` characters. This is `PIPE_BUF`:
+/// up to this size, writes to a pipe are atomic (pipe(7)), so every line can be one `write(2)`. Texts are JSON strings
+/// (RFC 8259, section 7) in both formats. They are safe: none can imitate a line, or contain control sequences for the
+/// terminal that shows the log.
 struct LogLineFormatter: Sendable {
     /// The longest line in bytes, including its newline.
     static let maximumLength = 4096
-
-    /// The longest text in Unicode scalars, of at most four bytes. A line has at most three texts.
-    private static let textLimit = 320
 
     private let isJSON: Bool
     private let application: String
@@ -19,7 +18,7 @@ struct LogLineFormatter: Sendable {
     init(format: LogFileBackend.Format, applicationName: String) {
         isJSON = format == .json
         let isWord = applicationName.wholeMatch(of: /[A-Za-z0-9._-]{1,64}/) != nil
-        application = isWord && !isJSON ? applicationName : Self.quoted(applicationName)
+        application = isWord && !isJSON ? applicationName : QuotedText.quoted(SafeText.singleLine(applicationName))
     }
 
     /// The line of an event, including the newline.
@@ -35,15 +34,15 @@ struct LogLineFormatter: Sendable {
         var fields: [(name: String, value: String)] = []
         var label: String?
         if let finished {
-            label = Self.quoted(finished.label)
+            label = QuotedText.quoted(finished.label)
             fields = [
                 ("outcome", word(finished.outcome.name)), ("seconds", Self.rounded(finished.duration / .seconds(1))),
             ]
             if let message = finished.outcome.message {
-                fields.append(("message", Self.quoted(message)))
+                fields.append(("message", QuotedText.quoted(message)))
             }
         } else {
-            label = snapshot.label.map(Self.quoted)
+            label = snapshot.label.map(QuotedText.quoted)
             fields = [
                 ("state", word(snapshot.state.rawValue)), ("visible", "\(snapshot.isVisible)"),
                 ("count", "\(snapshot.activityCount)"),
@@ -83,10 +82,4 @@ struct LogLineFormatter: Sendable {
 
     /// The number with at most 4 decimal places.
     private static func rounded(_ number: Double) -> String { "\((number * 10_000).rounded() / 10_000)" }
-
-    /// A text as a JSON string (RFC 8259, section 7), the quoting of both formats. It is sanitized: it cannot imitate a
-    /// line, or contain control sequences for the terminal that shows the log.
-    private static func quoted(_ text: String) -> String {
-        QuotedText.quoted(SafeText.singleLine(text, limit: textLimit))
-    }
 }

@@ -35,8 +35,6 @@ public struct SystemdStatusSettings: Sendable, Hashable {
 public final class SystemdStatusBackend: IndicatorBackend {
     /// The name of the variable with the socket's address.
     static let variable = "NOTIFY_SOCKET"
-    /// The longest text, in Unicode scalars. `systemctl status` shows one line.
-    private static let valueLimit = 300
     /// At most ten texts a second.
     private static let interval = Duration.milliseconds(100)
 
@@ -124,9 +122,9 @@ public final class SystemdStatusBackend: IndicatorBackend {
         let text = settings.format.text(
             for: snapshot,
             applicationName: applicationName,
-            valueLimit: Self.valueLimit
+            valueLimit: SafeText.limit
         )
-        // A line break would end the assignment, and begin another one.
+        // A line break in the format would end the assignment, and begin another one.
         return text.isEmpty ? "in progress" : SafeText.singleLine(text, limit: 4096)
     }
 }

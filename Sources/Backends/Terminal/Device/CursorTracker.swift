@@ -1,5 +1,6 @@
 import DisplayText
 import Foundation
+import IndicatorCore
 
 /// Follows the app's own text on a terminal, to know when lines below the cursor damage none of it.
 ///

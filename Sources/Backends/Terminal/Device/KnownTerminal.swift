@@ -1,6 +1,7 @@
 import BackendConfiguration
 import DisplayText
 import Foundation
+import IndicatorCore
 import Synchronization
 
 /// The capabilities of a terminal, and the environment variables that identify it.

@@ -1,6 +1,7 @@
 import BackendConfiguration
 import DisplayText
 import Foundation
+import IndicatorCore
 
 /// Why the terminal cannot be used.
 package enum TerminalError: BackendProblem, Sendable, Hashable {

@@ -26,9 +26,6 @@ struct ProgressLines: Sendable {
         /// The style, or plain without colours.
         func style(_ style: LiveLine.Style) -> LiveLine.Style { usesColor ? style : .plain }
 
-        /// An untrusted text, sanitized for display.
-        func text(_ text: String, limit: Int = 240) -> String { shown(SafeText.singleLine(text, limit: limit)) }
-
         /// A text in the characters that the terminal shows.
         func shown(_ text: String) -> String { usesUnicode ? text : Charset.ascii.text(text) }
 
@@ -120,7 +117,7 @@ struct ProgressLines: Sendable {
             lines.append(grid.line(row))
             if let attention = row.activity.attention {
                 var line = LiveLine()
-                let text = String(repeating: "  ", count: row.activity.depth) + "! \(look.text(attention))"
+                let text = String(repeating: "  ", count: row.activity.depth) + "! \(look.shown(attention))"
                 line.append(fitted(text, to: width), look.style(.failure))
                 lines.append(line)
             }
@@ -139,8 +136,8 @@ struct ProgressLines: Sendable {
 
     /// The line that an activity leaves when it ends.
     func line(for finished: FinishedActivity) -> String {
-        let label = look.text(finished.label)
-        let message = look.text(finished.listedMessage)
+        let label = look.shown(finished.label)
+        let message = look.shown(finished.listedMessage)
         let (mark, style, text): (String, LiveLine.Style, String) =
             switch finished.outcome {
             case .failed:
@@ -175,7 +172,7 @@ struct ProgressLines: Sendable {
             let frames =
                 SpinnerFrames.all(in: look.usesUnicode ? .utf8 : .ascii)
             let texts: [Field: String?] = [
-                .label: String(repeating: "  ", count: activity.depth) + look.text(activity.label ?? ""),
+                .label: String(repeating: "  ", count: activity.depth) + look.shown(activity.label ?? ""),
                 .spinner: activity.progress == nil ? frames[frame % frames.count] : nil,
                 .progress: progress,
                 .amount: activity.amountText(in: look.numbers) ?? progress,
@@ -184,7 +181,7 @@ struct ProgressLines: Sendable {
                 .rate: activity.rateText(in: look.numbers),
                 .elapsed: SnapshotFormat.time(activity.elapsed(at: now)),
                 .remaining: remaining,
-                .detail: activity.detail.map { look.text($0, limit: 40) },
+                .detail: activity.detail.map { look.shown(SafeText.singleLine($0, limit: 40)) },
             ]
             self.texts = texts.compactMapValues { $0.map(look.shown) }
         }

@@ -63,13 +63,13 @@ struct ProgressReport: Sendable {
             // The question stands for the beginning, too.
             reported.insert(activity.id)
             let asks = settings.accessible ? " asks: " : ": asks: "
-            add(activity.id, look.text(label) + asks + look.text(attention), .question)
+            add(activity.id, look.shown(label) + asks + look.shown(attention), .question)
         }
         // The wall clock, if only that is known, differs a little from the clock that measures the start delay.
         let least = snapshot.startDelay / .seconds(1) - 0.01
         for activity in snapshot.activities where activity.elapsed(at: date) >= least {
             guard let label = activity.label, reported.insert(activity.id).inserted else { continue }
-            add(activity.id, "\(look.text(label))\(settings.accessible ? " has started." : ": started")", .beginning)
+            add(activity.id, "\(look.shown(label))\(settings.accessible ? " has started." : ": started")", .beginning)
         }
         // Not at each snapshot: members of groups may displace an activity from the list for a while.
         if reported.count > 1024 { reported.formIntersection(snapshot.activities.map(\.id)) }
@@ -108,7 +108,7 @@ struct ProgressReport: Sendable {
     }
 
     private func progress(of activity: ActivityDetails, at date: Date) -> String {
-        let label = look.text(activity.label ?? "")
+        let label = look.shown(activity.label ?? "")
         let left = activity.remaining.map { SnapshotFormat.time($0 / .seconds(1)) }
         let lasted = SnapshotFormat.time(activity.elapsed(at: date))
         guard let percentage = Percentage(activity.progress) else {
@@ -120,9 +120,9 @@ struct ProgressReport: Sendable {
     }
 
     private func end(of finished: FinishedActivity) -> String {
-        let label = look.text(finished.label)
+        let label = look.shown(finished.label)
         let time = look.time(finished.duration)
-        let message = look.text(finished.listedMessage)
+        let message = look.shown(finished.listedMessage)
         if settings.accessible {
             return switch finished.outcome {
             case .failed: "\(label) failed after \(time)\(message.isEmpty ? "" : ": \(message)")."

@@ -118,7 +118,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
         )
         layout = ProgressLines(
             look: look,
-            applicationName: look.text(applicationName),
+            applicationName: look.shown(SafeText.singleLine(applicationName)),
             maxLines: settings.maxLines,
             template: settings.template
         )

@@ -1,5 +1,6 @@
 #if DesktopNotification
 import Foundation
+import IndicatorCore
 import TestSupport
 import Testing
 

@@ -128,7 +128,7 @@ import Testing
             for label, progress in object.Get("\(Self.interface)", "Activities"): print(len(label), float(progress))
             """
         )
-        #expect(python.output == "8 -1.0\n256 0.25\n", "\(python.error)")
+        #expect(python.output == "8 -1.0\n308 0.25\n", "\(python.error)")
         first.end()
         second.end()
         await fixture.manager.shutdown()

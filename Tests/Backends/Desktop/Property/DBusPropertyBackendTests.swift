@@ -154,7 +154,8 @@ import Testing
             ("\u{E000}\u{10FFFD}", "\u{E000}\u{10FFFD}"), ("a\0b", "ab"), ("c\u{9B}d\u{7F}", "cd"),
             // sd-bus, which busctl uses, rejects messages with noncharacters.
             ("x\u{FFFE}\u{10FFFF}", "x"),
-            (String(repeating: "0123456789", count: 400), String(repeating: "0123456789", count: 400)),
+            (String(repeating: "0123456789", count: 32), String(repeating: "0123456789", count: 32)),
+            (String(repeating: "€", count: 500_000), String(repeating: "€", count: 319) + "…"),
         ]
         for (label, expected) in labels {
             try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: label))
@@ -173,12 +174,6 @@ import Testing
             )
             #expect(result.error.contains("wr]0;ong property"), "\(result.error)")
         }
-        // Over the limit of a label, in characters of three bytes.
-        let long = String(repeating: "€", count: 500_000)
-        try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: long))
-        let cut = try #require(try await properties(bus, name: name)["Label"])
-        // "s " and whole characters.
-        #expect(cut.utf8.count == 2 + 4092)
         await backend.stop()
     }
 

@@ -1,10 +1,13 @@
-import Foundation
-
-/// Sanitizes untrusted text for one line of a surface: a title, a notification, a property on a bus, a line of a log.
+/// Makes untrusted text safe for one line of a surface: a title, a notification, a property on a bus, a line of a log.
 ///
-/// Every backend uses it for labels and names. It uses the properties of the Unicode Character Database, so characters
-/// of later versions need no change here.
-package enum SafeText {
+/// The texts of an activity are made safe where they enter the indicator: a backend can print those of a snapshot as
+/// they are. It uses this for other texts, such as the app's name. Any thread may use it.
+public enum SafeText {
+    // It uses the properties of the Unicode Character Database, so characters of later versions need no change here.
+
+    /// The longest text of an activity, in Unicode scalars: 320.
+    public static var limit: Int { 320 }
+
     /// The character in place of truncated text.
     package static let ellipsis = "…"
 
@@ -21,9 +24,12 @@ package enum SafeText {
     /// - Parameters:
     ///   - text: any text.
     ///   - limit: the longest result in Unicode scalars, including an ellipsis. The text is truncated between two
-    ///     user-perceived characters, unless a single one exceeds the limit.
-    package static func singleLine(_ text: some StringProtocol, limit: Int) -> String {
-        if isPlain(text, limit: limit) { return String(text) }
+    ///     user-perceived characters, unless a single one exceeds the limit. Default: that of an activity's texts.
+    public static func singleLine(_ text: String, limit: Int = Self.limit) -> String {
+        isPlain(text, limit: limit) ? text : cleaned(text, limit: limit)
+    }
+
+    private static func cleaned(_ text: String, limit: Int) -> String {
         let scalars = text.unicodeScalars
         var kept = String.UnicodeScalarView()
         var count = 0
@@ -43,15 +49,17 @@ package enum SafeText {
             let scalar = scalars[index]
             let next = scalars.index(after: index)
             defer { index = next }
-            if scalar.properties.isWhitespace {
+            let isLetter = tagsOfFlag == 0 && isLetter(scalar)
+            if !isLetter, scalar.properties.isWhitespace {
                 owesSpace = count > 0
                 previous = scalar
                 continue
             }
             let following = next < scalars.endIndex ? scalars[next] : nil
-            guard tagsOfFlag > 0 || !isRemoved(scalar) || isEffective(scalar, after: previous, before: following) else {
-                continue
-            }
+            guard
+                isLetter || tagsOfFlag > 0 || !isRemoved(scalar)
+                    || isEffective(scalar, after: previous, before: following)
+            else { continue }
             tagsOfFlag = scalar == blackFlag ? tagCount(scalars[next...]) : max(0, tagsOfFlag - 1)
             if owesSpace {
                 kept.append(" ")
@@ -66,15 +74,25 @@ package enum SafeText {
     }
 
     /// Whether a text is already one line of visible ASCII characters and single spaces, as most texts are.
-    private static func isPlain(_ text: some StringProtocol, limit: Int) -> Bool {
-        var count = 0
-        var previous = UInt8(ascii: " ")
-        for byte in text.utf8 {
-            count += 1
-            guard count <= limit, (0x20..<0x7F).contains(byte), byte != 0x20 || previous != 0x20 else { return false }
-            previous = byte
+    private static func isPlain(_ text: String, limit: Int) -> Bool {
+        text.utf8.withContiguousStorageIfAvailable { bytes in
+            guard bytes.count <= limit else { return false }
+            var previous = UInt8(ascii: " ")
+            for byte in bytes {
+                guard (0x20..<0x7F).contains(byte), byte != 0x20 || previous != 0x20 else { return false }
+                previous = byte
+            }
+            return bytes.isEmpty || previous != 0x20
+        } ?? false
+    }
+
+    /// Whether a character of a frequent script is neither white space nor removed: looking up properties takes long.
+    private static func isLetter(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x21...0x7E, 0xA1...0xAC, 0xAE...0x2FF, 0x370...0x5FF, 0x3041...0x30FF, 0x4E00...0x9FFF, 0xAC00...0xD7A3:
+            true
+        default: false
         }
-        return count == 0 || previous != 0x20
     }
 
     private static func isRemoved(_ scalar: Unicode.Scalar) -> Bool {
@@ -158,75 +176,5 @@ package enum SafeText {
     /// Whether the last scalar lost its effect by the truncation: a joiner, or a tag of an incomplete flag.
     private static func hasLostEffect(_ last: Unicode.Scalar, in scalars: String.UnicodeScalarView) -> Bool {
         isRemoved(last) && last.value != 0xE007F && !isEffective(last, after: scalars.dropLast().last, before: nil)
-    }
-}
-
-extension SafeText {
-    /// An error message in the characters of the locale: if its encoding is not UTF-8, others are escaped, such as
-    /// `\u{E4}`. Control characters are always escaped, except line breaks: the message may quote arguments, paths and
-    /// files.
-    package static func message(_ text: String) -> String {
-        let text = text.split(separator: "\n", omittingEmptySubsequences: false)
-            .map { QuotedText.escaped(String($0)) }
-            .joined(separator: "\n")
-        return Charset { name in getenv(name).map { String(cString: $0) } } == .utf8 ? text : escapingUnicode(text)
-    }
-
-    /// A text for one line of a terminal, with its control characters escaped.
-    package static func escaped(_ text: String) -> String { QuotedText.escaped(text) }
-
-    /// A text in ASCII, from which the original can be read.
-    static func escapingUnicode(_ text: String) -> String {
-        text.unicodeScalars.reduce(into: "") { result, scalar in
-            if scalar.isASCII {
-                result.unicodeScalars.append(scalar)
-            } else {
-                result += scalar == "…" ? "..." : "\\u{\(QuotedText.codePoint(scalar).dropFirst(2))}"
-            }
-        }
-    }
-
-    /// The width of a text in a terminal, in columns.
-    package static func columns(of text: some StringProtocol) -> Int {
-        text.reduce(0) { $0 + columns(of: $1) }
-    }
-
-    /// The width of a character in a terminal: 0, 1 or 2 columns.
-    ///
-    /// Based on the wide characters of Unicode Standard Annex 11, as coarse ranges that err on the wide side.
-    package static func columns(of character: Character) -> Int {
-        guard let scalar = character.unicodeScalars.first else { return 0 }
-        if scalar.isASCII, character.utf8.count == 1 { return 1 }
-        // Terminals show the soft hyphen. A mark that follows no character has no column of its own.
-        if scalar == "\u{AD}" { return 1 }
-        if [.nonspacingMark, .enclosingMark].contains(scalar.properties.generalCategory) { return 0 }
-        let emojiSelector: Unicode.Scalar = "\u{FE0F}"
-        if character.unicodeScalars.contains(emojiSelector) { return 2 }
-        switch scalar.value {
-        case 0x1100...0x115F, 0x2329...0x232A, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,
-            0xFF00...0xFF60,
-            0xFFE0...0xFFE6, 0x1F300...0x1FAFF, 0x20000...0x3FFFD, 0x1F1E6...0x1F1FF:
-            return 2
-        default:
-            switch scalar.properties.generalCategory {
-            case .format: return 0
-            default: return scalar.properties.isEmojiPresentation ? 2 : 1
-            }
-        }
-    }
-
-    /// A text in at most this many columns, truncated between two characters.
-    package static func fitted(_ text: String, to columns: Int, ellipsis: String = Self.ellipsis) -> String {
-        guard Self.columns(of: text) > columns else { return text }
-        var result = ""
-        var used = Self.columns(of: ellipsis)
-        guard used <= columns else { return String(ellipsis.prefix(max(columns, 0))) }
-        for character in text {
-            used += Self.columns(of: character)
-            if used > columns { break }
-            result.append(character)
-        }
-        while result.last == " " { result.removeLast() }
-        return result + ellipsis
     }
 }
