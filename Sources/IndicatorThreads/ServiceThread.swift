@@ -31,12 +31,22 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     /// Serves the timers of the process, and short jobs of the indicator.
     package static let shared = ServiceThread(name: "indicator")
 
-    /// Runs what may run code of the app, such as the `deinit` of a value, and may block: no timer waits for it, nor,
-    /// unless 16 pieces block at the same time, the rest of such work.
-    package static let forCallersCode = ServiceThread(name: "ind-callers", limit: 16)
+    /// Runs code of the app that may block for ever: labels of values, sinks, the `deinit` of a value, an executor on
+    /// which a task is resumed. If 16 pieces block at the same time, the rest of such code waits for one of them: no
+    /// delay, no time limit and no backend does.
+    package static let foreignCode = ServiceThread(name: "ind-foreign", limit: 16)
 
-    /// Whether both have a thread, or get one now. Otherwise, what waits for the indicator would wait for ever.
-    package static var canFinishWork: Bool { shared.start() && forCallersCode.start() }
+    /// Runs what a delay, a time limit or a backend depends on, and what is too long for the timers' thread: checks of
+    /// objects, lookups of names, and the end of a wait for a backend or a time limit, as in a shutdown.
+    ///
+    /// A continuation that waits for one of these is resumed here, not by the thread that notices the end: that one may
+    /// run a cancellation handler with a task's status lock, and a timer must not wait for the executor of the caller.
+    /// Code of the app that blocks here, in that executor or in a `deinit`, keeps one thread; what follows gets another.
+    package static let ownCode = ServiceThread(name: "ind-own", idleTime: .seconds(5), limit: .max)
+
+    /// Whether timers and time limits have a thread, or get one now. Otherwise, what waits for the indicator would wait
+    /// for ever.
+    package static var canFinishWork: Bool { shared.start() && ownCode.start() }
 
     private let name: String
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -50,8 +60,10 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     /// How many threads there are, and how many there may be.
     private var count = 0
     private let limit: Int
-    /// Whether a thread is being started; it then starts another one if there is work for that.
-    private var isStarting = false
+    /// How many pieces of work have begun.
+    private var begunCount: UInt64 = 0
+    /// Whether ``watch(since:)`` is scheduled.
+    private var isWatched = false
     /// In nanoseconds.
     private var idleTime: Int64
     private var sources: [any PollSource] = []
@@ -64,8 +76,8 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     ///   - name: the name in debuggers. Linux uses the first 15 bytes.
     ///   - idleTime: how long it waits without work and sources before it ends; new work then starts another. `nil`:
     ///     until ``close()``.
-    ///   - limit: how many threads share the work. Another one starts while all work, and ends when another one waits;
-    ///     order is then not kept.
+    ///   - limit: how many threads share the work. Another one starts when all are blocked, and ends when another one
+    ///     waits; order is then not kept.
     package init(name: String, idleTime: Duration? = nil, limit: Int = 1) {
         self.name = name
         self.idleTime = idleTime.map { Int64($0 / .nanoseconds(1)) } ?? .max
@@ -104,23 +116,42 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
 
     /// Adds work for a time, and starts a thread, or wakes one that would wait longer.
     private func add(at time: Int64, _ body: () -> Void) {
-        let needsThread = withMutex {
+        let (isFirst, begun) = withMutex {
             if let waitsUntil, time < waitsUntil { signal() }
             body()
-            return self.needsThread()
+            if count > 0 { return (false, beginWatch()) }
+            count = 1
+            return (true, nil)
         }
-        if needsThread { startThread() }
+        if isFirst { startThread() }
+        if let begun { watch(since: begun) }
     }
 
-    /// Whether there is work that no thread waits for, so that one must be started. Called with the mutex locked.
-    ///
-    /// Callers start one thread at a time, which starts the next one: that takes longer than anything else here.
-    private func needsThread() -> Bool {
-        let waiting = waitsUntil == nil ? 0 : 1
-        guard count < limit, !isStarting, jobs.count + calls.count > waiting else { return false }
-        count += 1
-        isStarting = true
-        return true
+    /// After this time without progress, all threads count as blocked: 10 ms.
+    private static var blockedTime: Int64 { 10_000_000 }
+
+    /// Whether work waits that may need another thread: then how many pieces have begun. A thread that waits takes it,
+    /// and begins the watch for the rest. Called with the mutex locked.
+    private func beginWatch() -> UInt64? {
+        guard waitsUntil == nil, count < limit, !isWatched, !jobs.isEmpty || !calls.isEmpty else { return nil }
+        isWatched = true
+        return begunCount
+    }
+
+    /// Starts another thread if none begins work for a while. Not for each piece of work that meets a busy thread:
+    /// starting a thread takes longer than most of them.
+    private func watch(since begun: UInt64) {
+        Self.shared.call(at: Self.now + Self.blockedTime) { [self] in
+            let (isBlocked, next) = withMutex {
+                isWatched = false
+                let next = beginWatch()
+                let isBlocked = next == begun
+                if isBlocked { count += 1 }
+                return (isBlocked, next)
+            }
+            if isBlocked { startThread() }
+            if let next { watch(since: next) }
+        }
     }
 
     /// Returns whether there is a thread that does the work. If there is none, tries to start one.
@@ -142,7 +173,6 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         if ThreadStarter.start(named: name, work) { return true }
         let isWithout = withMutex {
             count -= 1
-            isStarting = false
             return count == 0
         }
         if isWithout { ThreadStarter.reportShortage() }
@@ -236,9 +266,8 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
 
     /// The work of a thread.
     private func work() {
-        withMutex { isStarting = false }
-        while let (next, needsThread) = withMutex({ next().map { ($0, needsThread()) } }) {
-            if needsThread { startThread() }
+        while let (next, begun) = withMutex({ next().map { ($0, beginWatch()) } }) {
+            if let begun { watch(since: begun) }
             switch next {
             case .job(let job): job.runSynchronously(on: asUnownedTaskExecutor())
             case .call(let body): body()
@@ -296,8 +325,12 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
             let left = first.map { $0.time == .min ? 0 : $0.time - Self.now }
             // Jobs and calls alternate, so that neither starves the other.
             isJobsTurn.toggle()
-            if isJobsTurn || left ?? 1 > 0, !jobs.isEmpty { return .job(jobs.removeFirst()) }
+            if isJobsTurn || left ?? 1 > 0, !jobs.isEmpty {
+                begunCount += 1
+                return .job(jobs.removeFirst())
+            }
             if let first, let left, left <= 0, let body = first.body.take() {
+                begunCount += 1
                 calls.removeLast()
                 return .call(body)
             }

@@ -197,14 +197,34 @@ import TestSupport
         thread.close()
     }
 
-    @Test("Many objects are checked on the thread for callers' code: the timers of other indicators do not wait")
+    /// A job that adds another one, or two jobs at once, started a thread each time.
+    @Test("Brief work starts no further threads")
+    func brief() async {
+        let pool = ServiceThread(name: "few", limit: 100)
+        let threads = Locked<Set<String>>([])
+        let work: @Sendable () -> Void = {
+            let thread = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")
+            threads.withLock { _ = $0.insert(thread ?? "") }
+        }
+        for _ in 0..<500 {
+            await Task(executorPreference: pool) {
+                work()
+                for _ in 0..<3 { pool.call(at: .min, work) }
+            }.value
+        }
+        // One, unless it does not run for a while.
+        #expect(threads.withLock { $0.count } < 20)
+        pool.close()
+    }
+
+    @Test("Many objects are checked on another thread: the timers of other indicators do not wait")
     func longCheck() async {
         final class Object: Sendable {}
         let objects = (0..<20_000).map { _ in Object() }
         let indicator = IndicatorManager()
         indicator.lifetimeCheckInterval = .milliseconds(1)
         for object in objects { indicator.track(object) }
-        #expect(await eventually { threadState(named: "ind-callers") != nil })
+        #expect(await eventually { threadState(named: "ind-own") != nil })
         await indicator.shutdown()
         withExtendedLifetime(objects) {}
     }

@@ -173,7 +173,7 @@ extension MQTTURL {
     fileprivate func addresses(for thread: ServiceThread) async -> [String]? {
         if let numeric = addresses(flags: AI_NUMERICHOST) { return numeric }
         return await thread.wait(orCancelled: [host]) { finish in
-            ServiceThread.forCallersCode.call(at: .min) { finish(addresses(flags: 0)) }
+            ServiceThread.ownCode.call(at: .min) { finish(addresses(flags: 0)) }
         }
     }
 

@@ -93,8 +93,8 @@ public final class IndicatorManager: ActivityContainer {
     /// Each access begins a subscription. The latest value wins: a slow subscriber skips intermediate snapshots and
     /// always ends with the current state; ``IndicatorSnapshot/finished`` is complete nevertheless. A change of
     /// visibility is delivered immediately, other changes at most ten times a second. The sequence ends when the
-    /// manager is shut down or deallocated, or when the task that iterates it is cancelled. One that is kept does not
-    /// keep the indicator working, only its memory.
+    /// manager is shut down, when it and its activities are released, or when a task that iterates it is cancelled. One
+    /// that is kept does not keep the indicator working, only its memory.
     public var snapshots: AsyncStream<IndicatorSnapshot> {
         SnapshotSubscription.snapshots(of: engine)
     }
@@ -128,10 +128,12 @@ public final class IndicatorManager: ActivityContainer {
     /// for await _ in indicator.cancellationRequests { downloads.cancelAll() }
     /// ```
     ///
-    /// The button is there while a task iterates this sequence. Each access makes a new sequence, which gets the
-    /// requests from then on; the last 16 wait for a slow iteration. It ends when the manager is shut down or
-    /// deallocated. Any thread may use it.
-    public var cancellationRequests: AsyncStream<CancellationRequest> { engine.cancellationRequests() }
+    /// The button is there while a task iterates this sequence. Each iteration gets the requests from its beginning on,
+    /// in order; the last 16 wait for a slow one. It ends after those that were made before the manager is shut down,
+    /// or it and its activities are released. Any thread may use the sequence.
+    public var cancellationRequests: some AsyncSequence<CancellationRequest, Never> & Sendable {
+        CancellationRequests(engine: engine)
+    }
 
     /// Hides the indicator permanently and stops the backends, which restore what they changed and flush their output.
     ///

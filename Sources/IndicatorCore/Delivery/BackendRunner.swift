@@ -156,10 +156,8 @@ final class BackendRunner: SnapshotReceiver {
         }
         timer.set(deadline, version: version, deadlineHasCome)
         for event in events { logger.log(level: event.level, "The backend '\(name)' \(event.text)") }
-        // From separate tasks: the calling thread may hold the status lock of a task that it cancels.
-        for waiter in waiters {
-            Task.detached(executorPreference: ServiceThread.forCallersCode) { waiter.resume() }
-        }
+        // From another thread: the calling one may hold the status lock of a task that it cancels.
+        for waiter in waiters { ServiceThread.ownCode.call(at: .min) { waiter.resume() } }
         if let operation { Task.detached(executorPreference: thread) { [self] in await perform(operation) } }
         if isStopped { thread.close() }
     }

@@ -30,7 +30,7 @@ extension IndicatorEngine {
                 surfaceWasLost: { [weak runner] in runner?.surfaceWasLost($0) },
                 backendStatuses: { [self] in backendStatuses },
                 isCancellable: { [self] in isCancellable },
-                requestCancellation: { [self] in requestCancellation(label: $0) },
+                requestCancellation: { [self] in requestCancellation(CancellationRequest(label: $0)) },
                 now: { [time] in time.now }
             )
         )
@@ -106,9 +106,9 @@ extension IndicatorEngine {
             let resume: @Sendable () -> Void = { waiting.withLock { $0.take() }?.resume() }
             // Elsewhere than on the timers' thread: the executor of the caller may block.
             let call = ServiceThread.shared.call(at: end) {
-                Task.detached(executorPreference: ServiceThread.forCallersCode) { resume() }
+                ServiceThread.ownCode.call(at: .min, resume)
             }
-            Task.detached(executorPreference: ServiceThread.forCallersCode) {
+            Task.detached(executorPreference: ServiceThread.ownCode) {
                 await body()
                 ServiceThread.shared.cancelCall(call)
                 resume()

@@ -11,14 +11,46 @@ public struct CancellationRequest: Sendable, Hashable {
     }
 }
 
-/// The subscribers to requests to cancel what an indicator shows.
-typealias CancellationSubscribers = Set<AsyncStream<CancellationRequest>.Continuation>
+/// The requests to cancel what an indicator shows. Each iteration is a subscriber, until its iterator is released.
+struct CancellationRequests: AsyncSequence, Sendable {
+    let engine: IndicatorEngine
 
-extension CancellationSubscribers {
-    /// Resumes them on a thread for such work: a calling thread may hold the status lock of a task.
-    func resume(_ body: @escaping @Sendable (Element) -> Void) {
-        if isEmpty { return }
-        Task.detached(executorPreference: ServiceThread.forCallersCode) { forEach(body) }
+    func makeAsyncIterator() -> AsyncStream<CancellationRequest>.Iterator {
+        LatestValues.stream { values in
+            let subscriber = CancellationSubscriber(values)
+            engine.add(subscriber)
+            return (subscriber.take, { engine.remove(subscriber) })
+        }
+        .makeAsyncIterator()
+    }
+}
+
+/// The requests that wait for one iteration, in order: the last ``capacity``.
+final class CancellationSubscriber: Sendable {
+    private static var capacity: Int { 16 }
+
+    let values: LatestValues
+    private let state = Locked((requests: [CancellationRequest](), isFinished: false))
+
+    fileprivate init(_ values: LatestValues) {
+        self.values = values
+    }
+
+    /// Called under the engine's lock, which keeps the order; then signal ``values``.
+    fileprivate func post(_ request: CancellationRequest) {
+        state.withLock { state in
+            if state.requests.count == Self.capacity { state.requests.removeFirst() }
+            state.requests.append(request)
+        }
+    }
+
+    /// No more requests follow. Called as ``post(_:)``.
+    func finish() { state.withLock { $0.isFinished = true } }
+
+    fileprivate func take(last: CancellationRequest?) -> (value: CancellationRequest?, isLast: Bool) {
+        state.withLock { state in
+            state.requests.isEmpty ? (nil, state.isFinished) : (state.requests.removeFirst(), false)
+        }
     }
 }
 
@@ -29,20 +61,22 @@ extension IndicatorEngine {
     /// Passes a request to cancel to those that are subscribers now. Returns immediately, and `false` if there are
     /// none.
     @discardableResult
-    package func requestCancellation(label: String? = nil) -> Bool {
-        let subscribers = storage.withLock { $0.cancellation }
-        subscribers.resume { $0.yield(CancellationRequest(label: label)) }
+    package func requestCancellation(_ request: CancellationRequest = CancellationRequest()) -> Bool {
+        let subscribers = storage.withLock { storage in
+            for subscriber in storage.cancellation { subscriber.post(request) }
+            return storage.cancellation
+        }
+        for subscriber in subscribers { subscriber.values.signal() }
         return !subscribers.isEmpty
     }
 
-    func cancellationRequests() -> AsyncStream<CancellationRequest> {
-        let (stream, continuation) = AsyncStream<CancellationRequest>.makeStream(bufferingPolicy: .bufferingNewest(16))
-        continuation.onTermination = { [self] _ in _ = storage.withLock { $0.cancellation.remove(continuation) } }
-        let isShutDown = storage.withLock { storage in
-            if !storage.machine.isShutDown { storage.cancellation.insert(continuation) }
-            return storage.machine.isShutDown
+    fileprivate func add(_ subscriber: CancellationSubscriber) {
+        storage.withLock { storage in
+            if storage.machine.isShutDown { subscriber.finish() } else { storage.cancellation.append(subscriber) }
         }
-        if isShutDown { continuation.finish() }
-        return stream
+    }
+
+    fileprivate func remove(_ subscriber: CancellationSubscriber) {
+        storage.withLock { $0.cancellation.removeAll { $0 === subscriber } }
     }
 }

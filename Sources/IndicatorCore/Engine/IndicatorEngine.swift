@@ -27,7 +27,7 @@ package final class IndicatorEngine: Sendable {
         /// The receivers of snapshots: those of the app, and the runners that have received their first one.
         var receivers: [any SnapshotReceiver] = []
         var resources: [any ManagerResource] = []
-        var cancellation: CancellationSubscribers = []
+        var cancellation: [CancellationSubscriber] = []
     }
 
     typealias Actions = IndicatorStateMachine.Actions
@@ -55,7 +55,7 @@ package final class IndicatorEngine: Sendable {
         let runners = end(timeLimit: .seconds(2)).runners
         // Kept until they have stopped: a shutdown at the end of the process waits for them.
         if !runners.isEmpty {
-            Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
+            Task.detached(executorPreference: ServiceThread.ownCode) { [self] in
                 for runner in runners { await runner.waitUntilFinished() }
                 _ = storage.withLock { storage in exchange(&storage.runners, with: []) }
             }
@@ -73,6 +73,7 @@ package final class IndicatorEngine: Sendable {
                 post(&actions, storage)
                 actions.receivers = storage.receivers + storage.runners
                 for receiver in actions.receivers { receiver.finish(timeLimit: timeLimit, at: now) }
+                for subscriber in storage.cancellation { subscriber.finish() }
             }
             defer {
                 (storage.receivers, storage.resources, storage.cancellation) = ([], [], [])
@@ -82,7 +83,7 @@ package final class IndicatorEngine: Sendable {
             return (actions, hasObjects, storage.runners, storage.resources, storage.cancellation)
         }
         perform(actions)
-        cancellation.resume { $0.finish() }
+        for subscriber in cancellation { subscriber.values.signal() }
         if hasObjects { checkLater(at: now) }
         return (runners, resources.map(Self.end))
     }
@@ -90,7 +91,7 @@ package final class IndicatorEngine: Sendable {
     /// Ends a resource elsewhere: it may release objects of the caller whose `deinit` blocks.
     @discardableResult
     private static func end(_ resource: any ManagerResource) -> Task<Void, Never> {
-        Task.detached(executorPreference: ServiceThread.forCallersCode) { await resource.managerHasEnded() }
+        Task.detached(executorPreference: ServiceThread.foreignCode) { await resource.managerHasEnded() }
     }
 
     // MARK: - Lock, ask, unlock, perform
@@ -151,11 +152,11 @@ package final class IndicatorEngine: Sendable {
         change { machine, _ in machine.advance(to: now) }
     }
 
-    /// Checks the objects and advances, on the thread for callers' code: neither a long check nor the `deinit` of an
-    /// ended object delays timers or other indicators.
+    /// Checks the objects and advances, on another thread: neither a long check nor the `deinit` of an ended object
+    /// delays timers or other indicators.
     private func checkLater(at now: Duration) {
         checksInProgress.add(1, ordering: .relaxed)
-        Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
+        ServiceThread.ownCode.call(at: .min) { [self] in
             // Released last: a `deinit` may block.
             withExtendedLifetime(checkLifetimes(at: now)) { advance(to: now) }
             checksInProgress.subtract(1, ordering: .releasing)

@@ -20,6 +20,6 @@ protocol SnapshotReceiver: AnyObject, Sendable {
 /// A resource with the lifetime of a manager, such as the watcher of its config file.
 package protocol ManagerResource: AnyObject, Sendable {
     /// The manager is being shut down or was deallocated: release everything. A shutdown waits for it in bounded time.
-    /// Called on a thread for callers' code.
+    /// Called on a thread for foreign code.
     func managerHasEnded() async
 }

@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorCore
 import IndicatorTesting
+import IndicatorThreads
 import TestSupport
 import Testing
 
@@ -9,6 +10,32 @@ import Testing
     private static let rounds = 1000
 
     private final class Object: Sendable {}
+
+    /// The limit passed through the threads on which the app's code blocked.
+    @Test("An app whose code blocks everywhere delays neither a shutdown nor another indicator")
+    func blocked() async throws {
+        let gate = DispatchSemaphore(value: 0)
+        let count = 24
+        for _ in 0..<count { ServiceThread.foreignCode.call(at: .min) { gate.wait() } }
+        defer { for _ in 0..<count { gate.signal() } }
+        let surface = InMemoryBackend()
+        let indicator = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .milliseconds(1), completionDelay: .milliseconds(1)),
+            backends: [surface]
+        )
+        let object = Object()
+        indicator.track(object)
+        #expect(await eventually { surface.snapshots.last?.isVisible == true })
+        // It never ends by itself.
+        indicator.engine.keep(StuckResource())
+        await indicator.removeBackend(named: surface.name)
+        await indicator.shutdown(timeLimit: .milliseconds(50))
+        withExtendedLifetime(object) {}
+    }
+
+    private final class StuckResource: ManagerResource {
+        func managerHasEnded() async { try? await Task.sleep(for: .seconds(3600)) }
+    }
 
     @Test func `Many threads start and stop while others change the settings`() async throws {
         let surface = InMemoryBackend(

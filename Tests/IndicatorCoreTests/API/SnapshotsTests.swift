@@ -48,6 +48,16 @@ import Testing
         for consumer in consumers { #expect(await consumer.value == all) }
     }
 
+    /// One finished; the others waited for ever.
+    @Test func `All loops over one sequence end with the indicator`() async {
+        let indicator = TestIndicator()
+        let snapshots = indicator.manager.snapshots
+        let loops = (0..<4).map { _ in Task { for await _ in snapshots {} } }
+        for _ in 0..<10 { await Task.yield() }
+        await indicator.manager.shutdown()
+        for loop in loops { await loop.value }
+    }
+
     @Test func `The sequence ends with the indicator`() async {
         let indicator = TestIndicator()
         let snapshots = indicator.manager.snapshots
