@@ -35,13 +35,15 @@ extension ActivityDetails {
 
 extension FinishedActivity {
     /// How long it lasted, and if something was counted, how much and at which average rate: "40.0 MB in 0:31, 1.3
-    /// MB/s".
+    /// MB/s". What was done earlier is no part of the rate.
     package func summary(time: String, in style: NumberStyle = .current) -> String {
         guard completed > 0, duration > .zero else { return time }
         var details = ActivityDetails(unit: unit)
-        (details.completed, details.rate) = (completed, Double(completed) / (duration / .seconds(1)))
-        let amount = details.doneText(in: style) ?? ""
-        return "\(amount) in \(time), \(details.rateText(in: style) ?? "")"
+        let doneSince = completed - doneEarlier
+        details.completed = completed
+        details.rate = doneSince > 0 ? Double(doneSince) / (duration / .seconds(1)) : nil
+        let amount = "\(details.doneText(in: style) ?? "") in \(time)"
+        return details.rateText(in: style).map { "\(amount), \($0)" } ?? amount
     }
 }
 

@@ -1,36 +1,40 @@
 /// The state of an activity as a group: sums, so that nothing depends on the number of its members. Belongs to its
 /// record.
 final class ActivityGroup {
+    /// What was done earlier, as in a resumed download: how much, and, if it has members, how much of the progress.
+    typealias Earlier = (amount: Int, progress: Double)
+
     /// What a member contributes to its group.
     struct Share: Equatable {
-        /// What is done, and how much of it was done earlier, as in a resumed download.
+        /// What is done, and how much of it was done earlier.
         private(set) var done: Int
         private(set) var doneEarlier: Int
         /// At least what is done; `nil` if unknown.
         private(set) var total: Int?
         let unit: ActivityUnit
         private(set) var progress: Double
+        private(set) var progressEarlier: Double
         private(set) var hasEnded = false
 
         /// What a member in progress contributes.
-        init(_ details: ActivityDetails, doneEarlier: Int) {
+        init(_ details: ActivityDetails, _ earlier: Earlier) {
             progress = details.progress ?? 0
             done = max(details.completed, 0)
             total = details.total.map { [done] in max($0, done) }
-            self.doneEarlier = min(max(doneEarlier, 0), done)
+            doneEarlier = min(max(earlier.amount, 0), done)
             unit = details.unit
+            progressEarlier = earlier.progress
+            if progressEarlier == 0, let total { progressEarlier = Double(doneEarlier) / Double(max(total, 1)) }
         }
 
-        /// What a member contributes after its end: its total, which is done, unless it has failed or was cancelled;
-        /// otherwise what it has done.
+        /// What a member contributes after its end: its total, which is done, if it has succeeded; otherwise what it
+        /// has done.
         mutating func end(_ outcome: ActivityOutcome) {
             let known = done > 0 ? done : nil
-            switch outcome {
-            case .unspecified, .succeeded: total = total ?? known
-            case .failed, .cancelled: total = known
-            }
-            // It was reported in one step, but not done earlier.
-            if doneEarlier == done { doneEarlier = 0 }
+            if case .succeeded = outcome { total = total ?? known } else { total = known }
+            // Without steps, it was there already: that is no progress for a rate.
+            if done == 0 { doneEarlier = total ?? 0 }
+            if doneEarlier > 0 { progressEarlier = Double(doneEarlier) / Double(total ?? doneEarlier) }
             (done, progress, hasEnded) = (total ?? 0, 1, true)
         }
     }
@@ -60,8 +64,9 @@ final class ActivityGroup {
         var doneEarlier: Int128 = 0
         /// The totals; what is done where it is unknown.
         var total: Int128 = 0
-        /// The progress of each, in parts of `progressScale`.
+        /// The progress of each, in parts of `progressScale`, and how much of it was made earlier.
         var progress: Int128 = 0
+        var progressEarlier: Int128 = 0
 
         /// Adds a share, or with a sign of -1 subtracts it.
         mutating func add(_ share: Share, sign: Int128 = 1) {
@@ -72,6 +77,7 @@ final class ActivityGroup {
             doneEarlier += sign * Int128(share.doneEarlier)
             total += sign * Int128(share.total ?? share.done)
             progress += sign * Int128((share.progress * Self.progressScale).rounded())
+            progressEarlier += sign * Int128((share.progressEarlier * Self.progressScale).rounded())
         }
     }
 
@@ -132,9 +138,8 @@ final class ActivityGroup {
     ///
     /// A member in the group's unit, if that has a name, adds what is done and its total. Any other member counts as
     /// one, in a group of bytes as none. The total is at least the sum. It is unknown if that of a member is, unless
-    /// the group has one itself. Takes how much of the group's own amount was done earlier, and returns how much was in
-    /// all.
-    func summarize(_ details: inout ActivityDetails, doneEarlier: Int) -> Int {
+    /// the group has one itself. Takes how much of the group's own amount was done earlier, and returns what was in all.
+    func summarize(_ details: inout ActivityDetails, doneEarlier: Int) -> Earlier {
         let unit = details.unit
         let same = (unit == .count ? nil : units[unit]) ?? Sums()
         let (others, ended) = unit == .bytes ? (0, 0) : (all.count - same.count, all.endedCount - same.endedCount)
@@ -145,10 +150,15 @@ final class ActivityGroup {
         if details.total != nil || same.unknownCount == 0 && members > 0 {
             details.total = Int(clamping: max(Int128(details.total ?? 0), own + members))
         }
+        let earlier = Int128(max(doneEarlier, 0)) + same.doneEarlier
+        var progressEarlier = 0.0
         if details.explicitProgress == nil, others > 0, let total = details.total {
-            let fractions = Double(all.progress - same.progress) / Sums.progressScale
-            details.progress = (Double(own + same.done) + fractions) / Double(max(total, 1))
+            func progress(_ amount: Int128, _ fractions: Int128) -> Double {
+                (Double(amount) + Double(fractions) / Sums.progressScale) / Double(max(total, 1))
+            }
+            details.progress = progress(own + same.done, all.progress - same.progress)
+            progressEarlier = progress(earlier, all.progressEarlier - same.progressEarlier)
         }
-        return Int(clamping: Int128(max(doneEarlier, 0)) + same.doneEarlier)
+        return (Int(clamping: earlier), progressEarlier)
     }
 }

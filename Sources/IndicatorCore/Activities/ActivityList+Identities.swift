@@ -1,17 +1,8 @@
 extension ActivityList {
     /// The entry of an activity with an identity.
     struct Entry: Sendable {
-        let order: UInt64
+        /// `nil` until it has details.
         var record: ActivityRecord?
-
-        /// The activity's record, made if it has none yet.
-        mutating func makeRecord(at now: () -> Duration) -> ActivityRecord {
-            if let record { return record }
-            let record = ActivityRecord()
-            record.begin(order: order, at: now())
-            self.record = record
-            return record
-        }
     }
 
     /// The activities of one type of identity.
@@ -45,10 +36,10 @@ extension ActivityList {
             return (key, entry)
         }
 
-        /// The record of an activity, made if it has none yet; `nil` if the activity is not in progress.
-        mutating func record(of key: Key, at now: () -> Duration) -> ActivityRecord? {
-            if let index = latestIndex(of: key) { return latest[index].entry.makeRecord(at: now) }
-            return others.index(forKey: key).map { others.values[$0].makeRecord(at: now) }
+        /// Changes the entry of an activity; `nil` if it is not in progress.
+        mutating func update<Result>(_ key: Key, _ change: (inout Entry) -> Result) -> Result? {
+            if let index = latestIndex(of: key) { return change(&latest[index].entry) }
+            return others.index(forKey: key).map { change(&others.values[$0]) }
         }
 
         private func latestIndex(of key: Key) -> Int? { latest.lastIndex { $0.key == key } }

@@ -33,7 +33,7 @@ package struct ActivityList: Sendable {
     private var objects = ObservedObjects()
     private var earlyCompletions = EarlyCompletions()
     /// The activities with a label, in the order in which they began.
-    private var labelled: [ActivityRecord] = []
+    private var labelled = OrderedObjects()
     private var anonymousCount = 0
     private var lastOrder: UInt64 = 0
     /// The list for snapshots; `nil` after a change.
@@ -83,7 +83,7 @@ package struct ActivityList: Sendable {
     }
 
     private mutating func uncachedActivities(at now: Now, isMeasured: Bool) -> [ActivityDetails] {
-        let records = labelled.prefix(Self.longestList)
+        let records = labelled.prefix(Self.longestList).map { unsafeDowncast($0, to: ActivityRecord.self) }
         // Not cached if there are steps: they advance without the lock.
         let isConstant = records.allSatisfy(\.isConstant)
         let time = isConstant ? .zero : now()
@@ -128,13 +128,14 @@ package struct ActivityList: Sendable {
         at now: Duration,
         isMeasured: Bool
     ) -> ActivityDetails {
-        var (details, doneEarlier) = record.summary
+        var (details, earlier) = record.summary
         details.since = date(at: record.began)
         details.sinceUptime = uptime(at: record.began)
         if record.isConstant { return details }
         var rate = record.rate ?? RateEstimate(at: record.began)
-        if record.group == nil { doneEarlier = 0 }
-        details.estimate(&rate, doneEarlier: doneEarlier, isMeasured: isMeasured, at: now)
+        // Of one without members, the first change is not measured.
+        if record.group == nil { earlier = (0, 0) }
+        details.estimate(&rate, earlier, isMeasured: isMeasured, at: now)
         // Reading has no effect.
         guard isMeasured else { return details }
         record.rate = rate
@@ -188,28 +189,8 @@ package struct ActivityList: Sendable {
         guard isLabelled != record.isLabelled else { return }
         cachedActivities = nil
         record.isLabelled = isLabelled
-        let index = labelledIndex(of: record)
-        if !isLabelled {
-            labelled.remove(at: index)
-        } else if index == labelled.count {
-            // Much faster than to insert at the end.
-            labelled.append(record)
-        } else {
-            labelled.insert(record, at: index)
-        }
-        // There may have been many once.
-        if labelled.isEmpty, labelled.capacity > 1024 { labelled = [] }
-    }
-
-    /// The index of an activity in the list, or of the next one.
-    private func labelledIndex(of record: ActivityRecord) -> Int {
-        guard let last = labelled.last, last.order >= record.order else { return labelled.count }
-        var (low, high) = (0, labelled.count - 1)
-        while low < high {
-            let middle = (low + high) / 2
-            if labelled[middle].order < record.order { low = middle + 1 } else { high = middle }
-        }
-        return low
+        // Not retained: an activity in progress has an owner, and leaves the list when it ends.
+        if isLabelled { labelled.insert(record, at: record.order) } else { labelled.remove(at: record.order) }
     }
 
     /// Merges a changed copy of the details of an activity. Returns whether a snapshot shows the change. Without effect
@@ -259,7 +240,7 @@ package struct ActivityList: Sendable {
         var activity = FinishedActivity(label: label, outcome: finalOutcome, duration: duration, date: date(at: end))
         (activity.id, activity.isMember) = (record.order, group != nil)
         activity.messageAfterMembers = record.group?.message(afterMembers: finalOutcome)
-        (activity.completed, activity.unit) = record.amount
+        (activity.completed, activity.doneEarlier, activity.unit) = record.amount
         finished.append(activity)
         return change
     }
@@ -274,13 +255,11 @@ package struct ActivityList: Sendable {
         in parent: ActivityRecord? = nil,
         at now: () -> Duration
     ) -> Change {
-        let order = order()
-        var record: ActivityRecord?
+        var entry = Entry()
         if label != nil || progress != nil || parent != nil {
-            record = ActivityRecord(label: label, progress: progress)
-            record?.begin(order: order, at: now())
+            entry.record = ActivityRecord(label: label, progress: progress)
+            entry.record?.begin(order: order(), at: now())
         }
-        let entry = Entry(order: order, record: record)
         var change = Change()
         let isNew: Bool
         switch key {
@@ -295,7 +274,7 @@ package struct ActivityList: Sendable {
         }
         guard isNew else { return change }
         change.countChange += 1
-        guard let record else { return change }
+        guard let record = entry.record else { return change }
         if join(record, parent) { change.countChange -= 1 }
         if record.label != nil || parent != nil { change.changesDetails = true }
         return change
@@ -303,11 +282,22 @@ package struct ActivityList: Sendable {
 
     /// The record of an activity, made if it has none yet; `nil` if it is not in progress.
     mutating func record(of key: ActivityKey, at now: () -> Duration) -> ActivityRecord? {
-        switch key {
-        case .text(let key): texts.record(of: key, at: now)
-        case .number(let key): numbers.record(of: key, at: now)
-        case .value(let key): values.record(of: key, at: now)
-        case .object(let object): objects.record(of: object, at: now)
+        var order = lastOrder
+        func record(_ entry: inout Entry) -> ActivityRecord {
+            if let record = entry.record { return record }
+            let record = ActivityRecord()
+            // As one with a handle, it counts as begun with its first detail.
+            order += 1
+            record.begin(order: order, at: now())
+            entry.record = record
+            return record
+        }
+        defer { lastOrder = order }
+        return switch key {
+        case .text(let key): texts.update(key, record)
+        case .number(let key): numbers.update(key, record)
+        case .value(let key): values.update(key, record)
+        case .object(let object): objects.update(object, record)
         }
     }
 

@@ -132,18 +132,18 @@ final class ActivityRecord: @unchecked Sendable {
         makeExtras().doneEarlier = old.completed == 0 ? new.completed : min(doneEarlier, new.completed)
     }
 
-    /// The current details, with what the members of a group add; and how much was done earlier.
-    var summary: (details: ActivityDetails, doneEarlier: Int) {
+    /// The current details, with what the members of a group add; and what was done earlier.
+    var summary: (details: ActivityDetails, earlier: ActivityGroup.Earlier) {
         var details = currentDetails
         let earlier = group?.summarize(&details, doneEarlier: doneEarlier)
-        return (details, earlier ?? doneEarlier)
+        return (details, earlier ?? (doneEarlier, 0))
     }
 
-    /// How much was done, with what the members of a group did.
-    var amount: (completed: Int, unit: ActivityUnit) {
-        if group == nil { return (steps.load(ordering: .relaxed), unit) }
-        let details = summary.details
-        return (details.completed, details.unit)
+    /// How much was done, with what the members of a group did, and how much of it earlier.
+    var amount: (completed: Int, doneEarlier: Int, unit: ActivityUnit) {
+        if group == nil { return (steps.load(ordering: .relaxed), doneEarlier, unit) }
+        let (details, earlier) = summary
+        return (details.completed, earlier.amount, details.unit)
     }
 
     /// What it contributes to its group now.
@@ -155,7 +155,7 @@ final class ActivityRecord: @unchecked Sendable {
             // The app sets the progress instead of the steps.
             details.completed = Int(clamping: Int128(Double(max(total, 0)) * progress))
         }
-        return ActivityGroup.Share(details, doneEarlier: earlier ?? doneEarlier)
+        return ActivityGroup.Share(details, earlier ?? (doneEarlier, 0))
     }
 
     /// Updates what it contributes to its group, what that contributes to its own, and so on.

@@ -13,10 +13,37 @@ struct EarlyCompletions: Sendable {
         /// Keeps the memory of a deallocated object, so that no other object gets its address. Not optional: Swift 6.3
         /// confuses an unowned reference that is `nil` with the absence of its container.
         unowned let object: AnyObject
-        /// The time of the completion, of the end, or of the beginning that was ignored.
         var instant: Duration
-        /// Whether a beginning is ignored.
-        var isEarly: Bool
+    }
+
+    /// Memories in the order of their times; the oldest are forgotten when there are too many.
+    private struct Memories: Sendable {
+        private var all: [Memory] = []
+
+        var isEmpty: Bool { all.isEmpty }
+
+        /// Forgets what is out of date, if that is at least a half: what remains is moved.
+        mutating func forget(at now: Duration) {
+            guard !all.isEmpty, now - all[all.count / 2].instant >= EarlyCompletions.window else { return }
+            all.removeFirst(all.firstIndex { now - $0.instant < EarlyCompletions.window } ?? all.count)
+        }
+
+        mutating func append(_ memory: Memory) {
+            // Not one by one, which would move all others each time.
+            if all.count >= EarlyCompletions.capacity { all.removeFirst(EarlyCompletions.capacity / 4) }
+            all.append(memory)
+        }
+
+        func contains(_ id: Int, at now: Duration) -> Bool {
+            all.contains { $0.id == id && now - $0.instant < EarlyCompletions.window }
+        }
+
+        /// Removes the memory of a task. Returns it if it was up to date.
+        mutating func remove(_ id: Int, at now: Duration) -> Memory? {
+            guard let index = all.lastIndex(where: { $0.id == id }) else { return nil }
+            let memory = all.remove(at: index)
+            return now - memory.instant < EarlyCompletions.window ? memory : nil
+        }
     }
 
     /// A beginning that was ignored. It counts if its object still lives at the next check of lifetimes.
@@ -28,45 +55,41 @@ struct EarlyCompletions: Sendable {
         let label: String?
     }
 
-    private var memories: [Memory] = []
-    private var earlyCount = 0
+    /// The completions of tasks that were not in progress.
+    private var early = Memories()
+    /// The ends of tasks, and the beginnings that were ignored. Apart: many ends forget no completion.
+    private var ends = Memories()
     private var ignored: [Ignored] = []
 
-    var isEmpty: Bool { memories.isEmpty }
+    var isEmpty: Bool { early.isEmpty && ends.isEmpty }
     var hasIgnored: Bool { !ignored.isEmpty }
 
-    /// Forgets what is out of date, if that is at least a half: what remains is moved.
+    /// Forgets what is out of date.
     mutating func forget(at now: Duration) {
-        guard now - memories[memories.count / 2].instant >= Self.window else { return }
-        removeFirst(memories.firstIndex { now - $0.instant < Self.window } ?? memories.count)
-    }
-
-    private mutating func removeFirst(_ count: Int) {
-        earlyCount -= memories[..<count].count { $0.isEarly }
-        memories.removeFirst(count)
+        early.forget(at: now)
+        ends.forget(at: now)
     }
 
     /// Remembers the completion of a task. `isEnd` is whether the task was in progress.
     mutating func remember(_ key: ActivityKey, isEnd: Bool, at now: Duration) {
         if case .object(let object) = key { forgetBeginning(of: object) }
         let task = key.task
-        if !isEnd, let index = index(of: task.id, at: now) {
-            if memories[index].isEarly { memories[index].instant = now }
-            return
+        let memory = Memory(id: task.id, object: task.object, instant: now)
+        if !early.isEmpty { _ = early.remove(task.id, at: now) }
+        if isEnd {
+            ends.append(memory)
+        } else if !ends.contains(task.id, at: now) {
+            early.append(memory)
         }
-        // Not one by one, which would move all others each time.
-        if memories.count >= Self.capacity { removeFirst(Self.capacity / 4) }
-        memories.append(Memory(id: task.id, object: task.object, instant: now, isEarly: !isEnd))
-        if !isEnd { earlyCount += 1 }
     }
 
     /// Whether a completion has overtaken this beginning of a task, which must then be ignored.
     mutating func consume(_ key: ActivityKey, label: String? = nil, at now: ActivityList.Now) -> Bool {
-        guard earlyCount > 0 else { return false }
+        guard !early.isEmpty else { return false }
         let now = now()
-        guard let index = index(of: key.task.id, at: now), memories[index].isEarly else { return false }
-        (memories[index].isEarly, memories[index].instant) = (false, now)
-        earlyCount -= 1
+        guard var memory = early.remove(key.task.id, at: now) else { return false }
+        memory.instant = now
+        ends.append(memory)
         if case .object(let object) = key, ignored.count < Self.capacity {
             ignored.append(Ignored(object: object.object, key: object.key, label: label))
         }
@@ -79,10 +102,6 @@ struct EarlyCompletions: Sendable {
     /// A task has ended or paused: the beginning that was ignored does not count later.
     mutating func forgetBeginning(of object: ActivityObject) {
         if !ignored.isEmpty { ignored.removeAll { $0.key == object.key } }
-    }
-
-    private func index(of id: Int, at now: Duration) -> Int? {
-        memories.lastIndex { $0.id == id && now - $0.instant < Self.window }
     }
 }
 

@@ -56,9 +56,11 @@ struct ObservedObjects: @unchecked Sendable {
         return item
     }
 
-    /// The record of an object's activity, made if it has none yet; `nil` if the object is not observed.
-    mutating func record(of object: ActivityObject, at now: () -> Duration) -> ActivityRecord? {
-        count == 0 ? nil : shards[Self.shard(of: object.key)][object.key]?.entry.makeRecord(at: now)
+    /// Changes the entry of an object; `nil` if it is not observed.
+    mutating func update<Result>(_ object: ActivityObject, _ change: (inout ActivityList.Entry) -> Result) -> Result? {
+        let shard = Self.shard(of: object.key)
+        guard count > 0, let index = shards[shard].index(forKey: object.key) else { return nil }
+        return change(&shards[shard].values[index].entry)
     }
 
     /// In how many parts to check the objects, 16 or fewer in each if there are less than 65,000.

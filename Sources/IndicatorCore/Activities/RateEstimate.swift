@@ -47,7 +47,8 @@ struct RateEstimate: Sendable {
             (start, weighted, weight) = (now, 0, 0)
         }
         (self.done, time) = (done, now)
-        longest = max(seconds, longest * Self.remainder)
+        // The time before the first change is no interval: it may be a wait for the first byte.
+        if standstill != nil { longest = max(seconds, longest * Self.remainder) }
         standstill = now + .seconds(max(5, longest * 4))
     }
 
@@ -61,11 +62,19 @@ struct RateEstimate: Sendable {
 extension ActivityDetails {
     /// Computes ``rate`` and ``remaining`` from what is done.
     ///
-    /// - Parameter doneEarlier: what members of a group have done earlier, at any time.
-    mutating func estimate(_ estimate: inout RateEstimate, doneEarlier: Int = 0, isMeasured: Bool, at now: Duration) {
+    /// - Parameter earlier: what the members of a group have done earlier, at any time.
+    mutating func estimate(
+        _ estimate: inout RateEstimate,
+        _ earlier: ActivityGroup.Earlier = (0, 0),
+        isMeasured: Bool,
+        at now: Duration
+    ) {
         // An explicit progress is itself measured.
         let (done, total) = explicitProgress.map { ($0, 1) } ?? (Double(completed), self.total.map(Double.init))
-        if isMeasured { estimate.measure(explicitProgress ?? Double(completed - doneEarlier), at: now) }
+        if isMeasured {
+            let new = explicitProgress.map { $0 - earlier.progress } ?? Double(completed - earlier.amount)
+            estimate.measure(new, at: now)
+        }
         guard let perSecond = estimate.perSecond(at: now), perSecond > 0 else { return }
         if explicitProgress == nil { rate = perSecond }
         if let total, total > 0 {

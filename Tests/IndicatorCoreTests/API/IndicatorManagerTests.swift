@@ -203,20 +203,18 @@ import Testing
         manager.start("second", label: "second")
         let third = manager.begin("third", progress: 0.5)
         #expect(manager.snapshot.label == "second")
-        // It began first, and has an identity, so its place is known.
+        // With an identity or a handle, one without details counts as begun with the first one.
         manager.update("first") {
             $0.label = "first"
             $0.progress = 1
         }
-        #expect(manager.snapshot.label == "first")
-        // Without a label or an identity, the place is that of the first label.
         silent.label = "silent"
-        #expect(manager.snapshot.activities.map(\.label) == ["first", "second", "third", "silent"])
-        manager.stop("first")
-        #expect(manager.snapshot.label == "second")
+        #expect(manager.snapshot.activities.map(\.label) == ["second", "third", "first", "silent"])
         manager.stop("second")
         #expect(manager.snapshot.label == "third")
         third.end()
+        #expect(manager.snapshot.label == "first")
+        manager.stop("first")
         #expect(manager.snapshot.label == "silent")
         silent.label = nil
         #expect(manager.snapshot.label == nil)

@@ -40,14 +40,18 @@ import Testing
         _ = await eventually { indicator.surface.snapshots.last?.activities.count == 3 }
         member.advance(by: 5)
         file.advance(by: 7)
-        for activity in [file, member, group] { activity.end() }
+        let resumed = ManagedActivity("Resumed", unit: .bytes, in: indicator.manager)
+        resumed.completed = 100
+        resumed.advance(by: 20)
+        for activity in [file, member, group, resumed] { activity.end() }
         func finished() -> [FinishedActivity] { indicator.surface.snapshots.flatMap(\.finished) }
         let areReported = await eventually {
             indicator.clock.advance(by: .milliseconds(100))
-            return finished().count == 3
+            return finished().count == 4
         }
         #expect(areReported)
-        #expect(finished().map(\.completed) == [7, 5, 5] && finished().allSatisfy { $0.unit == .bytes })
+        #expect(finished().map(\.completed) == [7, 5, 5, 120] && finished().allSatisfy { $0.unit == .bytes })
+        #expect(finished().map(\.doneEarlier) == [0, 0, 0, 100])
     }
 
     /// Each reading of the snapshot moved the window of the estimate.
@@ -113,6 +117,25 @@ import Testing
         #expect(manager.snapshot.activities.map(\.label) == ["second", "first"])
         second.end()
         first.end()
+    }
+
+    /// An identity had its place by its start, but `since` by its first detail.
+    @Test func `Activities are in the order of their first detail, which is when they count as begun`() {
+        let clock = VirtualClock()
+        let manager = IndicatorManager(clock: clock)
+        manager.start("early")
+        let handle = manager.begin()
+        let object = Object()
+        manager.track(object)
+        manager.start("labelled", label: "b")
+        clock.advance(by: .seconds(1))
+        manager.update("early") { $0.label = "a" }
+        clock.advance(by: .seconds(1))
+        handle.label = "c"
+        let activities = manager.snapshot.activities
+        #expect(activities.map(\.label) == ["b", "a", "c"])
+        #expect(activities.map(\.since) == activities.map(\.since).sorted())
+        withExtendedLifetime(object) {}
     }
 
     @Test func `Steps before the first label are kept`() {
@@ -264,12 +287,15 @@ import Testing
         estimate.measure(20, at: .seconds(2))
         #expect(estimate.perSecond(at: .milliseconds(6999)) != nil)
         #expect(estimate.perSecond(at: .seconds(7)) == nil)
-        // Slow steps are not a standstill.
+        // Slow steps are not a standstill, from the second interval on; the wait for the first one is none.
         var slow = RateEstimate(at: .zero)
-        slow.measure(1, at: .seconds(60))
-        slow.measure(2, at: .seconds(120))
-        #expect(slow.perSecond(at: .seconds(359)).map { ($0 * 60).rounded() } == 1)
-        #expect(slow.perSecond(at: .seconds(360)) == nil)
+        for step in 1...4 { slow.measure(Double(step), at: .seconds(60 * step)) }
+        #expect(slow.perSecond(at: .seconds(479)).map { ($0 * 60).rounded() } == 1)
+        #expect(slow.perSecond(at: .seconds(480)) == nil)
+        var late = RateEstimate(at: .zero)
+        for tick in 0...20 { late.measure(Double(tick), at: .seconds(60) + .milliseconds(100 * tick)) }
+        #expect(late.perSecond(at: .milliseconds(66_999)) != nil)
+        #expect(late.perSecond(at: .seconds(67)) == nil)
         // A smaller value restarts the estimate.
         estimate.measure(30, at: .milliseconds(6500))
         estimate.measure(0, at: .seconds(7))
@@ -389,7 +415,7 @@ import Testing
             list.now = .milliseconds(tick * 250)
             let member = list.begin(ActivityDetails(label: "\(tick)", total: 10, since: .distantPast), in: group) { _ in
             }
-            list.update(member) { $0.completed = 5 }
+            list.advance(member, by: 5)
             list.publish()
             list.end(member)
         }
@@ -430,6 +456,8 @@ import Testing
         await indicator.manager.shutdown()
     }
 }
+
+private final class Object {}
 
 private final class AtomicCount: Sendable {
     let value = Atomic(0)

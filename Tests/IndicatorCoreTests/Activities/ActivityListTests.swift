@@ -1,6 +1,47 @@
+import TestSupport
 import Testing
 
 @testable import IndicatorCore
+
+extension ActivityList.Entry {
+    fileprivate init(order: UInt64) {
+        let record = ActivityRecord()
+        record.begin(order: order, at: .zero)
+        self.init(record: record)
+    }
+}
+
+@Suite struct OrderedObjectsTests {
+    private final class Object {}
+
+    @Test("Random objects, added and removed in any order, are in the order of their numbers")
+    func order() {
+        var generator = SplitMix(state: 3)
+        var (ordered, present) = (OrderedObjects(), [UInt64: Object]())
+        for round in 0..<20_000 {
+            // Mostly behind all others; shrinks and grows by turns.
+            let number = round % 3 == 0 ? UInt64.random(in: 0..<3000, using: &generator) : UInt64(3000 + round)
+            if present[number] == nil {
+                let object = Object()
+                present[number] = object
+                ordered.insert(object, at: number)
+            } else {
+                ordered.remove(at: number)
+                present[number] = nil
+            }
+            if round / 4000 % 2 == 1, let number = present.keys.randomElement(using: &generator) {
+                ordered.remove(at: number)
+                present[number] = nil
+            }
+            guard round % 100 == 0 else { continue }
+            let expected = present.keys.sorted().compactMap { present[$0] }
+            #expect(ordered.first === expected.first)
+            #expect(ordered.prefix(400).map(ObjectIdentifier.init) == expected.prefix(400).map(ObjectIdentifier.init))
+        }
+        for number in present.keys.sorted() { ordered.remove(at: number) }
+        #expect(ordered.first == nil && ordered.prefix(1).isEmpty)
+    }
+}
 
 @Suite struct IdentitiesTests {
     @Test func `Many identities begin and end once`() {
@@ -12,17 +53,17 @@ import Testing
         #expect(identities.count == 100_000)
         for key in stride(from: 0, to: 100_000, by: 997) {
             #expect(!insert(key, 0))
-            #expect(identities.record(of: key, at: { .zero })?.order == UInt64(key))
+            #expect(identities.update(key) { $0.record?.order } == UInt64(key))
         }
         for key in 0..<100_000 where key % 10 != 0 {
-            #expect(identities.remove(key)?.entry.order == UInt64(key))
+            #expect(identities.remove(key)?.entry.record?.order == UInt64(key))
         }
         #expect(identities.count == 10_000)
         for key in stride(from: 0, to: 100_000, by: 10) { #expect(!insert(key, 0)) }
         for key in stride(from: 0, to: 100_000, by: 10) { #expect(identities.remove(key) != nil) }
         #expect(identities.count == 0)
         #expect(identities.remove(1) == nil)
-        #expect(identities.record(of: 1, at: { .zero }) == nil)
+        #expect(identities.update(1) { $0.record } == nil)
     }
 }
 

@@ -63,6 +63,16 @@ import Testing
         #expect(!Self.consumes(&completions, .number(0), at: 0))
     }
 
+    /// The list was shared: the completion that came first was forgotten, and its beginning counted for ever.
+    @Test func `Many ends forget no completion`() {
+        var completions = EarlyCompletions()
+        completions.remember(.number(0), isEnd: false, at: .zero)
+        for number in 1...2 * EarlyCompletions.capacity {
+            completions.remember(.number(number), isEnd: true, at: .zero)
+        }
+        #expect(Self.consumes(&completions, .number(0), at: 100))
+    }
+
     /// 1,024 dead identities stayed in memory while nothing happened.
     @Test func `What is out of date is forgotten`() {
         var completions = EarlyCompletions()

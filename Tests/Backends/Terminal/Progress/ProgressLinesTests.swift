@@ -229,6 +229,12 @@ struct ProgressLinesTests {
         var finished = FinishedActivity(label: "iso", outcome: .succeeded, duration: .seconds(31))
         (finished.completed, finished.unit) = (40_000_000, .bytes)
         #expect(layout().line(for: finished) == "✓ iso (40.0 MB in 31.0 s, 1.3 MB/s)")
+        // What was done earlier is no part of the rate.
+        finished.doneEarlier = 37_000_000
+        #expect(layout().line(for: finished) == "✓ iso (40.0 MB in 31.0 s, 96.8 kB/s)")
+        finished.doneEarlier = 40_000_000
+        #expect(layout().line(for: finished) == "✓ iso (40.0 MB in 31.0 s)")
+        finished.doneEarlier = 0
         (finished.completed, finished.unit) = (3, ActivityUnit("files"))
         (finished.outcome, finished.duration) = (.failed("disk full"), .seconds(66))
         #expect(layout().line(for: finished) == "✗ iso: disk full (3 files in 1:06, 22 s each)")
