@@ -1,6 +1,8 @@
+import Synchronization
+
 /// An activity in a container that it does not keep working: what a tracker shows in an indicator.
 ///
-/// It begins and ends as often as wanted. The calls must not overlap.
+/// It begins and ends as often as wanted. The calls must not overlap, except ``detach()``.
 package final class AttachedActivity: @unchecked Sendable {
     // `@unchecked`: the caller makes one call at a time.
 
@@ -9,6 +11,7 @@ package final class AttachedActivity: @unchecked Sendable {
     /// Not a `ManagedActivity`, which would keep the indicator working.
     private lazy var key = ActivityKey(ObjectIdentifier(self))
     private var isInProgress = false
+    private let isDetached = Atomic(false)
 
     /// Makes an activity that has not begun; `nil` if the container is a group that has ended.
     package init?(in container: some ActivityContainer) {
@@ -27,8 +30,12 @@ package final class AttachedActivity: @unchecked Sendable {
         group = record
     }
 
-    /// Whether the activity cannot begin any more: the indicator was shut down, or the group has ended.
+    /// Nothing more is to be shown.
+    package func detach() { isDetached.store(true, ordering: .releasing) }
+
+    /// Whether nothing more is to be shown, or can: the indicator was shut down, or the group has ended.
     package var isOver: Bool {
+        if isDetached.load(ordering: .acquiring) { return true }
         let (isClosed, hasGroupEnded) = engine.read { ($0.isShutDown, group?.hasEnded ?? false) }
         return isClosed || hasGroupEnded && !isInProgress
     }

@@ -13,7 +13,8 @@ extension IndicatorManager {
     ///   - notifications: what to observe: ``TaskNotifications/indicator``, ``TaskNotifications/alamofire``, or a
     ///     custom value.
     ///   - center: the center that they are posted to.
-    /// - Returns: the observation, which lasts until it is cancelled or the manager is deallocated.
+    /// - Returns: the observation, which lasts until it is cancelled, the manager is shut down, or the manager and its
+    ///   activities are released.
     @discardableResult
     public func observe(
         _ notifications: TaskNotifications,
@@ -44,26 +45,35 @@ extension IndicatorEngine {
         let tasks = TaskIdentities(find: notifications.identity.find)
         let (label, update, outcome) = (notifications.label, notifications.update, notifications.outcome)
         let observation = NotificationObservation(center: center, engine: self)
-        // The closures retain the engine, which cancels the observation when its manager is deallocated.
-        var inputs: [Notification.Name: @Sendable (ActivityKey, Notification) -> Void] = [:]
-        for name in notifications.updates {
-            inputs[name] = { task, notification in self.update(task) { update(notification, &$0) } }
-        }
-        for name in notifications.stops {
-            inputs[name] = { task, notification in
-                let outcome = outcome(notification)
-                self.change { machine, now in machine.change(now) { $0.completeTask(task, outcome, at: now) } }
-            }
-        }
-        for name in notifications.pauses { inputs[name] = { task, _ in self.stop(task, nil) } }
-        for name in notifications.starts {
-            inputs[name] = { task, notification in
-                let label = label(notification)
-                self.change { machine, now in machine.change(now) { $0.startTask(task, label: label, at: now) } }
-            }
-        }
+        // The closures retain the engine, which cancels the observation when it closes.
+        typealias Input = @Sendable (ActivityKey, Notification) -> Void
+        let inputs: [(names: [Notification.Name], input: Input)] = [
+            (
+                notifications.starts,
+                { task, notification in
+                    let label = label(notification)
+                    self.change { machine, now in machine.change(now) { $0.startTask(task, label: label, at: now) } }
+                }
+            ),
+            (notifications.updates, { task, notification in self.update(task) { update(notification, &$0) } }),
+            (notifications.pauses, { task, _ in self.stop(task, nil) }),
+            (
+                notifications.stops,
+                { task, notification in
+                    let outcome = outcome(notification)
+                    self.change { machine, now in machine.change(now) { $0.completeTask(task, outcome, at: now) } }
+                }
+            ),
+        ]
         keep(observation)
-        for (name, input) in inputs { observation.add(name) { if let task = tasks.key(of: $0) { input(task, $0) } } }
+        for name in Set(inputs.flatMap(\.names)) {
+            // One notification may mean several of these, in this order.
+            let own = inputs.filter { $0.names.contains(name) }.map(\.input)
+            observation.add(name) { notification in
+                guard let task = tasks.key(of: notification) else { return }
+                for input in own { input(task, notification) }
+            }
+        }
         return observation
     }
 }

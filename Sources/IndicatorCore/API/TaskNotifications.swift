@@ -50,7 +50,8 @@ public struct TaskNotifications: Sendable {
     /// Makes a set of notifications to observe.
     ///
     /// The closures are called on the posting thread. A task that posts several of the `stops` ends once. If one is
-    /// posted before the task begins, because it ends on another thread, a start less than 250 ms later is ignored.
+    /// posted before the task begins, because it ends on another thread, a start less than 250 ms later is ignored. A
+    /// notification may be in several lists: it starts the task, updates it, pauses it and stops it, in this order.
     ///
     /// - Parameters:
     ///   - starts: the notifications posted when a task begins, or continues after a pause.

@@ -4,6 +4,10 @@ import IndicatorTesting
 import TestSupport
 import Testing
 
+extension ActivityDetails {
+    fileprivate mutating func advanceByOne() { completed += 1 }
+}
+
 @Suite struct ObservationTests {
     private final class Request: Sendable {}
 
@@ -282,6 +286,26 @@ import Testing
         center.post(name: Notification.Name("ended"), object: nil, userInfo: ["number": 7])
         #expect(manager.activityCount == 1)
         #expect(manager.snapshot.label == "request 8")
+    }
+
+    /// The update was never called: a later list replaced the entry of an earlier one.
+    @Test func `One name in several lists does what each says`() {
+        let (begin, end) = (Notification.Name("begin"), Notification.Name("end"))
+        indicator.manager.observe(
+            TaskNotifications(
+                starts: [begin, begin],
+                stops: [end],
+                updates: [begin, end],
+                label: { _ in "label" },
+                update: { $1.advanceByOne() }
+            ),
+            in: center
+        )
+        let request = Request()
+        for _ in 0..<2 { center.post(name: begin, object: request) }
+        #expect(indicator.manager.snapshot.activities.map(\.completed) == [2])
+        center.post(name: end, object: request)
+        #expect(indicator.manager.activityCount == 0)
     }
 
     @Test func `A task deallocated without a notification ends`() async {

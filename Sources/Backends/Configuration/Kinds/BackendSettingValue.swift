@@ -45,11 +45,13 @@ extension BackendSettingValue {
         }
     }
 
-    /// A time, with the limit and the rounding of the delays. A text with a longer one means the longest.
+    /// A time, with the limit and the rounding of the delays. A text with a longer finite one means the longest.
     package var seconds: Duration? {
         let longest = IndicatorDelays.longestSeconds
         if case .duration(let time) = self { return time < .zero ? nil : min(time, .seconds(longest)) }
-        guard let seconds = integer.map(Double.init) ?? text.flatMap(Self.decimal), seconds >= 0 else { return nil }
+        guard let seconds = integer.map(Double.init) ?? text.flatMap(Self.decimal), seconds >= 0,
+            seconds.isFinite
+        else { return nil }
         return .microseconds(Int64((min(seconds, longest) * 1e6).rounded()))
     }
 

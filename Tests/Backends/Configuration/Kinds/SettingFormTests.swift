@@ -43,7 +43,7 @@ struct SettingFormTests {
             ("1.", .seconds(1)), ("+2", .seconds(2)), ("1e-3", .milliseconds(1)), ("1E1", .seconds(10)),
             ("0.0000004", .zero), ("0.0000006", .microseconds(1)), ("-0", .zero),
             ("3155760000", .seconds(3_155_760_000)), ("3155760001", .seconds(3_155_760_000)),
-            ("1e400", .seconds(3_155_760_000)),
+            ("1e300", .seconds(3_155_760_000)),
         ]
     )
     func seconds(text: String, duration: Duration) {
@@ -53,7 +53,7 @@ struct SettingFormTests {
     @Test(
         arguments: [
             "", " ", "1 ", "-0.001", "nan", ".nan", "NaN", "inf", ".inf", "-.inf", "infinity", "0x10", "0o17", "1_000",
-            "1s",
+            "1s", "1e400",
             "1,5", "1e", ".", "--1", "١",
         ]
     )
