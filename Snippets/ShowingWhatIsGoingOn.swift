@@ -23,6 +23,39 @@ struct Step: Sendable {
     var fraction: Double
 }
 
+/// As in OpenCombineDispatch, which is not a dependency of this package.
+struct QueueScheduler: Scheduler {
+    typealias Time = ImmediateScheduler.SchedulerTimeType
+
+    let queue: DispatchQueue
+    var now: Time { ImmediateScheduler.shared.now }
+    var minimumTolerance: Time.Stride { ImmediateScheduler.shared.minimumTolerance }
+
+    func schedule(options: Never?, _ action: @escaping () -> Void) {
+        nonisolated(unsafe) let action = action
+        queue.async { action() }
+    }
+
+    func schedule(after date: Time, tolerance: Time.Stride, options: Never?, _ action: @escaping () -> Void) {
+        schedule(options: options, action)
+    }
+
+    func schedule(
+        after date: Time,
+        interval: Time.Stride,
+        tolerance: Time.Stride,
+        options: Never?,
+        _ action: @escaping () -> Void
+    ) -> any Cancellable {
+        schedule(options: options, action)
+        return AnyCancellable {}
+    }
+}
+
+extension DispatchQueue {
+    var ocombine: QueueScheduler { QueueScheduler(queue: self) }
+}
+
 final class Screen: Sendable {
     func show(_ text: String?) { print(text ?? "") }
 }
@@ -80,8 +113,8 @@ steps.attach(to: indicator, label: { $0.name }, progress: { $0.fraction })
 // snippet.end
 
 // snippet.upfront
-let reading = ManagedTrackedActivity("Reading", in: tracker)
-let writing = ManagedTrackedActivity("Writing", in: tracker)
+let reading = tracker.begin("Reading")
+let writing = tracker.begin("Writing")
 let parsed = await parser.parse(received)
 reading.end()
 try await upload(parsed)
@@ -98,7 +131,7 @@ let downloads =
         print("got part \(part)")
     }
 
-let titles = tracker.publisher
+let titles = tracker.publisher(on: DispatchQueue.main.ocombine)
     .map { $0.associatedValue ?? "" }
     .sink { title in screen.show(title) }
 // snippet.end

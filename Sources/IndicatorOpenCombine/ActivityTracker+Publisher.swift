@@ -7,9 +7,10 @@ extension ActivityTracker {
     /// Publishes the current status, then its changes in order. It never fails.
     ///
     /// The latest status wins, as with `CurrentValueSubject`: one that is replaced before the subscriber demands it, or
-    /// before it can be delivered, is skipped. Every subscriber ends with the current status. Statuses are delivered on
-    /// a thread of the indicator's, one at a time. A subscription does not keep the tracker alive, and finishes when
-    /// the tracker is deallocated, after the last status.
+    /// before it can be delivered, is skipped. Every subscriber ends with the current status. Statuses are delivered off
+    /// the main actor, on a thread of the indicator's, one at a time: a closure of the main actor traps there, use
+    /// ``publisher(on:options:)`` for it. A subscription does not keep the tracker alive, and finishes when the tracker
+    /// is deallocated, after the last status.
     public var publisher: ActivityStatusPublisher<Value> {
         ActivityStatusPublisher(tracker: self) { $0() }
     }
@@ -52,7 +53,7 @@ private final class ActivityStatusSubscription<Downstream: Subscriber, Value: Se
     Subscription, @unchecked Sendable
 where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
     // `@unchecked`: no status is accepted while an action is scheduled, so calls of `schedule` and `downstream` do not
-    // overlap. As with every publisher, these must support being called on different threads. `task` is set before the
+    // overlap. As with every publisher, these must support being called on different threads. `end` is set before the
     // downstream receives the subscription.
 
     private struct State: Sendable {
@@ -66,7 +67,7 @@ where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
     private let downstream: Downstream
     private let schedule: (@escaping () -> Void) -> Void
     private let state = Locked(State())
-    private var task: Task<Void, Never>?
+    private var end: @Sendable () -> Void = {}
 
     init(downstream: Downstream, schedule: @escaping (@escaping () -> Void) -> Void) {
         (self.downstream, self.schedule) = (downstream, schedule)
@@ -74,12 +75,10 @@ where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
 
     /// Called once, before there is demand.
     func begin(in tracker: ActivityTracker<Value>) {
-        let (statuses, receive): (_, @Sendable (ActivityStatus<Value>?) -> Void) = (
-            tracker.statuses(if: accepts), deliver
-        )
-        task = Task.detached(executorPreference: ServiceThread.forCallersCode) {
-            for await status in statuses { receive(status) }
-            receive(nil)
+        let (accepts, receive): (_, @Sendable (ActivityStatus<Value>?) -> Void) = (accepts, deliver)
+        end = tracker.forEachStatus(if: accepts) { status in
+            receive(status)
+            return status != nil
         }
     }
 
@@ -92,7 +91,7 @@ where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
 
     func cancel() {
         state.withLock { $0.isCancelled = true }
-        task?.cancel()
+        end()
     }
 
     private func accepts(_ values: LatestValues, _ isStatus: Bool) -> Bool {

@@ -3,78 +3,60 @@ import IndicatorThreads
 public import IndicatorTracking
 public import OpenCombine
 
-/// A publisher whose subscriptions are activities of an `ActivityTracker`.
+/// A publisher whose subscriptions are activities, of an `ActivityTracker` or of an indicator.
 ///
-/// It forwards elements and demand unchanged. Create one with `tracked(in:)`.
+/// It forwards elements and demand unchanged. Create one with `tracked(in:initialValue:value:)` or `tracked(_:in:)`.
 ///
-/// The activity begins after the subscription to the upstream, and at the latest with the first element: an upstream
-/// tracked publisher begins its activity first. It ends before the completion is forwarded, on cancellation, and when
-/// the upstream releases its subscriber. The activity's value changes before the element is forwarded.
-public struct TrackedPublisher<Upstream: Publisher, Value: Sendable>: Publisher {
+/// The activity of a tracker begins after the subscription to the upstream, and at the latest with the first element:
+/// an upstream tracked publisher begins its activity first. It changes before an element is forwarded. It ends after
+/// the completion was forwarded, so that a step which begins then follows without a gap; on cancellation; and when the
+/// upstream releases its subscriber.
+public struct TrackedPublisher<Upstream: Publisher>: Publisher {
     /// The upstream's output.
     public typealias Output = Upstream.Output
     /// The upstream's failure.
     public typealias Failure = Upstream.Failure
 
-    private let upstream: Upstream
-    private let tracker: ActivityTracker<Value>
-    private let initialValue: Value?
-    private let value: ((Upstream.Output) -> Value?)?
-
-    init(
-        _ upstream: Upstream,
-        in tracker: ActivityTracker<Value>,
-        initialValue: Value?,
-        value: ((Upstream.Output) -> Value?)?
-    ) {
-        self.upstream = upstream
-        self.tracker = tracker
-        self.initialValue = initialValue
-        self.value = value
-    }
+    fileprivate let upstream: Upstream
+    fileprivate let makeActivity: () -> SubscriptionActivity<Output>
 
     /// Subscribes to the upstream and begins the activity.
     public func receive<Downstream: Subscriber>(subscriber: Downstream)
     where Downstream.Input == Upstream.Output, Downstream.Failure == Upstream.Failure {
-        let activity = ManagedTrackedActivity(notBegunIn: tracker)
-        upstream.subscribe(
-            TrackedSubscription(activity: activity, initialValue: initialValue, value: value, downstream: subscriber)
-        )
+        let activity = makeActivity()
+        upstream.subscribe(TrackedSubscription(activity: activity, downstream: subscriber))
         // Only now: `flatMap` sends its own subscription downstream before it subscribes to its upstream, whose
         // activity must begin first.
-        activity.begin(initialValue)
+        activity.begin()
     }
 }
 
+/// Changes the activity of one subscription.
+private struct SubscriptionActivity<Output> {
+    /// Without effect after the first call.
+    var begin: () -> Void
+    var deliver: (Output) -> Void
+    var end: (ActivityOutcome) -> Void
+    /// Without effect after the end. May be called in a cancellation handler, so it must release no value.
+    var cancel: () -> Void
+}
+
 /// The upstream's subscriber, and the downstream's subscription.
-private final class TrackedSubscription<Downstream: Subscriber, Value: Sendable>: Subscriber, Subscription {
+private final class TrackedSubscription<Downstream: Subscriber>: Subscriber, Subscription {
     typealias Input = Downstream.Input
     typealias Failure = Downstream.Failure
 
-    private let activity: ManagedTrackedActivity<Value>
-    private let initialValue: Value?
-    private let value: ((Input) -> Value?)?
+    private let activity: SubscriptionActivity<Input>
     private let downstream: Downstream
     private let upstream = Locked(UpstreamSubscription.awaited)
 
-    init(
-        activity: ManagedTrackedActivity<Value>,
-        initialValue: Value?,
-        value: ((Input) -> Value?)?,
-        downstream: Downstream
-    ) {
+    init(activity: SubscriptionActivity<Input>, downstream: Downstream) {
         self.activity = activity
-        self.initialValue = initialValue
-        self.value = value
         self.downstream = downstream
     }
 
-    deinit {
-        activity.end()
-        // `Publisher.values` may release this object in a cancellation handler, which must not release a value. The job
-        // takes the value from the activity: which of the two references to that is released last is unknown.
-        Task.detached(executorPreference: ServiceThread.forCallersCode) { [activity] in activity.update(nil) }
-    }
+    // `Publisher.values` may release this object in a cancellation handler.
+    deinit { activity.cancel() }
 
     func receive(subscription: any Subscription) {
         let isAccepted = upstream.withLock { $0.accept(UncheckedSubscription(subscription)) }
@@ -83,16 +65,20 @@ private final class TrackedSubscription<Downstream: Subscriber, Value: Sendable>
     }
 
     func receive(_ input: Input) -> Subscribers.Demand {
-        activity.begin(initialValue)
-        if let value { activity.update(value(input)) }
+        activity.begin()
+        activity.deliver(input)
         return downstream.receive(input)
     }
 
     func receive(completion: Subscribers.Completion<Failure>) {
-        activity.begin(initialValue)
+        activity.begin()
         _ = upstream.withLock { $0.end() }
-        activity.end()
         downstream.receive(completion: completion)
+        if case .failure(let error) = completion {
+            activity.end(ActivityOutcome(error))
+        } else {
+            activity.end(.succeeded)
+        }
     }
 
     func request(_ demand: Subscribers.Demand) {
@@ -102,7 +88,7 @@ private final class TrackedSubscription<Downstream: Subscriber, Value: Sendable>
     func cancel() {
         let subscription = upstream.withLock { $0.end() }
         subscription?.base.cancel()
-        activity.end()
+        activity.cancel()
     }
 }
 
@@ -151,7 +137,7 @@ extension Publisher {
     /// ```
     ///
     /// The activity succeeds when the publisher finishes. If the publisher fails, the error is the outcome; a cancelled
-    /// subscription cancels its activity. It ends before the completion is forwarded.
+    /// subscription cancels its activity. It ends after the completion was forwarded.
     ///
     /// - Parameters:
     ///   - label: a short text of what is in progress.
@@ -165,53 +151,44 @@ extension Publisher {
         total: Int? = nil,
         unit: ActivityUnit = .count,
         by amount: ((Output) -> Int)? = nil
-    ) -> AnyPublisher<Output, Failure> {
-        Deferred {
+    ) -> TrackedPublisher<Self> {
+        TrackedPublisher(upstream: self) {
             let activity = ManagedActivity(label, total: total, unit: unit, in: container)
-            return handleEvents(
-                receiveOutput: { activity.advance(by: amount?($0) ?? 1) },
-                receiveCompletion: { completion in
-                    if case .failure(let error) = completion {
-                        activity.end(ActivityOutcome(error))
-                    } else {
-                        activity.end(.succeeded)
-                    }
-                },
-                receiveCancel: {
-                    // Not in a cancellation handler: see `TrackedSubscription`.
-                    Task.detached(executorPreference: ServiceThread.forCallersCode) { activity.end(.cancelled) }
+            return SubscriptionActivity(
+                begin: {},
+                deliver: { activity.advance(by: amount?($0) ?? 1) },
+                end: activity.end,
+                cancel: {
+                    if !activity.hasEnded { ServiceThread.foreignCode.call(at: .min) { activity.end(.cancelled) } }
                 }
             )
         }
-        .eraseToAnyPublisher()
     }
 
-    /// Makes each subscription to this publisher an activity of a tracker, with the tracker's default value.
+    /// Makes each subscription to this publisher an activity of a tracker, whose value each element may change.
     ///
-    /// - Parameter tracker: the tracker. The publisher keeps it alive.
-    public func tracked<Value>(in tracker: ActivityTracker<Value>) -> TrackedPublisher<Self, Value> {
-        TrackedPublisher(self, in: tracker, initialValue: tracker.defaultValue, value: nil)
-    }
-
-    /// The same with a constant value, or with `nil` for none.
-    public func tracked<Value>(in tracker: ActivityTracker<Value>, value: Value?) -> TrackedPublisher<Self, Value> {
-        TrackedPublisher(self, in: tracker, initialValue: value, value: nil)
-    }
-
-    /// The same with a value that each element changes; before the first element it is the tracker's default value.
+    /// - Parameters:
+    ///   - tracker: the tracker. The publisher keeps it alive.
+    ///   - initialValue: the value before the first element. Default: that of the tracker.
+    ///   - value: the value for an element, or `nil` for none. By default, the value stays the initial one.
     public func tracked<Value>(
         in tracker: ActivityTracker<Value>,
-        value: @escaping (Output) -> Value?
-    ) -> TrackedPublisher<Self, Value> {
-        TrackedPublisher(self, in: tracker, initialValue: tracker.defaultValue, value: value)
-    }
-
-    /// The same with `initialValue` before the first element, and then with a value that each element changes.
-    public func tracked<Value>(
-        in tracker: ActivityTracker<Value>,
-        initialValue: Value?,
-        value: @escaping (Output) -> Value?
-    ) -> TrackedPublisher<Self, Value> {
-        TrackedPublisher(self, in: tracker, initialValue: initialValue, value: value)
+        initialValue: Value? = nil,
+        value: ((Output) -> Value?)? = nil
+    ) -> TrackedPublisher<Self> {
+        TrackedPublisher(upstream: self) {
+            let activity = TrackedActivity(notBegunIn: tracker)
+            return SubscriptionActivity(
+                begin: { activity.begin(initialValue ?? tracker.defaultValue) },
+                deliver: { if let value { activity.update(value($0)) } },
+                end: { _ in activity.end() },
+                cancel: {
+                    activity.end()
+                    // The job takes the value from the activity: which of the two references to that is released last
+                    // is unknown.
+                    ServiceThread.foreignCode.call(at: .min) { activity.update(nil) }
+                }
+            )
+        }
     }
 }

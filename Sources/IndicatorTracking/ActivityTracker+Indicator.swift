@@ -13,8 +13,8 @@ extension ActivityTracker {
     ///   - container: the indicator, or a group.
     ///   - label: the label of a value, or `nil` for none; by default the value's description if it is human-readable:
     ///     that of a `CustomStringConvertible`, such as a text or a number, but not a collection; or the name of an
-    ///     enum case without values. This and `progress` are called in the order of the statuses, one call at a time,
-    ///     without a lock.
+    ///     enum case without values. This and `progress` are called on a thread of the indicator's, in the order of the
+    ///     statuses, one call at a time.
     ///   - progress: how much is done, 0…1, or `nil` for unknown, which is the default.
     @discardableResult
     public func attach(
@@ -23,17 +23,22 @@ extension ActivityTracker {
         progress: @escaping @Sendable (Value) -> Double? = { _ in nil }
     ) -> ActivityTrackerAttachment {
         guard let activity = AttachedActivity(in: container) else { return ActivityTrackerAttachment() }
-        let task = Task.detached(executorPreference: ServiceThread.forCallersCode) { [statuses] in
-            for await status in statuses {
-                let value = status.associatedValue
-                let (label, progress) = (value.flatMap(label), value.flatMap(progress))
-                // The functions may have detached.
-                if activity.isOver || Task.isCancelled { break }
-                if status.isLoading { activity.show(label: label, progress: progress) } else { activity.end() }
+        let detach = forEachStatus { status in
+            guard let status else {
+                activity.end()
+                return false
             }
-            activity.end()
+            // The functions may detach.
+            let value = status.associatedValue
+            let (label, progress) = (value.flatMap(label), value.flatMap(progress))
+            if activity.isOver { return false }
+            if status.isLoading { activity.show(label: label, progress: progress) } else { activity.end() }
+            return true
         }
-        return ActivityTrackerAttachment(onDetach: task.cancel)
+        return ActivityTrackerAttachment {
+            activity.detach()
+            detach()
+        }
     }
 
     /// The default label of a value; `nil` if its description would list its parts.

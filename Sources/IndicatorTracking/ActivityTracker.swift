@@ -16,9 +16,9 @@ package import IndicatorThreads
 ///
 /// ``status`` is the current value, ``statuses`` follows it, and ``attach(to:label:progress:)`` shows it in
 /// an `IndicatorManager`. The associated value is the first that is not `nil`, in the order in which the activities
-/// in progress began. Everything may be called from any thread. A change is delivered after the call that makes it has
-/// returned, on a thread of the indicator's; ``status`` is changed before. Activities keep the tracker alive;
-/// subscribers do not.
+/// in progress began. Everything may be called from any thread. The call that makes a change does not wait for its
+/// delivery, which is on a thread of the indicator's; ``status`` is changed when it returns. Activities keep the
+/// tracker alive; subscribers do not.
 public final class ActivityTracker<Value: Sendable>: Sendable {
     @usableFromInline let core = TrackerCore()
 
@@ -48,16 +48,27 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     /// Each read of the property begins a subscription. The latest status wins: a slow subscriber skips earlier ones,
     /// and always ends with the current one. Iterate the stream once, or release it. It does not retain the tracker,
     /// and finishes when the tracker is deallocated.
-    public var statuses: AsyncStream<ActivityStatus<Value>> { statuses(if: { _, _ in true }) }
+    public var statuses: AsyncStream<ActivityStatus<Value>> { LatestValues.stream(subscription { _, _ in true }) }
 
-    /// The statuses that a subscriber accepts.
+    /// Calls a function with the current status and the latest one after every change, and at last with `nil`, on a
+    /// thread for foreign code, one call at a time.
     ///
-    /// - Parameter accepts: whether the subscriber takes the current status, or the end of the stream if the flag is
-    ///   `false`. If not, it is asked again after a change, and after `LatestValues.signal`.
-    package func statuses(
+    /// - Parameters:
+    ///   - accepts: whether the function receives the current status, or the end if the flag is `false`. If not, it is
+    ///     asked again after a change, and after `LatestValues.signal`.
+    ///   - receive: returns whether more statuses are wanted.
+    /// - Returns: ends this soon.
+    package func forEachStatus(
+        if accepts: @escaping @Sendable (LatestValues, _ isStatus: Bool) -> Bool = { _, _ in true },
+        _ receive: @escaping @Sendable (ActivityStatus<Value>?) -> Bool
+    ) -> @Sendable () -> Void {
+        LatestValues.forEach(subscription(if: accepts), receive)
+    }
+
+    private func subscription(
         if accepts: @escaping @Sendable (LatestValues, _ isStatus: Bool) -> Bool
-    ) -> AsyncStream<ActivityStatus<Value>> {
-        LatestValues.stream { [core, areEqual] values in
+    ) -> (LatestValues) -> LatestValues.Functions<ActivityStatus<Value>> {
+        { [core, areEqual] values in
             core.add(values)
             return (
                 take: { last in
@@ -83,18 +94,18 @@ extension ActivityTracker where Value: Equatable {
 }
 
 extension ActivityTracker {
-    /// Begins an activity with the tracker's default value, which ends when the returned value goes out of scope.
+    /// Begins an activity with the tracker's default value. It ends at the latest when the returned object is released.
     @inlinable
-    public func begin() -> TrackedActivity<Value> {
-        begin(defaultValue)
-    }
+    public func begin() -> TrackedActivity<Value> { begin(defaultValue) }
 
-    /// Begins an activity, which ends when the returned value goes out of scope.
+    /// Begins an activity. It ends at the latest when the returned object is released.
     ///
     /// - Parameter value: the value that is associated with it, or `nil` for none.
     @inlinable
     public func begin(_ value: Value?) -> TrackedActivity<Value> {
-        TrackedActivity(ManagedTrackedActivity(value, in: self))
+        let activity = TrackedActivity(notBegunIn: self)
+        activity.begin(value)
+        return activity
     }
 
     /// Tracks a function for as long as it runs.
@@ -107,9 +118,8 @@ extension ActivityTracker {
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let activity = begin(value)
-        let result = try body()
-        activity.end()
-        return result
+        defer { activity.end() }
+        return try body()
     }
 
     /// Tracks an asynchronous function while it runs, with a value or `nil` for none.
@@ -118,19 +128,20 @@ extension ActivityTracker {
         isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws(Failure) -> Result
     ) async throws(Failure) -> Result {
-        try await withActivity(value) { _ async throws(Failure) in try await body() }
+        let activity = begin(value)
+        defer { activity.end() }
+        return try await body()
     }
 
     /// Tracks an asynchronous function while it runs, and passes it the activity, whose value it may change.
     public func withActivity<Result: ~Copyable, Failure: Error>(
         _ value: Value?,
         isolation: isolated (any Actor)? = #isolation,
-        _ body: (borrowing TrackedActivity<Value>) async throws(Failure) -> Result
+        _ body: (TrackedActivity<Value>) async throws(Failure) -> Result
     ) async throws(Failure) -> Result {
         let activity = begin(value)
-        let result = try await body(activity)
-        activity.end()
-        return result
+        defer { activity.end() }
+        return try await body(activity)
     }
 }
 

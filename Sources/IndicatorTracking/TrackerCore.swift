@@ -1,3 +1,4 @@
+import IndicatorCore
 import IndicatorThreads
 import Synchronization
 
@@ -17,30 +18,24 @@ final class TrackerCore: Sendable {
 
         var activityCount = 0
         var lastOrder: UInt64 = 0
-        /// The first and the last activity in progress that has a value.
-        unowned(unsafe) var first: TrackerLink?
-        unowned(unsafe) var last: TrackerLink?
+        /// The activities in progress that have a value, in the order in which they began. An activity ends before it
+        /// releases its link.
+        var valued = OrderedObjects()
         var subscriptions: [LatestValues] = []
         /// Whether the tracker was deallocated: no activity begins any more.
         var isFinished = false
 
-        /// Adds an activity to the list, in the order of beginning: mostly behind all others or before them.
-        mutating func insert(_ link: TrackerLink) {
-            var previous = last
-            if let first, first.order > link.order { previous = nil }
-            while let other = previous, other.order > link.order { previous = other.previous }
-            link.previous = previous
-            if let previous {
-                (link.next, previous.next) = (previous.next, link)
-            } else {
-                (link.next, first) = (first, link)
-            }
-            if let next = link.next { next.previous = link } else { last = link }
-        }
+        /// The first that has a value.
+        var first: TrackerLink? { valued.first.map { unsafeDowncast($0, to: TrackerLink.self) } }
 
-        mutating func remove(_ link: TrackerLink) {
-            if let previous = link.previous { previous.next = link.next } else { first = link.next }
-            if let next = link.next { next.previous = link.previous } else { last = link.previous }
+        /// Changes the value of an activity, and its place in the list.
+        mutating func setValue(
+            _ value: (any AnyObject & Sendable)?,
+            of link: TrackerLink
+        ) -> (any AnyObject & Sendable)? {
+            if link.value == nil, value != nil { valued.insert(link, at: link.order) }
+            if link.value != nil, value == nil { valued.remove(at: link.order) }
+            return exchange(&link.value, with: value)
         }
     }
 
@@ -60,8 +55,8 @@ final class TrackerCore: Sendable {
             guard link.phase == .notBegun else { return false }
             state.activityCount += 1
             state.lastOrder += 1
-            (link.phase, link.order, link.value) = (.inProgress, state.lastOrder, value)
-            if value != nil { state.insert(link) }
+            (link.phase, link.order) = (.inProgress, state.lastOrder)
+            _ = state.setValue(value, of: link)
             return state.activityCount == 1 || state.first === link
         }
     }
@@ -78,9 +73,7 @@ final class TrackerCore: Sendable {
                 return false
             }
             let wasFirst = state.first === link
-            if link.value == nil, value != nil { state.insert(link) }
-            if link.value != nil, value == nil { state.remove(link) }
-            swap(&link.value, &other)
+            other = state.setValue(value, of: link)
             return wasFirst || state.first === link
         }
         withExtendedLifetime(other) {}
@@ -93,7 +86,8 @@ final class TrackerCore: Sendable {
             guard exchange(&link.phase, with: .ended) == .inProgress else { return false }
             state.activityCount -= 1
             let wasFirst = state.first === link
-            if link.value != nil { state.remove(link) }
+            // The value is released with the activity.
+            if link.value != nil { state.valued.remove(at: link.order) }
             return wasFirst || state.activityCount == 0
         }
     }
@@ -155,6 +149,4 @@ final class TrackerLink: @unchecked Sendable {
     /// The place in the order of beginning.
     fileprivate var order: UInt64 = 0
     fileprivate var value: (any AnyObject & Sendable)?
-    fileprivate unowned(unsafe) var previous: TrackerLink?
-    fileprivate unowned(unsafe) var next: TrackerLink?
 }

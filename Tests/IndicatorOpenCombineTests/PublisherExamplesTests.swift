@@ -40,24 +40,24 @@ import Testing
             log.append("loading: \($0.isLoading), associatedValue: \($0.associatedValue ?? -1)")
         }
         #expect(await log.receives(1))
-        let row = work(1, 2).tracked(in: tracker, value: 1)
+        let row = work(1, 2).tracked(in: tracker, initialValue: 1)
             .flatMap { number in
                 log.append("Done: \(number)")
                 return work(2, 2)
             }
-            .tracked(in: tracker, value: 2)
+            .tracked(in: tracker, initialValue: 2)
             .flatMap { number in
                 log.append("Done: \(number)")
                 return work(3, 2)
             }
-            .tracked(in: tracker, value: 3)
+            .tracked(in: tracker, initialValue: 3)
             .sink { log.append("Done: \($0)") }
-        let beside = work(10, 3).tracked(in: tracker, value: 10)
+        let beside = work(10, 3).tracked(in: tracker, initialValue: 10)
             .flatMap { number in
                 log.append("Done: \(number)")
                 return work(11, 5)
             }
-            .tracked(in: tracker, value: 11)
+            .tracked(in: tracker, initialValue: 11)
             .sink { log.append("Done: \($0)") }
         for (seconds, lines) in [(0, 2), (2, 4), (1, 5), (1, 7), (2, 9), (2, 11)] {
             scheduler.advance(by: .seconds(seconds))

@@ -17,7 +17,7 @@ import Testing
 
     /// The status after the subscription, while the subscriber receives each element, and after the end.
     private func statuses(
-        of track: (PassthroughSubject<Int, Never>) -> TrackedPublisher<PassthroughSubject<Int, Never>, String>
+        of track: (PassthroughSubject<Int, Never>) -> TrackedPublisher<PassthroughSubject<Int, Never>>
     ) -> [String] {
         let subject = PassthroughSubject<Int, Never>()
         var lines: [String] = []
@@ -29,23 +29,15 @@ import Testing
         return lines + [line]
     }
 
-    @Test("The four forms differ in the source of the value")
-    func forms() {
-        #expect(
-            statuses { $0.tracked(in: tracker) } == ["true default", "true default", "true default", "false Empty"]
-        )
-        let constant = "true constant"
-        #expect(
-            statuses { $0.tracked(in: tracker, value: "constant") } == [constant, constant, constant, "false Empty"]
-        )
-        #expect(
-            statuses { $0.tracked(in: tracker, value: { "element \($0)" }) }
-                == ["true default", "true element 1", "true element 2", "false Empty"]
-        )
-        #expect(
-            statuses { $0.tracked(in: tracker, initialValue: nil, value: { $0 == 1 ? "one" : nil }) }
-                == ["true Empty", "true one", "true Empty", "false Empty"]
-        )
+    @Test("The value is the initial one, by default that of the tracker, until an element changes it")
+    func values() {
+        func track(_ initialValue: String? = nil, _ value: ((Int) -> String?)? = nil) -> String {
+            statuses { $0.tracked(in: tracker, initialValue: initialValue, value: value) }.joined(separator: ", ")
+        }
+        #expect(track() == "true default, true default, true default, false Empty")
+        #expect(track("constant") == "true constant, true constant, true constant, false Empty")
+        #expect(track(nil) { "element \($0)" } == "true default, true element 1, true element 2, false Empty")
+        #expect(track("zero") { $0 == 1 ? "one" : nil } == "true zero, true one, true Empty, false Empty")
     }
 
     @Test func `A subscription can be a member of a group`() async {
@@ -132,14 +124,19 @@ import Testing
         return threads.withLock { $0 }
     }
 
-    @Test func `The activity ends before the subscriber is notified`() {
-        var wasLoading: [Bool] = []
-        _ = Just(1).tracked(in: tracker).sink { _ in
-            wasLoading.append(tracker.status.isLoading)
-        } receiveValue: { _ in
-            wasLoading.append(tracker.status.isLoading)
+    /// As in Reactant. It ended first, and "idle" was shown in between.
+    @Test func `A step that begins in the completion of another follows without a gap`() {
+        let manager = IndicatorManager()
+        var steps: [(isLoading: Bool, count: Int)] = []
+        _ = Just(1).tracked("first", in: manager).tracked(in: tracker, initialValue: "first").sink { _ in
+            steps.append((tracker.status.isLoading, manager.activityCount))
+            let next = Just(2).tracked("second", in: manager).tracked(in: tracker, initialValue: "second")
+            _ = next.sink { _ in steps.append((tracker.status.isLoading, manager.activityCount)) }
         }
-        #expect(wasLoading == [false, true].reversed())
+        #expect(steps.map(\.isLoading) == [true, true])
+        #expect(steps.map(\.count) == [1, 2])
+        #expect(!tracker.status.isLoading)
+        #expect(manager.activityCount == 0)
     }
 
     @Test func `A failure ends the activity and is passed on`() {
@@ -211,8 +208,8 @@ import Testing
     @Test func `An activity before prefix ends with the first element that is not passed on`() {
         let subject = PassthroughSubject<Int, Never>()
         var elements: [Int] = []
-        let first = subject.tracked(in: tracker, value: "first").first().sink { elements.append($0) }
-        let prefix = subject.tracked(in: tracker, value: "prefix").prefix(2).sink { elements.append($0) }
+        let first = subject.tracked(in: tracker, initialValue: "first").first().sink { elements.append($0) }
+        let prefix = subject.tracked(in: tracker, initialValue: "prefix").prefix(2).sink { elements.append($0) }
         #expect(tracker.status.associatedValue == "first")
         subject.send(1)
         #expect(tracker.status.associatedValue == "prefix")
@@ -271,15 +268,15 @@ import Testing
     func `The upstream's activity begins first`() {
         let subject = PassthroughSubject<Int, Never>()
         var lines: [String] = []
-        let subscription = subject.tracked(in: tracker, value: "first")
+        let subscription = subject.tracked(in: tracker, initialValue: "first")
             .handleEvents(receiveCompletion: { _ in lines.append(line) })
-            .map { $0 + 1 }.tracked(in: tracker, value: "second")
+            .map { $0 + 1 }.tracked(in: tracker, initialValue: "second")
             .handleEvents(receiveCompletion: { _ in lines.append(line) })
-            .flatMap { Just($0) }.tracked(in: tracker, value: "third")
+            .flatMap { Just($0) }.tracked(in: tracker, initialValue: "third")
             .sink { _ in }
         #expect(line == "true first")
         subject.send(completion: .finished)
-        #expect(lines == ["true second", "true third"])
+        #expect(lines == ["true first", "true first"])
         #expect(!tracker.status.isLoading)
         withExtendedLifetime(subscription) {}
     }
@@ -290,7 +287,7 @@ import Testing
         func subscribe() -> AnyCancellable {
             let tracker = ActivityTracker<Int>()
             weakTracker = tracker
-            return subject.tracked(in: tracker, value: 1).sink { _ in }
+            return subject.tracked(in: tracker, initialValue: 1).sink { _ in }
         }
         var subscription: AnyCancellable? = subscribe()
         #expect(subscription != nil)

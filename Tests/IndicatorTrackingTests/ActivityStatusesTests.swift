@@ -68,7 +68,7 @@ import Testing
         let tracker = ActivityTracker<CountedValue>()
         let sequences = (0..<3).map { _ in tracker.statuses }
         let barrier = DispatchSemaphore(value: 0)
-        _ = ServiceThread.forCallersCode.call(at: .min) { barrier.wait() }
+        _ = ServiceThread.foreignCode.call(at: .min) { barrier.wait() }
         for _ in 0..<1000 { tracker.begin(CountedValue()).end() }
         let last = CountedValue()
         let activity = tracker.begin(last)
@@ -89,7 +89,7 @@ import Testing
         for recorder in recorders { tracker.subscribe(recorder) }
         // The first status is the one at that time.
         #expect(await eventually { recorders.allSatisfy { $0.statuses.count == 1 } })
-        let activity = ManagedTrackedActivity(0, in: tracker)
+        let activity = tracker.begin(0)
         let number = Locked(0)
         let isDone = Atomic(false)
         let threads = (0..<4).map { _ in

@@ -38,7 +38,7 @@ import Testing
         first.end()
         #expect(tracker.status.associatedValue == "second")
         second.end()
-        let third = ManagedTrackedActivity(tracker.defaultValue, in: tracker)
+        let third = tracker.begin(tracker.defaultValue)
         #expect(tracker.status.associatedValue == "Loading")
         third.end()
         let fourth = tracker.begin(nil)
@@ -54,7 +54,7 @@ import Testing
             #expect(tracker.status.associatedValue == 2)
         }
         #expect(!tracker.status.isLoading)
-        var managed: ManagedTrackedActivity? = ManagedTrackedActivity(3, in: tracker)
+        var managed: TrackedActivity? = tracker.begin(3)
         #expect(managed != nil)
         #expect(tracker.status.associatedValue == 3)
         managed = nil
@@ -63,7 +63,7 @@ import Testing
 
     @Test func `An ended activity changes nothing`() {
         let tracker = ActivityTracker<Int>()
-        let activity = ManagedTrackedActivity(1, in: tracker)
+        let activity = tracker.begin(1)
         activity.end()
         // Another activity takes the place of the first.
         let other = tracker.begin(2)
@@ -79,7 +79,7 @@ import Testing
         let recorder = StatusRecorder<Int>()
         tracker.subscribe(recorder)
         #expect(await recorder.receives(1))
-        let activity = ManagedTrackedActivity(notBegunIn: tracker)
+        let activity = TrackedActivity(notBegunIn: tracker)
         activity.update(1)
         activity.begin(2)
         activity.begin(3)
@@ -88,7 +88,7 @@ import Testing
         activity.end()
         #expect(await recorder.receives(3))
         activity.begin(4)
-        let other = ManagedTrackedActivity(notBegunIn: tracker)
+        let other = TrackedActivity(notBegunIn: tracker)
         other.end()
         other.begin(5)
         #expect(!tracker.status.isLoading)
@@ -188,10 +188,10 @@ import Testing
             return old == new
         }
         holder.withLock { $0 = tracker }
-        let nested = Locked<ManagedTrackedActivity<Int>?>(nil)
+        let nested = Locked<TrackedActivity<Int>?>(nil)
         let recorder = StatusRecorder<Int> { status in
             if status.associatedValue == 1 {
-                nested.withLock { $0 = ManagedTrackedActivity(2, in: tracker) }
+                nested.withLock { $0 = tracker.begin(2) }
             }
         }
         tracker.subscribe(recorder)
@@ -231,12 +231,12 @@ import Testing
 
     @Test func `The tracker lives as long as what it tracks`() {
         weak var weakTracker: ActivityTracker<Int>?
-        func begin() -> ManagedTrackedActivity<Int> {
+        func begin() -> TrackedActivity<Int> {
             let tracker = ActivityTracker<Int>()
             weakTracker = tracker
-            return ManagedTrackedActivity(1, in: tracker)
+            return tracker.begin(1)
         }
-        var activity: ManagedTrackedActivity? = begin()
+        var activity: TrackedActivity? = begin()
         #expect(activity != nil)
         #expect(weakTracker?.status.associatedValue == 1)
         activity = nil
@@ -264,12 +264,12 @@ import Testing
     )
     func `A subscriber is called once when the first activity ends, and never for those behind it`(count: Int) async {
         let tracker = ActivityTracker<Int>()
-        var activities = (0..<count).map { ManagedTrackedActivity($0, in: tracker) }
+        var activities = (0..<count).map { tracker.begin($0) }
         let recorder = StatusRecorder<Int>()
         tracker.subscribe(recorder)
         #expect(await recorder.receives(1))
         for round in 0..<100 {
-            let newcomer = ManagedTrackedActivity(round, in: tracker)
+            let newcomer = tracker.begin(round)
             newcomer.update(-round)
             newcomer.end()
             activities[1 + round % (count - 1)].update(-1)
@@ -282,7 +282,7 @@ import Testing
     @Test("Changes that come while a subscriber is called are delivered as one")
     func merged() async {
         let tracker = ActivityTracker<Int>()
-        let activity = ManagedTrackedActivity(0, in: tracker)
+        let activity = tracker.begin(0)
         let recorder = StatusRecorder<Int> { status in
             guard status.associatedValue == 1 else { return }
             for number in 2...1000 { activity.update(number) }
@@ -299,12 +299,12 @@ import Testing
     func order() {
         var generator = SplitMix(state: 7)
         let tracker = ActivityTracker<Int>()
-        var values: [(activity: ManagedTrackedActivity<Int>, value: Int?)] = []
+        var values: [(activity: TrackedActivity<Int>, value: Int?)] = []
         for round in 0..<2000 {
             let value = Bool.random(using: &generator) ? round : nil
             switch Int.random(in: 0..<3, using: &generator) {
             case 0:
-                values.append((ManagedTrackedActivity(value, in: tracker), value))
+                values.append((tracker.begin(value), value))
             case 1 where !values.isEmpty:
                 let index = Int.random(in: 0..<values.count, using: &generator)
                 values[index].activity.update(value)

@@ -18,26 +18,16 @@ import Testing
         return lines + [tracker.status.line]
     }
 
-    @Test("The four forms differ in the source of the value")
-    func forms() async throws {
-        let elements = Elements(elements: [1, 2])
-        let constant = "true constant"
-        #expect(
-            try await statuses(of: elements.tracked(in: tracker))
-                == ["true default", "true default", "true default", "false Empty"]
-        )
-        #expect(
-            try await statuses(of: elements.tracked(in: tracker, value: "constant"))
-                == [constant, constant, constant, "false Empty"]
-        )
-        #expect(
-            try await statuses(of: elements.tracked(in: tracker, value: { "element \($0)" }))
-                == ["true default", "true element 1", "true element 2", "false Empty"]
-        )
-        #expect(
-            try await statuses(of: elements.tracked(in: tracker, initialValue: nil, value: { $0 == 1 ? "one" : nil }))
-                == ["true Empty", "true one", "true Empty", "false Empty"]
-        )
+    @Test("The value is the initial one, by default that of the tracker, until an element changes it")
+    func values() async throws {
+        func track(_ initialValue: String? = nil, _ value: (@Sendable (Int) -> String?)? = nil) async throws -> String {
+            let sequence = Elements(elements: [1, 2]).tracked(in: tracker, initialValue: initialValue, value: value)
+            return try await statuses(of: sequence).joined(separator: ", ")
+        }
+        #expect(try await track() == "true default, true default, true default, false Empty")
+        #expect(try await track("constant") == "true constant, true constant, true constant, false Empty")
+        #expect(try await track(nil) { "element \($0)" } == "true default, true element 1, true element 2, false Empty")
+        #expect(try await track("zero") { $0 == 1 ? "one" : nil } == "true zero, true one, true Empty, false Empty")
     }
 
     @Test func `The value of an element is set in the body of the loop`() async {
@@ -85,9 +75,9 @@ import Testing
 
     @Test func `The inner activity begins before the outer`() async {
         let tracked = Elements(elements: [1])
-            .tracked(in: tracker, value: "inner")
+            .tracked(in: tracker, initialValue: "inner")
             .map { $0 + 1 }
-            .tracked(in: tracker, value: "outer")
+            .tracked(in: tracker, initialValue: "outer")
         for await element in tracked {
             #expect(element == 2)
             #expect(tracker.status.line == "true inner")

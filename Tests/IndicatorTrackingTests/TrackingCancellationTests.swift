@@ -12,7 +12,7 @@ import Testing
     @Test func `A cancelled task ends its activity`() async {
         let stream = AsyncStream<Int>.makeStream()
         let task = Task { [tracker] in
-            for await _ in stream.stream.tracked(in: tracker, value: 1) {}
+            for await _ in stream.stream.tracked(in: tracker, initialValue: 1) {}
         }
         #expect(await eventually { tracker.status.isLoading })
         task.cancel()
@@ -53,7 +53,7 @@ import Testing
         let gate = Gate()
         let task = Task { [tracker] in
             await gate.pass()
-            var iterator = Elements(elements: [1, 2, 3]).tracked(in: tracker, value: 1).makeAsyncIterator()
+            var iterator = Elements(elements: [1, 2, 3]).tracked(in: tracker, initialValue: 1).makeAsyncIterator()
             #expect(tracker.status.isLoading)
             #expect(await iterator.next() == 1)
             #expect(!tracker.status.isLoading)

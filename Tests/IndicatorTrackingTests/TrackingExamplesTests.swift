@@ -95,17 +95,17 @@ import Testing
         #expect(await recorder.receives(1))
         @Sendable func work(_ number: Int) -> Work { Work(number: number, seconds: 2, clock: clock) }
 
-        let steps = work(1).tracked(in: tracker, value: 1)
+        let steps = work(1).tracked(in: tracker, initialValue: 1)
             .flatMap { number in
                 output.print("Done: \(number)")
                 return work(2)
             }
-            .tracked(in: tracker, value: 2)
+            .tracked(in: tracker, initialValue: 2)
             .flatMap { number in
                 output.print("Done: \(number)")
                 return work(3)
             }
-            .tracked(in: tracker, value: 3)
+            .tracked(in: tracker, initialValue: 3)
         async let isDriven = clock.run(through: [([2], 2), ([4], 3), ([6], 4)], printing: output)
         for await number in steps { output.print("Done: \(number)") }
 

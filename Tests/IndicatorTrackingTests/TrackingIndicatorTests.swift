@@ -1,3 +1,4 @@
+import Foundation
 import IndicatorCore
 import IndicatorTesting
 import IndicatorThreads
@@ -78,6 +79,24 @@ import Testing
         #expect(await shows(nil))
         activity.end()
         #expect(await shows())
+    }
+
+    /// 489 threads in 485 rounds: each change was two jobs.
+    @Test func `Pairs that follow each other start no threads`() async {
+        let threads = Locked<Set<String>>([])
+        tracker.attach(to: manager) { label in
+            let thread = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")
+            threads.withLock { _ = $0.insert(thread ?? "") }
+            return label
+        }
+        for _ in 0..<100 {
+            let step = tracker.begin("step")
+            #expect(await eventually { manager.activityCount == 1 })
+            step.end()
+            #expect(await eventually { manager.activityCount == 0 })
+        }
+        // Those that other tests use at the same time.
+        #expect(threads.withLock { $0.count } <= 17)
     }
 
     @Test
@@ -204,7 +223,7 @@ import Testing
             let indicator = TestIndicator()
             let tracker = ActivityTracker<Int>()
             let attachment = tracker.attach(to: indicator.manager)
-            let first = ManagedTrackedActivity(0, in: tracker)
+            let first = tracker.begin(0)
             let threads = (0..<3).map { thread in
                 JoinableThread {
                     if thread == 0 { return attachment.detach() }
@@ -244,7 +263,7 @@ import Testing
     func `A tracker keeps no indicator alive, and its activity in progress does not keep it attached`() async {
         let tracker = ActivityTracker<Int>()
         weak var weakManager: IndicatorManager?
-        let activity = ManagedTrackedActivity(1, in: tracker)
+        let activity = tracker.begin(1)
         do {
             let manager = IndicatorManager(clock: VirtualClock())
             weakManager = manager

@@ -28,7 +28,7 @@ final class StatusRecorder<Value: Sendable>: Sendable {
 
 extension ActivityTracker {
     func subscribe(_ recorder: StatusRecorder<Value>) {
-        Task.detached(executorPreference: ServiceThread.forCallersCode) { [statuses] in
+        Task.detached(executorPreference: ServiceThread.foreignCode) { [statuses] in
             for await status in statuses { recorder.receive(status) }
         }
     }

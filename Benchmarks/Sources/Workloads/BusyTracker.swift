@@ -17,14 +17,14 @@ final class BusyTracker: @unchecked Sendable {
     private let tracker = ActivityTracker<String>()
     private let end: End
     /// The activities in progress, as a ring buffer.
-    private var activities: [ManagedTrackedActivity<String>]
+    private var activities: [TrackedActivity<String>]
     private var oldest = 0
 
     init(count: Int, ending end: End) {
         self.end = end
         tracker.attach(to: manager)
         activities = []
-        for index in 0..<count { activities.append(ManagedTrackedActivity(Names.labels[index & 63], in: tracker)) }
+        for index in 0..<count { activities.append(tracker.begin(Names.labels[index & 63])) }
     }
 
     func beginAndEnd(_ times: Int) {
@@ -45,7 +45,7 @@ final class BusyTracker: @unchecked Sendable {
     private func endOldest(_ times: Int) {
         let labels = Names.labels
         for index in 0..<times {
-            let newest = ManagedTrackedActivity(labels[index & 63], in: tracker)
+            let newest = tracker.begin(labels[index & 63])
             activities[oldest].end()
             activities[oldest] = newest
             oldest = oldest + 1 == activities.count ? 0 : oldest + 1

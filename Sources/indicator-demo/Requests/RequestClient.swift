@@ -85,7 +85,7 @@ final class RequestClient: Sendable {
     private func sendInSteps(_ route: some RequestRoute, as id: RequestID, title: String)
         async throws -> NetworkResponse
     {
-        let activity = ManagedTrackedActivity(RequestStep(title), in: tracker)
+        let activity = tracker.begin(RequestStep(title))
         recorder.note(.request(id, .began), at: recorder.now)
         defer {
             activity.end()
