@@ -47,7 +47,7 @@ struct KnownTerminal: Sendable, Hashable {
     /// variables all match is used; multiplexers come first, because the terminals that they run in set variables, too.
     private static let withOwnType: [KnownTerminal] = [
         // Shows the sequences as text, also with the type and variables of a terminal that it runs in.
-        KnownTerminal("Emacs", "INSIDE_EMACS", keepsTitle: true),
+        KnownTerminal("Emacs", "INSIDE_EMACS", title: .unknown, keepsTitle: true),
         // Either one may run in the other.
         KnownTerminal("GNU screen or tmux", "STY", "TMUX", "TERM=screen*", title: .ascii, keepsTitle: true),
         KnownTerminal("GNU screen", "STY", "TERM=screen*", title: .ascii, keepsTitle: true),
@@ -137,13 +137,22 @@ struct KnownTerminal: Sendable, Hashable {
         ),
     ]
 
+    /// Whether what is written to the terminal is kept in the log of a CI job, which every change makes longer: the
+    /// variable `CI` is set, and not to `false` or `0`.
+    static func isLog(in environment: [String: String]) -> Bool {
+        !["", "false", "0"].contains(environment["CI"] ?? "")
+    }
+
     /// The terminal that set these environment variables.
     static func recognize(by environment: [String: String]) -> KnownTerminal {
+        if isLog(in: environment) { return KnownTerminal("a log of CI", title: .unknown, keepsTitle: true) }
         func isMatch(_ terminal: KnownTerminal) -> Bool { terminal.variables.allSatisfy { matches($0, environment) } }
         if let terminal = withOwnType.first(where: isMatch) { return terminal }
         let type = environment["TERM"] ?? ""
         let name = SafeText.singleLine(type, limit: 40)
-        guard titledTypes.contains(where: type.hasPrefix) else { return KnownTerminal(name, keepsTitle: true) }
+        guard titledTypes.contains(where: type.hasPrefix) else {
+            return KnownTerminal(name, title: .unknown, keepsTitle: true)
+        }
         return withVariables.first(where: isMatch) ?? KnownTerminal(name)
     }
 
@@ -206,6 +215,8 @@ extension KnownTerminal {
         /// Like `emptied`, in ASCII: GNU screen keeps only the low byte of each character, so `⠇` becomes a bell. The
         /// title of the terminal that it runs in is lost.
         case ascii
+        /// It is not known to have a title. If the settings want one, it is as `emptied`.
+        case unknown
 
         /// The sequence before the first title. XTWINOPS 22;0 and 23;0: push the icon and window titles on the
         /// terminal's stack, and pop them.
@@ -220,7 +231,7 @@ extension KnownTerminal {
         var end: String {
             switch self {
             case .stack: "\u{1B}[23;0t"
-            case .emptied, .ascii: setTitle("") + "\u{1B}[23;0t"
+            case .emptied, .ascii, .unknown: setTitle("") + "\u{1B}[23;0t"
             }
         }
     }

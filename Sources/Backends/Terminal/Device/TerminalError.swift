@@ -12,7 +12,7 @@ package enum TerminalError: BackendProblem, Sendable, Hashable {
     /// The terminal does not support control sequences according to `TERM`, or `TERM` is not set.
     case dumbTerminal(type: String?)
     /// The terminal is not known to have a title, or would lose its own.
-    case keepsTitle(terminal: String)
+    case keepsTitle(terminal: String, hasTitle: Bool)
     /// The terminal is not known to show notifications.
     case showsNoNotifications(terminal: String)
     /// The terminal could not be opened.
@@ -44,7 +44,8 @@ package enum TerminalError: BackendProblem, Sendable, Hashable {
         case .dumbTerminal(let type?) where !type.isEmpty:
             "the terminal does not support control sequences (TERM is '\(SafeText.singleLine(type, limit: 40))')"
         case .dumbTerminal: "the type of the terminal is unknown (TERM is not set)"
-        case .keepsTitle(let terminal): "the title of this terminal (\(terminal)) cannot be set and restored"
+        case .keepsTitle(let terminal, true): "the title of this terminal (\(terminal)) cannot be restored"
+        case .keepsTitle(let terminal, false): "this terminal (\(terminal)) is not known to have a title"
         case .showsNoNotifications(let terminal): "this terminal (\(terminal)) is not known to show notifications"
         case .cannotOpen(let path, let number): "cannot open \(path): \(String(cString: strerror(number)))"
         case .hungUp: "the terminal was closed"
@@ -56,11 +57,10 @@ package enum TerminalError: BackendProblem, Sendable, Hashable {
         switch self {
         case .noControllingTerminal:
             "start the app in a terminal; a service, a cron job or a container without 'docker run -t' has none"
-        case .notATerminal: "name a terminal, such as /dev/tty"
-        case .dumbTerminal: "set TERM to the type of the terminal, such as xterm-256color"
-        case .keepsTitle: "set 'title: on' to set it anyway"
+        case .dumbTerminal(nil), .dumbTerminal(""): "set TERM to the type of the terminal, such as xterm-256color"
+        case .keepsTitle(_, hasTitle: true): "set 'title: on' to set it anyway"
         case .cannotOpen: "check the permissions of the terminal's device"
-        case .showsNoNotifications, .hungUp: nil
+        case .notATerminal, .dumbTerminal, .keepsTitle, .showsNoNotifications, .hungUp: nil
         }
     }
 }

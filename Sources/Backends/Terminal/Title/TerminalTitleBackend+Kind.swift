@@ -40,9 +40,17 @@ extension BackendKind {
                     .device.name
             }
         )
-        .fitting { _ in
-            let hasTerminal = TerminalDevice.controlling != nil
-            return AutomaticFit(hasTerminal, hasTerminal ? "the app has a terminal" : "the app has no terminal")
+        .fitting { place in
+            func setting(_ name: String) -> TerminalTitleSettings.When {
+                place.text("terminalTitle", name).flatMap(TerminalTitleSettings.When.init) ?? .auto
+            }
+            let settings = TerminalTitleSettings(title: setting("title"), progress: setting("progress"))
+            do throws(TerminalError) {
+                _ = try TerminalTitleBackend.openTerminal(path: path, environment: environment, settings: settings)
+                return AutomaticFit(true, "the app has a terminal with a title")
+            } catch {
+                return AutomaticFit(false, error.reason)
+            }
         }
     }
 }

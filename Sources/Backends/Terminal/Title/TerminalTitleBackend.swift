@@ -155,7 +155,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
         let known = KnownTerminal.recognize(by: environment)
         guard
             known.setsTitle(settings) || known.showsProgress(settings, in: environment)
-        else { throw .keepsTitle(terminal: known.name) }
+        else { throw .keepsTitle(terminal: known.name, hasTitle: known.title != .unknown) }
         return terminal
     }
 
@@ -165,7 +165,8 @@ public final class TerminalTitleBackend: IndicatorBackend {
         let isFirst = state.shownAt == nil
         state.shownAt = shownAt
         let repeatsProgress =
-            now - state.progressWrittenAt >= Self.progressRepeatInterval && !CommandOnTerminal.isPresent
+            known.progressExpires && now - state.progressWrittenAt >= Self.progressRepeatInterval
+            && !CommandOnTerminal.isPresent
         if isFirst || repeatsProgress { state.progressWrittenAt = now }
         let frame = (now - shownAt).wholeMilliseconds / Self.spinnerInterval.wholeMilliseconds
         let title = title(for: snapshot, frame: frame)

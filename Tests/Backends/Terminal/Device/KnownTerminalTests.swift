@@ -118,6 +118,7 @@ import Testing
         ["TERM": "alacritty"], ["TERM": "vte-256color", "VTE_VERSION": "7006"], ["TERM": "gnome-256color"],
         ["TERM": "mlterm"], ["TERM": "wezterm"], ["TERM": "contour"], ["TERM": "xterm", "XTERM_VERSION": "XTerm(379)"],
         ["TERM": "tmux-256color", "TMUX": "/tmp/tmux-0/default,1,0"], ["TERM": "xterm-256color", "WT_SESSION": "6f7a"],
+        ["TERM": "xterm", "CI": "false"], ["TERM": "xterm", "CI": ""],
     ])
     func `The title is set where it can be restored`(variables: [String: String]) {
         let known = KnownTerminal.recognize(by: variables)
@@ -132,6 +133,8 @@ import Testing
         ["TERM": "eterm-color", "INSIDE_EMACS": "28.2,term:0.96", "TMUX": "/tmp/tmux-0/default,1,0"],
         ["TERM": "vt100"], ["TERM": "vt220"], ["TERM": "ansi"], ["TERM": "linux"], ["TERM": "unknown"],
         ["TERM": "vt100", "VTE_VERSION": "7006"], ["TERM": "sun"], ["TERM": "stv52"],
+        // Each title would make the log of a job longer.
+        ["TERM": "xterm-256color", "CI": "true"], ["TERM": "xterm-kitty", "CI": "1"],
         // Their own title would be lost.
         ["TERM": "xterm-256color", "KONSOLE_VERSION": "221203"], ["TERM": "konsole", "KONSOLE_VERSION": "221203"],
         ["TERM": "xterm-256color", "WINDOWID": "0"], ["TERM": "xterm-256color", "NCURSES_NO_UTF8_ACS": "1"],

@@ -87,8 +87,7 @@ import Testing
             await dumb.availability(context, [:])
                 == .failure(
                     Unavailability(
-                        reason: "the terminal does not support control sequences (TERM is 'dumb')",
-                        help: "set TERM to the type of the terminal, such as xterm-256color"
+                        reason: "the terminal does not support control sequences (TERM is 'dumb')"
                     )
                 )
         )
@@ -97,17 +96,23 @@ import Testing
             await vt100.availability(context, [:])
                 == .failure(
                     Unavailability(
-                        reason: "the title of this terminal (vt100) cannot be set and restored",
-                        help: "set 'title: on' to set it anyway"
+                        reason: "this terminal (vt100) is not known to have a title"
                     )
                 )
         )
         #expect(!vt100.isApplicable(context, [:]))
+        // `auto` gives the same answer.
+        for (type, setting, isChosen) in [("vt100", nil, false), ("vt100", "on", true), ("xterm", nil, true)] {
+            let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": type])
+            var place = AutomaticPlace(applicationName: "app", environment: [:])
+            place.text = { $1 == "title" ? setting : nil }
+            #expect(kind.fit?(place).isChosen == isChosen, "\(type)")
+        }
         let file = BackendKind.terminalTitle(path: "/dev/null", environment: ["TERM": "xterm"])
         #expect(
             await file.availability(context, [:])
                 == .failure(
-                    Unavailability(reason: "/dev/null is not a terminal", help: "name a terminal, such as /dev/tty")
+                    Unavailability(reason: "/dev/null is not a terminal")
                 )
         )
     }
