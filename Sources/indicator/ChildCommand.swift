@@ -58,6 +58,7 @@ struct ChildCommand {
     }
 
     let identifier: pid_t
+    private var hasInterrupt = false
     /// The signals that the main thread waits for.
     private let signals: sigset_t
 
@@ -93,13 +94,17 @@ struct ChildCommand {
     // MARK: - Waiting
 
     /// Waits for an event of the command, and forwards signals.
-    func wait(until deadline: ContinuousClock.Instant? = nil) -> Event {
+    mutating func wait(until deadline: ContinuousClock.Instant? = nil) -> Event {
         while true {
             if let event = nextEvent() { return event }
             guard let info = Self.next(of: signals, until: deadline) else { return .deadline }
+            if info.si_signo == SIGINT { hasInterrupt = true }
             if mustForward(info) { kill(identifier, info.si_signo) }
         }
     }
+
+    /// Whether SIGINT has come, from the terminal or from a process. It may still be pending.
+    var wasInterrupted: Bool { hasInterrupt || Self.next(of: Self.set(of: SIGINT), until: .now) != nil }
 
     /// Waits for one of the signals; `nil` if none came until the deadline.
     private static func next(of signals: sigset_t, until deadline: ContinuousClock.Instant?) -> siginfo_t? {

@@ -22,13 +22,12 @@ struct ExecCommand: ParsableCommand {
             start delay. A mistake in that file does not stop the command.
 
             After a command of at least 10 seconds, a notification shows its outcome: on the desktop, or, over SSH or \
-            without a desktop, in a terminal that is known to show notifications. Ctrl-C causes no notification.
+            without a desktop, in a terminal that is known to show notifications. A command that Ctrl-C ends, by the \
+            signal or with the status 130, causes none.
 
             With --pid, it shows a running process until that ends, and the progress of one that reads a file, such as \
             cp, dd, tar or a sending rsync: the position in its largest file. The exit status is then 0, whatever that \
             of the process is, or 1 if there is no such process. It needs Linux 5.3.
-
-            There is no 'begin' and no 'end': an activity lasts as long as the process that began it.
 
             EXAMPLES
               indicator exec -- make -j4
@@ -38,7 +37,9 @@ struct ExecCommand: ParsableCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("The text to show; by default the command's name.", valueName: "text"))
+    @Option(
+        help: ArgumentHelp("The text to show; by default the command's name and first plain word.", valueName: "text")
+    )
     var label: String?
 
     @Option(
@@ -69,7 +70,8 @@ struct ExecCommand: ParsableCommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Show a running process until it ends, instead of a command.", valueName: "pid")
+        help: ArgumentHelp("Show a running process until it ends, instead of a command.", valueName: "pid"),
+        transform: Self.processID
     )
     var pid: Int32?
 
@@ -94,6 +96,11 @@ struct ExecCommand: ParsableCommand {
         }
     }
 
+    @Sendable private static func processID(_ argument: String) throws -> Int32 {
+        guard let id = Int32(argument), id > 0 else { throw ValidationError("expected the number of a process") }
+        return id
+    }
+
     mutating func validate() throws {
         if command.first == "--" {
             command.removeFirst()
@@ -104,11 +111,10 @@ struct ExecCommand: ParsableCommand {
                 "Unknown option '\(option)'. A command of that name needs '--' before it: indicator exec -- \(option)"
             )
         }
-        if let pid {
+        if pid != nil {
             guard command.isEmpty, lasted == nil else {
                 throw ValidationError("--pid shows a running process; it cannot be used with a command or --lasted")
             }
-            guard pid > 0 else { throw ValidationError("--pid is '\(pid)'; it must be the number of a process") }
         } else if command.isEmpty {
             throw ValidationError("Name the command: indicator exec make")
         }
@@ -140,15 +146,15 @@ struct ExecCommand: ParsableCommand {
         }
         // It may execute another program: the child of a shell does, soon after its beginning.
         func currentLabel() -> String? { label ?? process.command.map { CommandLabel($0).text } ?? process.name }
-        let shown = options.shown(
-            label: currentLabel() ?? "process \(pid)",
+        let activity = options.activity(
+            currentLabel() ?? "process \(pid)",
             since: .now - (process.lasted ?? .zero)
         )
         repeat {
-            shown.update(label: currentLabel(), process.position)
+            activity.update(label: currentLabel(), process.position)
         } while !process.wait(milliseconds: 500)
         // Only its parent knows how it ended.
-        shown.end(.unspecified)
+        activity.end(.unspecified)
     }
 }
 

@@ -5,7 +5,7 @@ import IndicatorCore
 
 /// The options of `exec`, and what it does with them.
 struct ExecOptions {
-    /// The text to show; `nil`: ``label(for:)``.
+    /// The text to show; `nil`: the name of the command.
     var label: String?
     /// When to notify of the end; `nil`: the setting of the config file, or always.
     var notify: WhenDone?
@@ -19,12 +19,13 @@ struct ExecOptions {
     var arguments: ProgramArguments
 
     /// A command that ends within this time is not shown: nobody could read it, and `exec` then only costs a process.
+    /// Unless it fails.
     private static let unshownTime = Duration.milliseconds(50)
 
     /// Runs the command, and ends this process as the command ends.
     func run() -> Never {
-        let typed = lasted == nil ? nil : Self.takeTypedCommand()
-        let child: ChildCommand
+        let line = lasted == nil ? nil : Self.takeShellLine()
+        var child: ChildCommand
         do throws(ChildCommand.StartError) {
             child = try ChildCommand(arguments)
         } catch {
@@ -32,22 +33,23 @@ struct ExecOptions {
             exit(error.status)
         }
         let began = ContinuousClock.now - (lasted ?? .zero)
-        var shown: ShownCommand?
+        var activity: ExecActivity?
         var deadline = lasted == nil ? began + Self.unshownTime : nil
         while true {
             switch child.wait(until: deadline) {
             case .deadline:
-                CommandOnTerminal.begin()
-                shown = shownCommand(began)
+                activity = commandActivity(since: began)
                 deadline = nil
             case .stopped(let signal):
                 child.stop(by: signal, after: ProcessSignals.willStop)
                 ProcessSignals.didContinue()
             case .ended(let ending):
                 if lasted == nil {
-                    shown?.end(ending.outcome)
-                } else if let reported = ending.reported, typed?.isIgnored != true {
-                    shownCommand(began, typed: typed?.command).end(reported.outcome)
+                    let outcome = ending.outcome(wasInterrupted: child.wasInterrupted)
+                    if activity == nil, outcome.isFailure { activity = commandActivity(since: began) }
+                    activity?.end(outcome)
+                } else if let reported = ending.reported, line?.isIgnored != true {
+                    lineActivity(line?.text, since: began).end(reported.outcome(wasInterrupted: true))
                 }
                 ChildCommand.end(ending)
             }
@@ -55,26 +57,30 @@ struct ExecOptions {
     }
 
     /// Takes what the shell that reports a command has passed: no other program inherits it.
-    private static func takeTypedCommand() -> (command: TypedCommand, isIgnored: Bool)? {
+    private static func takeShellLine() -> (text: String?, isIgnored: Bool)? {
         func take(_ name: String) -> String? {
             defer { unsetenv(name) }
             return getenv(name).map { String(cString: $0) }
         }
         let aliases = take(ShellInitCommand.aliasesVariable)
-        guard let line = take(ShellInitCommand.lineVariable) else { return nil }
-        let typed = TypedCommand(line, aliases: aliases ?? "")
+        guard let text = take(ShellInitCommand.lineVariable) else { return nil }
+        let line = ShellLine(text, aliases: aliases ?? "")
         let names = getenv(ShellInitCommand.ignoreVariable).map { String(cString: $0) }
-        return (typed, typed.isIgnored(names: names))
+        return (line.label?.text, line.isIgnored(names: names))
     }
 
-    private func shownCommand(
-        _ began: ContinuousClock.Instant,
-        typed: TypedCommand? = nil
-    ) -> ShownCommand {
+    /// Shows the command that runs.
+    private func commandActivity(since began: ContinuousClock.Instant) -> ExecActivity {
+        CommandOnTerminal.begin()
+        return activity(CommandLabel(words).text, since: began)
+    }
+
+    /// Shows a shell's line that has ended.
+    private func lineActivity(_ text: String?, since began: ContinuousClock.Instant) -> ExecActivity {
         // Who looks at the shell sees that its command has ended.
-        let isFocused = lasted == nil || notify == .never ? false : TerminalFocus.isFocused
-        return shown(
-            label: typed.map { $0.label?.text ?? "command" } ?? CommandLabel(words).text,
+        let isFocused = notify == .never ? false : TerminalFocus.isFocused
+        return activity(
+            text ?? "command",
             since: began,
             isQuiet: isFocused == true,
             prefersTerminal: isFocused == nil && TerminalFocus.isKnownToTerminal
@@ -88,13 +94,13 @@ struct ExecOptions {
     ///   - began: when it began.
     ///   - isQuiet: whether its end causes no notification, whatever the options say.
     ///   - prefersTerminal: whether the terminal notifies instead of the desktop.
-    func shown(
-        label: String,
+    func activity(
+        _ label: String,
         since began: ContinuousClock.Instant,
         isQuiet: Bool = false,
         prefersTerminal: Bool = false
-    ) -> ShownCommand {
-        ShownCommand(
+    ) -> ExecActivity {
+        ExecActivity(
             label: self.label ?? label,
             began: began,
             app: app,
@@ -141,9 +147,13 @@ extension ExecOptions {
 
 extension ChildCommand.Ending {
     /// The outcome of the activity.
-    fileprivate var outcome: ActivityOutcome {
+    ///
+    /// - Parameter wasInterrupted: whether there was an interrupt, as by Ctrl-C. A program that handles it exits with
+    ///   130, as shells do.
+    fileprivate func outcome(wasInterrupted: Bool) -> ActivityOutcome {
         switch self {
         case .exited(0): .succeeded
+        case .exited(128 + SIGINT) where wasInterrupted: .cancelled
         case .exited(let status): .failed("exit status \(status)")
         // Usually by the user.
         case .killed(SIGINT): .cancelled

@@ -11,10 +11,6 @@ struct IndicatorProgram: ParsableCommand {
         discussion: """
             'exec' runs a command, and shows it on the backends of your config file while it runs.
 
-            There is no 'begin' and no 'end' for scripts. An activity ends with the process that began it, so it \
-            cannot remain after a script dies; but 'begin' would end before the next line of the script. Combine \
-            several commands into one: indicator exec --label Backup -- sh -c 'first && second'
-
             EXAMPLES
               indicator exec -- make -j4                run a command and show it
               indicator exec --notify failures -- make  notify only if it fails

@@ -136,10 +136,15 @@ import Testing
         }
     }
 
-    @Test("Bars appear where neither standard output nor standard error of the command is the terminal")
+    /// What reads a pipe may print it.
+    @Test("Bars appear where both standard output and standard error of the command are files or /dev/null")
     func bars() async throws {
         let go = program.home.appending("go")
-        for (redirection, isShown) in [(">log 2>&1", true), (">log", false), ("2>log", false), ("", false)] {
+        let redirections = [
+            (">log 2>&1", true), (">/dev/null 2>log", true), (">log", false), ("2>log", false), ("", false),
+            ("2>&1 | tee log", false), ("2>/dev/null | cat", false),
+        ]
+        for (redirection, isShown) in redirections {
             try await inTerminal { tmux in
                 let script = "echo text; echo text >&2; until [ -e \(go) ]; do sleep 0.05; done"
                 try await exec("sh -c '\(script)' \(redirection.replacing("log", with: "\(go).log"))", in: tmux)

@@ -49,7 +49,7 @@ package struct OutcomeNotice: Sendable, Hashable {
             case .cancelled: "Cancelled"
             case .unspecified: "Ended"
             }
-        body = "\(word) after \(Self.time(chosen.duration))\(message)"
+        body = word + (chosen.duration < .seconds(1) ? "" : " after \(Self.time(chosen.duration))") + message
         title = chosen.label.isEmpty ? applicationName : chosen.label
         if finished.count > 1 { body += "; \(finished.count - 1) more \(finished.count == 2 ? "has" : "have") ended" }
     }

@@ -17,7 +17,8 @@ package struct WatchCommand: AsyncParsableCommand {
             With --json, each line is an object: {"event": "appeared"|"changed"|"finished"|"lost"|"vanished"|"broken", \
             "name": ..., "app": ..., "instance": ..., "host": ...}, on a bus without the host, and with what is known \
             of: visible, state, enabled, count, label, progress, attention, activities, since; after "finished": \
-            label, outcome, message, seconds; after "broken": problem.
+            label, outcome, message, seconds, or omitted, the number of activities of which only the end is known; \
+            after "broken": problem.
 
             With --format, prints one line for all apps, and another one whenever it changes, at most ten a second: \
             for waybar, i3bar, polybar, tmux, or as plain text. It is empty while no indicator is shown. The outcome \

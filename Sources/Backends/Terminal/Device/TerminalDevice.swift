@@ -130,7 +130,7 @@ final class TerminalDevice: Sendable {
 /// The command that the terminal belongs to, if this process runs one, as `indicator exec` does.
 ///
 /// What it writes is not seen here. So the title is set once and never animated, and nothing is repeated beside what
-/// the command itself may have set; and bars are drawn only where the command does not write to the terminal.
+/// the command itself may have set; and bars are drawn only where the command cannot write to the terminal.
 package enum CommandOnTerminal {
     private static let exists = Atomic(false)
 
@@ -140,6 +140,16 @@ package enum CommandOnTerminal {
     /// Whether there is one.
     static var isPresent: Bool { exists.load(ordering: .relaxed) }
 
-    /// Whether its standard output or standard error, which are those of this process, are a terminal.
-    static var writes: Bool { isatty(STDOUT_FILENO) == 1 || isatty(STDERR_FILENO) == 1 }
+    /// Whether its standard output and standard error, which are those of this process, are files or `/dev/null`. What
+    /// reads a pipe or a socket may print it on the terminal.
+    static var writesElsewhere: Bool {
+        var null = stat()
+        stat("/dev/null", &null)
+        return [STDOUT_FILENO, STDERR_FILENO].allSatisfy { descriptor in
+            var status = stat()
+            guard fstat(descriptor, &status) == 0 else { return false }
+            let kind = status.st_mode & S_IFMT
+            return kind == S_IFREG || kind == S_IFCHR && status.st_rdev == null.st_rdev
+        }
+    }
 }

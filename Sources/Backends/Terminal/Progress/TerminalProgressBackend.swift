@@ -26,7 +26,8 @@ import IndicatorThreads
 ///
 /// If standard error is not a terminal, does not support control sequences or does not know the size of its window, and
 /// in CI (the variable `CI` is set), it writes plain lines instead: one for an activity that has lasted the start
-/// delay, one every ten seconds, and one when it ends; at most one a second while the indicator is visible.
+/// delay, one every ten seconds, and one when it ends; at most one a second while the indicator is visible. Under
+/// `indicator exec` it writes none, unless the mode is `plain`.
 public final class TerminalProgressBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
@@ -136,19 +137,18 @@ public final class TerminalProgressBackend: IndicatorBackend {
         descriptor: CInt,
         environment: [String: String]
     ) -> Display {
-        func isSet(_ name: String) -> Bool { environment[name]?.isEmpty == false }
         let hasCommand = CommandOnTerminal.isPresent
-        if hasCommand, CommandOnTerminal.writes { return .off }
-        let otherwise = settings.mode == .terminal ? Display.off : .plain
+        // Lines of ours within the output of a command might be read by a program.
+        let otherwise = hasCommand || settings.mode == .terminal ? Display.off : .plain
         switch settings.mode {
         case .off: return .off
         case .plain: return .plain
-        case .auto where isSet("CI"), .terminal where isSet("CI"): return otherwise
-        case .auto, .live, .terminal:
-            let isTerminal = hasCommand ? TerminalDevice.controlling != nil : isatty(descriptor) == 1
-            guard isTerminal, isSet("TERM"), environment["TERM"] != "dumb" else { return otherwise }
+        case .auto, .terminal, .live:
+            let isLog = KnownTerminal.isLog(in: environment) && settings.mode != .live
+            let isTerminal = hasCommand ? CommandOnTerminal.writesElsewhere : isatty(descriptor) == 1
+            guard !isLog, isTerminal, !["", "dumb"].contains(environment["TERM"] ?? "") else { return otherwise }
             let size = hasCommand ? TerminalDevice.controlling?.size : TerminalDevice.size(of: descriptor)
-            return settings.accessible || size?.isKnown != true ? .plain : .live
+            return size?.isKnown == true && !settings.accessible ? .live : hasCommand ? .off : .plain
         }
     }
 

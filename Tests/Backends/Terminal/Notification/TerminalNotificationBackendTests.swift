@@ -85,7 +85,7 @@ import Testing
         #expect(
             await eventually {
                 output += written()
-                return output == "\u{1B}]777;notify;A;Failed after 0 s: HTTP 503\u{1B}\\"
+                return output == "\u{1B}]777;notify;A;Failed: HTTP 503\u{1B}\\"
             }
         )
         await indicator.shutdown()

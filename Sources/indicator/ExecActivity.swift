@@ -1,0 +1,181 @@
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+import Logging
+
+/// A command as an activity: an indicator with that alone, and a notification at its end.
+final class ExecActivity {
+    private let indicator: IndicatorManager
+    private let activity: ManagedActivity
+    private var label: String
+    private let began: ContinuousClock.Instant
+    private let app: String
+    /// Of which ends to notify.
+    private let whenDone: WhenDone
+    /// How long the command must last for that.
+    private let after: Duration
+    /// The backends that notify. Where none of them works, the terminal does.
+    private let notifiers: [String]
+
+    private static let desktopName = "execNotification"
+    private static let noLogger = Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
+
+    /// - Parameters:
+    ///   - label: the label of the activity.
+    ///   - began: when the command began.
+    ///   - app: the name of the app whose config file is used.
+    ///   - notify: when to notify of the end; `nil`: the setting of the config file, or always.
+    ///   - after: how long the command must last for that; `nil`: the setting of the config file, or 10 seconds.
+    ///   - prefersTerminal: whether the terminal notifies instead of the desktop.
+    init(
+        label: String,
+        began: ContinuousClock.Instant,
+        app: String,
+        notify: WhenDone?,
+        after: Duration?,
+        prefersTerminal: Bool = false
+    ) {
+        (self.label, self.began, self.app) = (label, began, app)
+        var source = ConfigurationSource(
+            for: app,
+            reloadTriggers: [],
+            // They would appear within the command's output.
+            printsMistakes: false,
+            logger: Self.noLogger
+        )
+        // These override the config file.
+        var settings: [String: BackendSettingValue] = [:]
+        if let notify { settings["whenDone"] = .string(notify.rawValue) }
+        if let after { settings["after"] = .duration(after) }
+        let file = prefersTerminal ? try? IndicatorConfiguration.load(from: source) : nil
+        let desktop = file?.notifiers.first(where: \.isNotification)
+        for kind in ["desktopNotification", "terminalNotification"] { source.overrides.settings[kind] = settings }
+        if prefersTerminal {
+            source.overrides.settings["desktopNotification"]?["whenDone"] = .string(WhenDone.never.rawValue)
+        }
+        indicator = IndicatorManager.configured(from: source)
+        activity = ManagedActivity(label, in: indicator, lasted: began.duration(to: .now))
+        let configured = indicator.configuration?.notifiers ?? []
+        let settled = configured.first ?? desktop
+        whenDone = notify ?? settled?.whenDone ?? .always
+        self.after = after ?? settled?.after ?? .seconds(10)
+        notifiers = configured.isEmpty ? [Self.desktopName] : configured.map(\.name)
+        if configured.isEmpty, !prefersTerminal, whenDone != .never { addNotification() }
+    }
+
+    private func addNotification() {
+        #if DesktopNotification
+        // Over SSH, the desktop belongs to another machine.
+        guard !TerminalFocus.isRemote else { return }
+        var settings = DesktopNotificationSettings(whenDone: whenDone, after: after)
+        settings.isLive = false
+        (settings.icon, settings.category) = ("utilities-terminal", "")
+        indicator.addBackend(
+            DesktopNotificationBackend(
+                name: Self.desktopName,
+                applicationName: app,
+                settings: settings,
+                logger: Self.noLogger
+            )
+        )
+        #endif
+    }
+
+    /// Shows a label, unless it is `nil`, and how much of a file has been read, in bytes; nothing for `nil`.
+    func update(label: String?, _ position: (bytes: Int, size: Int)?) {
+        self.label = label ?? self.label
+        activity.update { details in
+            details.label = self.label
+            (details.completed, details.total, details.unit) = (position?.bytes ?? 0, position?.size, .bytes)
+        }
+    }
+
+    /// Ends the activity, notifies, and restores all backends.
+    func end(_ outcome: ActivityOutcome) {
+        let earlier = indicator.backendStatuses
+        activity.end(outcome)
+        let finished = FinishedActivity(label: label, outcome: outcome, duration: began.duration(to: .now))
+        let isWanted = whenDone.covers(finished, after: after) && !hasNotifier()
+        let hasTerminal = notifyOnTerminal(isWanted ? [finished] : [])
+        for problem in shutDown(since: earlier, hasTerminal: hasTerminal) {
+            // The terminal may still be in raw mode.
+            let end = isatty(STDERR_FILENO) == 1 ? "\r\n" : "\n"
+            try? FileHandle.standardError.write(contentsOf: Data("indicator: \(problem)\(end)".utf8))
+        }
+    }
+
+    /// Whether one of the backends notifies. Waits while they start, half a second at most: a command may end before.
+    private func hasNotifier() -> Bool {
+        func states() -> [BackendState] {
+            indicator.backendStatuses.filter { notifiers.contains($0.name) }.map(\.state)
+        }
+        for _ in 0..<50 where states().contains(.starting) { usleep(10_000) }
+        return states().contains { $0 == .starting || $0 == .running }
+    }
+
+    /// Notifies of activities on the terminal: as it can, or by the bell over SSH and in tmux or GNU screen, which mark
+    /// the window. Returns whether it can.
+    private func notifyOnTerminal(_ finished: [FinishedActivity]) -> Bool {
+        let settings = TerminalNotificationSettings(whenDone: .always, after: .zero)
+        let terminal = TerminalNotificationBackend(applicationName: app, settings: settings)
+        do {
+            try terminal.open()
+            try terminal.notify(of: finished)
+            return true
+        } catch {
+            // There may be no terminal, or one without notifications.
+            guard TerminalFocus.isRemote || getenv("TMUX") != nil || getenv("STY") != nil else { return false }
+            let descriptor = open("/dev/tty", O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+            guard descriptor >= 0 else { return false }
+            if !finished.isEmpty { write(descriptor, "\u{07}", 1) }
+            close(descriptor)
+            return true
+        }
+    }
+
+    /// Shuts the backends down. Returns what the user has configured and did not get: the backends that were not
+    /// available or failed at the end, and mistakes in the config file. Without a terminal, as under cron, nothing else
+    /// shows that.
+    ///
+    /// - Parameters:
+    ///   - earlier: the statuses before the end.
+    ///   - hasTerminal: whether the terminal notifies. That there is no desktop beside it is no news then.
+    private func shutDown(since earlier: [BackendStatus], hasTerminal: Bool) -> [String] {
+        let named = indicator.configuration?.backends.filter { $0.context.isNamed && !(hasTerminal && $0.isOfDesktop) }
+            .map(\.name)
+        let hasMistakes = !indicator.configurationProblems.isEmpty
+        ProcessSignals.shutDownIndicators()
+        let unavailable = zip(earlier, indicator.backendStatuses).compactMap { earlier, status -> String? in
+            guard named?.contains(status.name) == true else { return nil }
+            if case .unavailable(let reason) = earlier.state { return "\(status.name): \(reason)" }
+            if status.state != .stopped {
+                return "\(status.name): it is still busy\(status.lastError.map { "; before: \($0)" } ?? "")"
+            }
+            return status.outages == earlier.outages ? nil : status.lastError.map { "\(status.name): \($0)" }
+        }
+        return unavailable + (hasMistakes ? ["the configuration has mistakes; see 'indicator check-config'"] : [])
+    }
+}
+
+extension IndicatorConfiguration {
+    /// The backends that notify of the end of a command. For that of the desktop, `never` is only about its other
+    /// notification.
+    fileprivate var notifiers: [Backend] {
+        backends.filter { $0.kind.name == "terminalNotification" || $0.isNotification && $0.whenDone != .never }
+    }
+}
+
+extension IndicatorConfiguration.Backend {
+    fileprivate var isNotification: Bool { kind.name == "desktopNotification" }
+    /// Whether it shows something on the desktop of a session, over its bus.
+    fileprivate var isOfDesktop: Bool {
+        ["desktopNotification", "desktopJob", "launcherEntry", "dbusProperty"].contains(kind.name)
+    }
+
+    /// Its setting, or the default of its kind.
+    fileprivate var whenDone: WhenDone {
+        values["whenDone"]?.text.flatMap(WhenDone.init) ?? (isNotification ? .never : .always)
+    }
+
+    fileprivate var after: Duration? { values["after"]?.seconds }
+}
