@@ -225,6 +225,7 @@ import Testing
         arguments: ["</dev/null", ">out", "2>out", "| cat", ">out 2>&1"]
     )
     func redirected(redirection: String) async throws {
+        try program.configure("startDelay: 0\nbackends: [terminalTitle]\n")
         let script = try program.home.write(
             """
             for stream in 0 1 2; do test -t $stream && printf $stream; done >"$0.found"

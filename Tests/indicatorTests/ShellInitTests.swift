@@ -67,7 +67,7 @@ import Testing
             session.terminal.type("SECONDS=100\n")
             try await session.wait(for: "]777;notify;")
             session.terminal.type("SECONDS=1\n")
-            try await session.wait(for: "Done after 0 s")
+            try await session.wait(for: "Done\u{1B}")
         }
         let shown = session.shown
         #expect(!shown.contains("notify;eval") && !shown.contains("notify;dash") && !shown.contains("notify;d;"))
@@ -103,7 +103,7 @@ import Testing
         session.terminal.type("\u{04}")
         try await session.run("printf 'ended-%s\\n' 2", shows: "ended-2")
         #expect(!session.shown.contains("notify;"))
-        try await resume(shell == "fish" ? "fg" : "fg %1", in: session)
+        try await resume(shell == "fish" ? "fg" : shell == "zsh" ? "fg %T" : "fg %?cret", in: session)
         session.terminal.type("\u{04}")
         try await session.wait(for: "notify;bash;Done")
         #expect(!session.shown.contains("notify;T") && !session.shown.contains("notify;fg"))
@@ -125,25 +125,50 @@ import Testing
         try await resume("fg", in: session)
     }
 
-    @Test("In bash, PIPESTATUS, an ERR trap and nounset are the user's, and a line outside the history has no label")
+    @Test("In bash, PIPESTATUS, an ERR trap, nounset and read-only names are the user's")
     func bash() async throws {
         let session = try await session("bash", InteractiveShell.bash)
-        let prompt = #"PROMPT_COMMAND='pipe="${PIPESTATUS[*]}"'; set -uE; trap 'echo trapped-$((1 + 1))' ERR"#
+        let prompt =
+            #"PROMPT_COMMAND='pipe="${PIPESTATUS[*]}"'; set -uE; trap 'echo trapped-$((1 + 1))' ERR"#
+            + "; readonly line= result= number= lasted= began="
         try await session.run("\(prompt); printf 'set-%s\\n' 2", shows: "set-2")
         try await session.run(
-            "\(load("bash", " --after 0")); HISTCONTROL=ignorespace; printf 'loaded-%s\\n' 2",
+            "\(load("bash", " --after 0")); printf 'loaded-%s\\n' 2",
             shows: "loaded-2"
         )
         session.terminal.type("true | (exit 3) | true\n")
         try await session.wait(for: "notify;")
         #expect(try await session.value(of: #"printf '\n<%s>\n' "$pipe""#) == "0 3 0")
-        #expect(!session.shown.contains("trapped-2"))
+        #expect(!session.shown.contains("trapped-2") && !session.shown.contains("readonly variable"))
         try await session.run("history() { echo wrong; }; printf 'function-%s\\n' 2", shows: "function-2")
         session.terminal.type("sleep 0.1\n")
         try await session.wait(for: "notify;sleep;Done")
-        session.terminal.type(" sh -c 'exit 4'\n")
-        try await session.wait(for: "notify;command;Failed")
-        try await session.wait(for: "exit status 4")
+    }
+
+    @Test(
+        "In bash, a line has a label whatever the history keeps of it, and in the mode posix",
+        arguments: [
+            "HISTCONTROL=ignoreboth", "HISTCONTROL=erasedups", "set +o history", "HISTIGNORE='*'", "set -o posix",
+        ]
+    )
+    func history(setting: String) async throws {
+        let session = try await session("bash", InteractiveShell.bash, ["INDICATOR_IGNORE": "eval"])
+        try await session.run("\(setting); \(load("bash", " --after 0")); printf 'set-%s\\n' 2", shows: "set-2")
+        for (line, label) in [("sleep 0.1", "sleep"), ("sleep 0.1", "sleep"), (" timeout 3 sh -c 'exit 4'", "sh")] {
+            session.terminal.type("\(line)\n")
+            try await session.wait(for: "notify;\(label);")
+        }
+    }
+
+    @Test("A shell in which the code cannot work says so once")
+    func readOnly() async throws {
+        let session = try await session("bash", InteractiveShell.bash)
+        try await session.run(
+            "readonly PROMPT_COMMAND; \(load("bash"))",
+            shows: "PROMPT_COMMAND or an 'indicator_' name"
+        )
+        try await session.run("printf 'next-%s\\n' 2", shows: "next-2")
+        #expect(session.shown.matches(of: /is read-only/).count == 1)
     }
 
     @Test

@@ -12,7 +12,8 @@ package struct ShellInitCommand: AsyncParsableCommand {
               eval "$(indicator shell-init zsh)"       ~/.zshrc
               indicator shell-init fish | source       ~/.config/fish/config.fish
 
-            The label is the name of the first command, with its first argument if that is a plain word. Short \
+            The label is the name of the line's first command, with its first argument if that is a plain word; in a \
+            pipeline, of the last one that is not a filter. Of 'echo' and 'printf', no argument is shown. Short \
             commands start no process. Editors, pagers, 'ssh' and the like are not reported; the environment variable \
             \(Self.ignoreVariable) names the commands to ignore instead: export \(Self.ignoreVariable)='vim less', or \
             'vim:git log'.
@@ -34,64 +35,102 @@ package struct ShellInitCommand: AsyncParsableCommand {
     @Argument(help: "The shell: bash, zsh or fish.")
     var shell: Shell
 
-    @Option(help: ArgumentHelp("Only report commands that lasted this many whole seconds.", valueName: "number"))
-    var after: UInt32 = 10
+    // Unconditional: "-3" is a wrong number, not another option.
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Only report commands that lasted this long. (default: 10)", valueName: "seconds"),
+        transform: Self.wholeSeconds
+    )
+    var after: UInt32?
 
     package init() {}
 
     package func run() async throws {
-        try await Output.guarding { try Output.standard.write(Self.code(for: shell, after: after)) }
+        try await Output.guarding { try Output.standard.write(Self.code(for: shell, after: after ?? 10)) }
+    }
+
+    /// Shells compare whole numbers.
+    @Sendable private static func wholeSeconds(_ argument: String) throws -> UInt32 {
+        guard let seconds = UInt32(argument) else { throw ValidationError("expected a whole number, zero or more") }
+        return seconds
     }
 
     /// - Parameter seconds: how long a command must have lasted.
     package static func code(for shell: Shell, after seconds: UInt32) -> String {
-        let report = "indicator exec --lasted $lasted --after \(seconds) -- sh -c \"exit $result\""
+        func report(_ prefix: String = "") -> String {
+            "indicator exec --lasted $\(prefix)lasted --after \(seconds) -- sh -c \"exit $\(prefix)result\""
+        }
         return switch shell {
         // An inherited variable would be evaluated as arithmetic, and could run a command. `$?` and PIPESTATUS are the
         // same for every element of PROMPT_COMMAND. The prompt's `\!`, the number of the next line in the history, is
-        // compared, because a line may not be in there.
+        // compared, because a line may not be in there. The head of a `for` reads BASH_COMMAND, the last command of
+        // the line, before it changes that. In the mode `posix`, a prompt (PS0) must not contain `!`.
         case .bash:
             #"""
             if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 501)); then
                 echo "indicator: 'shell-init' needs bash 5.1 or later" >&2
+            elif ! (unset -v PS0 PROMPT_COMMAND ${!indicator_@} && unset -f indicator_done) 2>/dev/null; then
+                echo "indicator: 'shell-init' cannot work: PS0, PROMPT_COMMAND or an 'indicator_' name is read-only" >&2
             else
-                unset -v indicator_began indicator_number indicator_job indicator_jobs
-                indicator_began= indicator_number= indicator_job= indicator_jobs=()
+                unset -v ${!indicator_@}
+                indicator_began= indicator_number= indicator_command= indicator_jobs=()
                 indicator_done() {
-                    local result=$? began=${indicator_began//[!0-9]/} number='\!' line= lasted
+                    local indicator_result=$? indicator_lasted=${indicator_began//[!0-9]/} indicator_name='\!'
+                    local indicator_line indicator_key indicator_found= indicator_other=
                     indicator_began=
-                    if [[ -z $began ]]; then return 0; fi
-                    lasted=$(((${EPOCHREALTIME//[!0-9]/} - began) / 1000000)) number=${number@P}
-                    if ((lasted < \#(seconds) && (result < 147 || result > 150))); then return 0; fi
-                    if [[ $number == "$((indicator_number + 1))" ]]; then
-                        line=$(HISTTIMEFORMAT='' builtin history 1 2>/dev/null)
-                        # Without its number.
-                        line=${line#"${line%%[![:space:]]*}"} line=${line#*[[:space:]]}
-                        line=${line#"${line%%[![:space:]]*}"} line=${line%"${line##*[![:space:]]}"}
-                    fi
-                    if [[ $line == fg || $line == fg[[:space:]]* || $line == %* ]]; then
-                        number=${line#fg} number=${number//[[:space:]%+]/} number=${number:-$indicator_job} line=
-                        if [[ -n $number && -z ${number//[0-9]/} ]]; then
-                            number=$((10#$number)) line=${indicator_jobs[number]-}
-                            unset -v "indicator_jobs[number]"
-                        fi
-                        if [[ -z $line ]]; then return 0; fi
-                    fi
-                    if ((result >= 147 && result <= 150)); then
-                        number=$(builtin jobs %+ 2>/dev/null)
-                        number=${number#[} number=${number%%]*}
-                        if [[ -n $number && -z ${number//[0-9]/} ]]; then
-                            indicator_job=$number indicator_jobs[number]=$line
-                        fi
+                    if [[ -z $indicator_lasted ]]; then return 0; fi
+                    indicator_lasted=$(((${EPOCHREALTIME//[!0-9]/} - indicator_lasted) / 1000000))
+                    if ((indicator_lasted < \#(seconds) && (indicator_result < 147 || indicator_result > 150))); then
                         return 0
                     fi
-                    (\#(lineVariable)=$line \#(aliasesVariable)=$(builtin alias) \#(report) &) &>/dev/null
+                    indicator_line=$(HISTTIMEFORMAT='' builtin history 1 2>/dev/null)
+                    # Without its number.
+                    indicator_line=${indicator_line#"${indicator_line%%[![:space:]]*}"}
+                    indicator_line=${indicator_line#*[[:space:]]}
+                    indicator_line=${indicator_line#"${indicator_line%%[![:space:]]*}"}
+                    if [[ ${PROMPT_COMMAND[0]-} != 'for indicator_command '* ]]; then indicator_command=; fi
+                    # A repeated line is not counted; one that is not in the history at all is another one.
+                    if [[ ${indicator_name@P} != "$((indicator_number + 1))" && (-z $indicator_command ||
+                        ${indicator_line//[[:space:]]/} != *"${indicator_command//[[:space:]]/}"*) ]]; then
+                        indicator_line=$indicator_command
+                    fi
+                    if [[ $indicator_line =~ ^(fg[[:space:]]*$|fg[[:space:]]|%) ]]; then
+                        indicator_name=${indicator_line#fg} indicator_name=${indicator_name//[[:space:]]/}
+                        indicator_name=${indicator_name#%}
+                        for indicator_key in "${!indicator_jobs[@]}"; do
+                            indicator_line=${indicator_jobs[indicator_key]}
+                            case $indicator_name in
+                            '' | [-+%]) ;;
+                            \?*) [[ ${indicator_line#* } == *"${indicator_name#?}"* ]] || continue ;;
+                            *[!0-9]*) [[ ${indicator_line#* } == "$indicator_name"* ]] || continue ;;
+                            *) [[ $indicator_line == "$indicator_name "* ]] || continue ;;
+                            esac
+                            indicator_other=$indicator_found indicator_found=$indicator_key
+                        done
+                        if [[ $indicator_name == - ]]; then indicator_found=${indicator_other:-$indicator_found}; fi
+                        if [[ -z $indicator_found ]]; then return 0; fi
+                        indicator_line=${indicator_jobs[indicator_found]#* }
+                        unset -v "indicator_jobs[indicator_found]"
+                    fi
+                    if ((indicator_result >= 147 && indicator_result <= 150)); then
+                        indicator_name=$(builtin jobs %+ 2>/dev/null)
+                        indicator_name=${indicator_name#[} indicator_name=${indicator_name%%]*}
+                        for indicator_key in "${!indicator_jobs[@]}"; do
+                            if [[ ${indicator_jobs[indicator_key]} == "$indicator_name "* ]]; then
+                                unset -v "indicator_jobs[indicator_key]"
+                            fi
+                        done
+                        indicator_jobs+=("$indicator_name $indicator_line")
+                        return 0
+                    fi
+                    (\#(lineVariable)=$indicator_line \#(aliasesVariable)=$(builtin alias) \#(report("indicator_")) &) \
+                        &>/dev/null
                     return 0
                 }
                 if [[ ${PROMPT_COMMAND[*]-} != *indicator_done* ]]; then
-                    PS0='${indicator_began:0:$((indicator_began = ${EPOCHREALTIME//[!0-9]/}, 0))}'${PS0-}
-                    PROMPT_COMMAND=(indicator_done "${PROMPT_COMMAND[@]}"
-                        'indicator_number="\!"; indicator_number=${indicator_number@P}')
+                    PS0='${indicator_began:0:$((indicator_began = ${EPOCHREALTIME//[^0-9]/}, 0))}'${PS0-}
+                    PROMPT_COMMAND=('for indicator_command in "${BASH_COMMAND-}"; do indicator_done; done'
+                        "${PROMPT_COMMAND[@]}" 'indicator_number="\!"; indicator_number=${indicator_number@P}')
                 fi
             fi
 
@@ -107,7 +146,13 @@ package struct ShellInitCommand: AsyncParsableCommand {
                 local -a words=(${(z)3})
                 if [[ $words[1] == (fg|%*) ]]; then
                     local job=${${words[-1]#fg}#%}
-                    [[ $job == <-> ]] || job=${(k)jobstates[(r)*:+:*]}
+                    case $job in
+                    <->) ;;
+                    -) job=${(k)jobstates[(r)*:-:*]} ;;
+                    ''|[+%]) job=${(k)jobstates[(r)*:+:*]} ;;
+                    \?*) job=${(k)jobtexts[(r)*${(b)job#?}*]} ;;
+                    *) job=${(k)jobtexts[(r)${(b)job}*]} ;;
+                    esac
                     indicator_line=${jobtexts[$job]:--}
                 fi
             }
@@ -118,7 +163,7 @@ package struct ShellInitCommand: AsyncParsableCommand {
                 local -i lasted=$((EPOCHREALTIME - indicator_began))
                 indicator_began=
                 (( lasted >= \#(seconds) && (result < 147 || result > 150) )) || return 0
-                (\#(lineVariable)=$indicator_line \#(report) &) >/dev/null 2>&1
+                (\#(lineVariable)=$indicator_line \#(report()) &) >/dev/null 2>&1
             }
             autoload -Uz add-zsh-hook
             add-zsh-hook preexec indicator_start
@@ -152,7 +197,7 @@ package struct ShellInitCommand: AsyncParsableCommand {
                 command -q indicator; or return
                 set -l lasted (math "round($CMD_DURATION / 1000)")
                 \#(lineVariable)=$indicator_line \#(aliasesVariable)=(alias | string collect) \
-                    \#(report) >/dev/null 2>&1 &
+                    \#(report()) >/dev/null 2>&1 &
                 disown $last_pid 2>/dev/null
             end
 

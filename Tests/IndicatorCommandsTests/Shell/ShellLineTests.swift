@@ -2,7 +2,7 @@ import IndicatorCommands
 import Testing
 
 /// What is reported of a line that a user has typed.
-@Suite struct TypedCommandTests {
+@Suite struct ShellLineTests {
     @Test(
         "The label is the name of the first command and its first plain word; where that is not sure, there is none",
         arguments: [
@@ -16,19 +16,33 @@ import Testing
             (">log 2>&1 make all", "make all"), ("make >all", "make"), ("make <<<all", "make"), ("f() { make; }", nil),
             ("case x in make) make;; esac", nil), ("[[ -f x ]] && make", nil), ("$EDITOR x", nil), ("((x = 3))", nil),
             ("for ((i = 0; i < 3; i++)); do make; done", nil), ("[ -f x ] && make", "make"),
-            ("sudo -nu root make all", "make all"), ("sudo -uroot make all", "make all"),
-            ("env - make all", "make all"),
+            ("sudo -nE make all", "make all"), ("sudo -nu root make all", nil), ("env - make all", "make all"),
+            ("sudo -- make all", "make all"), ("nice -n 5 make", nil), ("nice make", "make"),
+            ("timeout 5 make", "make"),
+            ("timeout -k 1 5 make", nil), ("command -v make", nil), ("make all | tee log", "make all"),
+            ("cat a.sql | psql main", "psql main"), ("ps aux | grep make | sort", "ps aux"),
+            ("tar c . | gzip >x", "tar c"),
+            ("grep make all | sort", "grep"), ("cd x; find . | head; ls", "find"), ("echo start; make all", "make all"),
+            ("make all; echo done", "make all"), ("echo done", "echo"), ("make 2>&1 |& less", "make"),
+            ("cat x | while read y; do make; done", "cat"), ("make | $PAGER", "make"), ("echo x | $SUDO make", nil),
             ("cat <<EOF\nmake all\nEOF", "cat"), ("<<EOF cat\nmake all\nEOF", "cat"),
         ] as [(String, String?)]
     )
     func label(line: String, label: String?) {
-        #expect(TypedCommand(line, aliases: "").label?.text == label)
+        #expect(ShellLine(line, aliases: "").label?.text == label)
     }
 
-    /// Each of them once leaked `s3cret` or a part of it.
+    /// Each of them once leaked the secret or a part of it.
     @Test(
-        "A label has no assignment, no argument, no redirection and no here-document",
+        "A label has no assignment, no argument, no redirection, no here-document, and nothing that is printed",
         arguments: [
+            "echo letmein | sudo -S make install", "printf letmein | sudo -S cmd", "printf '%s' letmein | cmd",
+            "echo letmein", "/bin/echo letmein", "\\echo letmein | cat", "command echo letmein", "env echo letmein",
+            "sudo echo letmein", "print letmein | cmd", "e letmein | cmd", "e letmein", "c letmein", "cat <<<letmein",
+            "cmd <<<letmein", "cmd <<< letmein", "<<<letmein cmd", "sudo -S cmd <<<letmein", "grep letmein file",
+            "cmd | grep letmein", "sed letmein", "yes letmein | cmd", "read letmein", "set letmein", "alias letmein",
+            "sudo -u letmein cmd", "nice -n letmein cmd", "timeout letmein cmd", "timeout -k letmein 3 cmd",
+            "export T letmein", "eval letmein", "logger letmein", "$CMD letmein", "openssl -k letmein",
             "T=s3cret cmd", "if T=s3cret sleep 3; then :; fi", "! T=s3cret cmd", "{ T=s3cret cmd; }",
             "for x in 1; do T=s3cret cmd; done", "env -u X T=s3cret cmd", "sudo -u root T=s3cret cmd",
             "nice -n 5 env T=s3cret cmd", "echo \"$(T=s3cret cmd)\"", "cat <<E\nT=s3cret cmd\nE",
@@ -57,11 +71,8 @@ import Testing
         ]
     )
     func secrets(line: String) {
-        let label = TypedCommand(line, aliases: "").label?.text ?? ""
-        #expect(
-            !label.hasPrefix("in") && !label.contains("s3") && !label.contains("cret") && !label.contains("="),
-            "\(label)"
-        )
+        let label = ShellLine(line, aliases: "alias e=echo\nalias c='curl -u'").label?.text ?? ""
+        #expect(!label.hasPrefix("in") && !label.contains(/s3|cret|=|letmein/), "\(label)")
     }
 
     @Test(
@@ -69,8 +80,8 @@ import Testing
         arguments: [
             ("vim x", true), ("/usr/bin/vim x", true), ("\\vim x", true), ("'vim' x", true), ("make | less", true),
             ("make 2>&1 |& less", true), ("less x | make", false), ("sudo -E vim x", true),
-            ("sudo -u root vim x", true),
-            ("nice -n 5 env A=1 vim x", true), ("v x", true), ("e x", true), ("\\v x", false), ("sudo make", false),
+            ("vim x; $X", false), ("make; sudo -u root vim x", false), ("nice env A=1 vim x", true), ("v x", true),
+            ("e x", true), ("\\v x", false), ("sudo make", false),
             ("sudo -i", true), ("bash", true), ("bash -l", true), ("bash build.sh", false), ("python3", true),
             ("python3 -q", true), ("python3 train.py", false), ("fg", true), ("bg %1", true), ("make", false),
             ("git commit", false), ("vim x; make", false), ("make; vim x", true), ("(make; exit 3)", false),
@@ -78,13 +89,13 @@ import Testing
     )
     func ignored(line: String, isIgnored: Bool) {
         let aliases = "alias e='sudo vim'\nalias v=vim"
-        #expect(TypedCommand(line, aliases: aliases).isIgnored() == isIgnored)
+        #expect(ShellLine(line, aliases: aliases).isIgnored() == isIgnored)
     }
 
     @Test("Other commands and subcommands can be named instead")
     func named() {
         func isIgnored(_ line: String, _ names: String) -> Bool {
-            TypedCommand(line, aliases: "alias gl 'git log'").isIgnored(names: names)
+            ShellLine(line, aliases: "alias gl 'git log'").isIgnored(names: names)
         }
         #expect(isIgnored("make", "vim make") && !isIgnored("vim", "make"))
         #expect(isIgnored("git commit -a", "vim:git commit") && !isIgnored("git push", "vim:git commit"))

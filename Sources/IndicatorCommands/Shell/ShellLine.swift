@@ -1,5 +1,5 @@
 /// What may be shown of a command: its name, and its first argument if that is a word such as `build` in `cargo build`.
-/// Other arguments may be long or secret.
+/// Other arguments may be long or secret, and any of a command that prints or searches its arguments.
 package struct CommandLabel: Sendable, Hashable {
     /// The name of the command, without its folder.
     package var name: String
@@ -10,7 +10,7 @@ package struct CommandLabel: Sendable, Hashable {
     package init(_ command: some Sequence<String>) {
         var words = command.makeIterator()
         name = words.next()?.split(separator: "/").last.map(String.init) ?? ""
-        word = words.next().flatMap { Self.isPlain($0) ? $0 : nil }
+        word = ShellLine.wordless.contains(name) ? nil : words.next().flatMap { Self.isPlain($0) ? $0 : nil }
     }
 
     /// Both.
@@ -25,14 +25,14 @@ package struct CommandLabel: Sendable, Hashable {
 /// A line that a user has typed in a shell: what may be shown of it, and whether the user wants to know its end.
 ///
 /// It reads what bash, zsh and fish have in common. Everything that it is not sure of has no label.
-package struct TypedCommand: Sendable, Hashable {
-    /// The first command of the line; `nil` without a sure one. What only sets something (`cd`, `export`) is named if
-    /// there is nothing else.
+package struct ShellLine: Sendable, Hashable {
+    /// The first command of the line, of a pipeline its last one that is not a filter; `nil` without a sure one. What
+    /// only sets or prints something (`cd`, `echo`) is named if there is nothing else.
     package private(set) var label: CommandLabel?
-    /// The last command of the line, which is the one that the user has seen end.
+    /// The last command of the line, which is the one that the user has seen end; `nil` if that is not sure.
     private var last: CommandLabel?
-    /// Whether the last command has an argument other than options.
-    private var hasArgument = false
+    /// Whether the last command has arguments, and one other than options.
+    private var (hasArguments, hasArgument) = (false, false)
 
     /// The commands that are not reported by default: the user works in them, or has seen them end.
     private static let ignored: Set<String> = [
@@ -73,24 +73,29 @@ package struct TypedCommand: Sendable, Hashable {
     /// The words after which nothing is sure.
     private static let unsure: Set<String> = ["[[", "case", "foreach", "function", "in", "repeat", "switch"]
 
-    /// The commands that only set something.
+    /// The commands that only set or print something.
     private static let settings: Set<String> = [
-        ":", "[", "cd", "declare", "export", "local", "pushd", "read", "readonly", "set", "test", "true", "typeset",
+        ":", "[", "alias", "cd", "declare", "echo", "export", "local", "print", "printf", "pushd", "read", "readonly",
+        "set", "test", "true", "typeset",
     ]
 
-    /// The commands that run another one: their options that have a value, and how many arguments come before the
-    /// other command.
-    private static let prefixes: [String: (options: Set<String>, arguments: Int)] = [
-        "builtin": ([], 0), "chrt": ([], 1), "command": ([], 0), "doas": (["-C", "-u"], 0),
-        "env": (["-C", "-a", "-u", "--argv0", "--chdir", "--unset"], 0), "exec": (["-a"], 0),
-        "ionice": (["-c", "-n", "--class", "--classdata"], 0), "nice": (["-n", "--adjustment"], 0), "nohup": ([], 0),
-        "setsid": ([], 0), "stdbuf": (["-e", "-i", "-o", "--error", "--input", "--output"], 0),
-        "sudo": (
-            [
-                "-C", "-D", "-R", "-T", "-U", "-g", "-h", "-p", "-r", "-t", "-u", "--chdir", "--chroot", "--close-from",
-                "--command-timeout", "--group", "--host", "--other-user", "--prompt", "--role", "--type", "--user",
-            ], 0
-        ), "taskset": ([], 1), "timeout": (["-k", "-s", "--kill-after", "--signal"], 1),
+    /// The commands that pass on what others write.
+    private static let filters: Set<String> = [
+        "awk", "bat", "bzip2", "cat", "column", "cut", "egrep", "fgrep", "fmt", "fold", "gawk", "grep", "gunzip",
+        "gzip",
+        "head", "jq", "less", "more", "most", "nl", "paste", "pv", "rev", "rg", "sed", "sort", "tac", "tail",
+        "tee", "tr", "ts", "uniq", "wc", "xz", "zcat", "zstd",
+    ]
+
+    /// The commands whose first argument may be anything.
+    fileprivate static let wordless = settings.union(filters).union(["eval", "expr", "logger", "notify-send", "yes"])
+
+    /// The commands that run another one: their options of one letter without a value, and how many arguments come
+    /// before the other command. After any other option, nothing is sure.
+    private static let prefixes: [String: (options: String, arguments: Int)] = [
+        "builtin": ("", 0), "chrt": ("", 1), "command": ("p", 0), "doas": ("n", 0), "env": ("i", 0), "exec": ("cl", 0),
+        "ionice": ("t", 0), "nice": ("", 0), "nohup": ("", 0), "setsid": ("cfw", 0), "stdbuf": ("", 0),
+        "sudo": ("AEHPSbikns", 0), "taskset": ("", 1), "timeout": ("v", 1),
     ]
 
     /// Reads a line.
@@ -111,8 +116,8 @@ package struct TypedCommand: Sendable, Hashable {
         enum State {
             /// Before a command, of which the name comes next.
             case command
-            /// After one of ``prefixes``: its options that have a value, and how many words to skip.
-            case prefix(Set<String>, Int)
+            /// After one of ``prefixes``: its options, and how many words to skip.
+            case prefix(String, Int)
             case arguments
             case skipped
         }
@@ -120,32 +125,44 @@ package struct TypedCommand: Sendable, Hashable {
         var current: [String] = []
         var alias: String?
         var setting: CommandLabel?
-        /// Ends the current command.
-        func finish() {
-            guard !current.isEmpty else { return }
-            let found = CommandLabel(current)
-            last = found
-            hasArgument = current.dropFirst().contains { !$0.hasPrefix("-") }
-            let inner = alias.map { TypedCommand(alias: $0) }
-            if let inner, let command = inner.last {
-                last = CommandLabel([command.name, command.word ?? found.word ?? ""])
-                hasArgument = hasArgument || inner.hasArgument
-            }
-            if Self.settings.contains(found.name) {
-                setting = setting ?? CommandLabel([found.name])
-            } else {
-                label = label ?? found
+        /// Of the current pipeline, the last command that is not a filter, and the first filter.
+        var (command, filter): (CommandLabel?, CommandLabel?)
+        /// Ends the current command, and with it the pipeline unless another one follows.
+        func finish(before separator: String = "") {
+            if !current.isEmpty {
+                var found = CommandLabel(current)
+                (last, hasArguments) = (found, current.count > 1)
+                hasArgument = current.dropFirst().contains { !$0.hasPrefix("-") }
+                let inner = alias.map { ShellLine(alias: $0) }
+                if let inner, let name = inner.last?.name {
+                    last = CommandLabel([name, inner.last?.word ?? found.word ?? ""])
+                    hasArgument = hasArgument || inner.hasArgument
+                    // It may be the value of an option.
+                    if inner.hasArguments || Self.wordless.contains(name) { found.word = nil }
+                }
+                if Self.settings.contains(found.name) {
+                    setting = setting ?? found
+                } else if Self.filters.contains(found.name) {
+                    filter = filter ?? found
+                } else {
+                    command = found
+                }
             }
             current = []
+            if separator != "|", separator != "|&" {
+                label = label ?? command ?? filter
+                (command, filter) = (nil, nil)
+            }
         }
         var words = ShellWords(line)
         reading: while let token = words.next() {
             guard case .word(let word) = token else {
+                guard case .separator(let text) = token else { break }
                 // The rest of `for ((…))`, or an arithmetic command.
-                if case .skipped = state, case .separator(let text) = token, text.hasPrefix("(") { break }
-                finish()
+                if case .skipped = state, text.hasPrefix("(") { break }
+                finish(before: text)
                 state = .command
-                if token == .separator("((") { break }
+                if text == "((" { break }
                 continue
             }
             if case .arguments = state {
@@ -154,14 +171,9 @@ package struct TypedCommand: Sendable, Hashable {
             }
             if case .skipped = state { continue }
             if case .prefix(let options, let count) = state {
-                // As getopt(3): what follows a letter with a value is the value, or the next word is.
-                let letters = word.text.hasPrefix("-") && !word.text.hasPrefix("--") ? word.text.dropFirst() : ""
-                let value = letters.drop { !options.contains("-\($0)") }
-                // No command follows `sudo -e` and `env -S 'make all'`.
-                let (letter, long) = current == ["sudo"] ? ("e", "--edit") : ("S", "--split-string")
-                if letters.dropLast(value.count).contains(letter) || word.text.hasPrefix(long) { break }
-                if value.count == 1 || options.contains(word.text) { _ = words.next() }
-                if count > 0, !word.text.hasPrefix("-") {
+                if word.text.hasPrefix("-"), word.text != "--" {
+                    guard word.text.dropFirst().allSatisfy(options.contains) else { break }
+                } else if count > 0, word.text != "--" {
                     state = .prefix(options, count - 1)
                     continue
                 }
@@ -169,8 +181,9 @@ package struct TypedCommand: Sendable, Hashable {
             if word.hasEqualsSign || word.text.hasPrefix("-") { continue }
             current = []
             switch word.text {
-            case _ where !word.isLiteral, "": break reading
-            case let text where word.isPlain && Self.unsure.contains(text): break reading
+            case let text where !word.isLiteral || text.isEmpty || word.isPlain && Self.unsure.contains(text):
+                last = nil
+                break reading
             case let text where word.isPlain && Self.loops.contains(text): state = .skipped
             case let text where word.isPlain && Self.reserved.contains(text): state = .command
             default:
@@ -182,6 +195,7 @@ package struct TypedCommand: Sendable, Hashable {
         // What follows is not certain: neither is what `sudo` runs, nor that there is only a setting.
         if case .prefix = state, !words.isAtEnd { current = [] }
         finish()
+        if !words.isAtEnd { last = nil }
         label = label ?? (words.isAtEnd ? setting : nil)
     }
 
