@@ -3,7 +3,7 @@
 import PackageDescription
 
 // What several targets use.
-let core = "CLinux IndicatorCore IndicatorThreads Logging"
+let core = "CIndicatorLinux IndicatorCore IndicatorThreads Logging"
 let backend = "\(core) BackendConfiguration DisplayText"
 let network = "HTTPTypes NetworkKit NetworkKitImages"
 let commands = "\(core) ArgumentParser IndicatorBackends IndicatorCommands IndicatorTesting"
@@ -44,12 +44,12 @@ let package = Package(
     ],
     targets: [
         // What the C library's Swift module lacks; threads, timers and locks; JSON by tokens, with positions.
-        .systemLibrary(name: "CLinux"),
-        module("IndicatorThreads", "CLinux"),
+        library("Linux"),
+        module("IndicatorThreads", "CIndicatorLinux"),
         module("JSONScanning"),
 
         // The indicator; for tests of apps, the in-memory backend and the virtual clock; pieces of work as one value.
-        module("IndicatorCore", "CLinux IndicatorThreads Logging"),
+        module("IndicatorCore", "CIndicatorLinux IndicatorThreads Logging"),
         module("IndicatorTesting", "IndicatorCore IndicatorThreads"),
         module("IndicatorTracking", "IndicatorCore IndicatorThreads"),
         module("IndicatorMetrics", "IndicatorCore IndicatorThreads CoreMetrics"),
@@ -57,14 +57,14 @@ let package = Package(
         module("IndicatorServiceLifecycle", "IndicatorCore ServiceLifecycle"),
 
         // The backends, by floors: a module uses only those above it.
-        .systemLibrary(name: "CDBus"),
-        .systemLibrary(name: "CMosquitto", providers: [.apt(["libmosquitto-dev"])]),
-        .systemLibrary(name: "CNotify"),
+        library("DBus", packages: ["libdbus-1-3"]),
+        library("Mosquitto", packages: ["libmosquitto1", "libmosquitto-dev"]),
+        library("Notify", packages: ["libnotify4"]),
         module("DisplayText", "IndicatorCore", path: "Sources/Backends/Text"),
         module("BackendConfiguration", "\(core) DisplayText JSONScanning Yams", path: "Sources/Backends/Configuration"),
         module("TerminalBackends", backend, path: "Sources/Backends/Terminal"),
-        module("DesktopBackends", "\(backend) CDBus CNotify", path: "Sources/Backends/Desktop"),
-        module("IndicatorMQTT", "\(backend) CMosquitto", path: "Sources/Backends/MQTT"),
+        module("DesktopBackends", "\(backend) CIndicatorDBus CIndicatorNotify", path: "Sources/Backends/Desktop"),
+        module("IndicatorMQTT", "\(backend) CIndicatorMosquitto", path: "Sources/Backends/MQTT"),
         module(
             "IndicatorBackends",
             "\(backend) TerminalBackends DBus:DesktopBackends MQTT:IndicatorMQTT",
@@ -72,10 +72,10 @@ let package = Package(
         ),
 
         // The network starter kit.
-        .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-        .systemLibrary(name: "CGdkPixbuf"),
-        module("NetworkKit", "CCurl DequeModule HTTPTypes IndicatorCore IndicatorThreads JSONScanning"),
-        module("NetworkKitImages", "CGdkPixbuf IndicatorThreads NetworkKit"),
+        library("Curl", packages: ["libcurl4-openssl-dev"]),
+        library("GdkPixbuf", packages: ["libgdk-pixbuf-2.0-0"]),
+        module("NetworkKit", "CIndicatorCurl HTTPTypes IndicatorCore IndicatorThreads JSONScanning"),
+        module("NetworkKitImages", "CIndicatorGdkPixbuf IndicatorThreads NetworkKit"),
         module("NetworkKitTesting", "HTTPTypes IndicatorThreads NetworkKit"),
 
         // The programs.
@@ -91,15 +91,15 @@ let package = Package(
         program(
             "test-probe",
             """
-            \(core) CCurl IndicatorBackends IndicatorServiceLifecycle IndicatorTesting IndicatorTracking NetworkKit \
-            NetworkKitImages ServiceLifecycle UnixSignals DesktopNotification:CNotify
+            \(core) CIndicatorCurl IndicatorBackends IndicatorServiceLifecycle IndicatorTesting IndicatorTracking \
+            NetworkKit NetworkKitImages ServiceLifecycle UnixSignals DBus:CIndicatorNotify
             """,
             path: "Tests/TestProbe"
         ),
         // They use what is not public. The fuzz targets run their seeds, or with Scripts/fuzz libFuzzer's mutations.
         program(
             "fuzz",
-            "\(commands) \(backend) DBus:CDBus DBus:DesktopBackends JSONScanning NetworkKit",
+            "\(commands) \(backend) DBus:CIndicatorDBus DBus:DesktopBackends JSONScanning NetworkKit",
             path: "Tests/Fuzz",
             exclude: ["Seeds"]
         ),
@@ -131,11 +131,22 @@ let package = Package(
             "IndicatorDemoTests",
             "\(testing) \(network) \(commands) FlyingFox FlyingSocks IndicatorTracking indicator-demo"
         ),
-        tests("DocumentationTests"),
+        tests(
+            "DocumentationTests",
+            """
+            TestSupport test-probe IndicatorMetrics IndicatorOpenCombine IndicatorServiceLifecycle IndicatorTesting \
+            IndicatorTracking NetworkKitImages NetworkKitTesting
+            """
+        ),
     ],
     swiftLanguageModes: [.v6]
 )
 
+// A C library, and the Debian packages that it needs, here or where the program runs. An app may have a target CDBus of
+// its own, and names of targets are unique in all packages that it uses.
+func library(_ name: String, packages: [String] = []) -> Target {
+    .systemLibrary(name: "CIndicator\(name)", path: "Sources/C\(name)", providers: [.apt(packages)])
+}
 // A target and what it uses: targets of this package, products of others, and as TRAIT:TARGET what a trait chooses.
 func module(_ name: String, _ uses: String = "", path: String? = nil) -> Target {
     .target(name: name, dependencies: dependencies(uses), path: path)

@@ -1,157 +1,121 @@
 /*
- * Hand-written declarations of the parts of libdbus that this package uses. Nothing is linked: the functions are looked
- * up in the library when a bus is first used, because it brings libsystemd along, which every start of a program would
- * load. A test compiles this file together with the real headers, which finds every difference.
+ * The parts of libdbus that this package uses, under names of its own: an app may include the real headers, and a C
+ * type has one definition for all that a compiler sees. Nothing is linked: libdbus brings libsystemd along, which every
+ * start of a program would load. A test compares each type, value and function with the real headers.
  */
 #pragma once
 
-/* The real types, when the real headers come first. */
-#ifndef DBUS_H
-typedef unsigned int dbus_bool_t;
-typedef struct DBusAddressEntry DBusAddressEntry;
-typedef struct DBusConnection DBusConnection;
-typedef struct DBusMessage DBusMessage;
-typedef struct DBusPendingCall DBusPendingCall;
-typedef struct DBusWatch DBusWatch;
-typedef struct DBusError {
+typedef struct CDBusAddressEntry CDBusAddressEntry;
+typedef struct CDBusConnection CDBusConnection;
+typedef struct CDBusMessage CDBusMessage;
+typedef struct CDBusPendingCall CDBusPendingCall;
+typedef struct CDBusWatch CDBusWatch;
+typedef struct {
     const char *name;
     const char *message;
     unsigned int bits;
     void *padding;
-} DBusError;
-typedef struct DBusMessageIter {
+} CDBusError;
+typedef struct {
     void *pointers[2];
     int numbers[10];
     void *padding[2];
-} DBusMessageIter;
-typedef enum { DBUS_DISPATCH_DATA_REMAINS, DBUS_DISPATCH_COMPLETE, DBUS_DISPATCH_NEED_MEMORY } DBusDispatchStatus;
-typedef enum { DBUS_HANDLER_RESULT_HANDLED, DBUS_HANDLER_RESULT_NOT_YET_HANDLED } DBusHandlerResult;
-typedef enum {
-    DBUS_WATCH_READABLE = 1,
-    DBUS_WATCH_WRITABLE = 2,
-    DBUS_WATCH_ERROR = 4,
-    DBUS_WATCH_HANGUP = 8
-} DBusWatchFlags;
-typedef void (*DBusFreeFunction)(void *);
-typedef dbus_bool_t (*DBusAddWatchFunction)(DBusWatch *, void *);
-typedef void (*DBusWatchToggledFunction)(DBusWatch *, void *);
-typedef void (*DBusRemoveWatchFunction)(DBusWatch *, void *);
-typedef DBusHandlerResult (*DBusHandleMessageFunction)(DBusConnection *, DBusMessage *, void *);
-typedef struct DBusObjectPathVTable {
-    void (*unregister_function)(DBusConnection *, void *);
-    DBusHandlerResult (*message_function)(DBusConnection *, DBusMessage *, void *);
-    void (*padding[4])(void *);
-} DBusObjectPathVTable;
-#endif
-
-/* Compared with the real ones, too: another value would be a redefinition. */
-#define DBUS_MESSAGE_TYPE_METHOD_CALL 1
-#define DBUS_MESSAGE_TYPE_ERROR 3
-#define DBUS_MESSAGE_TYPE_SIGNAL 4
-
-_Static_assert(sizeof(DBusError) == 32 && sizeof(DBusMessageIter) == 72 && sizeof(DBusObjectPathVTable) == 48, "");
-_Static_assert(DBUS_DISPATCH_DATA_REMAINS == 0 && DBUS_HANDLER_RESULT_NOT_YET_HANDLED == 1, "");
-_Static_assert(DBUS_WATCH_WRITABLE == 2 && DBUS_WATCH_ERROR == 4 && DBUS_WATCH_HANGUP == 8, "");
-
-dbus_bool_t dbus_parse_address(const char *, DBusAddressEntry ***, int *, DBusError *);
-const char *dbus_address_entry_get_value(DBusAddressEntry *, const char *);
-void dbus_address_entries_free(DBusAddressEntry **);
-dbus_bool_t dbus_bus_set_unique_name(DBusConnection *, const char *);
-dbus_bool_t dbus_connection_add_filter(
-    DBusConnection *, DBusHandleMessageFunction, void *, DBusFreeFunction);
-void dbus_connection_close(DBusConnection *);
-DBusDispatchStatus dbus_connection_dispatch(DBusConnection *);
-DBusDispatchStatus dbus_connection_get_dispatch_status(DBusConnection *);
-dbus_bool_t dbus_connection_get_is_connected(DBusConnection *);
-long dbus_connection_get_outgoing_size(DBusConnection *);
-dbus_bool_t dbus_connection_has_messages_to_send(DBusConnection *);
-DBusConnection *dbus_connection_open_private(const char *, DBusError *);
-dbus_bool_t dbus_connection_send(DBusConnection *, DBusMessage *, unsigned int *);
-dbus_bool_t dbus_connection_send_with_reply(DBusConnection *, DBusMessage *, DBusPendingCall **, int);
-void dbus_connection_set_change_sigpipe(dbus_bool_t);
-void dbus_connection_set_exit_on_disconnect(DBusConnection *, dbus_bool_t);
-dbus_bool_t dbus_connection_set_watch_functions(
-    DBusConnection *, DBusAddWatchFunction, DBusRemoveWatchFunction, DBusWatchToggledFunction, void *,
-    DBusFreeFunction);
-dbus_bool_t dbus_connection_try_register_object_path(
-    DBusConnection *, const char *, const DBusObjectPathVTable *, void *, DBusError *);
-void dbus_connection_unref(DBusConnection *);
-void dbus_error_free(DBusError *);
-void dbus_error_init(DBusError *);
-void dbus_free(void *);
-const char *dbus_message_get_error_name(DBusMessage *);
-const char *dbus_message_get_interface(DBusMessage *);
-const char *dbus_message_get_member(DBusMessage *);
-dbus_bool_t dbus_message_get_no_reply(DBusMessage *);
-const char *dbus_message_get_path(DBusMessage *);
-const char *dbus_message_get_sender(DBusMessage *);
-const char *dbus_message_get_signature(DBusMessage *);
-int dbus_message_get_type(DBusMessage *);
-dbus_bool_t dbus_message_iter_append_basic(DBusMessageIter *, int, const void *);
-dbus_bool_t dbus_message_iter_close_container(DBusMessageIter *, DBusMessageIter *);
-int dbus_message_iter_get_arg_type(DBusMessageIter *);
-void dbus_message_iter_get_basic(DBusMessageIter *, void *);
-int dbus_message_iter_get_element_type(DBusMessageIter *);
-char *dbus_message_iter_get_signature(DBusMessageIter *);
-dbus_bool_t dbus_message_iter_init(DBusMessage *, DBusMessageIter *);
-void dbus_message_iter_init_append(DBusMessage *, DBusMessageIter *);
-dbus_bool_t dbus_message_iter_next(DBusMessageIter *);
-dbus_bool_t dbus_message_iter_open_container(DBusMessageIter *, int, const char *, DBusMessageIter *);
-void dbus_message_iter_recurse(DBusMessageIter *, DBusMessageIter *);
-DBusMessage *dbus_message_new_error(DBusMessage *, const char *, const char *);
-DBusMessage *dbus_message_new_method_call(const char *, const char *, const char *, const char *);
-DBusMessage *dbus_message_new_method_return(DBusMessage *);
-DBusMessage *dbus_message_new_signal(const char *, const char *, const char *);
-DBusMessage *dbus_message_ref(DBusMessage *);
-void dbus_message_set_auto_start(DBusMessage *, dbus_bool_t);
-void dbus_message_set_no_reply(DBusMessage *, dbus_bool_t);
-void dbus_message_unref(DBusMessage *);
-void dbus_pending_call_cancel(DBusPendingCall *);
-dbus_bool_t dbus_pending_call_get_completed(DBusPendingCall *);
-DBusMessage *dbus_pending_call_steal_reply(DBusPendingCall *);
-void dbus_pending_call_unref(DBusPendingCall *);
-dbus_bool_t dbus_threads_init_default(void);
-dbus_bool_t dbus_validate_bus_name(const char *, DBusError *);
-dbus_bool_t dbus_validate_path(const char *, DBusError *);
-dbus_bool_t dbus_watch_get_enabled(DBusWatch *);
-unsigned int dbus_watch_get_flags(DBusWatch *);
-int dbus_watch_get_unix_fd(DBusWatch *);
-dbus_bool_t dbus_watch_handle(DBusWatch *, unsigned int);
-
-/* Their names without "dbus_". */
-#define CDBUS_FUNCTIONS(F)                                                                                             \
-    F(parse_address) F(address_entry_get_value) F(address_entries_free)                                                \
-    F(bus_set_unique_name) F(connection_add_filter) F(connection_close) F(connection_dispatch)                         \
-    F(connection_get_dispatch_status) F(connection_get_is_connected) F(connection_get_outgoing_size)                   \
-    F(connection_has_messages_to_send) F(connection_open_private) F(connection_send) F(connection_send_with_reply)     \
-    F(connection_set_change_sigpipe) F(connection_set_exit_on_disconnect) F(connection_set_watch_functions)            \
-    F(connection_try_register_object_path) F(connection_unref) F(error_free)                                           \
-    F(error_init) F(free) F(message_get_error_name) F(message_get_interface) F(message_get_member)                     \
-    F(message_get_no_reply) F(message_get_path) F(message_get_sender) F(message_get_signature) F(message_get_type)     \
-    F(message_iter_append_basic) F(message_iter_close_container) F(message_iter_get_arg_type)                          \
-    F(message_iter_get_basic) F(message_iter_get_element_type) F(message_iter_get_signature) F(message_iter_init)      \
-    F(message_iter_init_append) F(message_iter_next) F(message_iter_open_container) F(message_iter_recurse)            \
-    F(message_new_error) F(message_new_method_call) F(message_new_method_return) F(message_new_signal)                 \
-    F(message_ref) F(message_set_auto_start) F(message_set_no_reply) F(message_unref) F(pending_call_cancel)           \
-    F(pending_call_get_completed) F(pending_call_steal_reply) F(pending_call_unref) F(threads_init_default)            \
-    F(validate_bus_name) F(validate_path) F(watch_get_enabled) F(watch_get_flags) F(watch_get_unix_fd) F(watch_handle)
-
-/* A pointer to each function, with the type of its prototype. */
+} CDBusMessageIter;
+/* Enumerations have the type that compilers give them. */
+typedef unsigned int CDBusDispatchStatus, CDBusHandlerResult;
 typedef struct {
-#define F(name) __typeof__(dbus_##name) *name;
+    void (*unregister_function)(CDBusConnection *, void *);
+    CDBusHandlerResult (*message_function)(CDBusConnection *, CDBusMessage *, void *);
+    void (*padding[4])(void *);
+} CDBusObjectPathVTable;
+#define CDBUS_DISPATCH_DATA_REMAINS 0u
+#define CDBUS_HANDLER_RESULT_HANDLED 0u
+#define CDBUS_HANDLER_RESULT_NOT_YET_HANDLED 1u
+#define CDBUS_WATCH_READABLE 1u
+#define CDBUS_WATCH_WRITABLE 2u
+#define CDBUS_WATCH_ERROR 4u
+#define CDBUS_WATCH_HANGUP 8u
+#define CDBUS_MESSAGE_TYPE_METHOD_CALL 1
+#define CDBUS_MESSAGE_TYPE_ERROR 3
+#define CDBUS_MESSAGE_TYPE_SIGNAL 4
+
+/* F(result, name without "dbus_", arguments) */
+#define CDBUS_FUNCTIONS(F)                                                                                             \
+    F(unsigned int, parse_address, (const char *, CDBusAddressEntry ***, int *, CDBusError *))                         \
+    F(const char *, address_entry_get_value, (CDBusAddressEntry *, const char *))                                      \
+    F(void, address_entries_free, (CDBusAddressEntry **))                                                              \
+    F(unsigned int, bus_set_unique_name, (CDBusConnection *, const char *))                                            \
+    F(unsigned int, connection_add_filter,                                                                             \
+      (CDBusConnection *, CDBusHandlerResult (*)(CDBusConnection *, CDBusMessage *, void *), void *, void (*)(void *))) \
+    F(void, connection_close, (CDBusConnection *))                                                                     \
+    F(CDBusDispatchStatus, connection_dispatch, (CDBusConnection *))                                                   \
+    F(CDBusDispatchStatus, connection_get_dispatch_status, (CDBusConnection *))                                        \
+    F(unsigned int, connection_get_is_connected, (CDBusConnection *))                                                  \
+    F(long, connection_get_outgoing_size, (CDBusConnection *))                                                         \
+    F(unsigned int, connection_has_messages_to_send, (CDBusConnection *))                                              \
+    F(CDBusConnection *, connection_open_private, (const char *, CDBusError *))                                        \
+    F(unsigned int, connection_send, (CDBusConnection *, CDBusMessage *, unsigned int *))                              \
+    F(unsigned int, connection_send_with_reply, (CDBusConnection *, CDBusMessage *, CDBusPendingCall **, int))         \
+    F(void, connection_set_change_sigpipe, (unsigned int))                                                             \
+    F(void, connection_set_exit_on_disconnect, (CDBusConnection *, unsigned int))                                      \
+    F(unsigned int, connection_set_watch_functions,                                                                    \
+      (CDBusConnection *, unsigned int (*)(CDBusWatch *, void *), void (*)(CDBusWatch *, void *),                      \
+       void (*)(CDBusWatch *, void *), void *, void (*)(void *)))                                                      \
+    F(unsigned int, connection_try_register_object_path,                                                               \
+      (CDBusConnection *, const char *, const CDBusObjectPathVTable *, void *, CDBusError *))                          \
+    F(void, connection_unref, (CDBusConnection *))                                                                     \
+    F(void, error_free, (CDBusError *))                                                                                \
+    F(void, error_init, (CDBusError *))                                                                                \
+    F(void, free, (void *))                                                                                            \
+    F(const char *, message_get_error_name, (CDBusMessage *))                                                          \
+    F(const char *, message_get_interface, (CDBusMessage *))                                                           \
+    F(const char *, message_get_member, (CDBusMessage *))                                                              \
+    F(unsigned int, message_get_no_reply, (CDBusMessage *))                                                            \
+    F(const char *, message_get_path, (CDBusMessage *))                                                                \
+    F(const char *, message_get_sender, (CDBusMessage *))                                                              \
+    F(const char *, message_get_signature, (CDBusMessage *))                                                           \
+    F(int, message_get_type, (CDBusMessage *))                                                                         \
+    F(unsigned int, message_iter_append_basic, (CDBusMessageIter *, int, const void *))                                \
+    F(unsigned int, message_iter_close_container, (CDBusMessageIter *, CDBusMessageIter *))                            \
+    F(int, message_iter_get_arg_type, (CDBusMessageIter *))                                                            \
+    F(void, message_iter_get_basic, (CDBusMessageIter *, void *))                                                      \
+    F(int, message_iter_get_element_type, (CDBusMessageIter *))                                                        \
+    F(char *, message_iter_get_signature, (CDBusMessageIter *))                                                        \
+    F(unsigned int, message_iter_init, (CDBusMessage *, CDBusMessageIter *))                                           \
+    F(void, message_iter_init_append, (CDBusMessage *, CDBusMessageIter *))                                            \
+    F(unsigned int, message_iter_next, (CDBusMessageIter *))                                                           \
+    F(unsigned int, message_iter_open_container, (CDBusMessageIter *, int, const char *, CDBusMessageIter *))          \
+    F(void, message_iter_recurse, (CDBusMessageIter *, CDBusMessageIter *))                                            \
+    F(CDBusMessage *, message_new_error, (CDBusMessage *, const char *, const char *))                                 \
+    F(CDBusMessage *, message_new_method_call, (const char *, const char *, const char *, const char *))               \
+    F(CDBusMessage *, message_new_method_return, (CDBusMessage *))                                                     \
+    F(CDBusMessage *, message_new_signal, (const char *, const char *, const char *))                                  \
+    F(CDBusMessage *, message_ref, (CDBusMessage *))                                                                   \
+    F(void, message_set_auto_start, (CDBusMessage *, unsigned int))                                                    \
+    F(void, message_set_no_reply, (CDBusMessage *, unsigned int))                                                      \
+    F(void, message_unref, (CDBusMessage *))                                                                           \
+    F(void, pending_call_cancel, (CDBusPendingCall *))                                                                 \
+    F(unsigned int, pending_call_get_completed, (CDBusPendingCall *))                                                  \
+    F(CDBusMessage *, pending_call_steal_reply, (CDBusPendingCall *))                                                  \
+    F(void, pending_call_unref, (CDBusPendingCall *))                                                                  \
+    F(unsigned int, threads_init_default, (void))                                                                      \
+    F(unsigned int, validate_bus_name, (const char *, CDBusError *))                                                   \
+    F(unsigned int, validate_path, (const char *, CDBusError *))                                                       \
+    F(unsigned int, watch_get_enabled, (CDBusWatch *))                                                                 \
+    F(unsigned int, watch_get_flags, (CDBusWatch *))                                                                   \
+    F(int, watch_get_unix_fd, (CDBusWatch *))                                                                          \
+    F(unsigned int, watch_handle, (CDBusWatch *, unsigned int))
+
+typedef struct {
+#define F(result, name, arguments) result (*name) arguments;
     CDBUS_FUNCTIONS(F)
 #undef F
 } CDBusFunctions;
 
-/* Loads the library. Returns why it cannot be used; NULL if it can. */
-static inline const char *cdbus_load(CDBusFunctions *functions) {
-    extern void *dlopen(const char *, int), *dlsym(void *, const char *);
-    extern char *dlerror(void);
-    /* RTLD_NOW | RTLD_NODELETE: the header of these would make declarations of the C library part of this module. */
-    void *library = dlopen("libdbus-1.so.3", 0x1002);
-    if (!library) return dlerror();
-#define F(name)                                                                                                        \
-    if (!(functions->name = (__typeof__(dbus_##name) *)dlsym(library, "dbus_" #name))) return dlerror();
+/* Looks the functions up with `find`, dlsym(3). Returns the name of one that the library lacks; NULL if it has all. */
+static inline const char *cdbus_find(CDBusFunctions *functions, void *(*find)(void *, const char *), void *library) {
+#define F(result, name, arguments)                                                                                     \
+    if (!(functions->name = (result (*) arguments)find(library, "dbus_" #name))) return "dbus_" #name;
     CDBUS_FUNCTIONS(F)
 #undef F
     return (const char *)0;

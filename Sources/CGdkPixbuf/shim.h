@@ -1,74 +1,62 @@
 /*
- * Hand-written declarations of the parts of gdk-pixbuf and GLib that this package uses. GLib's own headers need the
- * compiler option -pthread and a folder that depends on the architecture. SwiftPM gets the folder from pkg-config, but
- * warns about the option on every build. These declarations have been stable for more than ten years; a test compiles
- * this file together with the real headers, which finds every difference.
+ * The parts of gdk-pixbuf, and of the GLib below it, that this package uses, under names of its own: an app may include
+ * the real headers, and a C type has one definition for all that a compiler sees. Nothing is linked. A test compares
+ * each type, value and function with the real headers.
  */
 #pragma once
 
-#if !__has_include(<gdk-pixbuf-2.0/gdk-pixbuf/gdk-pixbuf.h>)
-#error "gdk-pixbuf is missing: apt-get install libgdk-pixbuf-2.0-dev"
-#endif
-
-#include <stddef.h>
-
-typedef int gboolean;
-typedef void *gpointer;
-
-/* GLib */
-
-typedef struct _GBytes GBytes;
-typedef struct _GError GError;
-#ifndef __G_ERROR_H__
-struct _GError {
+typedef struct CGdkPixbuf CGdkPixbuf;
+typedef struct CGdkPixbufBytes CGdkPixbufBytes;
+typedef struct CGdkPixbufClosure CGdkPixbufClosure;
+typedef struct CGdkPixbufLoader CGdkPixbufLoader;
+typedef __SIZE_TYPE__ CGdkPixbufSize;
+typedef void (*CGdkPixbufCallback)(void);
+typedef struct {
     unsigned int domain;
     int code;
     char *message;
-};
-#endif
+} CGdkPixbufError;
+#define CGDKPIXBUF_COLORSPACE_RGB 0u
+#define CGDKPIXBUF_ERROR_UNKNOWN_TYPE 3
+#define CGDKPIXBUF_ERROR_INCOMPLETE_ANIMATION 6
 
-GBytes *g_bytes_new(const void *, size_t);
-void g_bytes_unref(GBytes *);
-void g_error_free(GError *);
-void g_free(gpointer);
+/* F(result, name, arguments). Enumerations have the type that compilers give them. */
+#define CGDKPIXBUF_FUNCTIONS(F)                                                                                        \
+    F(CGdkPixbufBytes *, g_bytes_new, (const void *, CGdkPixbufSize))                                                  \
+    F(void, g_bytes_unref, (CGdkPixbufBytes *))                                                                        \
+    F(void, g_error_free, (CGdkPixbufError *))                                                                         \
+    F(void, g_free, (void *))                                                                                          \
+    F(void, g_object_unref, (void *))                                                                                  \
+    F(unsigned long, g_signal_connect_data,                                                                            \
+      (void *, const char *, CGdkPixbufCallback, void *, void (*)(void *, CGdkPixbufClosure *), unsigned int))         \
+    F(unsigned int, gdk_pixbuf_error_quark, (void))                                                                    \
+    F(CGdkPixbufLoader *, gdk_pixbuf_loader_new_with_type, (const char *, CGdkPixbufError **))                         \
+    F(int, gdk_pixbuf_loader_write, (CGdkPixbufLoader *, const unsigned char *, CGdkPixbufSize, CGdkPixbufError **))   \
+    F(int, gdk_pixbuf_loader_close, (CGdkPixbufLoader *, CGdkPixbufError **))                                          \
+    F(void, gdk_pixbuf_loader_set_size, (CGdkPixbufLoader *, int, int))                                                \
+    F(CGdkPixbuf *, gdk_pixbuf_loader_get_pixbuf, (CGdkPixbufLoader *))                                                \
+    F(int, gdk_pixbuf_get_width, (const CGdkPixbuf *))                                                                 \
+    F(int, gdk_pixbuf_get_height, (const CGdkPixbuf *))                                                                \
+    F(int, gdk_pixbuf_get_n_channels, (const CGdkPixbuf *))                                                            \
+    F(int, gdk_pixbuf_get_rowstride, (const CGdkPixbuf *))                                                             \
+    F(int, gdk_pixbuf_get_bits_per_sample, (const CGdkPixbuf *))                                                       \
+    F(const unsigned char *, gdk_pixbuf_read_pixels, (const CGdkPixbuf *))                                             \
+    F(CGdkPixbuf *, gdk_pixbuf_new_from_bytes, (CGdkPixbufBytes *, unsigned int, int, int, int, int, int))             \
+    F(int, gdk_pixbuf_save_to_bufferv,                                                                                 \
+      (CGdkPixbuf *, char **, CGdkPixbufSize *, const char *, char **, char **, CGdkPixbufError **))
 
-/* GObject */
+typedef struct {
+#define F(result, name, arguments) result (*name) arguments;
+    CGDKPIXBUF_FUNCTIONS(F)
+#undef F
+} CGdkPixbufFunctions;
 
-typedef struct _GClosure GClosure;
-typedef void (*GCallback)(void);
-typedef void (*GClosureNotify)(gpointer, GClosure *);
-
-void g_object_unref(gpointer);
-
-/* gdk-pixbuf */
-
-typedef struct _GdkPixbuf GdkPixbuf;
-typedef struct _GdkPixbufLoader GdkPixbufLoader;
-
-unsigned int gdk_pixbuf_error_quark(void);
-
-GdkPixbufLoader *gdk_pixbuf_loader_new_with_type(const char *, GError **);
-gboolean gdk_pixbuf_loader_write(GdkPixbufLoader *, const unsigned char *, size_t, GError **);
-gboolean gdk_pixbuf_loader_close(GdkPixbufLoader *, GError **);
-void gdk_pixbuf_loader_set_size(GdkPixbufLoader *, int, int);
-GdkPixbuf *gdk_pixbuf_loader_get_pixbuf(GdkPixbufLoader *);
-
-int gdk_pixbuf_get_width(const GdkPixbuf *);
-int gdk_pixbuf_get_height(const GdkPixbuf *);
-int gdk_pixbuf_get_n_channels(const GdkPixbuf *);
-int gdk_pixbuf_get_rowstride(const GdkPixbuf *);
-int gdk_pixbuf_get_bits_per_sample(const GdkPixbuf *);
-const unsigned char *gdk_pixbuf_read_pixels(const GdkPixbuf *);
-
-#ifndef GDK_PIXBUF_H
-enum {
-    GDK_COLORSPACE_RGB = 0,
-    GDK_PIXBUF_ERROR_UNKNOWN_TYPE = 3,
-    GDK_PIXBUF_ERROR_INCOMPLETE_ANIMATION = 6,
-};
-#endif
-
-/* Enumeration parameters are declared as `unsigned int`, the type that compilers give them. */
-GdkPixbuf *gdk_pixbuf_new_from_bytes(GBytes *, unsigned int, gboolean, int, int, int, int);
-gboolean gdk_pixbuf_save_to_bufferv(GdkPixbuf *, char **, size_t *, const char *, char **, char **, GError **);
-unsigned long g_signal_connect_data(gpointer, const char *, GCallback, gpointer, GClosureNotify, unsigned int);
+/* Looks the functions up with `find`, dlsym(3). Returns the name of one that the library lacks; NULL if it has all. */
+static inline const char *
+cgdkpixbuf_find(CGdkPixbufFunctions *functions, void *(*find)(void *, const char *), void *library) {
+#define F(result, name, arguments)                                                                                     \
+    if (!(functions->name = (result (*) arguments)find(library, #name))) return #name;
+    CGDKPIXBUF_FUNCTIONS(F)
+#undef F
+    return (const char *)0;
+}

@@ -25,17 +25,13 @@ typedef struct {
     int (*OPENSSL_init_crypto)(unsigned long long, const void *);
 } CMosquittoFunctions;
 
-/* Loads the library. Returns why it cannot be used; NULL if it can. */
-static inline const char *cmosquitto_load(CMosquittoFunctions *functions) {
-    extern void *dlopen(const char *, int), *dlsym(void *, const char *);
-    extern char *dlerror(void);
-    /* RTLD_NOW | RTLD_NODELETE: the header of these would make declarations of the C library part of this module. */
-    void *library = dlopen("libmosquitto.so.1", 0x1002);
-    if (!library) return dlerror();
+/* Looks the functions up with `find`, dlsym(3). Returns the name of one that the library lacks; NULL if it has all. */
+static inline const char *
+cmosquitto_find(CMosquittoFunctions *functions, void *(*find)(void *, const char *), void *library) {
+    *(void **)&functions->OPENSSL_init_crypto = find(library, "OPENSSL_init_crypto");
 #define F(name)                                                                                                        \
-    if (!(functions->name = (__typeof__(name) *)dlsym(library, #name))) return dlerror();
+    if (!(functions->name = (__typeof__(name) *)find(library, #name))) return #name;
     CMOSQUITTO_FUNCTIONS(F)
 #undef F
-    *(void **)&functions->OPENSSL_init_crypto = dlsym(library, "OPENSSL_init_crypto");
     return (const char *)0;
 }

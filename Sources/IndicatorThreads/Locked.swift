@@ -1,4 +1,4 @@
-import CLinux
+import CIndicatorLinux
 public import Synchronization
 
 /// A value protected by a lock.
@@ -6,10 +6,8 @@ public import Synchronization
 /// Unlike the standard library's `Mutex`, it is not fair: a running thread takes a free lock before a thread that was
 /// waiting for it has woken up. `Mutex` hands itself to the thread that waits longest; with more threads than
 /// processors, each critical section then costs a switch of threads, and throughput falls to a hundredth.
-///
-/// Public, since nothing of `package` access is inlined into other modules. This module is not a product.
-@frozen
-public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
+@frozen @usableFromInline
+package struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     // `@unchecked`: `value` is only accessed while `lock` is held.
     @usableFromInline let lock = FutexLock()
     /// The storage that `Mutex` and `Atomic` use: part of their frozen layout, although its name has an underscore.
@@ -17,13 +15,13 @@ public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
 
     /// Protects a value.
     @inlinable @inline(__always)
-    public init(_ value: consuming sending Value) {
+    package init(_ value: consuming sending Value) {
         self.value = _Cell(value)
     }
 
     /// Calls a function with the value, and with the lock held.
     @inlinable @inline(__always)
-    public borrowing func withLock<Result: ~Copyable, E: Error>(
+    package borrowing func withLock<Result: ~Copyable, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending Result
     ) throws(E) -> sending Result {
         lock.lock()

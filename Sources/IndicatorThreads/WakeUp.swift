@@ -1,4 +1,4 @@
-import CLinux
+import CIndicatorLinux
 import Foundation
 import Synchronization
 

@@ -1,8 +1,30 @@
-import CGdkPixbuf
+import CIndicatorGdkPixbuf
 import Foundation
 import IndicatorThreads
 
 // The only file that uses gdk-pixbuf.
+
+/// gdk-pixbuf and the GLib below it, loaded when ``Pixbuf/problem`` is first read.
+private let glib = Pixbuf.loaded.functions
+
+enum Pixbuf {
+    fileprivate static let loaded: (functions: CGdkPixbufFunctions, problem: String?) = {
+        var functions = CGdkPixbufFunctions()
+        let problem = load(&functions)
+        return (functions, problem)
+    }()
+
+    /// Why gdk-pixbuf cannot be used. Only success is remembered: the process may have had no descriptor left.
+    fileprivate static var problem: String? {
+        var functions = CGdkPixbufFunctions()
+        guard let problem = load(&functions) ?? loaded.problem else { return nil }
+        return "gdk-pixbuf cannot be loaded: \(problem); run: apt-get install libgdk-pixbuf-2.0-0"
+    }
+
+    private static func load(_ functions: inout CGdkPixbufFunctions) -> String? {
+        SharedLibrary.load("libgdk_pixbuf-2.0.so.0", &functions, cgdkpixbuf_find)
+    }
+}
 
 /// Decodes with a loader, which rejects an image that is too large before allocating it, and stops between chunks when
 /// the time is over.
@@ -40,21 +62,24 @@ enum PixbufDecoder {
             throw .unreadable(reason)
         }
         if let problem = format.problem(of: data) { throw .truncated(problem) }
+        if let problem = Pixbuf.problem { throw .unreadable(problem) }
         let bytes = format == .gif ? ImageFormat.firstFrame(ofGIF: data) : data
         let limit = Limit(maximumPixels: maximumPixels)
-        var error: UnsafeMutablePointer<GError>?
+        var error: UnsafeMutablePointer<CGdkPixbufError>?
         // Not by the bytes: the installed loaders of other formats would be asked, too.
-        guard let loader = gdk_pixbuf_loader_new_with_type(format.rawValue, &error) else {
+        guard let loader = glib.gdk_pixbuf_loader_new_with_type(format.rawValue, &error) else {
             throw consume(error, format)
         }
-        defer { g_object_unref(UnsafeMutableRawPointer(loader)) }
+        defer { glib.g_object_unref(UnsafeMutableRawPointer(loader)) }
         connect(limit, to: loader)
         let failure = withExtendedLifetime(limit) { load(bytes, into: loader, limit: limit, timeLimit) }
         if let refused = limit.refused {
             throw .tooLarge(width: refused.width, height: refused.height, maximumPixels: maximumPixels)
         }
         if let failure { throw failure }
-        guard let pixbuf = gdk_pixbuf_loader_get_pixbuf(loader) else { throw .unreadable("it contains no picture") }
+        guard let pixbuf = glib.gdk_pixbuf_loader_get_pixbuf(loader) else {
+            throw .unreadable("it contains no picture")
+        }
         return try image(pixbuf, maximumPixels: maximumPixels)
     }
 
@@ -71,12 +96,12 @@ enum PixbufDecoder {
             guard overflows || pixels > limit.maximumPixels else { return }
             limit.refused = (Int(width), Int(height))
             // A size of zero makes the loaders stop before they allocate.
-            gdk_pixbuf_loader_set_size(loader, 0, 0)
+            glib.gdk_pixbuf_loader_set_size(loader, 0, 0)
         }
-        g_signal_connect_data(
+        _ = glib.g_signal_connect_data(
             UnsafeMutableRawPointer(loader),
             "size-prepared",
-            unsafeBitCast(handler, to: GCallback.self),
+            unsafeBitCast(handler, to: CGdkPixbufCallback.self),
             Unmanaged.passUnretained(limit).toOpaque(),
             nil,
             0
@@ -100,43 +125,47 @@ enum PixbufDecoder {
                     return
                 }
                 let piece = bytes[start..<min(start + pieceSize, bytes.count)]
-                var error: UnsafeMutablePointer<GError>?
+                var error: UnsafeMutablePointer<CGdkPixbufError>?
                 let base = UnsafeRawBufferPointer(rebasing: piece).baseAddress?.assumingMemoryBound(to: UInt8.self)
-                if gdk_pixbuf_loader_write(loader, base, piece.count, &error) == 0 { failure = consume(error) }
+                if glib.gdk_pixbuf_loader_write(loader, base, UInt(piece.count), &error) == 0 {
+                    failure = consume(error)
+                }
                 start += piece.count
             }
         }
-        var error: UnsafeMutablePointer<GError>?
-        if gdk_pixbuf_loader_close(loader, &error) == 0 {
+        var error: UnsafeMutablePointer<CGdkPixbufError>?
+        if glib.gdk_pixbuf_loader_close(loader, &error) == 0 {
             let closing = consume(error)
             if failure == nil { failure = closing }
         }
         return failure
     }
 
-    private static func consume(_ error: UnsafeMutablePointer<GError>?, _ format: ImageFormat? = nil) -> ImageError {
+    private static func consume(_ error: UnsafeMutablePointer<CGdkPixbufError>?, _ format: ImageFormat? = nil)
+        -> ImageError
+    {
         guard let error else { return .unreadable("no reason given") }
-        defer { g_error_free(error) }
+        defer { glib.g_error_free(error) }
         let reason = error.pointee.message.map { String(cString: $0) } ?? "no reason given"
-        guard error.pointee.domain == gdk_pixbuf_error_quark() else { return .unreadable(reason) }
+        guard error.pointee.domain == glib.gdk_pixbuf_error_quark() else { return .unreadable(reason) }
         return switch error.pointee.code {
-        case Int32(GDK_PIXBUF_ERROR_INCOMPLETE_ANIMATION): .truncated(reason)
-        case Int32(GDK_PIXBUF_ERROR_UNKNOWN_TYPE) where format == .webp:
+        case CGDKPIXBUF_ERROR_INCOMPLETE_ANIMATION: .truncated(reason)
+        case CGDKPIXBUF_ERROR_UNKNOWN_TYPE where format == .webp:
             .unreadable("gdk-pixbuf has no loader for WebP; run: apt-get install webp-pixbuf-loader")
         default: .unreadable(reason)
         }
     }
 
     private static func image(_ pixbuf: OpaquePointer, maximumPixels: Int) throws(ImageError) -> DecodedImage {
-        let width = Int(gdk_pixbuf_get_width(pixbuf))
-        let height = Int(gdk_pixbuf_get_height(pixbuf))
-        let channels = Int(gdk_pixbuf_get_n_channels(pixbuf))
-        let stride = Int(gdk_pixbuf_get_rowstride(pixbuf))
+        let width = Int(glib.gdk_pixbuf_get_width(pixbuf))
+        let height = Int(glib.gdk_pixbuf_get_height(pixbuf))
+        let channels = Int(glib.gdk_pixbuf_get_n_channels(pixbuf))
+        let stride = Int(glib.gdk_pixbuf_get_rowstride(pixbuf))
         guard width * height <= maximumPixels else {
             throw .tooLarge(width: width, height: height, maximumPixels: maximumPixels)
         }
-        guard let pixels = gdk_pixbuf_read_pixels(pixbuf), channels == 3 || channels == 4,
-            gdk_pixbuf_get_bits_per_sample(pixbuf) == 8
+        guard let pixels = glib.gdk_pixbuf_read_pixels(pixbuf), channels == 3 || channels == 4,
+            glib.gdk_pixbuf_get_bits_per_sample(pixbuf) == 8
         else { throw .unreadable("unsupported pixel format") }
         var rgba = Data(count: width * height * 4)
         rgba.withUnsafeMutableBytes { (buffer: UnsafeMutableRawBufferPointer) in
@@ -168,20 +197,21 @@ enum PixbufEncoder {
         guard image.width <= Int(Int32.max) / 4, image.height <= Int(Int32.max) else {
             throw .unwritable("it is too large")
         }
+        if let problem = Pixbuf.problem { throw .unwritable(problem) }
         var pixels = image.rgba
         if image.channels == 3 {
             for pixel in 0..<(pixels.count / 4) { pixels[pixel * 4 + 3] = 255 }
         }
         let bytes = pixels.withUnsafeBytes { (buffer: UnsafeRawBufferPointer) in
-            g_bytes_new(buffer.baseAddress, buffer.count)
+            glib.g_bytes_new(buffer.baseAddress, UInt(buffer.count))
         }
         guard let bytes else { throw .unwritable("out of memory") }
-        defer { g_bytes_unref(bytes) }
+        defer { glib.g_bytes_unref(bytes) }
         let width = Int32(image.width)
         guard
-            let pixbuf = gdk_pixbuf_new_from_bytes(
+            let pixbuf = glib.gdk_pixbuf_new_from_bytes(
                 bytes,
-                UInt32(GDK_COLORSPACE_RGB),
+                CGDKPIXBUF_COLORSPACE_RGB,
                 1,
                 8,
                 width,
@@ -189,15 +219,15 @@ enum PixbufEncoder {
                 width * 4
             )
         else { throw .unwritable("gdk-pixbuf rejected it") }
-        defer { g_object_unref(UnsafeMutableRawPointer(pixbuf)) }
+        defer { glib.g_object_unref(UnsafeMutableRawPointer(pixbuf)) }
         var buffer: UnsafeMutablePointer<CChar>?
-        var count: Int = 0
-        var error: UnsafeMutablePointer<GError>?
-        guard gdk_pixbuf_save_to_bufferv(pixbuf, &buffer, &count, "png", nil, nil, &error) != 0, let buffer else {
-            defer { if let error { g_error_free(error) } }
+        var count: UInt = 0
+        var error: UnsafeMutablePointer<CGdkPixbufError>?
+        guard glib.gdk_pixbuf_save_to_bufferv(pixbuf, &buffer, &count, "png", nil, nil, &error) != 0, let buffer else {
+            defer { if let error { glib.g_error_free(error) } }
             throw .unwritable(error?.pointee.message.map { String(cString: $0) } ?? "no reason given")
         }
-        defer { g_free(buffer) }
+        defer { glib.g_free(buffer) }
         return Data(bytes: buffer, count: Int(count))
     }
 }

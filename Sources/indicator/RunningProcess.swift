@@ -1,4 +1,4 @@
-import CLinux
+import CIndicatorLinux
 import Foundation
 
 /// A process that `indicator` has not started, until it ends.

@@ -1,5 +1,5 @@
 #if DBus && DEBUG
-import CDBus
+import CIndicatorDBus
 import Foundation
 
 @testable import DesktopBackends
@@ -9,7 +9,7 @@ import Foundation
 func fuzzBusDecoder(_ bytes: [UInt8]) {
     if let handle = bytes.withUnsafeBytes({ demarshal($0) }) { check(BusMessage(owning: handle)) }
     guard let handle = dbus.message_new_method_call("a.b", "/", "a.b", "c") else { return }
-    var iterator = DBusMessageIter()
+    var iterator = CDBusMessageIter()
     dbus.message_iter_init_append(handle, &iterator)
     var generator = BusGenerator(bytes: bytes)
     while !generator.isAtEnd { generator.append(generator.type(depth: 0), to: &iterator) }
@@ -92,7 +92,7 @@ private struct BusGenerator {
     }
 
     /// Appends a value of a complete type.
-    mutating func append(_ signature: String, to iterator: inout DBusMessageIter, depth: Int = 0) {
+    mutating func append(_ signature: String, to iterator: inout CDBusMessageIter, depth: Int = 0) {
         let code = signature.utf8.first ?? 0
         switch UnicodeScalar(code) {
         case "s": append(text(), code, to: &iterator)
@@ -122,7 +122,7 @@ private struct BusGenerator {
         }
     }
 
-    private func append(_ text: String, _ code: UInt8, to iterator: inout DBusMessageIter) {
+    private func append(_ text: String, _ code: UInt8, to iterator: inout CDBusMessageIter) {
         text.withCString { pointer in
             var pointer: UnsafePointer<CChar>? = pointer
             _ = dbus.message_iter_append_basic(&iterator, Int32(code), &pointer)
@@ -132,10 +132,10 @@ private struct BusGenerator {
     private mutating func append(
         container code: UInt8,
         _ signature: String?,
-        to iterator: inout DBusMessageIter,
-        _ body: (inout Self, inout DBusMessageIter) -> Void
+        to iterator: inout CDBusMessageIter,
+        _ body: (inout Self, inout CDBusMessageIter) -> Void
     ) {
-        var inner = DBusMessageIter()
+        var inner = CDBusMessageIter()
         _ = dbus.message_iter_open_container(&iterator, Int32(code), signature, &inner)
         body(&self, &inner)
         _ = dbus.message_iter_close_container(&iterator, &inner)

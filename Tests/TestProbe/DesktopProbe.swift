@@ -24,7 +24,7 @@ enum DesktopProbe {
         }
         Limits.apply(arguments)
         var backends: [any IndicatorBackend] = [OtherBackend()]
-        #if DesktopNotification
+        #if DBus
         if arguments.contains("own") || arguments.contains("own=loop") {
             OwnLibNotify.load(mainLoop: arguments.contains("own=loop"))
         }
@@ -195,7 +195,7 @@ struct Probe {
             return Self.statistic("VmRSS:", of: "/proc/self/status")
         case "neighbour":
             return neighbour?.fault ?? "ok"
-        #if DesktopNotification
+        #if DBus
         case "own-load":
             OwnLibNotify.load(mainLoop: false)
         case "own-show":
@@ -241,7 +241,7 @@ struct Probe {
     }
 
     private static func availability() async -> String {
-        #if DesktopNotification
+        #if DBus
         let kind = BackendKind.desktopNotification
         let context = BackendContext(name: kind.name, applicationName: "probe", logger: Logger(label: "probe"))
         return switch await kind.availability(context, [:]) {

@@ -1,5 +1,5 @@
-#if DesktopNotification
-import CNotify
+#if DBus
+import CIndicatorNotify
 import Foundation
 import IndicatorThreads
 
@@ -13,13 +13,9 @@ enum OwnLibNotify {
 
     /// Loads libnotify, and runs GLib's main loop on a thread if `mainLoop`.
     static func load(mainLoop: Bool) {
+        let problem = SharedLibrary.load("libnotify.so.4", &functions, cnotify_find)
         library = dlopen("libnotify.so.4", RTLD_NOW)
-        let find: @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?) -> UnsafeMutableRawPointer? = {
-            library,
-            name in
-            name.flatMap { dlsym(library, $0) }
-        }
-        precondition(library != nil && cnotify_find(&functions, find, library) == nil)
+        precondition(problem == nil && library != nil)
         guard mainLoop else { return }
         _ = ThreadStarter.start(named: "main loop") {
             while true { _ = functions.g_main_context_iteration(nil, 1) }

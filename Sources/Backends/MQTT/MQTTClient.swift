@@ -1,7 +1,7 @@
 import BackendConfiguration
 import DisplayText
-import CLinux
-import CMosquitto
+import CIndicatorLinux
+import CIndicatorMosquitto
 package import Foundation
 import IndicatorCore
 import IndicatorThreads
@@ -67,13 +67,17 @@ package final class MQTTClient {
     /// libmosquitto, loaded when a broker is first used.
     private static let loaded: Result<CMosquittoFunctions, MQTTError> = {
         var library = CMosquittoFunctions()
-        if let problem = cmosquitto_load(&library) { return .failure(.noLibrary(reason: String(cString: problem))) }
+        if let problem = load(&library) { return .failure(.noLibrary(reason: problem)) }
         // OpenSSL releases its memory in `exit`, while the threads use it, unless its first initialisation says
         // OPENSSL_INIT_NO_ATEXIT.
         _ = library.OPENSSL_init_crypto?(0x0008_0000, nil)
         return library.mosquitto_lib_init() == MOSQ_ERR_SUCCESS.code
             ? .success(library) : .failure(.noResources(reason: "no memory"))
     }()
+
+    private static func load(_ functions: inout CMosquittoFunctions) -> String? {
+        SharedLibrary.load("libmosquitto.so.1", &functions, cmosquitto_find)
+    }
 
     /// Prepares a connection without using the network.
     ///
@@ -89,7 +93,7 @@ package final class MQTTClient {
         guard let url = url ?? settings.urls.first else { throw .invalidURL(reason: "there is none") }
         // Only success is remembered: the process may have had no descriptor left.
         var functions = CMosquittoFunctions()
-        if let problem = cmosquitto_load(&functions) { throw .noLibrary(reason: String(cString: problem)) }
+        if let problem = Self.load(&functions) { throw .noLibrary(reason: problem) }
         library = try Self.loaded.get()
         guard SpareDescriptors.exist(), let handle = Self.makeHandle(library, id: id) else {
             throw .noResources(reason: "\(SpareDescriptors.problem), or no memory")

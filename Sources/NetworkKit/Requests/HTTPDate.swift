@@ -1,4 +1,4 @@
-import CCurl
+import CIndicatorCurl
 import Foundation
 
 /// Dates in header fields (RFC 9110 §5.6.7).

@@ -1,4 +1,4 @@
-import CCurl
+import CIndicatorCurl
 public import Foundation
 
 /// A cookie (RFC 6265) of a client: see ``NetworkClient/cookies()``. Its value is often a secret.

@@ -1,5 +1,4 @@
-import CCurl
-import DequeModule
+import CIndicatorCurl
 import Foundation
 import IndicatorThreads
 
@@ -28,7 +27,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     /// that shares connections allows enough streams.
     private final class Host {
         /// Those that have not begun, because the limit is reached or they are suspended. The oldest is first.
-        var waiting: Deque<Transfer> = []
+        var waiting: [Transfer] = []
         /// How many of them, at the end, have not been reported as waiting.
         var newCount = 0
         /// How many are active. One that waits for the app, because it is paused, is not counted.

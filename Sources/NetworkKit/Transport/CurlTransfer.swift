@@ -1,4 +1,4 @@
-import CCurl
+import CIndicatorCurl
 import Foundation
 import HTTPTypes
 

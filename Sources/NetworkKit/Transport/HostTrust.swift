@@ -1,4 +1,4 @@
-import CCurl
+import CIndicatorCurl
 public import Foundation
 
 /// How a host proves its identity, and the client its own: see ``NetworkClient/Options/trust``.

@@ -1,4 +1,4 @@
-#if DesktopNotification && DBus
+#if DBus
 import Foundation
 @testable import DesktopBackends
 import TestSupport

@@ -219,7 +219,7 @@ import Testing
     }
 }
 
-#if DesktopNotification
+#if DBus
 /// An image as the icon of a notification on a real notification server.
 @Suite struct NotificationIconTests {
     /// Shows and closes a notification with an icon. Returns the file that the server used, and its warnings.

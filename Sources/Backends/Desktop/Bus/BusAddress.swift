@@ -1,5 +1,5 @@
 package import BackendConfiguration
-import CDBus
+import CIndicatorDBus
 import DisplayText
 import Foundation
 

@@ -1,5 +1,5 @@
 import BackendConfiguration
-import CDBus
+import CIndicatorDBus
 import DisplayText
 import Foundation
 

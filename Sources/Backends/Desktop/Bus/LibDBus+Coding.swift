@@ -1,11 +1,11 @@
 import BackendConfiguration
 import DisplayText
-import CDBus
+import CIndicatorDBus
 import Foundation
 
 /// Encodes values in messages.
 enum BusCoding {
-    static func append(_ value: BusValue, to iterator: inout DBusMessageIter) {
+    static func append(_ value: BusValue, to iterator: inout CDBusMessageIter) {
         func basic(_ number: some BitwiseCopyable) {
             var number = number
             _ = dbus.message_iter_append_basic(&iterator, value.type, &number)
@@ -17,14 +17,14 @@ enum BusCoding {
         func container<Element>(
             _ signature: String?,
             of elements: [Element],
-            _ append: (Element, inout DBusMessageIter) -> Void
+            _ append: (Element, inout CDBusMessageIter) -> Void
         ) {
             nested(value.type, signature, in: &iterator) { inner in
                 for element in elements { append(element, &inner) }
             }
         }
         switch value {
-        case .boolean(let boolean): basic(dbus_bool_t(boolean ? 1 : 0))
+        case .boolean(let boolean): basic(UInt32(boolean ? 1 : 0))
         case .byte(let number): basic(number)
         case .int32(let number): basic(number)
         case .uint32(let number): basic(number)
@@ -55,10 +55,10 @@ enum BusCoding {
     private static func nested(
         _ type: Int32,
         _ signature: String?,
-        in iterator: inout DBusMessageIter,
-        _ body: (inout DBusMessageIter) -> Void
+        in iterator: inout CDBusMessageIter,
+        _ body: (inout CDBusMessageIter) -> Void
     ) {
-        var inner = DBusMessageIter()
+        var inner = CDBusMessageIter()
         _ = dbus.message_iter_open_container(&iterator, type, signature, &inner)
         body(&inner)
         _ = dbus.message_iter_close_container(&iterator, &inner)
@@ -85,7 +85,7 @@ package struct BusDecoder {
     package init() {}
 
     /// The values from here to the end of the message or container.
-    mutating func values(_ iterator: inout DBusMessageIter) -> [BusValue] {
+    mutating func values(_ iterator: inout CDBusMessageIter) -> [BusValue] {
         var values: [BusValue] = []
         while left > 0, dbus.message_iter_get_arg_type(&iterator) != 0 {
             values.append(value(&iterator))
@@ -94,7 +94,7 @@ package struct BusDecoder {
         return values
     }
 
-    private mutating func value(_ iterator: inout DBusMessageIter) -> BusValue {
+    private mutating func value(_ iterator: inout CDBusMessageIter) -> BusValue {
         left -= 16
         let type = UInt8(truncatingIfNeeded: dbus.message_iter_get_arg_type(&iterator))
         func read<Number: BitwiseCopyable>(_ zero: Number) -> Number {
@@ -103,7 +103,7 @@ package struct BusDecoder {
             return number
         }
         switch UnicodeScalar(type) {
-        case "b": return .boolean(read(dbus_bool_t(0)) != 0)
+        case "b": return .boolean(read(UInt32(0)) != 0)
         case "u": return .uint32(read(0))
         case "i": return .int32(read(0))
         case "x": return .int64(read(0))
@@ -111,7 +111,7 @@ package struct BusDecoder {
         case "d": return .double(read(0))
         case "s", "o", "g": return .string(string(read(UnsafePointer<CChar>?.none)))
         case "v":
-            var inner = DBusMessageIter()
+            var inner = CDBusMessageIter()
             dbus.message_iter_recurse(&iterator, &inner)
             return .variant(value(&inner))
         case "a": return array(&iterator)
@@ -127,9 +127,9 @@ package struct BusDecoder {
         return String(decoding: UnsafeRawBufferPointer(start: text, count: length), as: UTF8.self)
     }
 
-    private mutating func array(_ iterator: inout DBusMessageIter) -> BusValue {
+    private mutating func array(_ iterator: inout CDBusMessageIter) -> BusValue {
         let elementType = UnicodeScalar(UInt8(truncatingIfNeeded: dbus.message_iter_get_element_type(&iterator)))
-        var elements = DBusMessageIter()
+        var elements = CDBusMessageIter()
         dbus.message_iter_recurse(&iterator, &elements)
         switch elementType {
         case "s": return .strings(values(&elements).compactMap(\.text))
@@ -151,11 +151,11 @@ package struct BusDecoder {
     }
 
     /// The values of each structure or dictionary entry of an array.
-    private mutating func containers(_ elements: inout DBusMessageIter) -> [[BusValue]] {
+    private mutating func containers(_ elements: inout CDBusMessageIter) -> [[BusValue]] {
         var containers: [[BusValue]] = []
         while left > 0, dbus.message_iter_get_arg_type(&elements) != 0 {
             left -= 16
-            var container = DBusMessageIter()
+            var container = CDBusMessageIter()
             dbus.message_iter_recurse(&elements, &container)
             containers.append(values(&container))
             _ = dbus.message_iter_next(&elements)

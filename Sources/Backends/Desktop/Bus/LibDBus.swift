@@ -1,6 +1,6 @@
 import BackendConfiguration
 import DisplayText
-import CDBus
+import CIndicatorDBus
 import Foundation
 import IndicatorThreads
 
@@ -10,7 +10,7 @@ let dbus = LibDBus.loaded.functions
 enum LibDBus {
     fileprivate static let loaded: (functions: CDBusFunctions, problem: String?) = {
         var functions = CDBusFunctions()
-        if let problem = cdbus_load(&functions) { return (functions, String(cString: problem)) }
+        if let problem = load(&functions) { return (functions, problem) }
         // Otherwise libdbus makes the process ignore SIGPIPE when it connects. It sends with MSG_NOSIGNAL anyway.
         functions.connection_set_change_sigpipe(0)
         return (functions, functions.threads_init_default() == 0 ? "there is no memory" : nil)
@@ -20,8 +20,11 @@ enum LibDBus {
     static var problem: String? {
         guard SpareDescriptors.exist() else { return SpareDescriptors.problem }
         var functions = CDBusFunctions()
-        if let problem = cdbus_load(&functions) { return String(cString: problem) }
-        return loaded.problem
+        return load(&functions) ?? loaded.problem
+    }
+
+    private static func load(_ functions: inout CDBusFunctions) -> String? {
+        SharedLibrary.load("libdbus-1.so.3", &functions, cdbus_find)
     }
 }
 
@@ -89,7 +92,7 @@ package final class BusMessage {
         // libdbus returns no message for an invalid name or without memory; neither can be handled.
         guard let handle else { preconditionFailure("libdbus created no message: a name is invalid") }
         self.init(owning: handle)
-        var iterator = DBusMessageIter()
+        var iterator = CDBusMessageIter()
         dbus.message_iter_init_append(handle, &iterator)
         for argument in arguments { BusCoding.append(argument, to: &iterator) }
     }
@@ -101,7 +104,7 @@ package final class BusMessage {
 
     /// The error, if the message is an error reply.
     package var error: BusError? {
-        guard dbus.message_get_type(handle) == DBUS_MESSAGE_TYPE_ERROR else { return nil }
+        guard dbus.message_get_type(handle) == CDBUS_MESSAGE_TYPE_ERROR else { return nil }
         let name = dbus.message_get_error_name(handle).map { String(cString: $0) } ?? ""
         return BusError(name: name, ofPeer: arguments.first?.text ?? "")
     }
@@ -111,7 +114,7 @@ package final class BusMessage {
 
     /// The arguments, decoded on every access: check the signature first. Peers can send 128 MiB; see ``BusDecoder``.
     package var arguments: [BusValue] {
-        var iterator = DBusMessageIter()
+        var iterator = CDBusMessageIter()
         guard dbus.message_iter_init(handle, &iterator) != 0 else { return [] }
         var decoder = BusDecoder()
         return decoder.values(&iterator)
@@ -121,7 +124,7 @@ package final class BusMessage {
 extension BusMessage {
     /// The descriptor that the message consists of, if it does: a copy, which the caller owns.
     var descriptor: BusDescriptor? {
-        var iterator = DBusMessageIter()
+        var iterator = CDBusMessageIter()
         guard signature == "h", dbus.message_iter_init(handle, &iterator) != 0 else { return nil }
         var number: Int32 = -1
         dbus.message_iter_get_basic(&iterator, &number)
@@ -180,12 +183,12 @@ final class BusConnection: PollSource {
         _ = dbus.connection_add_filter(
             handle,
             { _, message, context in
-                guard let message, let context, dbus.message_get_type(message) == DBUS_MESSAGE_TYPE_SIGNAL else {
-                    return DBUS_HANDLER_RESULT_NOT_YET_HANDLED
+                guard let message, let context, dbus.message_get_type(message) == CDBUS_MESSAGE_TYPE_SIGNAL else {
+                    return CDBUS_HANDLER_RESULT_NOT_YET_HANDLED
                 }
                 let signal = BusMessage(retaining: message)
                 Unmanaged<Box<MessageHandler>>.fromOpaque(context).takeUnretainedValue().value(signal)
-                return DBUS_HANDLER_RESULT_NOT_YET_HANDLED
+                return CDBUS_HANDLER_RESULT_NOT_YET_HANDLED
             },
             Unmanaged.passUnretained(self.onSignal).toOpaque(),
             nil
@@ -195,7 +198,7 @@ final class BusConnection: PollSource {
     deinit {
         dbus.connection_close(handle)
         // Calls the handlers a last time, and completes the pending calls.
-        while dbus.connection_dispatch(handle) == DBUS_DISPATCH_DATA_REMAINS {}
+        while dbus.connection_dispatch(handle) == CDBUS_DISPATCH_DATA_REMAINS {}
         dbus.connection_unref(handle)
         withExtendedLifetime((sources, onSignal, onCalls)) {}
     }
@@ -243,15 +246,15 @@ final class BusConnection: PollSource {
     func serve(path: String, _ handler: @escaping MessageHandler) {
         let box = Box(handler)
         onCalls.append(box)
-        var functions = DBusObjectPathVTable()
+        var functions = CDBusObjectPathVTable()
         functions.message_function = { _, message, context in
-            guard let message, let context, dbus.message_get_type(message) == DBUS_MESSAGE_TYPE_METHOD_CALL else {
-                return DBUS_HANDLER_RESULT_NOT_YET_HANDLED
+            guard let message, let context, dbus.message_get_type(message) == CDBUS_MESSAGE_TYPE_METHOD_CALL else {
+                return CDBUS_HANDLER_RESULT_NOT_YET_HANDLED
             }
             Unmanaged<Box<MessageHandler>>.fromOpaque(context).takeUnretainedValue().value(
                 BusMessage(retaining: message)
             )
-            return DBUS_HANDLER_RESULT_HANDLED
+            return CDBUS_HANDLER_RESULT_HANDLED
         }
         let context = Unmanaged.passUnretained(box).toOpaque()
         _ = dbus.connection_try_register_object_path(handle, path, &functions, context, nil)
@@ -260,7 +263,7 @@ final class BusConnection: PollSource {
     // MARK: - Turns
 
     /// Whether received messages were not handled yet.
-    private var mustDispatch: Bool { dbus.connection_get_dispatch_status(handle) == DBUS_DISPATCH_DATA_REMAINS }
+    private var mustDispatch: Bool { dbus.connection_get_dispatch_status(handle) == CDBUS_DISPATCH_DATA_REMAINS }
 
     func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) {
         // After the end was handled, there is nothing to wait for until this is removed.
@@ -355,8 +358,8 @@ private final class BusSources {
         return polled.map { watch in
             let flags = dbus.watch_get_flags(watch)
             var events: Int16 = 0
-            if flags & DBUS_WATCH_READABLE.rawValue != 0 { events |= Int16(POLLIN) }
-            if flags & DBUS_WATCH_WRITABLE.rawValue != 0 { events |= Int16(POLLOUT) }
+            if flags & CDBUS_WATCH_READABLE != 0 { events |= Int16(POLLIN) }
+            if flags & CDBUS_WATCH_WRITABLE != 0 { events |= Int16(POLLOUT) }
             return pollfd(fd: dbus.watch_get_unix_fd(watch), events: events, revents: 0)
         }
     }
@@ -366,10 +369,10 @@ private final class BusSources {
             // Handling one watch may remove another.
             guard watches.contains(watch) else { continue }
             var flags: UInt32 = 0
-            if descriptor.revents & Int16(POLLIN) != 0 { flags |= DBUS_WATCH_READABLE.rawValue }
-            if descriptor.revents & Int16(POLLOUT) != 0 { flags |= DBUS_WATCH_WRITABLE.rawValue }
-            if descriptor.revents & Int16(POLLHUP) != 0 { flags |= DBUS_WATCH_HANGUP.rawValue }
-            if descriptor.revents & Int16(POLLERR | POLLNVAL) != 0 { flags |= DBUS_WATCH_ERROR.rawValue }
+            if descriptor.revents & Int16(POLLIN) != 0 { flags |= CDBUS_WATCH_READABLE }
+            if descriptor.revents & Int16(POLLOUT) != 0 { flags |= CDBUS_WATCH_WRITABLE }
+            if descriptor.revents & Int16(POLLHUP) != 0 { flags |= CDBUS_WATCH_HANGUP }
+            if descriptor.revents & Int16(POLLERR | POLLNVAL) != 0 { flags |= CDBUS_WATCH_ERROR }
             _ = dbus.watch_handle(watch, flags)
         }
     }
@@ -377,7 +380,7 @@ private final class BusSources {
 
 /// An error that libdbus returns through a pointer.
 struct LibDBusError: ~Copyable {
-    var value = DBusError()
+    var value = CDBusError()
 
     init() { dbus.error_init(&value) }
 

@@ -1,7 +1,7 @@
 import BackendConfiguration
 import DisplayText
-import CLinux
-import CNotify
+import CIndicatorLinux
+import CIndicatorNotify
 import Foundation
 import IndicatorCore
 import IndicatorThreads
@@ -127,12 +127,9 @@ final class LibNotify: PollSource, @unchecked Sendable {
     static func loss(_ reason: String) -> Outcome { .failure(Loss(reason: reason)) }
 
     private func load() -> Outcome {
-        guard let library = dlopen("libnotify.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
-            let reason = dlerror().map { SafeText.singleLine(String(cString: $0), limit: 200) } ?? ""
+        if let problem = SharedLibrary.load("libnotify.so.4", &functions, cnotify_find) {
+            let reason = SafeText.singleLine(problem, limit: 200)
             return Self.loss("libnotify (package libnotify4) cannot be loaded: \(reason)")
-        }
-        if let missing = cnotify_find(&functions, { library, name in name.flatMap { dlsym(library, $0) } }, library) {
-            return Self.loss("libnotify lacks \(String(cString: missing))")
         }
         pthread = pthread_self()
         handleMessages()
@@ -151,7 +148,7 @@ final class LibNotify: PollSource, @unchecked Sendable {
     /// Delivers GDBus's signals; for the next ones, GLib has one descriptor.
     func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) {
         while functions.g_main_context_iteration(context, 0) != 0 {}
-        var (descriptor, timeout) = (GPollFD(), Int32(0))
+        var (descriptor, timeout) = (CNotifyPollFD(), Int32(0))
         _ = functions.g_main_context_query(context, .max, &timeout, &descriptor, 1)
         return ([pollfd(fd: descriptor.fd, events: Int16(POLLIN), revents: 0)], nil)
     }
@@ -164,7 +161,7 @@ final class LibNotify: PollSource, @unchecked Sendable {
         for domain in ["GLib", "GLib-GObject", "GLib-GIO", "libnotify"] {
             _ = functions.g_log_set_handler(
                 domain,
-                GLogLevelFlags(all),
+                all,
                 { domain, level, message, _ in
                     let service = LibNotify.shared
                     guard pthread_equal(pthread_self(), service.pthread) != 0 else {
@@ -184,7 +181,7 @@ final class LibNotify: PollSource, @unchecked Sendable {
 
     private func connect(as name: String) -> Outcome {
         attempt { error in
-            connection = functions.g_bus_get_sync(GBusType(CNOTIFY_BUS_SESSION), nil, error)
+            connection = functions.g_bus_get_sync(CNOTIFY_BUS_SESSION, nil, error)
             guard let connection else { return 0 }
             // Otherwise GLib ends the process with the bus. The reference is kept: without it, libnotify would get a
             // new connection, which ends the process.
@@ -224,8 +221,8 @@ final class LibNotify: PollSource, @unchecked Sendable {
         return threads.count == threadsToOpen
     }
 
-    private func attempt(_ body: (UnsafeMutablePointer<UnsafeMutablePointer<GError>?>) -> gboolean) -> Outcome {
-        var error: UnsafeMutablePointer<GError>?
+    private func attempt(_ body: (UnsafeMutablePointer<UnsafeMutablePointer<CNotifyError>?>) -> Int32) -> Outcome {
+        var error: UnsafeMutablePointer<CNotifyError>?
         guard body(&error) == 0 else { return .success(0) }
         defer { if let error { functions.g_error_free(error) } }
         let text = error.flatMap(\.pointee.message).map { SafeText.singleLine(String(cString: $0), limit: 300) }
@@ -249,7 +246,7 @@ final class LibNotify: PollSource, @unchecked Sendable {
             object = new
             functions.notify_notification_set_app_name(object, message.applicationName)
             let handler: @convention(c) (OpaquePointer?) -> Void = { LibNotify.shared.wasClosed($0) }
-            let callback = unsafeBitCast(handler, to: GCallback.self)
+            let callback = unsafeBitCast(handler, to: CNotifyCallback.self)
             _ = functions.g_signal_connect_data(UnsafeMutableRawPointer(object), "closed", callback, nil, nil, 0)
         }
         setIcon?(object, message.icon)
@@ -261,8 +258,8 @@ final class LibNotify: PollSource, @unchecked Sendable {
         return attempt { functions.notify_notification_show(object, $0) }.mapError { loss in
             Loss(reason: loss.reason, wasSent: true)
         }.map { _ in
-            var value = GValue()
-            _ = functions.g_value_init(&value, UInt(CNOTIFY_TYPE_INT))
+            var value = CNotifyValue()
+            _ = functions.g_value_init(&value, CNOTIFY_TYPE_INT)
             functions.g_object_get_property(object, "id", &value)
             let identifier = UInt32(bitPattern: functions.g_value_get_int(&value))
             var last: OpaquePointer? = object

@@ -1,5 +1,5 @@
 package import BackendConfiguration
-import CLinux
+import CIndicatorLinux
 import DisplayText
 package import Foundation
 import IndicatorCore

@@ -1,6 +1,6 @@
 import BackendConfiguration
 import DisplayText
-import CLinux
+import CIndicatorLinux
 import Foundation
 import IndicatorCore
 public import Logging

@@ -5,24 +5,6 @@ import Testing
 
 /// How libdbus is loaded.
 @Suite struct LibDBusTests {
-    @Test(
-        "The declarations agree with the real headers",
-        .needs(["cc": "gcc", "/usr/include/dbus-1.0/dbus/dbus.h": "libdbus-1-dev", "pkg-config": "pkg-config"])
-    )
-    func header() async throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../..")
-            .standardizedFileURL
-        let flags = try await Command.run("pkg-config", ["--cflags", "dbus-1"], package: "pkg-config")
-        let folder = try TemporaryDirectory()
-        let ours = "#include \"\(root.path)/Sources/CDBus/shim.h\"\n"
-        let sources = [
-            try folder.write(ours, to: "ours.c"), try folder.write("#include <dbus/dbus.h>\n\(ours)", to: "both.c"),
-        ]
-        let options = flags.output.split(whereSeparator: \.isWhitespace).map(String.init)
-        let result = try await Command.run("cc", ["-Werror", "-fsyntax-only"] + options + sources, package: "gcc")
-        #expect(flags.status == 0 && result.status == 0, "\(flags.error)\(result.error)")
-    }
-
     @Test("Without libdbus, a backend on a bus is unavailable, and the reason says what to install")
     func missing() async throws {
         let folder = try TemporaryDirectory()

@@ -72,7 +72,6 @@ import Testing
         await plasma.end()
     }
 
-    #if DesktopNotification
     @Test(
         "Plasma shows the notification once, not again after its button has closed it, and none remains",
         .needs(program, package: "plasma-workspace", tier: .nightly),
@@ -111,7 +110,6 @@ import Testing
         #expect(monitor.closingReasons == [2, 3])
         await plasma.end()
     }
-    #endif
 
     private func plasma(on bus: PrivateBus, _ screen: Screen) async throws -> Daemon {
         let plasma = try Daemon(

@@ -1,4 +1,4 @@
-#if DesktopNotification
+#if DBus
 import Foundation
 import IndicatorThreads
 import TestSupport
@@ -46,7 +46,7 @@ import Testing
             ),
             (
                 try await DesktopProbe("notification", environment: empty, bus: bus),
-                direct + "libnotify lacks g_main_context_new"
+                direct + "libnotify (package libnotify4) cannot be loaded: libnotify.so.4 lacks g_main_context_new"
             ),
             (
                 try await DesktopProbe("notification", environment: unset, bus: bus),

@@ -1,4 +1,4 @@
-#if DesktopNotification
+#if DBus
 import DisplayText
 import IndicatorThreads
 import Logging

@@ -1,4 +1,4 @@
-#if DesktopNotification
+#if DBus
 import Foundation
 import IndicatorThreads
 import TestSupport
