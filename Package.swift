@@ -22,12 +22,11 @@ let package = Package(
     ].map { .library(name: $0, targets: [$0]) }
         + ["indicator", "indicator-demo"].map { .executable(name: $0, targets: [$0]) },
     traits: [
-        // libdbus, libnotify and libmosquitto are not linked, but loaded where they are installed. Only the last one's
-        // headers are needed to build.
-        .trait(name: "DesktopNotification", description: "Desktop notifications.", enabledTraits: ["DBus"]),
-        .trait(name: "DBus", description: "Property, jobs, dock, sleep: the backends on D-Bus."),
-        .trait(name: "MQTT", description: "The MQTT backend; needs libmosquitto."),
-        .default(enabledTraits: ["DesktopNotification", "DBus"]),
+        // One is the default: SwiftPM passes traits to the compiler in an order that varies, and with two, an app that
+        // edits its manifest would compile this package again.
+        .trait(name: "DBus", description: "The desktop: notification, property, jobs, dock, sleep. Needs no headers."),
+        .trait(name: "MQTT", description: "The MQTT backend; needs libmosquitto-dev to build."),
+        .default(enabledTraits: ["DBus"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -177,11 +176,18 @@ func dependencies(_ names: String) -> [Target.Dependency] {
         "OpenCombine": "OpenCombine", "ServiceLifecycle": "swift-service-lifecycle", "Subprocess": "swift-subprocess",
         "SystemPackage": "swift-system", "UnixSignals": "swift-service-lifecycle", "Yams": "Yams",
     ]
+    // Only the programs and the modules for other libraries use these: an app that takes this package without the default
+    // trait does not resolve them.
+    let optional = [
+        "ArgumentParser", "FlyingFox", "FlyingSocks", "OpenCombine", "CoreMetrics", "MetricsTestKit",
+        "ServiceLifecycle", "UnixSignals", "DequeModule",
+    ]
     // Sorted, because a name may come twice, and the order must not change: the compiler's arguments depend on it.
     return Set(names.split(separator: " ").map(String.init)).sorted().map { name in
         let parts = name.split(separator: ":").map(String.init)
         if parts.count == 2 { return .target(name: parts[1], condition: .when(traits: [parts[0]])) }
-        return packages[name].map { .product(name: name, package: $0) } ?? .byName(name: name)
+        let condition = optional.contains(name) ? TargetDependencyCondition.when(traits: ["DBus"]) : nil
+        return packages[name].map { .product(name: name, package: $0, condition: condition) } ?? .byName(name: name)
     }
 }
 // For a sanitizer, which needs a build of its own: INDICATOR_TESTS=IndicatorCoreTests,… keeps only these test targets.

@@ -3,11 +3,10 @@
 // snippet.hide
 import Foundation
 import IndicatorBackends
-import IndicatorCore
 import NetworkKit
-import NetworkKitImages
+import NetworkKitImages  // hidden
 
-let server = URL(string: "http://127.0.0.1:8080")!
+private let server = URL(string: "http://127.0.0.1:8080")!  // hidden
 let token = "secret"
 let password = "secret"
 let (key, nextKey) = ("sha256/…", "sha256/…")
@@ -144,7 +143,7 @@ func keepCookies(of browser: NetworkClient) async throws {
     // snippet.hide
 }
 
-#if DesktopNotification
+#if DBus
 func showIcon(_ url: URL, client: NetworkClient, indicator: IndicatorManager, folder: URL) async throws {
     // snippet.show
     // snippet.icon

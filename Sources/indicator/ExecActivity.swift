@@ -64,7 +64,7 @@ final class ExecActivity {
     }
 
     private func addNotification() {
-        #if DesktopNotification
+        #if DBus
         // Over SSH, the desktop belongs to another machine.
         guard !TerminalFocus.isRemote else { return }
         var settings = DesktopNotificationSettings(whenDone: whenDone, after: after)

@@ -1,5 +1,6 @@
 @_exported public import BackendConfiguration
 @_exported public import DisplayText
+@_exported public import IndicatorCore
 @_exported public import TerminalBackends
 
 #if DBus
@@ -12,17 +13,11 @@
 extension BackendRegistry {
     /// The built-in kinds: `terminalTitle`, `desktopNotification`, `dbusProperty` and `logFile`, then
     /// `terminalProgress`, `terminalNotification`, `desktopJob`, `launcherEntry`, `sleepInhibitor`, `systemdStatus`,
-    /// `command`, `webhook` and `mqtt`. Some need one of the traits `DesktopNotification`, `DBus` and `MQTT`.
+    /// `command`, `webhook` and `mqtt`. Some need one of the traits `DBus` and `MQTT`.
     public static let standard: Self = {
         var registry = Self(kinds: builtInKinds)
-        #if !DesktopNotification
-        registry.registerMissing(
-            "desktopNotification",
-            reason: "this build has no desktop notifications; build with the trait DesktopNotification"
-        )
-        #endif
         #if !DBus
-        for name in ["desktopJob", "launcherEntry", "dbusProperty", "sleepInhibitor"] {
+        for name in ["desktopNotification", "dbusProperty", "desktopJob", "launcherEntry", "sleepInhibitor"] {
             registry.registerMissing(name, reason: "this build has no D-Bus support; build with the trait DBus")
         }
         #endif
@@ -35,11 +30,8 @@ extension BackendRegistry {
     /// The four that most apps need, then the others.
     private static var builtInKinds: [BackendKind] {
         var kinds: [BackendKind] = [.terminalTitle]
-        #if DesktopNotification
-        kinds.append(.desktopNotification)
-        #endif
         #if DBus
-        kinds.append(.dbusProperty)
+        kinds += [.desktopNotification, .dbusProperty]
         #endif
         kinds += [.logFile, .terminalProgress, .terminalNotification]
         #if DBus

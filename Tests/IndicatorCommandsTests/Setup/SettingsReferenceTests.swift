@@ -70,7 +70,7 @@ struct SettingsReferenceTests {
         }
     }
 
-    #if DBus && DesktopNotification && MQTT
+    #if DBus && MQTT
     @Test
     func `is what the documentation shows`() throws {
         let article = URL(filePath: #filePath).deletingLastPathComponent()

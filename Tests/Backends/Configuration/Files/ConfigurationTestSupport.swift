@@ -88,7 +88,7 @@ extension BackendRegistry {
         ])
         registry.registerMissing(
             "desktopNotification",
-            reason: "this build has no desktop notifications; build with the trait DesktopNotification"
+            reason: "this build has no D-Bus support; build with the trait DBus"
         )
         return registry
     }

@@ -45,9 +45,6 @@ struct BackendRegistryTests {
         #if !DBus
         #expect(registry.reasonsForMissing["dbusProperty"]?.contains("trait DBus") == true)
         #endif
-        #if !DesktopNotification
-        #expect(registry.reasonsForMissing["desktopNotification"]?.contains("trait DesktopNotification") == true)
-        #endif
         #expect(Set(registry.kinds.map(\.name)).isDisjoint(with: registry.reasonsForMissing.keys))
     }
 }
