@@ -1,7 +1,7 @@
 // The ways to report work in progress.
 
 // snippet.hide
-import Foundation
+import Foundation  // hidden
 import IndicatorCore
 
 struct Client: Sendable {

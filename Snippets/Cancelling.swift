@@ -2,7 +2,6 @@
 
 // snippet.hide
 import IndicatorBackends
-import IndicatorCore
 
 let indicator = IndicatorManager.configured(for: "downloads")
 let files = ["a.iso", "b.iso"]

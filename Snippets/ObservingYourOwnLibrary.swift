@@ -5,7 +5,7 @@ import Foundation
 import IndicatorCore
 
 #if canImport(FoundationNetworking)
-import FoundationNetworking
+import FoundationNetworking  // hidden
 #endif
 
 let indicator = IndicatorManager()

@@ -1,11 +1,11 @@
 // Showing the user which step of the work is in progress.
 
 // snippet.hide
-import Foundation
+import Foundation  // hidden
 import IndicatorCore
-import IndicatorOpenCombine
+import IndicatorOpenCombine  // hidden
 import IndicatorTracking
-import OpenCombine
+import OpenCombine  // hidden
 
 struct Page: Sendable {
     var number: Int

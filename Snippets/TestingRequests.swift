@@ -1,7 +1,7 @@
 // Testing an app without a server.
 
 // snippet.hide
-import Foundation
+import Foundation  // hidden
 import NetworkKit
 import NetworkKitTesting
 

@@ -117,6 +117,26 @@ func work(indicator: IndicatorManager, files: [File], server: Server, editor: Ed
     // snippet.hide
 }
 
+func end(_ indicator: IndicatorManager, fetch: () async throws -> File) async throws {
+    var document: File?
+    // snippet.show
+    // snippet.script
+    let loading = ManagedActivity("Loading", in: indicator)
+    loading.progress = 0.5
+    loading.end()
+    // snippet.end
+
+    // snippet.outcome
+    var outcome = ActivityOutcome.cancelled
+    let activity = ManagedActivity("Loading", in: indicator)
+    defer { activity.end(outcome) }
+    document = try await fetch()
+    outcome = .succeeded
+    // snippet.end
+    // snippet.hide
+    print(document as Any)
+}
+
 try await work(
     indicator: IndicatorManager(),
     files: [File(name: "a.iso", size: 1000)],

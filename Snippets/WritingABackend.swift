@@ -1,9 +1,8 @@
 // A backend that lights an LED of the keyboard, or any other LED of the kernel.
 
 // snippet.hide
-import Foundation
+import Foundation  // hidden
 import IndicatorBackends
-import IndicatorCore
 import IndicatorTesting
 // snippet.show
 struct LEDBackend: IndicatorBackend {

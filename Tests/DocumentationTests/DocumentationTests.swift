@@ -1,7 +1,8 @@
 import Foundation
+import TestSupport
 import Testing
 
-/// The code in the README and the articles is compiled: it is part of a snippet or an example.
+/// The README and the articles.
 @Suite struct DocumentationTests {
     private static let root = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -28,17 +29,53 @@ import Testing
             .joined(separator: "\n")
     }
 
-    @Test(arguments: documents)
-    func `Every block of Swift is compiled`(document: String) throws {
-        let compiled = try
-            (Self.files(below: "Snippets") { $0.hasSuffix(".swift") }
-            + Self.files(below: "Examples") { $0.hasSuffix(".swift") && !$0.contains(".build/") })
-            .map { Self.lines(try Self.text(of: $0)) }
-        #expect(compiled.count >= 4)
-        for block in try Self.text(of: document).components(separatedBy: "```swift\n").dropFirst() {
-            let code = Self.lines(block.components(separatedBy: "```")[0])
-            #expect(compiled.contains { $0.contains(code) }, "not in Snippets or Examples:\n\(code)")
+    /// A file in Snippets or Examples, and a document that shows parts of it.
+    private struct Program: Hashable {
+        var path: String
+        var document: String
+    }
+
+    /// Each block is part of a file in Snippets or Examples, which is compiled with the imports that the document shows
+    /// instead of its own. What the document hides may have others, marked `// hidden`, and what it hides of an example
+    /// those of other packages.
+    @Test func `Every block of Swift compiles with the imports that the reader sees`() async throws {
+        let files =
+            Self.files(below: "Snippets") { $0.hasSuffix(".swift") }
+            + Self.files(below: "Examples") { $0.hasSuffix(".swift") && !$0.contains(".build/") }
+        let sources = try files.map { (path: $0, code: Self.lines(try Self.text(of: $0))) }
+        var programs: [Program: [String]] = [:]
+        for document in Self.documents {
+            let blocks = try Self.text(of: document).components(separatedBy: "```swift\n").dropFirst()
+                .map { Self.lines($0.components(separatedBy: "```")[0]).components(separatedBy: "\n") }
+            let imports = Array(Set(blocks.joined().filter { $0.hasPrefix("import ") })).sorted()
+            for block in blocks {
+                let code = block.filter { !$0.hasPrefix("import ") }.joined(separator: "\n")
+                let source = sources.first { $0.code.contains(code) }
+                #expect(source != nil, "\(document): not in Snippets or Examples:\n\(code)")
+                if let source { programs[Program(path: source.path, document: document)] = imports }
+            }
         }
+        #expect(programs.count > 12)
+        let folder = try TemporaryDirectory()
+        let compiler = try AppCompiler()
+        let paths = try programs.enumerated().map { index, entry in
+            var imports = entry.value
+            var code = try Self.text(of: entry.key.path).replacing("@main", with: "").components(separatedBy: "\n")
+            // In one module, each in a function of its own.
+            for (number, line) in code.enumerated() where line.hasSuffix("// hidden") || line.hasPrefix("import ") {
+                let isOurs = line.hasPrefix("import Indicator") || line.hasPrefix("import NetworkKit")
+                let isOfExample = entry.key.path.hasPrefix("Examples") && !isOurs
+                if line.hasSuffix("// hidden") || isOfExample { imports.append(line) }
+                code[number] = ""
+            }
+            let place = "\(entry.key.path), as in \(entry.key.document)"
+            let lines =
+                imports + ["func program\(index)() async throws {", "#sourceLocation(file: \"\(place)\", line: 1)"]
+                + code
+                + ["#sourceLocation()", "}"]
+            return try folder.write(lines.joined(separator: "\n"), to: "program\(index).swift")
+        }
+        #expect(try await compiler.problem(in: paths) == nil)
     }
 
     @Test func `Every link of the README leads to a file`() throws {

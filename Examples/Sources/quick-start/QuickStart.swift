@@ -1,5 +1,4 @@
 import IndicatorBackends
-import IndicatorCore
 
 /// A complete program: bars in the terminal unless the user's config file chooses something else, and work to show.
 @main
