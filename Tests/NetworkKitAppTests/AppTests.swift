@@ -21,9 +21,10 @@ import Testing
         #expect(json.missing.count == 0)
     }
 
-    @Test(arguments: [0, 754_000_000, 754_000_000.25]) func `Dates round trip`(_ seconds: Double) throws {
+    @Test(arguments: [0, 754_000_000, 754_000_000.25]) func `Dates round trip`(_ seconds: Double) async throws {
         let event = Event(date: Date(timeIntervalSinceReferenceDate: seconds))
-        let json = try JSONValue(encoding: event)
+        try stubs.respond(to: URLRoute(url), with: .json(.encoding(event)))
+        let json = try await NetworkClient(options: stubs.options()).send(URLRoute(url)).json()
         #expect(json.date.string?.hasSuffix("Z") == true)
         #expect(try json.decode(Event.self) == event)
     }

@@ -63,9 +63,9 @@ extension JSONValue {
         self = value.isFinite ? .number(JSONNumber(description: digits)) : .null
     }
 
-    /// Creates a value by encoding another one, by default with dates as ISO 8601.
-    public init(encoding value: some Encodable, using encoder: JSONEncoder? = nil) throws {
-        self = try JSONValue(parsing: (encoder ?? .forParameters).encode(value))
+    /// Encodes a value, by default with dates as ISO 8601; as in a route, a stub responds with `.json(.encoding(post))`.
+    public static func encoding(_ value: some Encodable, using encoder: JSONEncoder? = nil) throws -> Self {
+        try Self(parsing: (encoder ?? .forParameters).encode(value))
     }
 
     /// Decodes a type from the value, by default with dates as ISO 8601 or seconds since 2001.

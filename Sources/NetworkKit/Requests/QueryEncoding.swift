@@ -137,6 +137,6 @@ public struct RouteParameters: Sendable, ExpressibleByDictionaryLiteral {
 
     /// Encodes a value: for a query or a form, one that is encoded as an object. By default with dates as ISO 8601.
     public static func encoding(_ value: some Encodable, using encoder: JSONEncoder? = nil) -> Self {
-        Self(value: Result { try JSONValue(encoding: value, using: encoder) })
+        Self(value: Result { try JSONValue.encoding(value, using: encoder) })
     }
 }
