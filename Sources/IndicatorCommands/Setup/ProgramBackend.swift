@@ -61,7 +61,9 @@ package struct BackendTable {
 
     /// The backends, and where each can run or why not.
     package func text(of backends: [ProgramBackend]) -> String {
-        rows(
+        // Several may need the same bus.
+        var explained: [String: String] = [:]
+        return rows(
             [Row(name: "NAME", word: "STATE", texts: ["WHERE, OR WHY NOT"])]
                 + backends.map { backend in
                     let title = backend.name == backend.kind ? backend.name : "\(backend.name) (\(backend.kind))"
@@ -71,7 +73,9 @@ package struct BackendTable {
                     case .success(let text):
                         return Row(name: title, word: "not used", texts: [text])
                     case .failure(let problem):
-                        let texts = [problem.reason] + (problem.help.map { ["advice: \($0)"] } ?? [])
+                        var texts = [problem.reason] + (problem.help.map { ["advice: \($0)"] } ?? [])
+                        let key = texts.joined(separator: "\n")
+                        if let first = explained[key] { texts = ["as \(first)"] } else { explained[key] = title }
                         return Row(name: title, word: "unavailable", texts: texts, emphasis: .yellow)
                     }
                 }

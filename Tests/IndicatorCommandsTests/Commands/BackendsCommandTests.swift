@@ -44,6 +44,21 @@ import Testing
         #expect(lines.count { $0.hasPrefix("terminalTitle ") } == 1)
     }
 
+    @Test func `The same reason is printed once`() {
+        let backends = [("dbusProperty", "no bus"), ("desktopJob", "no bus"), ("launcherEntry", "no file")].map {
+            ProgramBackend(unused: $0, $1, help: "log in")
+        }
+        let table = BackendTable(style: TerminalStyle(width: 80, usesUnicode: true)).text(of: backends)
+        let lines = table.split(separator: "\n").map { $0.replacing(#/ {2,}/#, with: " | ") }
+        #expect(
+            lines.dropFirst() == [
+                "dbusProperty | unavailable | no bus", " | advice: log in",
+                "desktopJob | unavailable | as dbusProperty",
+                "launcherEntry | unavailable | no file", " | advice: log in",
+            ]
+        )
+    }
+
     @Test(arguments: [34, 50, 80]) func `Backends wraps at the width of the terminal`(columns: Int) async throws {
         let result = try await DemoProgram().run("backends", environment: ["COLUMNS": "\(columns)"])
         for line in result.output.split(separator: "\n") {
