@@ -23,10 +23,6 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
         case auto
         /// Over D-Bus to the notification server.
         case dbus
-
-        /// The same as ``auto``, which uses libnotify while it is healthy.
-        @available(*, unavailable, renamed: "auto", message: "libnotify is used while it is healthy")
-        public static var libnotify: Self { .auto }
     }
 
     /// The first line. Default: `{app}`. If it results in an empty text, the app's name is shown.
