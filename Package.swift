@@ -176,8 +176,8 @@ func dependencies(_ names: String) -> [Target.Dependency] {
         "OpenCombine": "OpenCombine", "ServiceLifecycle": "swift-service-lifecycle", "Subprocess": "swift-subprocess",
         "SystemPackage": "swift-system", "UnixSignals": "swift-service-lifecycle", "Yams": "Yams",
     ]
-    // Only the programs and the modules for other libraries use these: an app that takes this package without the default
-    // trait does not resolve them.
+    // Only the programs and the modules for other libraries use these: an app that takes this package without the
+    // default trait does not resolve them.
     let optional = [
         "ArgumentParser", "FlyingFox", "FlyingSocks", "OpenCombine", "CoreMetrics", "MetricsTestKit",
         "ServiceLifecycle", "UnixSignals", "DequeModule",

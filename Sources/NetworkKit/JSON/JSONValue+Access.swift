@@ -63,7 +63,7 @@ extension JSONValue {
         self = value.isFinite ? .number(JSONNumber(description: digits)) : .null
     }
 
-    /// Encodes a value, by default with dates as ISO 8601; as in a route, a stub responds with `.json(.encoding(post))`.
+    /// Encodes a value, by default with dates as ISO 8601. A stub responds with `.json(.encoding(post))`.
     public static func encoding(_ value: some Encodable, using encoder: JSONEncoder? = nil) throws -> Self {
         try Self(parsing: (encoder ?? .forParameters).encode(value))
     }
