@@ -59,6 +59,12 @@ package struct JSONScanner {
         }
     }
 
+    /// Skips white space, and returns whether a number follows.
+    package mutating func isAtNumber() -> Bool {
+        skipWhitespace()
+        return position < end && (Self.isDigit(base[position]) || base[position] == UInt8(ascii: "-"))
+    }
+
     /// Skips white space, and returns whether a string follows.
     package mutating func isAtString() -> Bool {
         skipWhitespace()

@@ -6,8 +6,8 @@ extension Replay {
     /// A log of the backend `logFile`, in JSON.
     struct Log {
         /// What a replay needs of a line: when a process showed or hid its indicator, and the end of an activity.
-        struct Line: Decodable {
-            var time: String
+        struct Line {
+            var time: Date
             var event: String
             var label: String?
             var seconds: Double?
@@ -15,25 +15,30 @@ extension Replay {
             var pid: Int?
         }
 
-        var lines: [(time: Date, line: Log.Line)] = []
+        var lines: [Line] = []
         var unreadableLines: [Int] = []
 
         /// `nil` if the first line is not one of a log.
         init?(_ data: Data) {
-            let (decoder, style) = (JSONDecoder(), Date.ISO8601FormatStyle(includingFractionalSeconds: true))
-            for (index, text) in data.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
-                if text.isEmpty { continue }
-                let line = try? decoder.decode(Line.self, from: text)
-                let time = line.flatMap { try? style.parse($0.time) }
-                if time == nil, lines.isEmpty, unreadableLines.isEmpty { return nil }
-                if let line, let time, (0...3e9).contains(line.seconds ?? 0) {
-                    lines.append((time, line))
-                } else {
-                    // An incomplete one: after a full disk or a loss of power, in a copy of a file that grows.
-                    unreadableLines.append(index + 1)
+            let isLog = Array(data).withUnsafeBufferPointer { bytes in
+                var object = FlatObject()
+                var number = 0
+                for text in JSONLines(bytes) {
+                    number += 1
+                    if text.isEmpty { continue }
+                    let line = (try? object.read(text)) == true ? try? Line(object) : nil
+                    if let line {
+                        lines.append(line)
+                    } else if lines.isEmpty, unreadableLines.isEmpty, (try? object.text("time")) ?? nil == nil {
+                        return false
+                    } else {
+                        // An incomplete one: after a full disk or a loss of power, in a copy of a file that grows.
+                        unreadableLines.append(number)
+                    }
                 }
+                return !lines.isEmpty || !unreadableLines.isEmpty
             }
-            if lines.isEmpty, unreadableLines.isEmpty { return nil }
+            if !isLog { return nil }
         }
     }
 
@@ -44,16 +49,16 @@ extension Replay {
     /// the log's processes are not known.
     init(_ log: Log) {
         let lines = log.lines
-        let hasSeveralApps = Set(lines.compactMap(\.line.app)).count > 1
+        let hasSeveralApps = Set(lines.compactMap(\.app)).count > 1
         func label(_ line: Log.Line) -> String? {
             line.label.map { hasSeveralApps ? "\(line.app ?? "?"): \($0)" : $0 }
         }
-        let ended = lines.compactMap { time, line -> Activity? in
+        let ended = lines.compactMap { line -> Activity? in
             guard line.event == "finished", let label = label(line), let seconds = line.seconds else { return nil }
-            return (time - seconds, time, label)
+            return (line.time - seconds, line.time, label)
         }.sorted { $0.start < $1.start }
         let (shown, running) = Self.shown(in: lines)
-        let inProgress = running.compactMap { time, line in label(line).map { (time, nil, $0) as Activity } }
+        let inProgress = running.compactMap { line in label(line).map { (line.time, nil, $0) as Activity } }
         let origin = [ended.first?.start, lines.first?.time].compactMap(\.self).min() ?? .distantPast
         func time(_ date: Date) -> Duration {
             .milliseconds(Int((date.timeIntervalSince(origin) * 1000).rounded()))
@@ -89,28 +94,43 @@ extension Replay {
 
     /// When each process showed its indicator, without an end if it still does, and what those began with.
     private static func shown(
-        in lines: [(time: Date, line: Log.Line)]
-    ) -> (spans: [Span], running: [(time: Date, line: Log.Line)]) {
+        in lines: [Log.Line]
+    ) -> (spans: [Span], running: [Log.Line]) {
         var spans: [Span] = []
-        var open: [Int?: (start: Date, latest: Date, line: Log.Line)] = [:]
-        for (time, line) in lines {
+        var open: [Int?: (latest: Date, line: Log.Line)] = [:]
+        for line in lines {
             if line.event == "shown" {
                 // Another process with the same number, as in a container.
-                if let earlier = open[line.pid] { spans.append((earlier.start, earlier.latest)) }
-                open[line.pid] = (time, time, line)
+                if let earlier = open[line.pid] { spans.append((earlier.line.time, earlier.latest)) }
+                open[line.pid] = (line.time, line)
             }
-            open[line.pid]?.latest = time
+            open[line.pid]?.latest = line.time
             if line.event == "hidden", let span = open.removeValue(forKey: line.pid) {
-                spans.append((span.start, time))
+                spans.append((span.line.time, line.time))
             }
         }
-        var running: [(time: Date, line: Log.Line)] = []
+        var running: [Log.Line] = []
         for (pid, span) in open {
             // A process that was killed has shown it at least until its last line.
             let isRunning = pid.map { kill(pid_t(truncatingIfNeeded: $0), 0) == 0 || errno != ESRCH } ?? false
-            spans.append((span.start, isRunning ? nil : span.latest))
-            if isRunning { running.append((span.start, span.line)) }
+            spans.append((span.line.time, isRunning ? nil : span.latest))
+            if isRunning { running.append(span.line) }
         }
         return (spans, running)
+    }
+}
+
+extension Replay.Log.Line {
+    private static let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+
+    fileprivate init(_ object: FlatObject) throws {
+        guard let time = try object.text("time"), let event = try object.text("event") else {
+            throw TraceError("'time' or 'event' is missing")
+        }
+        self.time = try Self.style.parse(time)
+        self.event = event
+        (label, app) = (try object.text("label"), try object.text("app"))
+        (seconds, pid) = (try object.number("seconds"), try object.number("pid").flatMap { Int(exactly: $0) })
+        guard (0...3e9).contains(seconds ?? 0) else { throw TraceError("'seconds' is no duration") }
     }
 }

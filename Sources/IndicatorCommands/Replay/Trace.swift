@@ -38,27 +38,41 @@ package struct Trace {
     /// In the order of their times.
     package private(set) var events: [Event] = []
 
+    private static let keys = [
+        "name", "startDelay", "completionDelay", "minimumVisibleTime", "events", "expected", "start_delay_ms",
+        "completion_delay_ms", "minimum_visible_time_ms",
+    ]
+
     /// Reads a trace, which is held in memory.
     package init(_ data: Data) throws(TraceError) {
-        let lines = data.split(separator: 0x0A, omittingEmptySubsequences: false)
-        if let first = lines.first(where: { !Self.isBlank($0) }), Self.isObject(first) {
-            self = try Self.decode(Trace.self, from: data)
-            return
+        try Array(data).withUnsafeBufferPointer { bytes throws(TraceError) in
+            if try !readEvents(bytes) { try readObject(bytes) }
         }
-        for (index, line) in lines.enumerated() where !Self.isBlank(line) {
+    }
+
+    /// Reads one event per line. Returns `false` if the first line is not an event but belongs to an object.
+    private mutating func readEvents(_ bytes: UnsafeBufferPointer<UInt8>) throws(TraceError) -> Bool {
+        var object = FlatObject()
+        var (number, isFirst) = (0, true)
+        for line in JSONLines(bytes) {
+            number += 1
+            if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { continue }
+            let isObject: Bool
+            do throws(JSONProblem) { isObject = try object.read(line) } catch {
+                if isFirst { return false }
+                throw TraceError(line: number, error.message)
+            }
+            if isFirst, !isObject || object["event"] == nil && Self.keys.contains(where: { object[$0] != nil }) {
+                return false
+            }
+            isFirst = false
             do throws(TraceError) {
-                try append(Self.decode(Event.self, from: line))
-            } catch { throw TraceError(line: index + 1, error.message) }
+                guard isObject else { throw TraceError("this is not an object") }
+                try append(Event(object))
+            } catch { throw TraceError(line: number, error.message) }
         }
+        return true
     }
-
-    /// Whether a trace with this first line is an object: the line is not an event.
-    private static func isObject(_ first: Data) -> Bool {
-        guard let keys = try? decode([String: Anything].self, from: first).keys else { return true }
-        return !keys.contains("event") && keys.contains(where: Self.keys.contains)
-    }
-
-    private static func isBlank(_ line: Data) -> Bool { line.allSatisfy { [0x20, 0x09, 0x0D].contains($0) } }
 
     private mutating func append(_ event: Event) throws(TraceError) {
         if let latest = events.last?.time, event.time < latest {
@@ -67,114 +81,179 @@ package struct Trace {
         events.append(event)
     }
 
-    private static func decode<Value: Decodable>(_: Value.Type, from data: Data) throws(TraceError) -> Value {
-        if let mistake = mistake(in: data) { throw mistake }
-        do {
-            return try JSONDecoder().decode(Value.self, from: data)
-        } catch {
-            throw TraceError(decoding: error)
-        }
-    }
-
-    /// Where a text is not JSON, which a decoder does not report; it also accepts a comma before a bracket.
-    private static func mistake(in data: Data) -> TraceError? {
-        let bytes = Array(data)
-        return bytes.withUnsafeBufferPointer { buffer in
-            guard let base = buffer.baseAddress else { return nil }
-            var scanner = JSONScanner(base, count: buffer.count)
-            do throws(JSONProblem) {
-                try scanner.skipValue()
-                guard !scanner.isAtEnd() else { return nil }
-                throw scanner.problem("expected the end, found \(scanner.found)")
-            } catch {
-                return TraceError(line: 1 + buffer.prefix(error.offset).count { $0 == 0x0A }, error.message)
+    /// Reads the object form. A mistake of syntax anywhere comes first.
+    private mutating func readObject(_ bytes: UnsafeBufferPointer<UInt8>) throws(TraceError) {
+        var object = FlatObject()
+        var list: [FlatObject?]?
+        do throws(JSONProblem) {
+            let isObject = try object.read(bytes) { key, scanner throws(JSONProblem) in
+                guard key == "events", scanner.skip(UInt8(ascii: "[")) else { return false }
+                var events: [FlatObject?] = []
+                try scanner.elements(until: UInt8(ascii: "]")) { scanner throws(JSONProblem) in
+                    var event = FlatObject()
+                    events.append(try event.readValue(&scanner) ? event : nil)
+                }
+                list = events
+                return true
             }
+            guard isObject else { throw JSONProblem(offset: -1, message: "this is not an object") }
+        } catch {
+            if error.offset < 0 { throw TraceError(error.message) }
+            throw TraceError(line: 1 + bytes.prefix(error.offset).count { $0 == 0x0A }, error.message)
+        }
+        try object.check(Self.keys)
+        func delay(_ setting: IndicatorDelays.Setting, _ milliseconds: String) throws(TraceError) -> Duration? {
+            var value = try object.number(setting.rawValue)
+            if value == nil { value = try object.number(milliseconds).map { $0 / 1000 } }
+            guard let value else { return nil }
+            if let delay = BackendSettingValue.string("\(value)").seconds { return delay }
+            throw TraceError("\(InvalidDelayError(setting: setting, value: "\(value) s"))")
+        }
+        delays.startDelay = try delay(.startDelay, "start_delay_ms")
+        delays.completionDelay = try delay(.completionDelay, "completion_delay_ms")
+        delays.minimumVisibleTime = try delay(.minimumVisibleTime, "minimum_visible_time_ms")
+        guard let list else {
+            throw TraceError(object["events"] == nil ? "'events' is missing" : "'events' is not a list")
+        }
+        for (index, event) in list.enumerated() {
+            do throws(TraceError) {
+                guard let event else { throw TraceError("this is not an object") }
+                try append(Event(event))
+            } catch { throw TraceError("events[\(index)]: \(error)") }
         }
     }
 }
 
-extension Trace.Event: Decodable {
+extension Trace.Event {
     /// In nanoseconds, the sum of all times has a place in 64 bits.
     private static let longest = 100 * 365 * 86_400.0
+    private static let keys = ["time", "event", "id", "t_ms"]
 
-    package init(from decoder: any Decoder) throws {
-        let container = try decoder.container(of: ["time", "event", "id", "t_ms"])
-        let milliseconds = try container.decodeIfPresent(Double.self, forKey: "t_ms")
-        isInMilliseconds = milliseconds != nil
-        if isInMilliseconds, container.contains("time") { throw container.error("both 'time' and 't_ms' are given") }
-        let seconds = try milliseconds.map { $0 / 1000 } ?? container.decode(Double.self, forKey: "time")
+    fileprivate init(_ object: FlatObject) throws(TraceError) {
+        try object.check(Self.keys)
+        var seconds = try object.number("t_ms").map { $0 / 1000 }
+        isInMilliseconds = seconds != nil
+        if isInMilliseconds, object["time"] != nil { throw TraceError("both 'time' and 't_ms' are given") }
+        if seconds == nil { seconds = try object.number("time") }
+        guard let seconds else { throw TraceError("'time' is missing") }
         guard (0...Self.longest).contains(seconds) else {
-            throw container.error("the time is \(seconds) s; expected one from 0 to 100 years")
+            throw TraceError("the time is \(seconds) s; expected one from 0 to 100 years")
         }
         time = .milliseconds(Int((seconds * 1000).rounded()))
-        let name = try container.decode(String.self, forKey: "event")
-        let id = try container.decodeIfPresent(String.self, forKey: "id")
+        guard let name = try object.text("event") else { throw TraceError("'event' is missing") }
+        let id = try object.text("id")
         switch name {
         case "start": event = .start(id: id)
         case "stop": event = .stop(id: id)
         case "enable": event = .enable
         case "disable": event = .disable
-        default:
-            throw container.error("unknown event '\(name)', expected 'start', 'stop', 'enable' or 'disable'")
+        default: throw TraceError("unknown event '\(name)', expected 'start', 'stop', 'enable' or 'disable'")
         }
     }
 }
 
-/// The object form.
-extension Trace: Decodable {
-    private static let keys = [
-        "name", "startDelay", "completionDelay", "minimumVisibleTime", "events", "expected", "start_delay_ms",
-        "completion_delay_ms", "minimum_visible_time_ms",
-    ]
+/// The lines of a text, without their ends.
+struct JSONLines: Sequence, IteratorProtocol {
+    private var rest: UnsafeBufferPointer<UInt8>?
 
-    package init(from decoder: any Decoder) throws {
-        let container = try decoder.container(of: Self.keys)
-        func delay(_ setting: IndicatorDelays.Setting, _ milliseconds: AnyKey) throws -> Duration? {
-            let seconds = try container.decodeIfPresent(Double.self, forKey: AnyKey(stringLiteral: setting.rawValue))
-            let value = try seconds ?? container.decodeIfPresent(Double.self, forKey: milliseconds).map { $0 / 1000 }
-            guard let value else { return nil }
-            if let delay = BackendSettingValue.string("\(value)").seconds { return delay }
-            throw InvalidDelayError(setting: setting, value: "\(value) s")
+    init(_ bytes: UnsafeBufferPointer<UInt8>) { rest = bytes }
+
+    mutating func next() -> UnsafeBufferPointer<UInt8>? {
+        guard let bytes = rest else { return nil }
+        guard let base = bytes.baseAddress, let end = memchr(base, 0x0A, bytes.count) else {
+            rest = nil
+            return bytes
         }
-        delays.startDelay = try delay(.startDelay, "start_delay_ms")
-        delays.completionDelay = try delay(.completionDelay, "completion_delay_ms")
-        delays.minimumVisibleTime = try delay(.minimumVisibleTime, "minimum_visible_time_ms")
-        for (index, event) in try container.decode([Event].self, forKey: "events").enumerated() {
-            do throws(TraceError) { try append(event) } catch { throw TraceError("events[\(index)]: \(error)") }
-        }
+        let count = UnsafeRawPointer(base).distance(to: UnsafeRawPointer(end))
+        rest = UnsafeBufferPointer(rebasing: bytes[(count + 1)...])
+        return UnsafeBufferPointer(rebasing: bytes[..<count])
     }
 }
 
-/// A value of any kind, which is not read.
-private struct Anything: Decodable {
-    init(from decoder: any Decoder) {}
-}
+/// The members of a JSON object, without what is inside of them.
+struct FlatObject {
+    enum Value: Hashable {
+        case text(String), number(Double), null, other
+    }
 
-private struct AnyKey: CodingKey, ExpressibleByStringLiteral {
-    var stringValue: String
-    var intValue: Int? { nil }
+    private var members: [(key: String, value: Value)] = []
 
-    init(stringLiteral value: String) { stringValue = value }
-    init(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
-}
+    /// The value of a key; `nil` if there is none.
+    subscript(key: String) -> Value? { members.last { $0.key == key }?.value }
 
-extension Decoder {
-    /// The values of an object that must not have other keys.
-    fileprivate func container(of names: [String]) throws -> KeyedDecodingContainer<AnyKey> {
-        let container = try container(keyedBy: AnyKey.self)
-        for key in container.allKeys where !names.contains(key.stringValue) {
-            let nearest = NearestName.find(for: key.stringValue, among: names).map { "did you mean '\($0)'?" }
+    /// Reads an object from a whole text. Returns whether it is one.
+    ///
+    /// - Parameter member: reads a member of its own, whose key and colon were read; otherwise returns `false`.
+    mutating func read(
+        _ text: UnsafeBufferPointer<UInt8>,
+        _ member: (String, inout JSONScanner) throws(JSONProblem) -> Bool = { _, _ in false }
+    ) throws(JSONProblem) -> Bool {
+        guard let base = text.baseAddress else { return false }
+        var scanner = JSONScanner(base, count: text.count)
+        let isObject = try readValue(&scanner, member)
+        guard scanner.isAtEnd() else { throw scanner.problem("expected the end, found \(scanner.found)") }
+        return isObject
+    }
+
+    /// Reads an object, or skips another value.
+    mutating func readValue(
+        _ scanner: inout JSONScanner,
+        _ member: (String, inout JSONScanner) throws(JSONProblem) -> Bool = { _, _ in false }
+    ) throws(JSONProblem) -> Bool {
+        members.removeAll(keepingCapacity: true)
+        guard scanner.skip(UInt8(ascii: "{")) else {
+            try scanner.skipValue()
+            return false
+        }
+        try scanner.elements(until: UInt8(ascii: "}")) { scanner throws(JSONProblem) in
+            let key = try scanner.text(of: scanner.string())
+            try scanner.expect(UInt8(ascii: ":"))
+            if try member(key, &scanner) { return }
+            members.append((key, try Value(&scanner)))
+        }
+        return true
+    }
+
+    /// Reports a key that is not one of these.
+    func check(_ names: [String]) throws(TraceError) {
+        for (key, _) in members where !names.contains(key) {
+            let nearest = NearestName.find(for: key, among: names).map { "did you mean '\($0)'?" }
             let known = names.prefix(6).map { "'\($0)'" }.joined(separator: ", ")
-            throw container.error("unknown key '\(key.stringValue)', \(nearest ?? "expected one of \(known)")")
+            throw TraceError("unknown key '\(key)', \(nearest ?? "expected one of \(known)")")
         }
-        return container
+    }
+
+    /// A number; `nil` if there is none.
+    func number(_ key: String) throws(TraceError) -> Double? {
+        switch self[key] {
+        case .number(let number): number
+        case nil, .null: nil
+        case .text, .other: throw TraceError("'\(key)' is not a number")
+        }
+    }
+
+    /// A text; `nil` if there is none.
+    func text(_ key: String) throws(TraceError) -> String? {
+        switch self[key] {
+        case .text(let text): text
+        case nil, .null: nil
+        case .number, .other: throw TraceError("'\(key)' is not a text")
+        }
     }
 }
 
-extension KeyedDecodingContainer {
-    fileprivate func error(_ message: String) -> DecodingError {
-        DecodingError.dataCorrupted(DecodingError.Context(codingPath: codingPath, debugDescription: message))
+extension FlatObject.Value {
+    fileprivate init(_ scanner: inout JSONScanner) throws(JSONProblem) {
+        if scanner.isAtString() {
+            self = .text(try scanner.text(of: scanner.string()))
+        } else if scanner.isAtNumber() {
+            self = .number(Double(try scanner.number()) ?? .nan)
+        } else if scanner.skip("null") {
+            self = .null
+        } else {
+            try scanner.skipValue()
+            self = .other
+        }
     }
 }
 
@@ -186,28 +265,6 @@ package struct TraceError: Error, Hashable, CustomStringConvertible {
     package var message: String
 
     package init(line: Int? = nil, _ message: String) { (self.line, self.message) = (line, message) }
-
-    /// The mistake that a decoder has found.
-    fileprivate init(decoding error: any Error) {
-        func place(_ context: DecodingError.Context, _ key: (any CodingKey)? = nil) -> String {
-            (context.codingPath + [key].compactMap(\.self)).reduce(into: "") { path, key in
-                path += key.intValue.map { "[\($0)]" } ?? (path.isEmpty ? "" : ".") + key.stringValue
-            }
-        }
-        switch error as? DecodingError {
-        case .keyNotFound(let key, let context): self.init("'\(place(context, key))' is missing")
-        case .typeMismatch(let type, let context), .valueNotFound(let type, let context):
-            let kinds: [(Any.Type, String)] = [
-                (String.self, "a text"), (Double.self, "a number"), ([Any].self, "a list"),
-            ]
-            let kind = kinds.first { $0.0 == type }?.1 ?? "an object"
-            self.init("\(context.codingPath.isEmpty ? "this" : "'\(place(context))'") is not \(kind)")
-        case .dataCorrupted(let context):
-            self.init((context.codingPath.isEmpty ? "" : "\(place(context)): ") + context.debugDescription)
-        case nil: self.init("\(error)")
-        @unknown default: self.init("\(error)")
-        }
-    }
 
     package var description: String { "\(line.map { "line \($0): " } ?? "")\(message)" }
 }
