@@ -5,7 +5,7 @@ import Logging
 
 /// A process for the tests of the core, which ends, or whose clocks are moved.
 ///
-/// Usage: `test-probe core suspend`, `… source`, `… step` or `… log`.
+/// Usage: `test-probe core suspend`, `… source`, `… step`, `… log` or `… counts`.
 enum CoreProbe {
     static func run(_ arguments: [String]) async throws {
         // Ends the process if a failed test leaves it running.
@@ -14,6 +14,7 @@ enum CoreProbe {
         case "source": await source()
         case "step": try await step()
         case "log": await log()
+        case "counts": try CountsProbe.run()
         default: try await suspend()
         }
     }
