@@ -57,7 +57,7 @@ public final class BusyIndicator: Sendable {
 
 /// The same identities in the classic manager's set.
 final class BusySet: Sendable {
-    private let set: LockedSet
+    private let set: LockedSet<String>
 
     init(others: Int = Names.otherCount) {
         set = LockedSet(inProgress: Names.others(others))
@@ -68,6 +68,49 @@ final class BusySet: Sendable {
         for index in 0..<times {
             set.start(ids[index & 63])
             set.stop(ids[index & 63])
+        }
+    }
+}
+
+/// Numbers in the classic manager's set: its fastest form, in which hashing an identity costs next to nothing.
+final class BusyNumbers: Sendable {
+    private let set = LockedSet(inProgress: 1000..<1000 + Names.otherCount)
+
+    func startAndStop(_ times: Int) {
+        for index in 0..<times {
+            set.start(index & 63)
+            set.stop(index & 63)
+        }
+    }
+}
+
+/// Many activities with a label in progress. Each time, one begins, and one ends.
+final class BusyLabels: @unchecked Sendable {
+    // `@unchecked`: only the measuring thread changes the activities.
+
+    private let manager = IndicatorManager.measured(.shown)
+    private let endsOldest: Bool
+    /// A ring.
+    private var activities: [ManagedActivity] = []
+    private var next = 0
+
+    init(count: Int, endsOldest: Bool) {
+        self.endsOldest = endsOldest
+        let labels = Names.labels
+        for index in 0..<count { activities.append(ManagedActivity(labels[index & 63], in: manager)) }
+    }
+
+    func beginAndEnd(_ times: Int) {
+        let labels = Names.labels
+        for index in 0..<times {
+            let newest = ManagedActivity(labels[index & 63], in: manager)
+            guard endsOldest else {
+                newest.end()
+                continue
+            }
+            activities[next].end()
+            activities[next] = newest
+            next = next + 1 == activities.count ? 0 : next + 1
         }
     }
 }

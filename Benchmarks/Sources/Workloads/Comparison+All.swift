@@ -2,11 +2,13 @@ extension Comparison {
     /// The comparisons that need only this process.
     public static let all: [Comparison] = [
         .beginEnd, .beginEndOnTwoThreads, .idleEdge, .identified, .identifiedInCrowd, .labelled, .labelledInCrowd,
-        .advance, .trackedElement, .notifications, .tracker, .tracker10000, .snapshot,
+        .labelledOldest, .advance, .trackedElement, .notifications, .tracker, .tracker10000, .snapshot,
     ]
 
     fileprivate static let atomicPair = "atomic add and subtract"
     fileprivate static let lockedSet = "a set behind a recursive lock"
+    /// The fastest form of that.
+    fileprivate static let lockedNumbers = "a set of numbers behind a recursive lock"
 
     private static let beginEnd = Comparison(
         "begin-end",
@@ -24,7 +26,7 @@ extension Comparison {
         "begin-end-2-threads",
         "begin and end on two threads, others in progress",
         peer: "\(atomicPair), on two threads",
-        goal: 3
+        goal: 3.5
     ) {
         Contestants(
             .on(threads: 2, BusyIndicator(.shown).beginAndEnd),
@@ -77,24 +79,36 @@ extension Comparison {
     private static let labelledInCrowd = Comparison(
         "labelled-begin-end-crowd",
         "begin with a label, and end, on twice as many threads as cores",
-        peer: "\(lockedSet), on as many",
+        peer: "\(lockedNumbers), on as many",
         goal: 1.5
     ) {
         Contestants(
             .on(threads: Threads.crowd, BusyIndicator(.shown).beginAndEndWithLabel),
-            reference: .on(threads: Threads.crowd, BusySet().startAndStop)
+            reference: .on(threads: Threads.crowd, BusyNumbers().startAndStop)
+        )
+    }
+
+    private static let labelledOldest = Comparison(
+        "labelled-end-oldest",
+        "begin with a label, and end the oldest of a million",
+        peer: "the same, and end the newest",
+        goal: 2
+    ) {
+        Contestants(
+            Workload(BusyLabels(count: 1_000_000, endsOldest: true).beginAndEnd),
+            reference: Workload(BusyLabels(count: 1_000_000, endsOldest: false).beginAndEnd)
         )
     }
 
     private static let labelled = Comparison(
         "labelled-begin-end",
         "begin with a label, and end",
-        peer: lockedSet,
+        peer: lockedNumbers,
         goal: 1.5
     ) {
         Contestants(
             Workload(BusyIndicator(.shown).beginAndEndWithLabel),
-            reference: Workload(BusySet().startAndStop)
+            reference: Workload(BusyNumbers().startAndStop)
         )
     }
 
@@ -114,7 +128,7 @@ extension Comparison {
         "notification-pair",
         "two notifications, observed",
         peer: "the same posts with empty observers",
-        goal: 1.25,
+        goal: 1.5,
         variants: [true, false].map { areOthersInProgress in
             Variant(areOthersInProgress ? "others in progress" : "nothing else in progress") {
                 Contestants(
@@ -180,7 +194,7 @@ extension Comparison {
         "snapshot-read",
         "reading the snapshot",
         peer: "an uncontended lock and unlock",
-        goal: 3,
+        goal: 5,
         variants: [nil, "GET /items"].map { label in
             Variant(label == nil ? "without a label" : "with a label") {
                 Contestants(

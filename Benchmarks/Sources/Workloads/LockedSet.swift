@@ -1,25 +1,25 @@
 import Foundation
 
 /// The peer: the activities are a set behind a recursive lock, as in the classic indicator managers.
-final class LockedSet: @unchecked Sendable {
+final class LockedSet<ID: Hashable>: @unchecked Sendable {
     // `@unchecked`: `lock` protects the other properties.
 
     private let lock = NSRecursiveLock()
-    private var active: Set<String>
+    private var active: Set<ID>
     private var isBusy = false
 
-    init(inProgress: some Sequence<String> = []) {
+    init(inProgress: some Sequence<ID> = []) {
         active = Set(inProgress)
     }
 
-    func start(_ id: String) {
+    func start(_ id: ID) {
         lock.lock()
         defer { lock.unlock() }
         active.insert(id)
         update()
     }
 
-    func stop(_ id: String) {
+    func stop(_ id: ID) {
         lock.lock()
         defer { lock.unlock() }
         active.remove(id)
