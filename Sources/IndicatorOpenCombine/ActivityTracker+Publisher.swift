@@ -7,10 +7,11 @@ extension ActivityTracker {
     /// Publishes the current status, then its changes in order. It never fails.
     ///
     /// The latest status wins, as with `CurrentValueSubject`: one that is replaced before the subscriber demands it, or
-    /// before it can be delivered, is skipped. Every subscriber ends with the current status. Statuses are delivered off
-    /// the main actor, on a thread of the indicator's, one at a time: a closure of the main actor traps there, use
-    /// ``publisher(on:options:)`` for it. A subscription does not keep the tracker alive, and finishes when the tracker
-    /// is deallocated, after the last status.
+    /// before it can be delivered, is skipped. Every subscriber ends with the current status. A subscription does not
+    /// keep the tracker alive, and finishes when the tracker is deallocated, after the last status.
+    ///
+    /// Delivers off the main actor, on a thread of the indicator's, one status at a time. A closure of the main actor
+    /// traps there: use ``publisher(on:options:)``.
     public var publisher: ActivityStatusPublisher<Value> {
         ActivityStatusPublisher(tracker: self) { $0() }
     }

@@ -63,24 +63,19 @@ package final class LatestValues: Sendable {
         _ begin: (LatestValues) -> Functions<Value>,
         _ receive: @escaping @Sendable (Value?) -> Bool
     ) -> @Sendable () -> Void {
-        let (contents, isCancelled) = (Contents<Value>(), Flag())
+        let contents = Contents<Value>()
         let values = LatestValues {
             while let (value, isLast) = contents.take() {
-                let isOver = isCancelled.value.load(ordering: .acquiring)
-                if value == nil, !isLast, !isOver { return }
-                if isOver || value == nil || !contents.deliver(value) { contents.end() }
+                if value == nil, !isLast { return }
+                if value == nil || !contents.deliver(value) { contents.end() }
             }
         }
         contents.begin(begin(values), receive)
         values.signal()
         return {
-            isCancelled.value.store(true, ordering: .releasing)
+            contents.isCancelled.store(true, ordering: .releasing)
             values.signal()
         }
-    }
-
-    private final class Flag: Sendable {
-        let value = Atomic(false)
     }
 
     /// What a subscription refers to, until it ends, with the value that was taken last.
@@ -95,6 +90,8 @@ package final class LatestValues: Sendable {
         }
 
         private let state = Locked<State?>(nil)
+        /// Whether nothing follows.
+        let isCancelled = Atomic(false)
 
         func begin(_ functions: Functions<Value>, _ receive: @escaping @Sendable (Value?) -> Bool = { _ in true }) {
             state.withLock { $0 = State(functions: functions, receive: receive) }
@@ -103,6 +100,7 @@ package final class LatestValues: Sendable {
         /// What is new, and whether nothing follows; `nil` after the end.
         func take() -> (value: Value?, isLast: Bool)? {
             guard let (functions, last) = state.withLock({ $0.map { ($0.functions, $0.last) } }) else { return nil }
+            if isCancelled.load(ordering: .acquiring) { return (nil, true) }
             let new = functions.take(last)
             if let value = new.value {
                 // The old one is not released under the lock.

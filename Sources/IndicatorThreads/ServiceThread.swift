@@ -41,7 +41,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     ///
     /// A continuation that waits for one of these is resumed here, not by the thread that notices the end: that one may
     /// run a cancellation handler with a task's status lock, and a timer must not wait for the executor of the caller.
-    /// Code of the app that blocks here, in that executor or in a `deinit`, keeps one thread; what follows gets another.
+    /// Code of the app that blocks here, in that executor or in a `deinit`, keeps one thread; the rest gets others.
     package static let ownCode = ServiceThread(name: "ind-own", idleTime: .seconds(5), limit: .max)
 
     /// Whether timers and time limits have a thread, or get one now. Otherwise, what waits for the indicator would wait

@@ -57,8 +57,8 @@ public struct FinishedActivity: Sendable, Hashable {
     package var messageAfterMembers: String?
     /// How much was done, in ``unit``s; 0 if nothing was counted.
     public var completed = 0
-    /// How much of ``completed`` was done earlier, as in a resumed download: the first value that was set. It is no part
-    /// of the average rate.
+    /// How much of ``completed`` was done earlier, as in a resumed download: the first value that was set. No average
+    /// rate includes it.
     public var doneEarlier = 0
     /// What ``completed`` counts.
     public var unit = ActivityUnit.count
