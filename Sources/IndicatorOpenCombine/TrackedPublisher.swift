@@ -147,7 +147,7 @@ extension Publisher {
     ///   - amount: how much an element adds. Default 1. It is added before the element is forwarded.
     public func tracked(
         _ label: String?,
-        in container: some ActivityContainer,
+        in container: ActivityContainer,
         total: Int? = nil,
         unit: ActivityUnit = .count,
         by amount: ((Output) -> Int)? = nil

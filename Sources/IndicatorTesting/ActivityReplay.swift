@@ -48,15 +48,10 @@ package final class ActivityReplay {
         let actions =
             switch event {
             case .enable, .disable: machine.setEnabled(event == .enable, at: now)
-            case .start, .stop:
-                machine.change({ now }) { list in
-                    switch event {
-                    case .start(let id?): list.startTask(.text(id), label: nil, at: { now })
-                    case .stop(let id?): list.completeTask(.text(id), at: { now })
-                    case .start(nil): list.increment()
-                    case .stop(nil), .enable, .disable: list.decrement()
-                    }
-                }
+            case .start(let id?): machine.startTask(.text(id), label: nil) { now }
+            case .stop(let id?): machine.completeTask(.text(id), .unspecified) { now }
+            case .start(nil): machine.increment { now }
+            case .stop(nil): machine.decrement { now }
             }
         return changes + Self.changes(actions)
     }

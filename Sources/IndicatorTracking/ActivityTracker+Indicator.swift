@@ -18,7 +18,7 @@ extension ActivityTracker {
     ///   - progress: how much is done, 0…1, or `nil` for unknown, which is the default.
     @discardableResult
     public func attach(
-        to container: some ActivityContainer,
+        to container: ActivityContainer,
         label: @escaping @Sendable (Value) -> String? = { ActivityTracker<Value>.label(of: $0) },
         progress: @escaping @Sendable (Value) -> Double? = { _ in nil }
     ) -> ActivityTrackerAttachment {

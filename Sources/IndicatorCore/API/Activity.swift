@@ -77,7 +77,9 @@ public struct Activity: ~Copyable, Sendable {
 /// It is a group if other activities begin in it: see ``ActivityContainer``. The indicator works at least until it is
 /// released.
 @dynamicMemberLookup
-public final class ManagedActivity: ActivityContainer {
+public final class ManagedActivity: ActivityContainer, @unchecked Sendable {
+    // `@unchecked`: restated. It has only constants.
+
     let handle: ActivityHandle
 
     /// Begins an activity in a container: in the indicator, or in the group that it is a member of. See
@@ -87,18 +89,17 @@ public final class ManagedActivity: ActivityContainer {
         progress: Double? = nil,
         total: Int? = nil,
         unit: ActivityUnit = .count,
-        in container: some ActivityContainer
+        in container: ActivityContainer
     ) {
-        handle = container.activityContext.begin(label, progress: progress, total: total, unit: unit)
+        handle = container.beginHandle(label, progress: progress, total: total, unit: unit)
+        super.init(container.lease)
     }
 
     /// Begins an activity whose work has already lasted for a while.
     package init(_ label: String, in indicator: IndicatorManager, lasted: Duration) {
-        handle = indicator.activityContext.begin(label, lasted: lasted)
+        handle = indicator.beginHandle(label, lasted: lasted)
+        super.init(indicator.lease)
     }
-
-    /// The context of this activity's members.
-    public var activityContext: ActivityContext { ActivityContext(lease: handle.lease, group: self) }
 
     /// Whether the activity has ended.
     public var hasEnded: Bool { handle.hasEnded }
@@ -170,7 +171,7 @@ struct ActivityHandle: ~Copyable, Sendable {
     /// The activity's current details; empty after its end.
     var details: ActivityDetails {
         if hasEnded { return ActivityDetails() }
-        return lease.engine.read { machine in
+        return lease.engine.read { machine, _ in
             let record = Self.record(recordBits.load(ordering: .acquiring))?.takeUnretainedValue()
             return record.map { machine.list.details(of: $0) } ?? ActivityDetails()
         }
@@ -180,20 +181,15 @@ struct ActivityHandle: ~Copyable, Sendable {
         let bits = recordBits.load(ordering: .acquiring)
         guard bits & Self.ended == 0, amount != 0 else { return }
         guard let reference = Self.record(bits) else {
-            return lease.engine.change { machine, now in
-                machine.change(now) { list in
-                    record(in: &list, at: now)?.advance(by: amount)
-                    return .init()
-                }
+            return lease.engine.read { machine, now in
+                _ = record(in: &machine.list, at: now)?.advance(by: amount)
             }
         }
         reference._withUnsafeGuaranteedRef { record in
             let isFirst = record.advance(by: amount)
             // After the addition: see ``ActivityCounter/reportsChanges``.
             guard isFirst || record.isMember || lease.counter.reportsChanges else { return }
-            lease.engine.change { machine, now in
-                machine.change(now) { .init(changesDetails: $0.hasAdvanced(record)) }
-            }
+            lease.engine.change { machine, now in machine.hasAdvanced(record, now) }
         }
     }
 
@@ -251,12 +247,6 @@ struct ActivityHandle: ~Copyable, Sendable {
     }
 
     private func endWithLock(_ record: ActivityRecord?, _ outcome: ActivityOutcome) {
-        lease.withEngine {
-            $0.change { machine, now in
-                machine.change(now) { list in
-                    record.map { list.end($0, outcome, at: now) } ?? .init(countChange: -1)
-                }
-            }
-        }
+        lease.withEngine { $0.change { machine, now in machine.end(record, outcome, now) } }
     }
 }

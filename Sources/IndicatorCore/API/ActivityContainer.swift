@@ -12,37 +12,31 @@ import Foundation
 ///
 /// A member that fails does not make its group fail, unless ``ActivityDetails/failsWithMembers`` of the group is
 /// `true`.
-///
-/// A custom type conforms by returning the ``activityContext`` of another container.
-public protocol ActivityContainer: Sendable {
-    /// The context in which activities begin.
-    var activityContext: ActivityContext { get }
-}
+public class ActivityContainer: @unchecked Sendable {
+    // `@unchecked`: the two subclasses are in this module, and like this class have only constants that are `Sendable`.
 
-/// The context in which activities begin. It keeps the indicator working, as an activity does.
-public struct ActivityContext: Sendable {
-    let lease: EngineLease
-    let group: ManagedActivity?
+    /// Keeps the engine open.
+    @usableFromInline let lease: EngineLease
 
-    func begin(
+    init(_ lease: EngineLease) {
+        self.lease = lease
+    }
+
+    func beginHandle(
         _ label: String?,
         progress: Double? = nil,
         total: Int? = nil,
         unit: ActivityUnit = .count,
         lasted: Duration = .zero
     ) -> ActivityHandle {
-        if group == nil, label?.isEmpty ?? true, progress == nil, total == nil, unit == .count {
-            return lease.begin()
-        }
+        let group = self as? ManagedActivity
+        if group == nil, label?.isEmpty ?? true, progress == nil, total == nil, unit == .count { return lease.begin() }
         // Allocated without the lock.
         let record = ActivityRecord(label: label, progress: progress, total: total, unit: unit, isMember: group != nil)
         lease.withEngine { engine in
             engine.change { machine, now in
-                machine.change(now) { list in
-                    let parent = group?.handle.record(in: &list, at: now)
-                    let isMember = list.insert(record, in: parent, at: now() - lasted)
-                    return .init(countChange: isMember ? 0 : 1, changesDetails: label != nil || parent != nil)
-                }
+                let parent = group?.handle.record(in: &machine.list, at: now)
+                return machine.begin(record, in: parent, lasted: lasted, now)
             }
         }
         return ActivityHandle(lease, record: record)
@@ -66,7 +60,7 @@ extension ActivityContainer {
         total: Int? = nil,
         unit: ActivityUnit = .count
     ) -> Activity {
-        Activity(activityContext.begin(label, progress: progress, total: total, unit: unit))
+        Activity(beginHandle(label, progress: progress, total: total, unit: unit))
     }
 
     /// Counts an activity while a function runs. Its outcome is ``ActivityOutcome/succeeded`` if the function returns,

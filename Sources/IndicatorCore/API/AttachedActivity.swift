@@ -14,20 +14,14 @@ package final class AttachedActivity: @unchecked Sendable {
     private let isDetached = Atomic(false)
 
     /// Makes an activity that has not begun; `nil` if the container is a group that has ended.
-    package init?(in container: some ActivityContainer) {
-        let context = container.activityContext
-        engine = context.lease.engine
-        var record: ActivityRecord?
-        if let group = context.group {
-            engine.change { machine, now in
-                machine.change(now) { list in
-                    record = group.handle.record(in: &list, at: now)
-                    return .init()
-                }
-            }
-            if record == nil { return nil }
+    package init?(in container: ActivityContainer) {
+        let engine = container.lease.engine
+        self.engine = engine
+        let activity = container as? ManagedActivity
+        group = activity.flatMap { activity in
+            engine.read { machine, now in activity.handle.record(in: &machine.list, at: now) }
         }
-        group = record
+        if activity != nil, group == nil { return nil }
     }
 
     /// Nothing more is to be shown.
@@ -36,7 +30,7 @@ package final class AttachedActivity: @unchecked Sendable {
     /// Whether nothing more is to be shown, or can: the indicator was shut down, or the group has ended.
     package var isOver: Bool {
         if isDetached.load(ordering: .acquiring) { return true }
-        let (isClosed, hasGroupEnded) = engine.read { ($0.isShutDown, group?.hasEnded ?? false) }
+        let (isClosed, hasGroupEnded) = engine.read { machine, _ in (machine.isShutDown, group?.hasEnded ?? false) }
         return isClosed || hasGroupEnded && !isInProgress
     }
 

@@ -14,17 +14,14 @@ extension IndicatorManager {
         Activity(lease.begin())
     }
 
-    /// The context of activities that are not in a group.
-    public var activityContext: ActivityContext { ActivityContext(lease: lease, group: nil) }
-
     /// Counts one more activity, as in AFNetworking's manager.
     public func incrementActivityCount() {
-        engine.change { machine, now in machine.change(now) { $0.increment() } }
+        engine.change { machine, now in machine.increment(now) }
     }
 
     /// Ends one of the activities that ``incrementActivityCount()`` counted; without effect if there is none.
     public func decrementActivityCount() {
-        engine.change { machine, now in machine.change(now) { $0.decrement() } }
+        engine.change { machine, now in machine.decrement(now) }
     }
 
     // MARK: - Activities with an identity
@@ -92,9 +89,7 @@ extension IndicatorEngine {
     /// Starts an activity with an identity, as a member of a group if that is in progress.
     @usableFromInline
     func start(_ key: ActivityKey, label: String?, progress: Double? = nil, in group: ActivityRecord? = nil) {
-        change { machine, now in
-            machine.change(now) { $0.start(key, label: label, progress: progress, in: group, at: now) }
-        }
+        change { machine, now in machine.start(key, label: label, progress: progress, in: group, now) }
     }
 
     /// Changes the details of an activity; without effect if it is not in progress.
@@ -114,7 +109,7 @@ extension IndicatorEngine {
 
     /// Finds the details of an activity, to change a copy of them.
     func beginChange(_ find: (inout ActivityList, ActivityList.Now) -> ActivityRecord?) -> DetailsChange {
-        read { machine in
+        read { machine, _ in
             guard let record = find(&machine.list, { time.now }) else { return DetailsChange() }
             let old = machine.list.details(of: record)
             return DetailsChange(record: record, old: old, new: old)
@@ -123,14 +118,12 @@ extension IndicatorEngine {
 
     func merge(_ change: DetailsChange) {
         guard let record = change.record, change.new != change.old else { return }
-        self.change { machine, now in
-            machine.change(now) { .init(changesDetails: $0.merge(change.new, since: change.old, into: record)) }
-        }
+        self.change { machine, now in machine.merge(change.new, since: change.old, into: record, now) }
     }
 
     /// Stops an activity, or pauses it if there is no outcome.
     @usableFromInline
     func stop(_ key: ActivityKey, _ outcome: ActivityOutcome? = .unspecified) {
-        change { machine, now in machine.change(now) { $0.stop(key, outcome, at: now) } }
+        change { machine, now in machine.stop(key, outcome, now) }
     }
 }

@@ -52,7 +52,7 @@ extension IndicatorEngine {
                 notifications.starts,
                 { task, notification in
                     let label = label(notification)
-                    self.change { machine, now in machine.change(now) { $0.startTask(task, label: label, at: now) } }
+                    self.change { machine, now in machine.startTask(task, label: label, now) }
                 }
             ),
             (notifications.updates, { task, notification in self.update(task) { update(notification, &$0) } }),
@@ -61,7 +61,7 @@ extension IndicatorEngine {
                 notifications.stops,
                 { task, notification in
                     let outcome = outcome(notification)
-                    self.change { machine, now in machine.change(now) { $0.completeTask(task, outcome, at: now) } }
+                    self.change { machine, now in machine.completeTask(task, outcome, now) }
                 }
             ),
         ]

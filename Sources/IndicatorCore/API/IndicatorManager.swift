@@ -16,12 +16,11 @@ public import Logging
 ///
 /// Everything may be called from any thread, and no call blocks on a backend. The manager needs no run loop and no main
 /// queue: its delays run on a background thread, and each backend on its own.
-public final class IndicatorManager: ActivityContainer {
+public final class IndicatorManager: ActivityContainer, @unchecked Sendable {
+    // `@unchecked`: restated. It has no variables.
+
     /// The indicator for a whole process. It is disabled until ``isEnabled`` is set to `true`.
     public static let shared = IndicatorManager(isEnabled: false)
-
-    /// Keeps the engine open, as each activity does.
-    @usableFromInline let lease: EngineLease
 
     @inlinable
     package var engine: IndicatorEngine { lease.engine }
@@ -43,7 +42,7 @@ public final class IndicatorManager: ActivityContainer {
         logger: Logger = Logger(label: "indicator")
     ) {
         let engine = IndicatorEngine(delays: delays, isEnabled: isEnabled, clock: clock, logger: logger)
-        lease = EngineLease(engine)
+        super.init(EngineLease(engine))
         for backend in backends { addBackend(backend) }
     }
 
@@ -69,7 +68,7 @@ public final class IndicatorManager: ActivityContainer {
     /// How often observed and tracked objects are checked, to end the activities of deallocated ones. Default 1 second;
     /// without such objects there are no checks. Less than a millisecond counts as a millisecond.
     public var lifetimeCheckInterval: Duration {
-        get { engine.read { $0.lifetimeCheckInterval } }
+        get { engine.read { machine, _ in machine.lifetimeCheckInterval } }
         set {
             let now = engine.time.now
             engine.change { machine, _ in machine.setLifetimeCheckInterval(newValue, at: now) }

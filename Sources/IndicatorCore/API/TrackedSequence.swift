@@ -19,7 +19,7 @@ extension Sequence {
     ///   - amount: how much an element adds. Default 1. It is added when the loop requests the next element.
     public func tracked(
         _ label: String?,
-        in container: some ActivityContainer,
+        in container: ActivityContainer,
         total: Int? = nil,
         unit: ActivityUnit = .count,
         by amount: ((Element) -> Int)? = nil
@@ -100,7 +100,7 @@ extension AsyncSequence {
     /// ```
     public func tracked(
         _ label: String?,
-        in container: some ActivityContainer,
+        in container: ActivityContainer,
         total: Int? = nil,
         unit: ActivityUnit = .count,
         by amount: (@Sendable (Element) -> Int)? = nil
@@ -195,7 +195,7 @@ final class LoopActivity: Sendable {
     /// The amount of the element that was delivered last.
     private let pending = Atomic(0)
 
-    init(_ label: String?, total: Int?, unit: ActivityUnit, in container: some ActivityContainer) {
+    init(_ label: String?, total: Int?, unit: ActivityUnit, in container: ActivityContainer) {
         activity = ManagedActivity(label, total: total, unit: unit, in: container)
     }
 

@@ -138,7 +138,8 @@ final class ActivityGroup {
     ///
     /// A member in the group's unit, if that has a name, adds what is done and its total. Any other member counts as
     /// one, in a group of bytes as none. The total is at least the sum. It is unknown if that of a member is, unless
-    /// the group has one itself. Takes how much of the group's own amount was done earlier, and returns what was in all.
+    /// the group has one itself. Takes how much of the group's own amount was done earlier, and returns what all did
+    /// earlier.
     func summarize(_ details: inout ActivityDetails, doneEarlier: Int) -> Earlier {
         let unit = details.unit
         let same = (unit == .count ? nil : units[unit]) ?? Sums()

@@ -41,8 +41,10 @@ package struct ActivityList: Sendable {
     /// When the first of the estimates in the last published list expires.
     private(set) var estimateEnd: Duration?
 
-    /// The labelled activities that have ended and are not in any published snapshot yet.
-    var finished = FinishedActivities()
+    /// The labelled activities that have ended and are not in any published snapshot yet, and how many more there were.
+    /// Only those that a snapshot takes become values: if many end, few do.
+    private var ended: [(record: ActivityRecord, outcome: ActivityOutcome, instant: Duration, isMember: Bool)] = []
+    private var omittedCount = 0
 
     private var wallClock: WallClock
     private let uptimeOrigin: Int64?
@@ -59,10 +61,7 @@ package struct ActivityList: Sendable {
     /// Follows the wall clock if it was set. Returns by how many seconds.
     mutating func followWallClock(_ now: Now) -> TimeInterval {
         let shift = wallClock.follow(now)
-        if shift != 0 {
-            cachedActivities = nil
-            for index in finished.latest.indices { finished.latest[index].date += shift }
-        }
+        if shift != 0 { cachedActivities = nil }
         return shift
     }
 
@@ -234,15 +233,39 @@ package struct ActivityList: Sendable {
         record.membership = nil
         list(record)
         group?.updateShare()
-        guard let label = record.label, outcome != nil else { return change }
-        let end = now()
-        let duration = end - record.began
-        var activity = FinishedActivity(label: label, outcome: finalOutcome, duration: duration, date: date(at: end))
-        (activity.id, activity.isMember) = (record.order, group != nil)
-        activity.messageAfterMembers = record.group?.message(afterMembers: finalOutcome)
-        (activity.completed, activity.doneEarlier, activity.unit) = record.amount
-        finished.append(activity)
+        guard record.label != nil, outcome != nil else { return change }
+        // Not one by one, which would move all others.
+        if ended.count == 2 * FinishedActivities.capacity { omitEnded() }
+        ended.append((record, finalOutcome, now(), group != nil))
         return change
+    }
+
+    private mutating func omitEnded() {
+        let surplus = max(ended.count - FinishedActivities.capacity, 0)
+        ended.removeFirst(surplus)
+        omittedCount += surplus
+    }
+
+    /// Whether a labelled activity has ended that is not in any published snapshot yet.
+    var hasFinished: Bool { !ended.isEmpty }
+
+    /// Removes and returns the labelled activities that have ended.
+    mutating func takeFinished() -> FinishedActivities {
+        omitEnded()
+        defer { (ended, omittedCount) = ([], 0) }
+        let latest = ended.map { record, outcome, instant, isMember in
+            var activity = FinishedActivity(
+                label: record.label ?? "",
+                outcome: outcome,
+                duration: instant - record.began,
+                date: date(at: instant)
+            )
+            (activity.id, activity.isMember) = (record.order, isMember)
+            activity.messageAfterMembers = record.group?.message(afterMembers: outcome)
+            (activity.completed, activity.doneEarlier, activity.unit) = record.amount
+            return activity
+        }
+        return FinishedActivities(latest: latest, omittedCount: omittedCount)
     }
 
     // MARK: - Identities

@@ -48,8 +48,7 @@ extension IndicatorEngine {
         let removed: (BackendRunner, Actions)? = storage.withLock { storage in
             guard let runner = storage.runner(named: name) else { return nil }
             storage.runners.removeAll { $0 === runner }
-            var actions = storage.machine.publishPending(at: now) ?? Actions()
-            post(&actions, storage)
+            var actions = Actions(storage.machine.publishPending(at: now), storage)
             actions.receivers.append(runner)
             remove(runner, from: &storage)
             var hidden = storage.machine.snapshot { now }
@@ -80,7 +79,7 @@ extension IndicatorEngine {
         await waitForChecks()
         let runners = storage.withLock { $0.runners }.compactMap { $0 as? BackendRunner }
         for runner in runners { await runner.settle() }
-        let deadlines = runners.compactMap(\.deadline) + [read { $0.wakesAt }].compactMap(\.self)
+        let deadlines = runners.compactMap(\.deadline) + [read { machine, _ in machine.wakesAt }].compactMap(\.self)
         return deadlines.min().map { $0 - time.now }
     }
 

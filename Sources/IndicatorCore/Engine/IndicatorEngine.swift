@@ -30,7 +30,22 @@ package final class IndicatorEngine: Sendable {
         var cancellation: [CancellationSubscriber] = []
     }
 
-    typealias Actions = IndicatorStateMachine.Actions
+    /// What to perform after an input: what the machine has decided, and the receivers to notify, which may be
+    /// duplicated.
+    struct Actions {
+        let machine: IndicatorStateMachine.Actions?
+        var receivers: [any SnapshotReceiver] = []
+
+        /// With the lock held: the snapshots enter the inboxes.
+        init(_ machine: IndicatorStateMachine.Actions?, _ storage: borrowing Storage) {
+            self.machine = machine
+            guard let machine, !machine.publications.isEmpty else { return }
+            for (snapshot, _) in machine.publications {
+                for receiver in storage.receivers { receiver.post(snapshot) }
+            }
+            receivers = storage.receivers
+        }
+    }
 
     @usableFromInline let counter: ActivityCounter
     let time: TimeSource
@@ -67,10 +82,9 @@ package final class IndicatorEngine: Sendable {
     func end(timeLimit: Duration) -> (runners: [any SnapshotReceiver], resources: [Task<Void, Never>]) {
         let now = time.now
         let (actions, hasObjects, runners, resources, cancellation) = storage.withLock { storage in
-            var actions = Actions()
-            if !storage.machine.isShutDown {
-                actions = storage.machine.shutDown(at: now) ?? actions
-                post(&actions, storage)
+            let isFirst = !storage.machine.isShutDown
+            var actions = Actions(isFirst ? storage.machine.shutDown(at: now) : nil, storage)
+            if isFirst {
                 actions.receivers = storage.receivers + storage.runners
                 for receiver in actions.receivers { receiver.finish(timeLimit: timeLimit, at: now) }
                 for subscriber in storage.cancellation { subscriber.finish() }
@@ -99,27 +113,36 @@ package final class IndicatorEngine: Sendable {
     /// Passes an input to the state machine, with the lock held, and performs the returned actions.
     @inline(__always)
     func change(_ input: (inout IndicatorStateMachine, IndicatorStateMachine.Now) -> IndicatorStateMachine.Actions?) {
+        _ = changeAndKeep(input)
+    }
+
+    /// The same. Returns the actions, for what they release.
+    @inline(__always)
+    private func changeAndKeep(
+        _ input: (inout IndicatorStateMachine, IndicatorStateMachine.Now) -> IndicatorStateMachine.Actions?
+    ) -> Actions? {
         // Unmanaged, because a closure that captures the engine retains it, several times for each input.
         let engine = Unmanaged.passUnretained(self)
         let actions: Actions? = storage.withLock { storage in
             let now = { engine._withUnsafeGuaranteedRef { $0.time.now } }
-            guard var actions = input(&storage.machine, now) else { return nil }
-            post(&actions, storage)
-            return actions
+            return input(&storage.machine, now).map { Actions($0, storage) }
         }
         if let actions { perform(actions) }
+        return actions
     }
 
     /// The public state now.
-    package var snapshot: IndicatorSnapshot {
-        let engine = Unmanaged.passUnretained(self)
-        return read { $0.snapshot { engine._withUnsafeGuaranteedRef { $0.time.now } } }
-    }
+    package var snapshot: IndicatorSnapshot { read { machine, now in machine.snapshot(now) } }
 
     /// Reads from the state machine.
     @inline(__always)
-    func read<Result: Sendable>(_ body: (inout IndicatorStateMachine) -> Result) -> Result {
-        storage.withLock { body(&$0.machine) }
+    func read<Result: Sendable>(
+        _ body: (inout IndicatorStateMachine, IndicatorStateMachine.Now) -> Result
+    ) -> Result {
+        let engine = Unmanaged.passUnretained(self)
+        return storage.withLock { storage in
+            body(&storage.machine) { engine._withUnsafeGuaranteedRef { $0.time.now } }
+        }
     }
 
     /// Reports a change of the count to the state machine.
@@ -128,16 +151,8 @@ package final class IndicatorEngine: Sendable {
         change { machine, now in machine.countChanged(now) }
     }
 
-    /// Performs the part of the actions that needs the lock: adds the snapshots to the receivers' inboxes.
-    func post(_ actions: inout Actions, _ storage: borrowing Storage) {
-        for (snapshot, _) in actions.publications {
-            for receiver in storage.receivers { receiver.post(snapshot) }
-        }
-        if !actions.publications.isEmpty { actions.receivers = storage.receivers }
-    }
-
     func perform(_ actions: Actions) {
-        if let wake = actions.wake { timer.set(wake.deadline, version: wake.version, deadlineHasCome) }
+        if let wake = actions.machine?.wake { timer.set(wake.deadline, version: wake.version, deadlineHasCome) }
         for receiver in actions.receivers { receiver.startDelivery() }
     }
 
@@ -145,7 +160,7 @@ package final class IndicatorEngine: Sendable {
 
     func deadlineHasCome(_ deadline: Duration) {
         let now = max(time.now, deadline)
-        if read({ $0.isLifetimeCheckDue(at: now) }) { checkLater(at: now) } else { advance(to: now) }
+        if read({ machine, _ in machine.isLifetimeCheckDue(at: now) }) { checkLater(at: now) } else { advance(to: now) }
     }
 
     func advance(to now: Duration) {
@@ -163,23 +178,18 @@ package final class IndicatorEngine: Sendable {
         }
     }
 
-    /// Checks the observed objects, part by part. Returns what to release.
-    private func checkLifetimes(at now: Duration) -> [[Any]] {
-        let parts = read { $0.list.objectPartCount }
-        var all: [[Any]] = []
+    /// Checks the observed objects, part by part. Returns what to release when all parts were checked: that may take
+    /// long.
+    private func checkLifetimes(at now: Duration) -> [Actions?] {
+        let parts = read { machine, _ in machine.list.objectPartCount }
+        var all: [Actions?] = []
         for part in 0..<parts {
-            var released: [Any] = []
-            change { machine, time in
+            let actions = changeAndKeep { machine, time in
                 let now = max(now, time())
-                return machine.change({ now }) { list in
-                    var change = list.endActivitiesOfEndedObjects(part: part, of: parts, at: { now })
-                    // Released when all parts were checked: that may take long.
-                    released = exchange(&change.released, with: [])
-                    return change
-                }
+                return machine.endActivitiesOfEndedObjects(part: part, of: parts) { now }
             }
             // Not with the lock held: a long array may move.
-            all.append(released)
+            all.append(actions)
             // The lock is not fair, and the kernel may wake a waiting thread on this thread's core, where it would wait
             // for the end of a time slice. On Linux 6.18, sched_yield(2) would cost one on a busy machine.
             if storage.isAwaited { usleep(1) }
@@ -196,8 +206,7 @@ package final class IndicatorEngine: Sendable {
         let actions: Actions? = storage.withLock { storage in
             guard condition(storage) else { return nil }
             // Activities that ended earlier are for the existing receivers only.
-            var actions = storage.machine.publishPending(at: now) ?? Actions()
-            post(&actions, storage)
+            var actions = Actions(storage.machine.publishPending(at: now), storage)
             actions.receivers.append(receiver)
             if !storage.receivers.contains(where: { $0 === receiver }) { storage.receivers.append(receiver) }
             updateAudience(of: &storage)
@@ -225,12 +234,12 @@ package final class IndicatorEngine: Sendable {
     }
 
     /// Whether the engine is closed or shut down.
-    package var isClosed: Bool { read { $0.isShutDown } }
+    package var isClosed: Bool { read { machine, _ in machine.isShutDown } }
 
     package var isEnabled: Bool { counter.phase != nil }
 
     package var delays: IndicatorDelays {
-        get { read { $0.delays } }
+        get { read { machine, _ in machine.delays } }
         set {
             let now = time.now
             change { machine, _ in machine.setDelays(newValue, at: now) }

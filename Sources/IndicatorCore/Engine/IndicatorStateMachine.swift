@@ -20,9 +20,6 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
         fileprivate(set) var wake: (deadline: Duration, version: UInt64)?
         /// Objects and identities to release without the lock: they may have no other reference.
         fileprivate(set) var released: [Any] = []
-        /// The receivers to notify, which the engine adds. Some may be duplicated.
-        var receivers: [any SnapshotReceiver] = []
-
         fileprivate var isEmpty: Bool { publications.isEmpty && wake == nil && released.isEmpty }
     }
 
@@ -85,10 +82,72 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
 
     // MARK: - Inputs: activities
 
-    /// Begins or ends activities, or changes their details: `change` changes the list, and returns the consequences.
-    @inline(__always)
-    package mutating func change(_ now: Now, _ change: (inout ActivityList) -> ActivityList.Change) -> Actions? {
-        apply(change(&list), now)
+    /// Begins an activity that has a record, which may have lasted for a while already.
+    mutating func begin(
+        _ record: ActivityRecord,
+        in group: ActivityRecord?,
+        lasted: Duration,
+        _ now: Now
+    ) -> Actions? {
+        let isMember = list.insert(record, in: group, at: now() - lasted)
+        return apply(.init(countChange: isMember ? 0 : 1, changesDetails: record.isLabelled || group != nil), now)
+    }
+
+    /// Ends an activity, with its record if it has one.
+    mutating func end(_ record: ActivityRecord?, _ outcome: ActivityOutcome, _ now: Now) -> Actions? {
+        apply(record.map { list.end($0, outcome, at: now) } ?? .init(countChange: -1), now)
+    }
+
+    /// An activity has made steps.
+    mutating func hasAdvanced(_ record: ActivityRecord, _ now: Now) -> Actions? {
+        apply(.init(changesDetails: list.hasAdvanced(record)), now)
+    }
+
+    /// Merges a changed copy of the details of an activity.
+    mutating func merge(
+        _ new: ActivityDetails,
+        since old: ActivityDetails,
+        into record: ActivityRecord,
+        _ now: Now
+    ) -> Actions? {
+        apply(.init(changesDetails: list.merge(new, since: old, into: record)), now)
+    }
+
+    /// Starts an activity with an identity.
+    mutating func start(
+        _ key: ActivityKey,
+        label: String?,
+        progress: Double?,
+        in group: ActivityRecord?,
+        _ now: Now
+    ) -> Actions? {
+        apply(list.start(key, label: label, progress: progress, in: group, at: now), now)
+    }
+
+    /// Stops an activity with an identity, or pauses it if there is no outcome.
+    mutating func stop(_ key: ActivityKey, _ outcome: ActivityOutcome?, _ now: Now) -> Actions? {
+        apply(list.stop(key, outcome, at: now), now)
+    }
+
+    /// Starts the task of a notification.
+    package mutating func startTask(_ key: ActivityKey, label: String?, _ now: Now) -> Actions? {
+        apply(list.startTask(key, label: label, at: now), now)
+    }
+
+    /// Ends the task of a notification.
+    package mutating func completeTask(_ key: ActivityKey, _ outcome: ActivityOutcome, _ now: Now) -> Actions? {
+        apply(list.completeTask(key, outcome, at: now), now)
+    }
+
+    /// Counts one more activity without an identity.
+    package mutating func increment(_ now: Now) -> Actions? { apply(list.increment(), now) }
+
+    /// Counts one less.
+    package mutating func decrement(_ now: Now) -> Actions? { apply(list.decrement(), now) }
+
+    /// Ends the activities of the ended objects in one part.
+    mutating func endActivitiesOfEndedObjects(part: Int, of parts: Int, _ now: Now) -> Actions? {
+        apply(list.endActivitiesOfEndedObjects(part: part, of: parts, at: now), now)
     }
 
     private mutating func apply(_ change: ActivityList.Change, _ now: Now) -> Actions? {
@@ -142,7 +201,7 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
 
     /// Publishes postponed changes and finished activities, before the receivers change.
     mutating func publishPending(at now: Duration) -> Actions? {
-        if publication.due != nil || !list.finished.isEmpty { publish(at: now) }
+        if publication.due != nil || list.hasFinished { publish(at: now) }
         return finish(hasChanged: false) { now }
     }
 
@@ -248,7 +307,7 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
         counter.setPhase(phase)
         var snapshot = snapshot({ now }, isMeasured: true)
         if let state { snapshot.state = state }
-        snapshot.finishedActivities = list.finished.takeAll()
+        snapshot.finishedActivities = list.takeFinished()
         publication.publish(&snapshot, at: now) { list.date(at: $0) }
         actions.publications.append((snapshot, change))
     }

@@ -36,7 +36,7 @@ extension NetworkClient {
         _ route: some RequestRoute,
         to file: URL,
         resume: Resumption = .withinCall,
-        in container: (any ActivityContainer)? = nil,
+        in container: ActivityContainer? = nil,
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> NetworkResponse {
         let task = NetworkTask(route, in: container, of: self, onProgress)

@@ -71,7 +71,7 @@ extension NetworkClient {
     /// ``send(_:in:onProgress:)``.
     public func bytes(
         _ route: some RequestRoute,
-        in container: (any ActivityContainer)? = nil,
+        in container: ActivityContainer? = nil,
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> ResponseStream {
         let task = NetworkTask(route, in: container, of: self, onProgress)

@@ -68,7 +68,7 @@ public final class NetworkClient: Sendable {
     /// - Throws: ``NetworkError``, the error of an interceptor, or `CancellationError`.
     public func send(
         _ route: some RequestRoute,
-        in container: (any ActivityContainer)? = nil,
+        in container: ActivityContainer? = nil,
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> NetworkResponse {
         let task = NetworkTask(route, in: container, of: self, onProgress)

@@ -67,7 +67,7 @@ public final class NetworkTask: Sendable {
     let request: RouteRequest
     let url: Result<URL, any Error>
     /// Contains the request's activity; `nil`: the task posts notifications instead.
-    private let container: (any ActivityContainer)?
+    private let container: ActivityContainer?
     /// The activity in `container`. Only the thread that announces events changes it.
     private let activity = Locked<ManagedActivity?>(nil)
     private let center: NotificationCenter
@@ -80,7 +80,7 @@ public final class NetworkTask: Sendable {
 
     init(
         _ route: some RequestRoute,
-        in container: (any ActivityContainer)? = nil,
+        in container: ActivityContainer? = nil,
         of client: NetworkClient,
         _ onProgress: (@Sendable (TransferProgress) -> Void)?
     ) {

@@ -38,7 +38,7 @@ import Testing
         )
         machine.setAudience(.always)
         clocks.advance(by: 10)
-        _ = machine.change({ time.now }) { $0.start(.text("id"), label: "label", progress: nil, at: { time.now }) }
+        _ = machine.start(.text("id"), label: "label", progress: nil, in: nil) { time.now }
         clocks.advance(by: 1)
         _ = machine.advance(to: time.now)
         let before = machine.snapshot { time.now }
@@ -46,7 +46,7 @@ import Testing
         clocks.advance(by: 20)
         clocks.set(by: step)
         // With the next snapshot that is published.
-        _ = machine.change({ time.now }) { _ in .init(changesDetails: true) }
+        _ = machine.countChanged { time.now }
         let after = machine.snapshot { time.now }
         #expect(after.since == before.since + step)
         #expect(after.labelSince == before.labelSince + step)

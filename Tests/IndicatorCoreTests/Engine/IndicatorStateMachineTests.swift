@@ -34,12 +34,12 @@ import Testing
         }
 
         func end() {
-            if !counter.end() { take(machine.change({ [time] in time.now }) { _ in .init(countChange: -1) }) }
+            if !counter.end() { take(machine.end(nil, .unspecified) { [time] in time.now }) }
         }
 
         func track(_ object: AnyObject) {
             let key = ActivityKey.object(ActivityObject(object: object, role: .tracked))
-            take(machine.change({ .zero }) { $0.start(key, label: nil, progress: nil, at: { .zero }) })
+            take(machine.start(key, label: nil, progress: nil, in: nil) { .zero })
         }
 
         func fire() { take(machine.advance(to: time.now)) }
@@ -135,9 +135,7 @@ import Testing
                 #expect(driver.changes.isEmpty)
                 let isDue = driver.machine.isLifetimeCheckDue(at: now)
                 #expect(isDue)
-                driver.take(
-                    driver.machine.change({ now }) { $0.endActivitiesOfEndedObjects(part: 0, of: 1, at: { now }) }
-                )
+                driver.take(driver.machine.endActivitiesOfEndedObjects(part: 0, of: 1) { now })
                 driver.take(driver.machine.advance(to: now))
                 #expect(driver.changes.map(\.isVisible) == (isInUse && index != 1 ? [true] : []))
                 withExtendedLifetime(object) {}
@@ -164,23 +162,17 @@ import Testing
         var details = ActivityDetails(label: "Downloading")
         details.total = 1000
         let activity = ActivityRecord(details)
-        func change(_ body: (inout ActivityList) -> ActivityList.Change) -> IndicatorStateMachine.Actions? {
-            driver.machine.change(now, body)
-        }
-        _ = change { list in
-            list.insert(activity, in: nil, at: now())
-            return .init(countChange: 1, changesDetails: true)
-        }
+        _ = driver.machine.begin(activity, in: nil, lasted: .zero, now)
         for _ in 1...4 {
             clock.advance(by: .seconds(1))
             activity.advance(by: 100)
-            _ = change { .init(changesDetails: $0.hasAdvanced(activity)) }
+            _ = driver.machine.hasAdvanced(activity, now)
         }
         // 50 ms before the estimate ends, something is published; then something else is held back for 100 ms.
         clock.advance(by: .milliseconds(4950))
-        _ = change { _ in .init(changesDetails: true) }
+        _ = driver.machine.hasAdvanced(activity, now)
         clock.advance(by: .milliseconds(10))
-        _ = change { _ in .init(changesDetails: true) }
+        _ = driver.machine.hasAdvanced(activity, now)
         #expect(driver.snapshot.activities.first?.rate != nil)
         for _ in 0..<20 {
             // Reading must not bring the estimate back.
@@ -198,10 +190,10 @@ import Testing
             counter: ActivityCounter(phase: .inactive, time: .reading(clock))
         )
         func start(_ id: String, at now: Duration) -> Duration? {
-            machine.change({ now }) { $0.start(.text(id), label: nil, progress: nil, at: { now }) }?.wake?.deadline
+            machine.start(.text(id), label: nil, progress: nil, in: nil) { now }?.wake?.deadline
         }
         func stop(_ id: String, at now: Duration) -> Duration? {
-            machine.change({ now }) { $0.stop(.text(id), .unspecified, at: { now }) }?.wake?.deadline
+            machine.stop(.text(id), .unspecified) { now }?.wake?.deadline
         }
         #expect(start("a", at: .zero) == .seconds(1))
         #expect(stop("a", at: .milliseconds(100)) == nil)
