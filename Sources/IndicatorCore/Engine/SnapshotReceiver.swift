@@ -19,7 +19,8 @@ protocol SnapshotReceiver: AnyObject, Sendable {
 
 /// A resource with the lifetime of a manager, such as the watcher of its config file.
 package protocol ManagerResource: AnyObject, Sendable {
-    /// The manager is being shut down or was deallocated: release everything. A shutdown waits for it in bounded time.
+    /// The manager is being shut down, or it and its activities were released: release everything. A shutdown waits for
+    /// this in bounded time.
     /// Called on a thread for foreign code.
     func managerHasEnded() async
 }

@@ -9,7 +9,7 @@ public struct ActivityDetails: Sendable, Hashable {
     /// Identifies the activity in the snapshots of its indicator, from 1; 0 in details that an app has made.
     public package(set) var id: UInt64 = 0
 
-    /// In how many groups it is nested; its group precedes it in ``IndicatorSnapshot/activities``.
+    /// In how many groups with a label it is nested; its group precedes it in ``IndicatorSnapshot/activities``.
     public package(set) var depth = 0
 
     /// The recent rate in ``unit``s per second; `nil` while unknown. It is measured when a snapshot is published, so
