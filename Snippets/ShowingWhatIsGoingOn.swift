@@ -24,7 +24,7 @@ struct Step: Sendable {
 }
 
 /// As in OpenCombineDispatch, which is not a dependency of this package.
-struct QueueScheduler: Scheduler {
+private struct QueueScheduler: Scheduler {  // hidden
     typealias Time = ImmediateScheduler.SchedulerTimeType
 
     let queue: DispatchQueue
@@ -52,8 +52,8 @@ struct QueueScheduler: Scheduler {
     }
 }
 
-extension DispatchQueue {
-    var ocombine: QueueScheduler { QueueScheduler(queue: self) }
+extension DispatchQueue {  // hidden
+    fileprivate var ocombine: QueueScheduler { QueueScheduler(queue: self) }
 }
 
 final class Screen: Sendable {
