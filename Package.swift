@@ -82,7 +82,7 @@ let package = Package(
             "IndicatorCommands",
             "\(core) ArgumentParser DequeModule IndicatorBackends IndicatorTesting JSONScanning"
         ),
-        program("indicator", commands),
+        program("indicator", "\(commands) InMemoryLogging"),
         program("indicator-demo", "\(commands) \(network) FlyingFox FlyingSocks IndicatorTracking"),
 
         // What tests share, and the program that they start.

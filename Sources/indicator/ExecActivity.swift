@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorBackends
+import InMemoryLogging
 import IndicatorCore
 import Logging
 
@@ -18,7 +19,8 @@ final class ExecActivity {
     private let notifiers: [String]
 
     private static let desktopName = "execNotification"
-    private static let noLogger = Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
+    private static let messages = InMemoryLogHandler()
+    private static let logger = Logger(label: "indicator", factory: { _ in messages })
 
     /// - Parameters:
     ///   - label: the label of the activity.
@@ -41,7 +43,7 @@ final class ExecActivity {
             reloadTriggers: [],
             // They would appear within the command's output.
             printsMistakes: false,
-            logger: Self.noLogger
+            logger: Self.logger
         )
         // These override the config file.
         var settings: [String: BackendSettingValue] = [:]
@@ -75,7 +77,7 @@ final class ExecActivity {
                 name: Self.desktopName,
                 applicationName: app,
                 settings: settings,
-                logger: Self.noLogger
+                logger: Self.logger
             )
         )
         #endif
@@ -153,7 +155,10 @@ final class ExecActivity {
             }
             return status.outages == earlier.outages ? nil : status.lastError.map { "\(status.name): \($0)" }
         }
-        return unavailable + (hasMistakes ? ["the configuration has mistakes; see 'indicator check-config'"] : [])
+        // The events that a hook has not reported.
+        let lost = Self.messages.entries.filter { $0.metadata["backend"] != nil }.map(\.message.description)
+        return unavailable + lost
+            + (hasMistakes ? ["the configuration has mistakes; see 'indicator check-config'"] : [])
     }
 }
 

@@ -28,30 +28,54 @@ public enum WhenDone: String, Sendable, Hashable, CaseIterable {
 
 /// The text of a notification about finished activities.
 package struct OutcomeNotice: Sendable, Hashable {
-    package var title: String
-    package var body: String
     /// The activity that the text is about.
-    package var activity: FinishedActivity
+    package private(set) var activity: FinishedActivity
+    /// How many others have ended, and whether these are not all.
+    private var others: Int
+    private var hasOmitted: Bool
+    private let applicationName: String
+
     package var isFailure: Bool { activity.outcome.isFailure }
 
     /// - Parameters:
     ///   - finished: the activities; returns `nil` if there are none.
+    ///   - omitted: how many more have ended, of which is not known whether they are to be reported.
     ///   - applicationName: the title if the activity has no label.
-    package init?(_ finished: [FinishedActivity], applicationName: String) {
+    package init?(_ finished: [FinishedActivity], omitted: Int = 0, applicationName: String) {
         // Failures have precedence.
         guard let chosen = finished.last(where: \.outcome.isFailure) ?? finished.last else { return nil }
-        activity = chosen
-        let message = chosen.outcome.message.map { ": \($0)" } ?? ""
+        (activity, others, hasOmitted) = (chosen, finished.count - 1, omitted > 0)
+        self.applicationName = applicationName
+    }
+
+    /// Adds what has ended later.
+    package mutating func add(_ later: Self) {
+        if later.isFailure || !isFailure { activity = later.activity }
+        others += later.others + 1
+        hasOmitted = hasOmitted || later.hasOmitted
+    }
+
+    package var title: String { activity.label.isEmpty ? applicationName : activity.label }
+
+    package var body: String {
         let word =
-            switch chosen.outcome {
+            switch activity.outcome {
             case .failed: "Failed"
             case .succeeded: "Done"
             case .cancelled: "Cancelled"
             case .unspecified: "Ended"
             }
-        body = word + (chosen.duration < .seconds(1) ? "" : " after \(Self.time(chosen.duration))") + message
-        title = chosen.label.isEmpty ? applicationName : chosen.label
-        if finished.count > 1 { body += "; \(finished.count - 1) more \(finished.count == 2 ? "has" : "have") ended" }
+        let message = activity.outcome.message.map { ": \($0)" } ?? ""
+        let more =
+            switch (others, hasOmitted) {
+            case (0, false): ""
+            case (0, true): "; others have ended"
+            case (_, true): "; more than \(others) others have ended"
+            case (1, false): "; 1 more has ended"
+            case (_, false): "; \(others) more have ended"
+            }
+        let time = activity.duration < .seconds(1) ? "" : " after \(Self.time(activity.duration))"
+        return "\(word)\(time)\(message)\(more)"
     }
 
     /// `12 s`, `3 min 5 s` or `2 h 10 min`.

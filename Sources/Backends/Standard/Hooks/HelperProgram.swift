@@ -3,6 +3,7 @@ import CIndicatorLinux
 import DisplayText
 package import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// A program that this process runs to its end, such as that of a ``HookBackend``.
 package struct HelperProgram: Sendable {
@@ -17,24 +18,47 @@ package struct HelperProgram: Sendable {
         (self.arguments, self.input, self.timeLimit) = (arguments, input, timeLimit)
     }
 
-    /// Runs the program and waits for its end.
+    /// More than this on its standard error, or as its ``output(isEnding:)``, is too much.
+    private static let outputLimit = 1 << 20
+    /// How much of its standard error is read.
+    private static let errorLimit: off_t = 64 << 10
+    /// How long a program that fails at once is waited for although the app ends.
+    private static let failureTime = Duration.milliseconds(100)
+
+    /// Runs the program and waits for its end. Its standard output is discarded.
     ///
     /// It has a process group of its own, no terminal, and the app's environment. When the app ends meanwhile, it goes
     /// on.
     ///
-    /// - Parameter isEnding: whether the app ends, so that nothing waits for the program.
-    /// - Returns: what it wrote to its standard output, a mebibyte at most.
-    /// - Throws: if it cannot be started, is killed, or ends with another status than 0; with the first line that it
-    ///   wrote to its standard error.
-    @discardableResult
-    package func run(isEnding: () -> Bool = { false }) throws(Unavailability) -> String {
+    /// - Parameter isEnding: whether the app ends, so that nothing waits for the program, except a tenth of a second for
+    ///   one that fails at once.
+    /// - Throws: if it cannot be started, is killed, or ends with another status than 0; with the first line of the last
+    ///   64 KiB that it wrote to its standard error. It is killed after its time limit, and when it has written more
+    ///   than a mebibyte.
+    package func run(isEnding: () -> Bool = { false }) throws(Unavailability) {
+        let output = open("/dev/null", O_WRONLY | O_CLOEXEC)
+        defer { close(output) }
+        try run(output, isEnding)
+    }
+
+    /// Runs the program as ``run(isEnding:)`` does. Returns what it has written to its standard output, a mebibyte at
+    /// most.
+    package func output(isEnding: () -> Bool = { false }) throws(Unavailability) -> String {
+        let output = linux_make_memory_file("output")
+        defer { close(output) }
+        try run(output, isEnding)
+        return Self.text(in: output, from: 0)
+    }
+
+    private func run(_ output: CInt, _ isEnding: () -> Bool) throws(Unavailability) {
         try Self.check(arguments[0])
         guard SpareDescriptors.exist() else { throw Unavailability(reason: SpareDescriptors.problem) }
         var ends: [CInt] = [-1, -1]
         linux_pipe(&ends)
-        // Not pipes, whose end with that of this process would end the program by SIGPIPE.
-        let streams = [ends[0], linux_make_memory_file("output"), linux_make_memory_file("errors")]
-        defer { for descriptor in streams where descriptor >= 0 { close(descriptor) } }
+        // Not a pipe, whose end with that of this process would end the program by SIGPIPE.
+        let errors = linux_make_memory_file("errors")
+        let streams = [ends[0], output, errors]
+        defer { for descriptor in [ends[0], errors] where descriptor >= 0 { close(descriptor) } }
         let words = arguments.map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
         var none = sigset_t()
@@ -48,15 +72,14 @@ package struct HelperProgram: Sendable {
         guard process > 0 else {
             throw Unavailability(reason: "'\(program)' cannot be started: \(String(cString: strerror(-process)))")
         }
-        guard let status = wait(for: process, isEnding) else {
-            throw Unavailability(
-                reason: "'\(program)' was killed, because it ran for more than \(timeLimit / .seconds(1)) s"
-            )
-        }
-        guard status != 0 else { return Self.text(in: streams[1], limit: 1 << 20) }
+        let (status, excess) = wait(for: process, writing: [output, errors], isEnding)
+        if let excess { throw Unavailability(reason: "'\(program)' was killed, because it \(excess)") }
+        guard status != 0 else { return }
         let end = status & 0x7F == 0 ? "ended with status \(status >> 8)" : "was ended by signal \(status & 0x7F)"
-        let errors = Self.text(in: streams[2], limit: 1024)
-        let line = errors.split(separator: "\n").first.map { ": \(SafeText.singleLine(String($0), limit: 200))" } ?? ""
+        let size = lseek(errors, 0, SEEK_END)
+        var lines = Self.text(in: errors, from: max(0, size - Self.errorLimit)).split(separator: "\n")[...]
+        if size > Self.errorLimit, lines.count > 1 { lines.removeFirst() }
+        let line = lines.first.map { ": \(SafeText.singleLine(String($0), limit: 200))" } ?? ""
         throw Unavailability(reason: "'\(program)' \(end)\(line)")
     }
 
@@ -69,31 +92,48 @@ package struct HelperProgram: Sendable {
         )
     }
 
-    private static func text(in file: CInt, limit: Int) -> String {
-        let size = min(max(Int(lseek(file, 0, SEEK_END)), 0), limit)
+    private static func text(in file: CInt, from start: off_t) -> String {
+        let size = min(max(Int(lseek(file, 0, SEEK_END) - start), 0), outputLimit)
         let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-            count = max(pread(file, buffer.baseAddress, size, 0), 0)
+            count = max(pread(file, buffer.baseAddress, size, start), 0)
         }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The status of waitpid(2); `nil` if the process was killed.
-    private func wait(for process: pid_t, _ isEnding: () -> Bool) -> CInt? {
-        let end = ContinuousClock.now + timeLimit
+    /// The status of waitpid(2), and what the process was killed for.
+    private func wait(for process: pid_t, writing files: [CInt], _ isEnding: () -> Bool) -> (CInt, excess: String?) {
+        let begin = ContinuousClock.now
         var interval: CInt = 1
         while true {
             var status: CInt = 0
             let result = waitpid(process, &status, WNOHANG)
             // The app may ignore SIGCHLD, or wait for all of its children: then the status is not known.
-            if result != 0 { return result == process ? status : 0 }
-            if isEnding() { return 0 }
-            guard ContinuousClock.now < end else {
+            if result != 0 { return (result == process ? status : 0, nil) }
+            let time = begin.duration(to: .now)
+            if isEnding(), time >= Self.failureTime {
+                Self.collect(process, until: begin + timeLimit)
+                return (0, nil)
+            }
+            var excess: String?
+            if files.contains(where: { lseek($0, 0, SEEK_END) > Self.outputLimit }) { excess = "wrote more than 1 MiB" }
+            if time >= timeLimit { excess = "ran for more than \(timeLimit / .seconds(1)) s" }
+            if excess != nil {
                 kill(-process, SIGKILL)
                 waitpid(process, nil, 0)
-                return nil
+                return (0, excess)
             }
             poll(nil, 0, interval)
-            interval = min(2 * interval, 50)
+            interval = min(2 * interval, 20)
+        }
+    }
+
+    /// Looks once a second whether a program has ended that nothing waits for, since it would remain as a zombie; and
+    /// ends it after its time limit.
+    private static func collect(_ process: pid_t, until end: ContinuousClock.Instant) {
+        ServiceThread.shared.call(at: ServiceThread.now + 1_000_000_000) {
+            guard waitpid(process, nil, WNOHANG) == 0 else { return }
+            if end <= .now { kill(-process, SIGKILL) }
+            collect(process, until: end)
         }
     }
 }

@@ -35,8 +35,7 @@ extension BackendKind {
             settings: Webhook.settings,
             make: { context, webhook in
                 try webhook.requireAddress()
-                return HookBackend(context, webhook.options, check: webhook.check) { event, _ in try webhook.send(event)
-                }
+                return HookBackend(context, webhook.options, check: webhook.check, run: webhook.send)
             },
             availability: { _, webhook in
                 try webhook.check()
@@ -58,6 +57,7 @@ extension HookBackend {
             applicationName: context.applicationName,
             settings: options.settings,
             timeLimit: options.timeLimit,
+            logger: context.logger,
             check: check,
             run: run
         )
@@ -140,8 +140,8 @@ extension Webhook {
                 "format",
                 \.format,
                 .choice,
-                summary: "ntfy: the text, with the title and priority in headers; slack: JSON that Slack, Mattermost "
-                    + "and others read; json: all values"
+                summary: "what is sent; ntfy: the text, with the title and priority in headers; slack: JSON that "
+                    + "Slack, Mattermost and others read; json: all values"
             ),
         ] + HookOptions.settings.map { $0.within(\.options) }
 }

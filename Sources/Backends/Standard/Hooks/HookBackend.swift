@@ -2,6 +2,7 @@ import BackendConfiguration
 public import DisplayText
 public import IndicatorCore
 package import IndicatorThreads
+public import Logging
 import Synchronization
 
 /// An event that a hook reports.
@@ -56,9 +57,9 @@ public struct HookSettings: Sendable, Hashable {
 
 /// Calls a function when the indicator is shown or hidden, when an activity ends, or when one waits for the user.
 ///
-/// The function is called on the backend's own thread, for one event at a time. Activities that end together are one
-/// event, as in a notification. An event whose function throws is not repeated: the backend is unavailable for a
-/// moment, and the error is logged. In a config file, the kinds `command` and `webhook` are hooks.
+/// The function is called on the backend's own thread, for one event at a time. Activities that end within five seconds
+/// are one event, with a count, as in a notification. An event whose function throws is not repeated: a warning says
+/// which one was lost, and why. In a config file, the kinds `command` and `webhook` are hooks.
 public final class HookBackend: ConnectedBackend {
     /// What to do for an event. The function that it is passed returns whether the backend is being ended: what
     /// follows is lost otherwise.
@@ -70,12 +71,17 @@ public final class HookBackend: ConnectedBackend {
     private struct State {
         var isVisible = false
         var attention: String?
-        var control: IndicatorControl?
+        /// When the next end may be reported, on the clock of the thread.
+        var nextReport = Int64.min
+        /// Ends the wait for that.
+        var endWait: (@Sendable (()) -> Void)?
     }
 
     private let applicationName: String
     private let settings: HookSettings
     private let timeLimit: Duration
+    private let reportInterval: Duration
+    private let logger: Logger
     private let run: Run
     private let check: @Sendable () throws -> Void
     private let state = Locked(State())
@@ -89,12 +95,14 @@ public final class HookBackend: ConnectedBackend {
     ///   - applicationName: the name of the app.
     ///   - settings: which events call the function.
     ///   - timeLimit: how long a call may take before the backend counts as stalled. Default: 30 seconds.
+    ///   - logger: where it is logged which event was lost, with the name of the backend in the metadata `backend`.
     ///   - run: what to do. It may block.
     public convenience init(
         name: String,
         applicationName: String,
         settings: HookSettings = HookSettings(),
         timeLimit: Duration = .seconds(30),
+        logger: Logger = Logger(label: "IndicatorBackends.Hook"),
         run: @escaping @Sendable (HookEvent) async throws -> Void
     ) {
         self.init(
@@ -102,24 +110,31 @@ public final class HookBackend: ConnectedBackend {
             applicationName: applicationName,
             settings: settings,
             timeLimit: timeLimit,
+            logger: logger,
             check: {},
             run: { event, _ in try await run(event) }
         )
     }
 
-    /// - Parameter check: throws if the function cannot work.
+    /// - Parameters:
+    ///   - reportInterval: the time between two reports of ends; shorter in tests.
+    ///   - check: throws if the function cannot work.
     init(
         name: String,
         applicationName: String,
         settings: HookSettings,
-        timeLimit: Duration,
-        check: @escaping @Sendable () throws -> Void,
+        timeLimit: Duration = .seconds(30),
+        reportInterval: Duration = .seconds(5),
+        logger: Logger,
+        check: @escaping @Sendable () throws -> Void = {},
         run: @escaping Run
     ) {
         self.name = name
         self.applicationName = applicationName
         self.settings = settings
         self.timeLimit = timeLimit
+        self.reportInterval = reportInterval
+        self.logger = logger
         self.check = check
         self.run = run
         thread = ServiceThread(name: "ind-\(name)")
@@ -130,35 +145,56 @@ public final class HookBackend: ConnectedBackend {
         var delivery = BackendDelivery()
         delivery.includesHidden = !settings.events.isDisjoint(with: [.finished, .attention])
         // One snapshot can have an event of every kind.
-        delivery.updateTimeLimit = timeLimit * HookEvent.Kind.allCases.count
+        delivery.updateTimeLimit = timeLimit * HookEvent.Kind.allCases.count + reportInterval
         return delivery
     }
-
-    /// Keeps the control, through which a failure is reported.
-    public func attach(to control: IndicatorControl) { state.withLock { $0.control = control } }
 
     /// Throws if the function cannot work.
     public func start() async throws { try check() }
 
-    /// Calls the function for each event since the previous snapshot. The last error is the backend's; it is thrown
-    /// only if the backend has no indicator, whose runner would deliver the snapshot, with its events, again.
+    /// Calls the function for each event since the previous snapshot.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
-        var failure: (any Error)?
-        for event in snapshot.withTransitions.flatMap(events) {
-            do { try await run(event) { self.isEnding.load(ordering: .relaxed) } } catch { failure = error }
+        for event in snapshot.withTransitions.dropLast().flatMap({ events(in: $0) })
+            + events(in: snapshot, finished: snapshot.finished)
+        {
+            if event.kind == .finished { await waitForNextReport() }
+            do {
+                try await run(event) { self.isEnding.load(ordering: .relaxed) }
+            } catch {
+                // Not thrown: the runner would deliver the snapshot, with its events, again.
+                let text = "\(event.title): \(event.text)"
+                logger.warning("'\(name)' did not report '\(text)': \(error)", metadata: ["backend": "\(name)"])
+            }
         }
-        guard let failure else { return }
-        guard let control = state.withLock(\.control) else { throw failure }
-        control.surfaceWasLost("\(failure)")
+    }
+
+    /// Suspends until an end may be reported, or the backend is to be stopped. What ends meanwhile is in the next
+    /// snapshot.
+    private func waitForNextReport() async {
+        let due = state.withLock(\.nextReport)
+        if due > ServiceThread.now {
+            var call: ServiceThread.Call?
+            await thread.wait(orCancelled: ()) { finish in
+                state.withLock { $0.endWait = finish }
+                call = thread.call(at: isEnding.load(ordering: .relaxed) ? .min : due) { finish(()) }
+            }
+            if let call { thread.cancelCall(call) }
+        }
+        let next = ServiceThread.now + Int64(reportInterval / .nanoseconds(1))
+        state.withLock { ($0.nextReport, $0.endWait) = (next, nil) }
     }
 
     /// Lets a call that waits for its program return.
-    package func willStop() { isEnding.store(true, ordering: .relaxed) }
+    package func willStop() {
+        isEnding.store(true, ordering: .relaxed)
+        state.withLock(\.endWait)?(())
+    }
 
     /// Does nothing: there is nothing to restore.
     public func stop() async {}
 
-    private func events(in snapshot: IndicatorSnapshot) -> [HookEvent] {
+    /// - Parameter finished: what has ended since the last snapshot, also in those that were skipped.
+    private func events(in snapshot: IndicatorSnapshot, finished: [FinishedActivity] = []) -> [HookEvent] {
         let before = state.withLock { state in
             defer { (state.isVisible, state.attention) = (snapshot.isVisible, snapshot.attention) }
             return state
@@ -176,8 +212,9 @@ public final class HookBackend: ConnectedBackend {
             if settings.events.contains(kind) { events.append(event) }
         }
         if snapshot.isVisible, !before.isVisible { add(.shown, title, "In progress") }
-        let finished = snapshot.finished.filter { settings.whenDone.covers($0, after: settings.after) }
-        if let notice = OutcomeNotice(finished, applicationName: applicationName) {
+        let reported = finished.filter { settings.whenDone.covers($0, after: settings.after) }
+        let omitted = finished.isEmpty ? 0 : snapshot.omittedFinishedCount
+        if let notice = OutcomeNotice(reported, omitted: omitted, applicationName: applicationName) {
             add(.finished, notice.title, notice.body, notice.activity)
         }
         if let question = snapshot.attention, question != before.attention {

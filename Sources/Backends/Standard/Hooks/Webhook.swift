@@ -50,10 +50,11 @@ struct Webhook: Sendable {
         return String(authority.split(separator: "@", omittingEmptySubsequences: false).last ?? "")
     }
 
-    /// Sends the message.
-    func send(_ event: HookEvent) throws(Unavailability) {
+    /// Sends the message. When the app ends meanwhile, nothing waits for the answer.
+    func send(_ event: HookEvent, isEnding: () -> Bool) throws(Unavailability) {
         var lines = [
-            "url = \(QuotedText.quoted(try address()))", "proto = \"=http,https\"",
+            // Without `globoff`, `[1-5]` and `{a,b}` in the address are several addresses.
+            "globoff", "url = \(QuotedText.quoted(try address()))", "proto = \"=http,https\"",
             "max-time = \(max(1, options.timeLimit / .seconds(1)))",
             // After 1, 2 and 4 seconds; not of what would fail again.
             "retry = 3", "retry-connrefused", "fail", "silent", "show-error", "output = \"/dev/null\"",
@@ -69,7 +70,7 @@ struct Webhook: Sendable {
                 input: lines.joined(separator: "\n"),
                 timeLimit: options.timeLimit + .seconds(1)
             )
-            .run()
+            .output(isEnding: isEnding)
             // The option `fail` accepts a redirect.
             if status.hasPrefix("3") {
                 let reason = "the service answered with status \(status), a redirect, which is not followed"
@@ -109,8 +110,8 @@ struct Webhook: Sendable {
 
     private func headers(of event: HookEvent) -> [String] {
         guard format == .ntfy else { return ["Content-Type: application/json"] }
-        let isPlain = event.title.utf8.allSatisfy { $0 < 0x80 }
-        // RFC 2047, because a header is ASCII.
+        // RFC 2047, because a header is printable ASCII, and other texts that look so would be decoded.
+        let isPlain = event.title.utf8.allSatisfy { (0x20..<0x7F).contains($0) } && !event.title.contains("=?")
         let title = isPlain ? event.title : "=?UTF-8?B?\(Data(event.title.utf8).base64EncodedString())?="
         let tags: [String] =
             switch event.kind {

@@ -1,4 +1,5 @@
 import Foundation
+import InMemoryLogging
 import IndicatorTesting
 import IndicatorThreads
 import Logging
@@ -33,11 +34,31 @@ import Testing
         return snapshot
     }
 
+    private let log = InMemoryLogHandler()
+    private var logger: Logger { Logger(label: "test", factory: { _ in log }) }
+    /// What was logged, without the level.
+    private var messages: [String] { log.entries.map(\.message.description) }
+
     /// A backend of the standard registry with the settings of a config file.
     private func backend(_ kind: String, _ values: [String: BackendSettingValue]) throws -> any IndicatorBackend {
         let kind = try #require(BackendRegistry.standard.kind(named: kind))
-        let context = BackendContext(name: kind.name, applicationName: "app", logger: Logger(label: "test"))
+        let context = BackendContext(name: kind.name, applicationName: "app", logger: logger)
         return try kind.make(context, kind.values(values))
+    }
+
+    /// A backend that reports ends as they come.
+    private func hook(
+        _ settings: HookSettings = HookSettings(events: Set(HookEvent.Kind.allCases)),
+        every interval: Duration = .zero,
+        _ run: @escaping @Sendable (HookEvent) throws -> Void
+    ) -> HookBackend {
+        HookBackend(
+            name: "hook",
+            applicationName: "app",
+            settings: settings,
+            reportInterval: interval,
+            logger: logger
+        ) { event, _ in try run(event) }
     }
 
     // MARK: - Settings
@@ -81,10 +102,7 @@ import Testing
     @Test("each event calls the function once, and only those that are selected")
     func events() async throws {
         let events = Locked<[HookEvent]>([])
-        let all = HookSettings(events: Set(HookEvent.Kind.allCases))
-        let hook = HookBackend(name: "hook", applicationName: "app", settings: all) { event in
-            events.withLock { $0.append(event) }
-        }
+        let hook = hook { event in events.withLock { $0.append(event) } }
         func update(_ snapshot: IndicatorSnapshot) async throws -> [String] {
             events.withLock { $0 = [] }
             try await hook.update(snapshot)
@@ -111,39 +129,45 @@ import Testing
         )
     }
 
-    @Test
-    func `after a function that throws, the others are called, and the error is the backend's`() async throws {
-        let count = Locked(0)
-        let all = HookSettings(events: Set(HookEvent.Kind.allCases))
-        let hook = HookBackend(name: "hook", applicationName: "app", settings: all) { event in
-            count.withLock { $0 += 1 }
-            if event.kind == .shown { throw Unavailability(reason: "no signal") }
-        }
-        await #expect(throws: Unavailability(reason: "no signal")) {
-            try await hook.update(snapshot(.active, "Build", finished: [finished("Test")]))
-        }
-        #expect(count.withLock(\.self) == 2)
-    }
-
-    @Test(arguments: [true, false]) func `An event whose function throws is not repeated`(isEnding: Bool) async throws {
-        let titles = Locked<[String]>([])
-        let hook = HookBackend(name: "hook", applicationName: "app", settings: HookSettings(after: .zero)) { event in
-            titles.withLock { $0.append(event.title) }
+    @Test(arguments: [true, false])
+    func `What a function that throws did not report is logged, and not repeated`(isEnding: Bool) async throws {
+        let events = Locked<[String]>([])
+        let hook = hook(HookSettings(after: .zero)) { event in
+            events.withLock { $0.append(event.title) }
             throw Unavailability(reason: "no signal")
         }
         let clock = VirtualClock()
         let manager = IndicatorManager(backends: [hook], clock: clock)
-        manager.begin("first").end()
-        if !isEnding {
-            await clock.advance(by: .seconds(10), settling: manager)
-            #expect(titles.withLock(\.self) == ["first"])
-            #expect(manager.backendStatuses[0].lastError == "no signal")
-            manager.begin("second").end()
-            await clock.advance(by: .seconds(10), settling: manager)
+        for name in ["first", "second"] {
+            manager.begin(name).end()
+            if !isEnding { await clock.advance(by: .seconds(10), settling: manager) }
         }
         await manager.shutdown()
-        #expect(titles.withLock(\.self) == (isEnding ? ["first"] : ["first", "second"]))
-        #expect(manager.backendStatuses[0].lastError == "no signal")
+        #expect(events.withLock(\.self) == (isEnding ? ["second"] : ["first", "second"]))
+        let texts =
+            isEnding
+            ? ["second: Ended; 1 more has ended"] : ["first: Ended", "second: Ended"]
+        #expect(messages == texts.map { "'hook' did not report '\($0)': no signal" })
+        #expect(manager.backendStatuses[0].outages == 0)
+    }
+
+    @Test func `Ends of the same seconds are one event, with a count`() async throws {
+        let texts = Locked<[String]>([])
+        let hook = hook(HookSettings(after: .zero), every: .seconds(600)) { event in
+            texts.withLock { $0.append(event.text) }
+        }
+        let clock = VirtualClock()
+        let manager = IndicatorManager(backends: [hook], clock: clock)
+        for _ in 0..<60 {
+            manager.begin("job").end(.succeeded)
+            clock.advance(by: .milliseconds(100))
+        }
+        await manager.shutdown()
+        let counts = texts.withLock(\.self).map { text in
+            text.split(separator: "; ").dropFirst().first.flatMap { Int($0.prefix(while: \.isNumber)) } ?? 0
+        }
+        // The first, what the call that waited had, and what came meanwhile.
+        #expect(counts.count <= 3 && counts.reduce(counts.count, +) == 60, "\(texts.withLock(\.self))")
     }
 
     // MARK: - Programs
@@ -198,7 +222,7 @@ import Testing
             } catch { return error.description }
         }
         #expect(failure(["sh", "-c", "echo much; exit 0"]) == nil)
-        let output = try HelperProgram(["sh", "-c", "echo a; echo b >&2"], timeLimit: .seconds(60)).run()
+        let output = try HelperProgram(["sh", "-c", "echo a; echo b >&2"], timeLimit: .seconds(60)).output()
         #expect(output == "a\n")
         #expect(
             failure(["sh", "-c", "echo 'no \u{1B}]0;x phone' >&2; echo more >&2; exit 3"])
@@ -207,9 +231,14 @@ import Testing
         #expect(failure(["sh", "-c", "kill -9 $$"]) == "'sh' was ended by signal 9")
         #expect(failure(["/usr/bin"]) == "there is no program '/usr/bin'; install it, or give its path")
         #expect(failure(["no-such-program"])?.hasPrefix("there is no program 'no-such-program'; install it") == true)
-        #expect(failure(["sh", "-c", "exec yes >&2"], seconds: 0.5)?.contains("was killed") == true)
-        // More than a pipe holds.
-        #expect(failure(["sh", "-c", "yes | head -c 300000 >&2; exit 1"]) == "'sh' ended with status 1: y")
+        #expect(failure(["sh", "-c", "exec yes >&2"]) == "'sh' was killed, because it wrote more than 1 MiB")
+        // More than a pipe holds, of which the last 64 KiB count.
+        #expect(failure(["sh", "-c", "yes no | head -c 300000 >&2; exit 1"]) == "'sh' ended with status 1: no")
+        // What it prints goes nowhere.
+        #expect(
+            failure(["sh", "-c", "x=$(readlink /proc/$$/fd/1); echo $x >&2; exit 1"])
+                == "'sh' ended with status 1: /dev/null"
+        )
     }
 
     @Test("a script without an interpreter is run by sh")
@@ -219,8 +248,8 @@ import Testing
         // By another process: what this one has open for writing, a child that another test forks has, too, and until
         // that one calls exec, the script is busy.
         let text = "echo 'echo \"$0\" \"$1\"' >\(script) && chmod 755 \(script)"
-        _ = try HelperProgram(["sh", "-c", text], timeLimit: .seconds(60)).run()
-        #expect(try HelperProgram([script, "a b"], timeLimit: .seconds(60)).run() == "\(script) a b\n")
+        try HelperProgram(["sh", "-c", text], timeLimit: .seconds(60)).run()
+        #expect(try HelperProgram([script, "a b"], timeLimit: .seconds(60)).output() == "\(script) a b\n")
     }
 
     @Test("a program that runs for too long is killed, with the programs that it started")
@@ -243,6 +272,16 @@ import Testing
         )
     }
 
+    @Test func `A program that outlives its backend is no zombie afterwards`() async throws {
+        let folder = try TemporaryDirectory()
+        let script = "echo $$ >\(folder.path)/pid; until [ -e \(folder.path)/go ]; do sleep 0.05; done"
+        try HelperProgram(["sh", "-c", script], timeLimit: .seconds(60)).run(isEnding: { true })
+        #expect(await eventually { (try? folder.read("pid"))?.hasSuffix("\n") == true })
+        let process = try folder.read("pid").dropLast()
+        try folder.write("", to: "go")
+        #expect(await eventually { !FileManager.default.fileExists(atPath: "/proc/\(process)") })
+    }
+
     @Test("unknown placeholders are mistakes")
     func placeholders() {
         #expect(
@@ -263,13 +302,14 @@ import Testing
 
     /// A server that prints its requests, and answers `/403` with that status, for example.
     private static let server = """
-        import http.server, json
+        import http.server, json, time
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers['Content-Length'])).decode()
                 names = ['Title', 'Priority', 'Tags', 'Authorization', 'Content-Type']
                 headers = {name: self.headers[name] for name in names if name in self.headers}
                 print(json.dumps([self.path, headers, body], ensure_ascii=False), flush=True)
+                while self.path == '/slow': time.sleep(0.05)
                 self.send_response(int(self.path[1:]) if self.path[1:].isdigit() else 200)
                 self.end_headers()
             def log_message(self, *arguments): pass
@@ -318,10 +358,28 @@ import Testing
         let (server, address) = try await startServer()
         let hook = try backend("webhook", ["url": .string("\(address)/301"), "events": ["shown"]])
         try await hook.start()
-        await #expect { try await hook.update(snapshot(.active, "Build")) } throws: { error in
-            "\(error)".contains("answered with status 301, a redirect, which is not followed")
-        }
+        try await hook.update(snapshot(.active, "Build"))
+        #expect(messages.joined().contains("answered with status 301, a redirect, which is not followed"))
         #expect(server.output.contains("Build") && !server.output.contains("white_check_mark"))
+    }
+
+    @Test(.needs(.webServer)) func `Nothing waits for a slow service at the end, and no part of an address is a list`()
+        async throws
+    {
+        let (server, address) = try await startServer()
+        let urls = ["\(address)/[1-3]{a,b}", "\(address)/slow"]
+        let hooks = try urls.map { url in
+            try backend("webhook", ["url": .string(url), "after": 0, "timeLimit": 600])
+        }
+        let managers = hooks.map { IndicatorManager(backends: [$0]) }
+        for manager in managers {
+            manager.begin("=?UTF-8?B?w5w=?=").end(.succeeded)
+            await manager.shutdown(timeLimit: .seconds(600))
+        }
+        #expect(await eventually { server.output.contains("/slow") })
+        let lines = server.output.split(separator: "\n").dropFirst()
+        #expect(lines.count == 2 && lines.first?.contains(#"["/[1-3]{a,b}", {"Title": "=?UTF-8?B?PT9"#) == true)
+        #expect(managers.map { $0.backendStatuses[0].state } == [.stopped, .stopped])
     }
 
     @Test("address and token come from files, and are in no message", .needs(.webServer))
@@ -334,13 +392,11 @@ import Testing
         ]
         let hook = try backend("webhook", files)
         try await hook.start()
-        await #expect {
-            try await hook.update(snapshot(.inactive, finished: [finished("Build")]))
-        } throws: { error in
-            let host = address.dropFirst("http://".count)
-            let reason = "curl: (22) The requested URL returned error: 403"
-            return "\(error)" == "\(host): 'curl' ended with status 22: \(reason)"
-        }
+        try await hook.update(snapshot(.inactive, finished: [finished("Build")]))
+        let host = address.dropFirst("http://".count)
+        let reason = "curl: (22) The requested URL returned error: 403"
+        let lost = "'webhook' did not report 'Build: Done after 12 s'"
+        #expect(messages == ["\(lost): \(host): 'curl' ended with status 22: \(reason)"])
         #expect(server.output.contains(#""Authorization": "Bearer s3cr3t""#))
 
         _ = try folder.write("ftp://s3cr3t\n", to: "url")
