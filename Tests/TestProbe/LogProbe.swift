@@ -5,7 +5,7 @@ import IndicatorThreads
 
 /// Runs one log file scenario in a separate process.
 ///
-/// Usage: `test-probe log SCENARIO PATH [KEY=VALUE …]`. `user` switches to that user ID. Exit status: 0 success, 1 the
+/// Usage: `test-probe log SCENARIO PATH [KEY=VALUE …]`. `user` and `group` switch to these IDs. Exit status: 0 success, 1 the
 /// backend threw an error (printed to standard error), 64 wrong usage.
 struct LogProbe {
     let path: String
@@ -19,7 +19,8 @@ struct LogProbe {
         signal(SIGXFSZ, SIG_DFL)
         let writer = LogProbe(path: arguments[1], options: Array(arguments.dropFirst(2)))
         if let user = writer.options["user"].flatMap(UInt32.init) {
-            guard setgroups(0, nil) == 0, setgid(user) == 0, setuid(user) == 0 else { exit(77) }
+            let group = writer.options["group"].flatMap(UInt32.init) ?? user
+            guard setgroups(0, nil) == 0, setgid(group) == 0, setuid(user) == 0 else { exit(77) }
         }
         do {
             switch arguments[0] {

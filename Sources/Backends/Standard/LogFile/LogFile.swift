@@ -13,8 +13,8 @@ struct LogFile {
     private let keep: Int
     private var file: OpenLogFile?
 
-    /// Why the last rotation failed, and what to do; `nil` if it did not. A file that is not rotated grows: a large log
-    /// is better than none.
+    /// Why the last rotation failed, or why there is none, and what to do; otherwise `nil`. A file that is not rotated
+    /// grows: a large log is better than none.
     private(set) var rotationFailure: String?
 
     /// Makes a file without opening it.
@@ -30,7 +30,7 @@ struct LogFile {
     /// Opens the file, and creates it and its folders if they are missing.
     mutating func open() throws(Unavailability) { file = try OpenLogFile(path) }
 
-    /// Throws the error that opening the file would throw, and leaves nothing behind.
+    /// Throws the error that opening the file would throw, and makes nothing.
     static func check(_ path: LogFilePath) throws(Unavailability) {
         var status = stat()
         if path.standardStream != nil || lstat(path.description, &status) == 0 {
@@ -48,8 +48,13 @@ struct LogFile {
             guard let file else { break }
             guard file.isRegular else { return try file.write(line) }
             // Without the lock, lines are written, but not rotated or removed.
-            let isLocked = file.lock()
+            let lockError = file.lock()
+            let isLocked = lockError == 0
             defer { if isLocked { file.unlock() } }
+            if maxSize > 0, !isLocked, lockError != EWOULDBLOCK {
+                let help = "set 'maxSize: 0', and rotate it with another program"
+                rotationFailure = "\(path.failure("lock it, so it is not rotated", lockError, help))"
+            }
             guard file.isAtItsPath else {
                 self.file = nil
                 continue
@@ -62,7 +67,7 @@ struct LogFile {
     }
 
     /// Renames the full file, which becomes number 1, that becomes number 2, and so on, and makes a new one with the
-    /// same owner, group and mode. Requires the lock.
+    /// same group and mode, and the same owner if the process is root. Requires the lock.
     private mutating func rotate(_ file: OpenLogFile) -> Bool {
         let before = file.status
         do throws(Unavailability) {
@@ -76,9 +81,9 @@ struct LogFile {
             }
             rotationFailure = nil
             try open()
-            try self.file?.adopt(before)
+            self.file?.adopt(before)
         } catch {
-            rotationFailure = "\(error); until then, the file grows, or is not like the one before"
+            rotationFailure = "\(error); until then, the file grows"
         }
         return self.file !== file
     }
@@ -165,24 +170,28 @@ private final class OpenLogFile {
 
     /// Locks the file against the other processes that write this log, until ``unlock()``.
     ///
-    /// - Returns: whether it is locked. Not if another process holds the lock for longer than a fifth of a second,
-    ///   since that may be stopped in a debugger, nor on a file system without locks.
-    func lock() -> Bool {
+    /// - Returns: 0, or an error number: `EWOULDBLOCK` if another process holds the lock for longer than a fifth of a
+    ///   second, since that may be stopped in a debugger; another one on a file system without locks.
+    func lock() -> CInt {
         for _ in 0..<200 {
-            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
-            guard errno == EWOULDBLOCK || errno == EINTR else { return false }
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return 0 }
+            guard errno == EWOULDBLOCK || errno == EINTR else { return errno }
             usleep(1000)
         }
-        return false
+        return EWOULDBLOCK
     }
 
     func unlock() { flock(descriptor, LOCK_UN) }
 
-    /// Gives the file the owner, group and mode of another one.
-    func adopt(_ other: stat) throws(Unavailability) {
-        // In this order: changing the owner clears bits of the mode, and the mode must not apply to the wrong group.
-        guard fchown(descriptor, other.st_uid, other.st_gid) == 0, fchmod(descriptor, other.st_mode & 0o7777) == 0
-        else { throw path.failure("give it the same owner, group and mode", errno) }
+    /// Gives the file the group and mode of another one, and its owner, which only root may do.
+    func adopt(_ other: stat) {
+        var mode = other.st_mode & 0o7777
+        // In this order: changing the owner clears bits of the mode.
+        if fchown(descriptor, other.st_uid, other.st_gid) != 0, fchown(descriptor, .max, other.st_gid) != 0 {
+            // This user is not in the group: the mode must not apply to another one, which may do what all may.
+            mode = mode & ~S_IRWXG | (mode & S_IRWXO) << 3
+        }
+        fchmod(descriptor, mode)
     }
 
     /// Writes a line, and removes a part of one again if the size before it is given.

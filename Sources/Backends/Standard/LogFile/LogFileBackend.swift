@@ -38,19 +38,22 @@ public import Logging
 ///   `keep`.
 /// - Rotated when it is full, and opened again after rotation by another program: `logrotate` needs no `postrotate`
 ///   script. With `compress`, use `delaycompress` too.
-/// - The new file after a rotation has the owner, group and mode that the full one has then.
+/// - The new file after a rotation has the group and mode that the full one has then, and the owner if the app runs as
+///   root; otherwise it belongs to the user of the app. If that user is not in the group, the group may do what all may.
+///   On a file system without locks (flock(2)), it is not rotated.
 /// - A regular file, a character device such as `/dev/null`, or `/dev/stdout` and `/dev/stderr` of any type. Other
 ///   symbolic links are refused.
-/// - In a folder that other users can write, a file that belongs to another user or has a second name is refused.
+/// - In a folder that other users can write, a file that has a second name is refused, and one that belongs to another
+///   user, unless only one group can write the folder, and the file belongs to that group and lets it write.
 /// - Lines survive the end of the process. They are not synced to the disk, so the last ones may be lost in a power
 ///   failure.
 ///
 /// ### When a line cannot be written
 ///
-/// It counts as lost. The backend's status reports it, and the manager restarts the backend periodically. What is shown
-/// and hidden meanwhile is written then; of more than 64 times, the first ones count as lost, too. The first line that
-/// can be written again reports how many were lost (`time` and `since` are the times of the last and the first of
-/// them):
+/// It is lost. The backend's status reports it, and the manager restarts the backend periodically. What is shown and
+/// hidden meanwhile, and what ends, is written then: the last 64 of them; more are lost. The first line that can be
+/// written again reports how many were (`time` and `since` are the times of the last and the first of them); how many
+/// were lost until the backend stops is logged:
 ///
 ///     {"time":"…","event":"lost","count":12,"since":"…","app":"my-app","pid":4242}
 public final class LogFileBackend: IndicatorBackend {
@@ -59,6 +62,8 @@ public final class LogFileBackend: IndicatorBackend {
         var file: LogFile?
         /// The lines that could not be written, and were not reported yet.
         var loss: (count: Int, since: LogTimestamp, until: LogTimestamp)?
+        /// How many of them are in the app's log.
+        var loggedLosses = 0
         /// The time of the previous line.
         var latest: LogTimestamp?
         var control = IndicatorControl()
@@ -98,13 +103,10 @@ public final class LogFileBackend: IndicatorBackend {
         formatter = LogLineFormatter(format: settings.format, applicationName: applicationName)
     }
 
-    deinit {
-        guard let loss = state.withLock(\.loss) else { return }
-        logger.error("'\(name)': \(loss.count == 1 ? "1 line was" : "\(loss.count) lines were") lost")
+    /// The latest snapshot; also while hidden, when activities may end.
+    public var delivery: BackendDelivery {
+        BackendDelivery(includesHidden: settings.events.contains(.finished), target: (try? path())?.description)
     }
-
-    /// The latest snapshot, while visible.
-    public var delivery: BackendDelivery { BackendDelivery(target: (try? path())?.description) }
 
     private func path() throws(Unavailability) -> LogFilePath {
         let environment = ProcessInfo.processInfo.environment
@@ -136,6 +138,11 @@ public final class LogFileBackend: IndicatorBackend {
                     state.lose(snapshot.omittedTransitionCount, at: Self.time(of: next.since, after: state.latest))
                     state.transitions.isUncertain = true
                 }
+                if let next = snapshot.finished.first, snapshot.omittedFinishedCount > 0,
+                    settings.events.contains(.finished)
+                {
+                    state.lose(snapshot.omittedFinishedCount, at: Self.time(of: next.date, after: state.latest))
+                }
                 var failure: Unavailability?
                 for snapshot in snapshot.withTransitions {
                     do throws(Unavailability) { try write(snapshot, &state) } catch { failure = error }
@@ -143,7 +150,7 @@ public final class LogFileBackend: IndicatorBackend {
                 if let failure { throw failure }
             }
         } catch {
-            // Not thrown: the manager would deliver again what counts as lost.
+            // Not thrown: the manager would deliver again what is lost.
             state.withLock(\.control).surfaceWasLost("\(error)")
         }
     }
@@ -166,8 +173,15 @@ public final class LogFileBackend: IndicatorBackend {
         throw failure
     }
 
-    /// Closes the file.
-    public func stop() async { state.withLock { $0.file = nil } }
+    /// Closes the file, and logs how many lines were lost.
+    public func stop() async {
+        let losses = state.withLock { state in
+            state.file = nil
+            let count = state.loss?.count ?? 0
+            return count - exchange(&state.loggedLosses, with: count)
+        }
+        if losses > 0 { logger.error("'\(name)': \(losses == 1 ? "1 line was" : "\(losses) lines were") lost") }
+    }
 
     /// Changes the state, then logs a new rotation failure without holding the lock.
     private func change(_ body: (inout State) throws(Unavailability) -> Void) throws(Unavailability) {
@@ -185,7 +199,7 @@ public final class LogFileBackend: IndicatorBackend {
     private func reportLoss(_ state: inout State) throws(Unavailability) {
         guard let loss = state.loss else { return }
         try state.file?.append(formatter.line(lost: loss.count, since: loss.since, until: loss.until))
-        state.loss = nil
+        (state.loss, state.loggedLosses) = (nil, 0)
     }
 
     /// The time of a line: that of the event, but not before the previous line, unless the clock was set back.
@@ -202,11 +216,7 @@ public final class LogFileBackend: IndicatorBackend {
     ) -> [(event: Event, date: Date, finished: FinishedActivity?)] {
         let event = state.transitions.event(for: snapshot)
         var occurrences: [(Event, Date, FinishedActivity?)] = []
-        func add(_ activity: FinishedActivity) {
-            // What ended while the indicator was hidden was not shown.
-            let wasHidden = event == .shown ? activity.date < snapshot.since : event != .hidden && !snapshot.isVisible
-            if !wasHidden { occurrences.append((.finished, activity.date, activity)) }
-        }
+        func add(_ activity: FinishedActivity) { occurrences.append((.finished, activity.date, activity)) }
         var finished = snapshot.finished[...]
         if let event, event != .label {
             for activity in finished.prefix(while: { event == .hidden || $0.date < snapshot.since }) {
@@ -230,7 +240,7 @@ extension LogFileBackend {
         case hidden
         /// The label changed while the indicator was visible.
         case label
-        /// An activity with a label has ended; reported while the indicator is visible.
+        /// An activity with a label has ended, also one that was too short to be shown.
         case finished
     }
 
@@ -257,8 +267,7 @@ extension LogFileBackend {
         /// How many rotated files are kept, as `indicator.log.1` (the latest), `indicator.log.2` and so on. With 0, a
         /// full file is removed. Default 3.
         public var keep: Int
-        /// The events that get a line. Default: what the user has seen, ``Event/shown``, ``Event/hidden``,
-        /// ``Event/label`` and ``Event/finished``.
+        /// The events that get a line. Default: all.
         public var events: Set<Event>
 
         /// Makes settings. Negative numbers count as 0.

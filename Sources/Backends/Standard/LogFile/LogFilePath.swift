@@ -71,49 +71,43 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
     func rotated(_ count: Int) -> String { "\(description).\(count)" }
 
     /// Creates the missing folders of the path with mode 0700, which the XDG Base Directory Specification requires.
-    ///
-    /// - Parameter isTrial: whether to remove the first one again, and leave the others.
-    func makeFolders(isTrial: Bool = false) throws(Unavailability) {
+    func makeFolders() throws(Unavailability) {
+        for folder in try missingFolders() where mkdir(folder, 0o700) != 0 {
+            // Another process may have made it.
+            guard errno == EEXIST else { throw failure("make the folder '\(folder)'", errno) }
+        }
+    }
+
+    /// Throws why the file, which does not exist, cannot be made.
+    func checkFolder() throws(Unavailability) {
+        let folder = try missingFolders().first.map(Self.folder) ?? self.folder
+        guard access(folder, W_OK | X_OK) == 0 else { throw failure("make a file in '\(folder)'", errno) }
+    }
+
+    /// The folders that are missing, from the top. Throws if there is none that they can be in.
+    private func missingFolders() throws(Unavailability) -> [String] {
         var missing: [String] = []
         var folder = self.folder
         var status = stat()
         while lstat(folder, &status) != 0 {
             guard errno == ENOENT else { throw failure("look into the folder '\(folder)'", errno) }
-            missing.append(folder)
+            missing.insert(folder, at: 0)
             folder = Self.folder(of: folder)
         }
         guard stat(folder, &status) == 0 else {
-            throw failure(
-                "follow the symbolic link '\(folder)'",
-                errno,
-                "make the folder that it leads to, or mount it"
-            )
+            let help = "make the folder that it leads to, or mount it"
+            throw failure("follow the symbolic link '\(folder)'", errno, help)
         }
         guard status.st_mode & S_IFMT == S_IFDIR else { throw failure("make a file in '\(folder)'", ENOTDIR) }
-        for folder in missing.reversed() {
-            let isMade = mkdir(folder, 0o700) == 0
-            // Another process may have made it.
-            guard isMade || errno == EEXIST else { throw failure("make the folder '\(folder)'", errno) }
-            if isMade, isTrial { rmdir(folder) }
-            if isTrial { return }
-        }
-    }
-
-    /// Throws why the file cannot be made, and leaves nothing behind.
-    func checkFolder() throws(Unavailability) {
-        try makeFolders(isTrial: true)
-        var status = stat()
-        guard lstat(folder, &status) == 0 else { return }
-        // Some file systems, such as proc(5), refuse files despite the permissions.
-        guard mkdir("\(description).check", 0o700) == 0 else { throw failure("make a file in '\(folder)'", errno) }
-        rmdir("\(description).check")
+        return missing
     }
 
     /// Throws if a file cannot be a log, or if another user may have put it there, to read what is written or to
     /// redirect it to another file.
     ///
     /// A folder that only this user and root can write is trusted. In any other folder the file must belong to this
-    /// user or root, and have no second name: it could be a hard link to any of this user's files.
+    /// user or root, or be shared by the group that shares the folder, and have no second name: it could be a hard link
+    /// to any of this user's files.
     func check(_ status: stat) throws(Unavailability) {
         switch status.st_mode & S_IFMT {
         case S_IFREG, S_IFCHR: break
@@ -124,12 +118,12 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
         default: throw refusal("it is a FIFO, a socket or a block device", "set 'path' to a regular file")
         }
         var folder = stat()
-        let isPrivate =
-            stat(self.folder, &folder) == 0 && Self.isTrusted(folder.st_uid)
-            && folder.st_mode & (S_IWGRP | S_IWOTH) == 0
-        if isPrivate { return }
+        let isOwn = stat(self.folder, &folder) == 0 && Self.isTrusted(folder.st_uid) && folder.st_mode & S_IWOTH == 0
+        if isOwn, folder.st_mode & S_IWGRP == 0 { return }
+        // Of a rotation, for example, by another user of the group.
+        let isShared = isOwn && status.st_gid == folder.st_gid && status.st_mode & S_IWGRP != 0
         let help = "remove it, or set 'path' to a file in a folder that only user \(geteuid()) can write"
-        guard Self.isTrusted(status.st_uid) else {
+        guard Self.isTrusted(status.st_uid) || isShared else {
             let reason = "who may have put it there, because its folder can be written by others"
             throw refusal("it belongs to user \(status.st_uid), \(reason)", help)
         }

@@ -37,4 +37,17 @@ struct LogFileEventsTests {
         await backend.stop()
         #expect(lines == ["hidden state=inactive visible=false count=0"])
     }
+
+    @Test
+    func `have each labelled activity that ended, however short, or a count`() async throws {
+        let clock = VirtualClock()
+        let indicator = IndicatorManager(backends: [backend([.shown, .finished])], clock: clock)
+        indicator.begin("short").end(.failed("exit 3"))
+        await clock.advance(by: .milliseconds(100), settling: indicator)
+        #expect(lines == [#"finished outcome=failed seconds=0.0 message="exit 3" label="short""#])
+        for _ in 0..<100 { indicator.begin("job").end() }
+        await indicator.shutdown()
+        let lost = lines.filter { $0.hasPrefix("lost") }.compactMap { Int($0.dropFirst(11).prefix { $0.isNumber }) }
+        #expect(lines.count - lost.count + lost.reduce(0, +) == 101, "\(lines)")
+    }
 }

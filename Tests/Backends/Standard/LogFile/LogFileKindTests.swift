@@ -78,6 +78,10 @@ import Testing
         let path = folder.appending("a/b/x.log")
         #expect(await availability(path) == .success(path))
         #expect(try folder.names() == [])
+        // What an earlier version left behind.
+        let other = folder.appending("y.log")
+        try folder.write("", to: "y.log.check")
+        #expect(await availability(other) == .success(other))
         let file = try folder.write("", to: "file")
         #expect(await availability(file) == .success(file))
         #expect(await availability("/dev/null") == .success("/dev/null"))

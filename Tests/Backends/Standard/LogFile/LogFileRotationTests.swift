@@ -74,6 +74,33 @@ import Testing
         #expect(try folder.names().count == keep + 1)
     }
 
+    @Test(.needs(.root)) func `Users of a group share a file, whoever rotates it`() async throws {
+        let shared = folder.appending("shared")
+        try FileManager.default.createDirectory(atPath: shared, withIntermediateDirectories: true)
+        chmod(folder.path, 0o755)
+        let path = try folder.write("", to: "shared/x.log")
+        for (path, mode) in [(shared, mode_t(0o2775)), (path, 0o664)] {
+            try #require(chown(path, 0, 4711) == 0 && chmod(path, mode) == 0)
+        }
+        let probe = try Command.built("test-probe")
+        for user in [4712, 4713, 4712] {
+            let options = ["lines=3", "maxSize=10", "keep=1", "user=\(user)", "group=4711"]
+            let result = try await Command.run(probe, ["log", "write", path] + options)
+            #expect(result.status == 0 && result.error == "", "\(result.error)")
+            var status = stat()
+            #expect(stat(path, &status) == 0 && status.st_gid == 4711 && status.st_mode & 0o7777 == 0o664)
+        }
+    }
+
+    @Test(.needs("strace", package: "strace")) func `A file system without locks is reported once`() async throws {
+        let options = ["-f", "-o", "/dev/null", "-e", "inject=flock:error=ENOLCK"]
+        let write = ["log", "write", folder.appending("x.log"), "lines=3", "maxSize=10"]
+        let result = try await Command.run("strace", options + [Command.built("test-probe")] + write)
+        #expect(result.status == 0)
+        #expect(result.error.components(separatedBy: "cannot lock it, so it is not rotated: No locks").count == 2)
+        #expect(try labels("x.log") == ["line-0", "line-1", "line-2"])
+    }
+
     @Test
     func `What blocks the rotation is reported once, and the file grows`() async throws {
         let path = folder.appending("x.log")

@@ -230,7 +230,7 @@ import Testing
     // MARK: Missing folders
 
     /// Making the folders of such a path never ended.
-    @Test("A folder that cannot be made is an error, the same in the check, and also when it breaks later")
+    @Test("A folder that cannot be made is an error, also in the check, and when it breaks later")
     func impossibleFolders() async throws {
         let link = folder.appending("link")
         symlink(folder.appending("mounted"), link)
@@ -242,6 +242,8 @@ import Testing
         ] where !path.hasPrefix("/proc") || geteuid() == 0 {
             #expect(await startError(path)?.reason.hasSuffix(text) == true)
             let log = try LogFilePath(path, applicationName: "x", environment: [:])
+            // What proc(5) refuses despite the permissions, only an attempt shows.
+            if path.hasPrefix("/proc") { continue }
             let error = #expect(throws: Unavailability.self) { try LogFile.check(log) }
             #expect(error?.reason.hasSuffix(text) == true)
         }
