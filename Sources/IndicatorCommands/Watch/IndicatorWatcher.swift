@@ -124,13 +124,15 @@ private final class Watch: BusSession {
                 // Their values are not in the signal (D-Bus specification, "org.freedesktop.DBus.Properties").
                 if !invalidated.isEmpty { read(name) }
             }
-        case ("Finished", "sssd") where arguments.count == 4:
-            guard let label = arguments[0].text, let outcome = arguments[1].text, let message = arguments[2].text,
-                case .double(let seconds) = arguments[3]
-            else { return }
-            let finished = WatchEvent.Finished(label: label, outcome: outcome, message: message, seconds: seconds)
+        case ("Finished", "a(sssd)u") where arguments.count == 2:
+            guard case .structures(_, let all) = arguments[0], case .uint32(let omitted) = arguments[1] else { return }
+            let finished = all.compactMap(WatchEvent.Finished.init)
             for (_, indicator) in indicators where indicator.owner == signal.sender {
-                report(.event(WatchEvent(.finished, indicator.source, finished: finished)))
+                for (index, one) in finished.enumerated() {
+                    var event = WatchEvent(.finished, indicator.source, finished: one)
+                    if omitted > 0, index + 1 == finished.count { event.omitted = Int(omitted) }
+                    report(.event(event))
+                }
             }
         default:
             return
@@ -218,6 +220,16 @@ private final class Watch: BusSession {
         let event = WatchEvent(kind, indicator.source, state: state, problem: problem)
         indicators[name]?.reported = event
         report(.event(event))
+    }
+}
+
+extension WatchEvent.Finished {
+    /// - Parameter values: those of an activity in the signal `Finished`.
+    fileprivate init?(_ values: [BusValue]) {
+        guard values.count == 4, let label = values[0].text, let outcome = values[1].text, let message = values[2].text,
+            case .double(let seconds) = values[3]
+        else { return nil }
+        self.init(label: label, outcome: outcome, message: message, seconds: seconds)
     }
 }
 

@@ -51,6 +51,8 @@ package final class BusLink: @unchecked Sendable {
         case left
     }
 
+    /// The limit of unsent bytes. Beyond it, what changes is held back until the bus reads, and then shown together.
+    private static let outgoingLimit = 256 << 10
     /// How long the bus or a peer may delay ``end()``.
     private static let stopLimit = Duration.milliseconds(700)
     /// How long the answer of a slow peer is handled after ``end()``.
@@ -174,6 +176,7 @@ package final class BusLink: @unchecked Sendable {
 
     private func updateSession() throws -> SuspendingClock.Instant? {
         if let fault = session.services.compactMap(\.fault).first { throw fault }
+        guard connection?.outgoingBytes ?? 0 < Self.outgoingLimit else { return nil }
         return try session.update(on: self)
     }
 
@@ -265,9 +268,6 @@ package final class BusLink: @unchecked Sendable {
 
     /// Queues a message in memory until the bus accepts it. Nobody replies to it.
     func send(_ message: BusMessage?) { connection?.send(message) }
-
-    /// The number of unsent bytes.
-    var outgoingBytes: Int { connection?.outgoingBytes ?? 0 }
 
     /// Serves the object at `path`.
     func serve(path: String, _ handler: @escaping (BusMessage) -> Void) {

@@ -5,8 +5,8 @@ import IndicatorCore
 
 /// An indicator on one connection to a bus: owns a name, answers calls, announces changes.
 final class IndicatorBusSession: BusSession {
-    /// The limit of unsent bytes. Beyond it, changes are held back and announced together.
-    private static let outgoingLimit = 256 << 10
+    /// At most ten announcements a second.
+    private static let interval = Duration.milliseconds(100)
 
     /// How long a value that a panel has set overrides older snapshots.
     private static let switchLimit = Duration.seconds(1)
@@ -15,6 +15,7 @@ final class IndicatorBusSession: BusSession {
     private let object: IndicatorObject
     private let context: BusBackend.Context
     private var announced = IndicatorSnapshot()
+    private var nextAnnouncement = SuspendingClock.now
     /// The finished activities that were not announced yet.
     private var finished = FinishedActivities()
     private weak var bus: BusLink?
@@ -37,13 +38,20 @@ final class IndicatorBusSession: BusSession {
     /// Announces the changes since the last call.
     func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
         let snapshot = current()
-        if bus.outgoingBytes < Self.outgoingLimit {
-            let changes = object.changes(from: announced, to: snapshot)
-            announced = snapshot
-            if !changes.isEmpty { bus.send(.propertiesChanged(changes)) }
-            for activity in finished.takeAll().latest { bus.send(object.finished(activity)) }
-        }
+        if nextAnnouncement > .now { return min(nextAnnouncement, switched?.until ?? nextAnnouncement) }
+        announce(snapshot, on: bus)
         return switched?.until
+    }
+
+    func end(on bus: BusLink) { announce(current(), on: bus) }
+
+    private func announce(_ snapshot: IndicatorSnapshot, on bus: BusLink) {
+        let changes = object.changes(from: announced, to: snapshot)
+        announced = snapshot
+        if !changes.isEmpty { bus.send(.propertiesChanged(changes)) }
+        let finished = finished.takeAll()
+        if !finished.latest.isEmpty { bus.send(object.finished(finished)) }
+        if !changes.isEmpty || !finished.latest.isEmpty { nextAnnouncement = .now + Self.interval }
     }
 
     private func current() -> IndicatorSnapshot {

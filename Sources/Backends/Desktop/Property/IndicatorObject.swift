@@ -39,16 +39,19 @@ package struct IndicatorObject {
         }
     }
 
-    /// The signal with the outcome of an activity.
-    func finished(_ activity: FinishedActivity) -> BusMessage {
-        .signal(
-            path: Self.path,
-            interface: Self.interface,
-            member: "Finished",
+    /// The signal with the outcomes of activities.
+    func finished(_ finished: FinishedActivities) -> BusMessage {
+        let outcomes = finished.latest.map { activity -> [BusValue] in
             [
                 .string(activity.label), .string(activity.outcome.name), .string(activity.outcome.message ?? ""),
                 .double(activity.duration / .seconds(1)),
             ]
+        }
+        return .signal(
+            path: Self.path,
+            interface: Self.interface,
+            member: "Finished",
+            [.structures("sssd", outcomes), .uint32(UInt32(clamping: finished.omittedCount))]
         )
     }
 
@@ -173,11 +176,20 @@ extension IndicatorObject {
               <interface name="org.activityindicator.Indicator1">
             \(properties.joined(separator: "\n"))
                 <signal name="Finished">
-                  <arg name="label" type="s"/>
-                  <arg name="outcome" type="s"/>
-                  <arg name="message" type="s"/>
-                  <arg name="seconds" type="d"/>
+                  <arg name="activities" type="a(sssd)"/>
+                  <arg name="omitted" type="u"/>
                 </signal>
+              </interface>
+              <interface name="org.freedesktop.DBus.Introspectable">
+                <method name="Introspect">
+                  <arg name="xml_data" type="s" direction="out"/>
+                </method>
+              </interface>
+              <interface name="org.freedesktop.DBus.Peer">
+                <method name="Ping"/>
+                <method name="GetMachineId">
+                  <arg name="machine_uuid" type="s" direction="out"/>
+                </method>
               </interface>
               <interface name="org.freedesktop.DBus.Properties">
                 <method name="Get">

@@ -53,6 +53,8 @@ import Testing
         #expect(busctl.contains(try Regex("\\.Activities +property +a\\(sd\\) +0 +emits-change")))
         #expect(busctl.contains(try Regex("\\.Enabled +property +b +true +emits-change writable")))
         #expect(busctl.contains(try Regex("\\.ProcessID +property +u +[0-9]+ +const")))
+        let all = try await bus.busctl("introspect", Self.name, Self.path).output
+        #expect(["Introspectable", "Peer", "Properties"].allSatisfy { all.contains("org.freedesktop.DBus.\($0) ") })
         let gdbus = try await bus.gdbus("introspect", "--dest", Self.name, "--object-path", "/", "--recurse").output
         #expect(gdbus.contains("readwrite b Enabled = true;") && gdbus.contains("readonly s State = 'inactive';"))
         let python = try await bus.python(
@@ -64,7 +66,8 @@ import Testing
             """
         )
         #expect(
-            python.output == "['org.activityindicator.Indicator1', 'org.freedesktop.DBus.Properties']\n"
+            python.output == "['org.activityindicator.Indicator1', 'org.freedesktop.DBus.Introspectable', "
+                + "'org.freedesktop.DBus.Peer', 'org.freedesktop.DBus.Properties']\n"
         )
         await fixture.manager.shutdown()
     }

@@ -167,6 +167,40 @@ import Testing
         #expect(throws: Never.self) { try BlockingBus(address: "\(bus.address);unix:path=\(path)") }
     }
 
+    /// Sends a signal at each update.
+    private final class Talker: BusSession {
+        var count = 0
+
+        func begin(on bus: BusLink) async throws -> String { "" }
+
+        func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
+            count += 1
+            let text = String(repeating: "x", count: 1024)
+            bus.send(.signal(path: "/x", interface: "org.example.X", member: "X", [.string(text)]))
+            return nil
+        }
+    }
+
+    @Test func `Nothing is queued without a limit for a bus that does not read, and what waited is shown later`()
+        async throws
+    {
+        let bus = try await PrivateBus()
+        let thread = ServiceThread(name: "test", idleTime: .zero)
+        try await withTaskExecutorPreference(thread) {
+            let talker = Talker()
+            let link = BusLink(to: bus.address, thread: thread, session: talker, onLoss: { _ in })
+            _ = try await link.begin()
+            bus.pause()
+            for _ in 0..<4000 { try link.update() }
+            // The socket has room for 200 KiB.
+            let sent = talker.count
+            #expect(sent > 200 && sent < 1000)
+            bus.resume()
+            while talker.count == sent { try await link.turn(until: .now + .seconds(60)) }
+            await link.end()
+        }
+    }
+
     @Test
     func `The arguments of an invalid call are not decoded`() async throws {
         let bus = try await PrivateBus()
