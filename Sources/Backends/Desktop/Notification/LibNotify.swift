@@ -61,10 +61,7 @@ final class LibNotify: PollSource, @unchecked Sendable {
     /// Why libnotify must not connect to the session bus at `address`; `nil` if it may.
     func objection(to address: String) -> String? {
         if linux_is_privileged() != 0 { return "the process has more privileges than its user" }
-        // GDBus reads the variable itself, and runs `dbus-launch` if there is none, or for `autolaunch:`.
-        guard let variable = getenv("DBUS_SESSION_BUS_ADDRESS"), String(cString: variable) == address else {
-            return "DBUS_SESSION_BUS_ADDRESS is not the address of the bus"
-        }
+        guard Self.busAddress == address else { return "GLib would look for the bus elsewhere, or start one" }
         let state = state.withLock(\.self)
         if let loss = state.loss { return loss }
         // An identifier means nothing to another bus, or another app's notification.
@@ -75,6 +72,16 @@ final class LibNotify: PollSource, @unchecked Sendable {
         }
         guard SpareDescriptors.exist(Self.descriptorsToOpen) else { return Self.tooFewDescriptors }
         return Self.canStartThreads() ? nil : "the process has too few threads left"
+    }
+
+    /// Where GDBus looks for the session bus; `nil` if it would run `dbus-launch`, as it does for `autolaunch:`, too.
+    private static var busAddress: String? {
+        if let variable = getenv("DBUS_SESSION_BUS_ADDRESS") { return String(cString: variable) }
+        var status = stat()
+        guard let folder = getenv("XDG_RUNTIME_DIR").map({ String(cString: $0) }), stat("\(folder)/bus", &status) == 0,
+            status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == geteuid()
+        else { return nil }
+        return "unix:path=\(BusSocket.escaped("\(folder)/bus"))"
     }
 
     /// Loads libnotify and connects it to the session bus, unless it is connected.

@@ -99,7 +99,10 @@ extension NotificationSession {
         on bus: BusLink,
         completion: @escaping (LibNotify.Outcome) -> Void
     ) {
-        guard way == .libnotify else { return sendDirectly(message, as: shown, on: bus, completion) }
+        // libnotify replaces only what it knows: that of the indicator.
+        guard way == .libnotify, shown === current || shown.identifier == 0 else {
+            return sendDirectly(message, as: shown, on: bus, completion)
+        }
         let onClosed = bus.handler { [weak self, weak bus] (closed: (identifier: UInt32, reason: UInt32)) in
             guard let self, let bus else { return }
             // dunst shows an update that was on its way again; the answer to it is handled before this.

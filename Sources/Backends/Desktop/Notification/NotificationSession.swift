@@ -74,6 +74,8 @@ final class NotificationSession: BusSession {
     )
     /// How long the server may take to show a notification: the first one takes longer on a busy machine.
     private static let showLimit = Duration.seconds(5)
+    /// How long what ends is added to the notification of what has ended before.
+    private static let outcomeTime = Duration.seconds(5)
 
     let applicationName: String
     let settings: DesktopNotificationSettings
@@ -96,6 +98,8 @@ final class NotificationSession: BusSession {
     var hasReportedRefusal = false
     /// How many outcomes wait for libnotify.
     private(set) var unshownOutcomes = 0
+    /// What has ended in the last seconds.
+    var outcomes: Outcomes?
     /// What was sent last.
     var shown: NotificationMessage?
     /// What the user has seen in a banner of GNOME: since when the indicator is shown, and whether the app asks.
@@ -148,10 +152,12 @@ final class NotificationSession: BusSession {
         if let fault = server.fault { throw fault }
         let texts = information.compactMap(\.text).map { SafeText.singleLine($0, limit: 40) }
         // The name, vendor, version and version of the specification.
-        let isComplete = texts.count == 4
+        let isComplete = information.count == 4 && texts.count == 4
         style = isComplete ? ServerStyle(serverName: texts[0], vendor: texts[1]) : .text
         let name = isComplete ? "\(texts[0]) \(texts[2])" : server.owner
-        var problem = settings.through == .dbus ? "as configured" : style.objection
+        var problem =
+            isComplete ? style.objection : "its answer to GetServerInformation, which libnotify needs, is wrong"
+        if settings.through == .dbus { problem = "as configured" }
         // libnotify would use the portal.
         if isSandboxed { problem = "there is no desktop portal" }
         if problem == nil { problem = try await openLibNotify(on: bus) }
@@ -171,6 +177,7 @@ final class NotificationSession: BusSession {
 
     /// The user, or the server, has closed a notification.
     func wasClosed(_ identifier: UInt32, for reason: UInt32) {
+        if outcomes?.shown.identifier == identifier { outcomes = nil }
         // Through libnotify, whose connection is another one, the answer to the update may arrive before this.
         guard let current, identifier != 0, [current.identifier, current.formerIdentifier].contains(identifier)
         else { return }
@@ -188,7 +195,11 @@ final class NotificationSession: BusSession {
         if isSending, snapshot.isVisible, settings.isLive, sentAt + Self.showLimit <= .now {
             throw Self.notResponding
         }
-        announce(snapshot.finished.filter { settings.shownOutcomes.covers($0, after: settings.after) }, on: bus)
+        let finished = snapshot.finished.filter { settings.shownOutcomes.covers($0, after: settings.after) }
+        let omitted = snapshot.omittedFinishedCount
+        if let notice = OutcomeNotice(finished, omitted: omitted, applicationName: applicationName) {
+            announce(notice, on: bus)
+        }
         guard snapshot.isVisible, settings.isLive else {
             if shown != nil, mayHide > .now { return mayHide }
             hide(on: bus)
@@ -231,16 +242,48 @@ final class NotificationSession: BusSession {
         return tick ?? sentAt + settings.renewal
     }
 
-    /// Shows one ordinary notification of these outcomes, which stays.
-    private func announce(_ finished: [FinishedActivity], on bus: BusLink) {
-        guard let notice = OutcomeNotice(finished, applicationName: applicationName) else { return }
-        let message = message(notice.title, notice.body, urgency: .normal, milliseconds: -1)
+    /// One ordinary notification of the outcomes of the last seconds, which stays.
+    final class Outcomes {
+        let shown = Shown()
+        fileprivate var notice: OutcomeNotice
+        /// When what ends gets another notification.
+        fileprivate var until = SuspendingClock.now
+        fileprivate var isSending = false
+        /// Whether more has ended since it was sent.
+        fileprivate var isOutdated = false
+
+        fileprivate init(_ notice: OutcomeNotice) { self.notice = notice }
+    }
+
+    /// Shows outcomes: in the notification of those of the last seconds, if there is one.
+    private func announce(_ notice: OutcomeNotice, on bus: BusLink) {
+        let outcomes: Outcomes
+        if let last = self.outcomes, last.until > .now {
+            outcomes = last
+            outcomes.notice.add(notice)
+        } else {
+            outcomes = Outcomes(notice)
+        }
+        self.outcomes = outcomes
+        outcomes.until = .now + Self.outcomeTime
+        if outcomes.isSending { outcomes.isOutdated = true } else { send(outcomes, on: bus) }
+    }
+
+    private func send(_ outcomes: Outcomes, on bus: BusLink) {
+        let message = message(outcomes.notice.title, outcomes.notice.body, urgency: .normal, milliseconds: -1)
         let count = way == .libnotify ? 1 : 0
         unshownOutcomes += count
-        send(message, as: Shown(), on: bus) { [self] outcome in
+        (outcomes.isSending, outcomes.isOutdated) = (true, false)
+        send(message, as: outcomes.shown, on: bus) { [self, unowned bus] outcome in
             unshownOutcomes -= count
-            guard case .failure(let loss) = outcome else { return }
-            logger.warning("the server did not show the notification of an outcome: \(loss.reason)")
+            outcomes.isSending = false
+            switch outcome {
+            case .success(let identifier):
+                outcomes.shown.identifier = identifier
+                if outcomes.isOutdated { send(outcomes, on: bus) }
+            case .failure(let loss):
+                logger.warning("the server did not show the notification of an outcome: \(loss.reason)")
+            }
         }
     }
 

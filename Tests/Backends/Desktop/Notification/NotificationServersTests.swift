@@ -140,6 +140,54 @@ import Testing
         try await probe.shutdown()
     }
 
+    @Test func `A server that does not say enough for libnotify gets everything over D-Bus`() async throws {
+        let bus = try await PrivateBus()
+        let server = try ScriptedServer(address: bus.address, version: nil)
+        let probe = try await DesktopProbe("notification", bus: bus)
+        try await probe.tell("begin", "work")
+        #expect(await eventually { server.shown == [1] })
+        #expect(probe.log.contains("without libnotify: its answer to GetServerInformation"))
+        try await probe.shutdown()
+        #expect(server.shown.isEmpty)
+    }
+
+    @Test(
+        "What ends within seconds is one notification, with a count, until the user closes it",
+        arguments: NotificationWay.allCases
+    )
+    func outcomes(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try ScriptedServer(address: bus.address)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", "delays", "outcomes", through: way, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        func end(_ label: String, shows more: String) async throws {
+            try await probe.tell("begin", label)
+            try await probe.tell("end")
+            #expect(
+                await eventually {
+                    monitor.shown.contains {
+                        $0.summary == label && $0.body.hasPrefix("Ended")
+                            && $0.body.split(separator: "; ").dropFirst().joined() == more
+                    }
+                },
+                "\(monitor.shown)"
+            )
+        }
+        try await end("first", shows: "")
+        for count in 1...3 { try await end("next", shows: "\(count) more \(count == 1 ? "has" : "have") ended") }
+        func identifiers() -> [Int] { monitor.shown.filter { $0.body.hasPrefix("Ended") }.map(\.identifier) }
+        #expect(identifiers().first == 0 && identifiers().count == 4 && Set(identifiers().dropFirst()).count == 1)
+        // Servers report it to the connection that has shown it, which is libnotify's.
+        if way == .dbus {
+            try await ScriptedServer.closeAll(for: 2, on: bus)
+            try await end("another", shows: "")
+            #expect(identifiers().last == 0)
+        }
+        try await probe.shutdown()
+        #expect(server.shown.count == 1)
+    }
+
     @Test("An outcome that the server refuses is logged", arguments: NotificationWay.allCases)
     func refusedOutcome(way: NotificationWay) async throws {
         let bus = try await PrivateBus()

@@ -91,6 +91,7 @@ final class ScriptedServer: Sendable {
     /// - Parameters:
     ///   - name: the name of its program. `gnome-shell` refuses changes by other connections than the first one, as
     ///     GNOME does since version 42.
+    ///   - version: what it says of the specification; `nil` if it says less than the specification demands.
     ///   - identifier: the identifier of the first notification.
     ///   - others: the identifiers of other apps' notifications that it shows.
     ///   - wrongAnswer: how it answers `Notify`, if that is not the identifier; an empty answer is an error.
@@ -100,6 +101,7 @@ final class ScriptedServer: Sendable {
     init(
         address: String,
         name: String = "tests",
+        version: String? = "1.2",
         identifier: UInt32 = 1,
         others: [UInt32] = [],
         wrongAnswer: [BusValue]? = nil,
@@ -127,7 +129,8 @@ final class ScriptedServer: Sendable {
             }
             let refusal = BusError(name: "org.freedesktop.DBus.Error.InvalidArgs", text: "Invalid notification ID")
             switch (message.member, arguments.count) {
-            case ("GetServerInformation", _): return [message.reply([name, "tests", "1", "1.2"].map { .string($0) })]
+            case ("GetServerInformation", _):
+                return [message.reply([name, "tests", "1", version].compactMap { $0.map { .string($0) } })]
             case ("GetCapabilities", _): return [message.reply([.strings(["body"])])]
             case ("Notify", 8):
                 guard case .uint32(let replaced) = arguments[1] else { return [] }
