@@ -378,7 +378,8 @@ import Testing
         try Self.configure(program, backends: "logFile, webhook", more: settings)
         let result = try await program.run(["sh", "-c", whenShown("exit 0")])
         #expect(result.status == .exited(0))
-        #expect(result.error.hasPrefix("indicator: webhook: [::1: 'curl' ended with status 3: curl: (3)"))
+        #expect(result.error.hasPrefix("indicator: 'webhook' did not report 'sh: Done"))
+        #expect(result.error.contains("': [::1: 'curl' ended with status 3: curl: (3)"))
         #expect(result.error.count(where: \.isNewline) == 1)
     }
 
