@@ -36,7 +36,7 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
     /// The urgency. Default: `low`. On GNOME, `low` and `normal` mean the same: a banner, then an entry in the list.
     public var urgency: Urgency
     /// Whether servers exclude it from their history. Default: `true`. GNOME has only its history, so it has no effect
-    /// there.
+    /// there, nor by default on dunst (its rule `history_ignore`) and mako.
     public var isTransient: Bool
     /// How long until the server closes it. Default: `nil`, until the indicator is hidden.
     public var timeout: Duration?

@@ -36,17 +36,15 @@ public struct DBusPropertySettings: Sendable, Hashable {
 /// | `ProcessID` | `u` | constant |
 /// | `Enabled` | `b` | writable: whether the indicator is enabled |
 ///
-/// `Activities` is in order of beginning. A text in it, or in `Finished`, has at most 256 characters; a progress is as in
-/// `Progress`.
-/// While `Visible` is true and `ActivityCount` is 0, `Label`, `Attention`, `Progress` and `Activities` keep their
-/// values.
+/// `Activities` is in order of beginning; a progress in it is as in `Progress`. While `Visible` is true and
+/// `ActivityCount` is 0, `Label`, `Attention`, `Progress` and `Activities` keep their values.
 ///
-/// The signal `Finished` (`a(sssd)` activities, `u` omitted) is sent when activities with a label have ended: of the last
-/// 64 since the previous signal, the label, the outcome, the message and the seconds, and how many more have ended. The
-/// outcome is `succeeded`, `failed`, `cancelled` or `unspecified`; the message is the reason for a failure.
+/// The signal `Finished` (`a(sssd)` activities, `u` omitted) is sent when activities with a label have ended: of the
+/// last 64 since the previous signal, the label, the outcome, the message and the seconds, and how many more have
+/// ended. The outcome is `succeeded`, `failed`, `cancelled` or `unspecified`; the message is the reason for a failure.
 ///
-/// Changes are announced at most ten times a second. `PropertiesChanged` has only the changed properties. A panel lists the names on the bus, calls `GetAll` for each,
-/// and subscribes to `PropertiesChanged` and `NameOwnerChanged`.
+/// Changes are announced at most ten times a second. `PropertiesChanged` has only the changed properties. A panel lists
+/// the names on the bus, calls `GetAll` for each, and subscribes to `PropertiesChanged` and `NameOwnerChanged`.
 ///
 /// In the bus name, every character of the app's name other than an ASCII letter, a digit, `_` and `-` becomes `_`; a
 /// name that begins with a digit gets the prefix `_`; a name longer than 190 bytes is truncated.

@@ -11,7 +11,8 @@ public struct SleepInhibitorSettings: Sendable, Hashable {
     public enum Action: String, Sendable, Hashable, CaseIterable {
         /// Suspend, or turn off the screen, because the user is away.
         case idle
-        /// Suspend or hibernate at all, also on request. A user without privileges may not be allowed to ask for that.
+        /// Suspend or hibernate at all, also on request: since systemd 257, of any user; earlier, login1 ignores the
+        /// locks of the user who asks. A user without privileges may not be allowed to ask for the lock.
         case sleep
         /// Power off or restart.
         case shutdown
@@ -26,7 +27,8 @@ public struct SleepInhibitorSettings: Sendable, Hashable {
     }
 }
 
-/// Keeps the machine awake while the indicator is shown.
+/// Keeps the machine awake while the indicator is shown, on desktops that respect the locks of login1: see the article
+/// "Desktops".
 ///
 /// Holds an inhibitor lock of login1 (systemd-logind or elogind: `Inhibit` of `org.freedesktop.login1.Manager`), which
 /// `systemd-inhibit --list` shows with the name of the app and the label. The lock is a descriptor, so it ends with the
@@ -138,7 +140,7 @@ extension BackendKind {
     public static var sleepInhibitor: BackendKind {
         BackendKind(
             name: "sleepInhibitor",
-            summary: "keeps the machine awake",
+            summary: "keeps the machine awake, where the desktop respects login1's locks",
             defaults: SleepInhibitorSettings(),
             settings: SleepInhibitorSettings.settings,
             bus: { _ in .system },

@@ -30,11 +30,11 @@ package struct HelperProgram: Sendable {
     /// It has a process group of its own, no terminal, and the app's environment. When the app ends meanwhile, it goes
     /// on.
     ///
-    /// - Parameter isEnding: whether the app ends, so that nothing waits for the program, except a tenth of a second for
-    ///   one that fails at once.
-    /// - Throws: if it cannot be started, is killed, or ends with another status than 0; with the first line of the last
-    ///   64 KiB that it wrote to its standard error. It is killed after its time limit, and when it has written more
-    ///   than a mebibyte.
+    /// - Parameter isEnding: whether the app ends, so that nothing waits for the program, except a tenth of a second
+    ///   for one that fails at once.
+    /// - Throws: if it cannot be started, is killed, or ends with another status than 0; with the first line of the
+    ///   last 64 KiB that it wrote to its standard error. It is killed after its time limit, and when it has written
+    ///   more than a mebibyte.
     package func run(isEnding: () -> Bool = { false }) throws(Unavailability) {
         let output = open("/dev/null", O_WRONLY | O_CLOEXEC)
         defer { close(output) }

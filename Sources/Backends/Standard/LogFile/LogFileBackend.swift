@@ -39,8 +39,8 @@ public import Logging
 /// - Rotated when it is full, and opened again after rotation by another program: `logrotate` needs no `postrotate`
 ///   script. With `compress`, use `delaycompress` too.
 /// - The new file after a rotation has the group and mode that the full one has then, and the owner if the app runs as
-///   root; otherwise it belongs to the user of the app. If that user is not in the group, the group may do what all may.
-///   On a file system without locks (flock(2)), it is not rotated.
+///   root; otherwise it belongs to the user of the app. If that user is not in the group, the group may do what all
+///   may. On a file system without locks (flock(2)), it is not rotated.
 /// - A regular file, a character device such as `/dev/null`, or `/dev/stdout` and `/dev/stderr` of any type. Other
 ///   symbolic links are refused.
 /// - In a folder that other users can write, a file that has a second name is refused, and one that belongs to another
