@@ -48,17 +48,6 @@ static inline CURLcode curl_kit_set_close_function(CURL *handle, curl_closesocke
     return curl_easy_setopt(handle, CURLOPT_CLOSESOCKETFUNCTION, value);
 }
 
-/*
- * Keeps OpenSSL, if libcurl uses it, from releasing its memory in `exit`, while threads use it. Without OpenSSL's
- * headers: OPENSSL_INIT_NO_ATEXIT (1.1.1) counts only if it is the first initialisation of the process.
- */
-static inline void curl_kit_keep_openssl(void) {
-    extern void *dlsym(void *, const char *);
-    int (*initialise)(unsigned long long, const void *) =
-        (int (*)(unsigned long long, const void *))dlsym(NULL, "OPENSSL_init_crypto");
-    if (initialise) initialise(0x00080000ULL, NULL);
-}
-
 static inline struct curl_slist *curl_kit_cookies(CURL *handle) {
     struct curl_slist *list = NULL;
     curl_easy_getinfo(handle, CURLINFO_COOKIELIST, &list);

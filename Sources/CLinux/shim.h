@@ -14,19 +14,15 @@ static inline void linux_disable_core_dumps(void) { (void)prctl(PR_SET_DUMPABLE,
 static inline int linux_make_event_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
 /* A descriptor that is readable while one of the signals waits, and that other programs do not inherit (signalfd(2));
-   -1 and errno on failure. SFD_CLOEXEC is EFD_CLOEXEC, and its header would make declarations of the C library part of
-   this module. */
+   -1 and errno on failure. The kernel's set has 8 bytes. SFD_CLOEXEC is EFD_CLOEXEC, and its header would make
+   declarations of the C library part of this module. */
 static inline int linux_make_signal_descriptor(const void *signals) {
-    extern int signalfd(int, const void *, int);
-    return signalfd(-1, signals, EFD_CLOEXEC);
+    return (int)syscall(SYS_signalfd4, -1, signals, 8, EFD_CLOEXEC);
 }
 
 /* pipe2(2), which the C library declares only for _GNU_SOURCE: a pipe that other programs do not inherit. EFD_CLOEXEC
    is O_CLOEXEC, whose header would make declarations of the C library part of this module. */
-static inline int linux_pipe(int *ends) {
-    extern int pipe2(int *, int);
-    return pipe2(ends, EFD_CLOEXEC);
-}
+static inline int linux_pipe(int *ends) { return (int)syscall(SYS_pipe2, ends, EFD_CLOEXEC); }
 
 /* A file in memory that other programs do not inherit (memfd_create(2)); -1 and errno on failure. */
 static inline int linux_make_memory_file(const char *name) { return (int)syscall(SYS_memfd_create, name, 1); }

@@ -21,14 +21,11 @@ typedef struct {
 #define F(name) __typeof__(name) *name;
     CMOSQUITTO_FUNCTIONS(F)
 #undef F
-    /* Of OpenSSL; NULL if libmosquitto is built without. */
-    int (*OPENSSL_init_crypto)(unsigned long long, const void *);
 } CMosquittoFunctions;
 
 /* Looks the functions up with `find`, dlsym(3). Returns the name of one that the library lacks; NULL if it has all. */
 static inline const char *
 cmosquitto_find(CMosquittoFunctions *functions, void *(*find)(void *, const char *), void *library) {
-    *(void **)&functions->OPENSSL_init_crypto = find(library, "OPENSSL_init_crypto");
 #define F(name)                                                                                                        \
     if (!(functions->name = (__typeof__(name) *)find(library, #name))) return #name;
     CMOSQUITTO_FUNCTIONS(F)

@@ -24,4 +24,16 @@ package enum SharedLibrary {
         let symbol: Find = { library, name in name.flatMap { dlsym(library, $0) } }
         return find(&functions, symbol, library).map { "\(file) lacks \(String(cString: $0))" }
     }
+
+    /// Keeps OpenSSL, if a library uses it, from releasing its memory in `exit`, while threads use it. Counts only if it
+    /// is the first initialisation of OpenSSL in the process.
+    ///
+    /// - Parameter file: the name of the library; `nil` for one that the program links.
+    package static func keepOpenSSL(of file: String?) {
+        guard let library = dlopen(file, RTLD_NOW | RTLD_NODELETE) else { return }
+        guard let symbol = dlsym(library, "OPENSSL_init_crypto") else { return }
+        typealias Initialise = @convention(c) (UInt64, UnsafeRawPointer?) -> Int32
+        // OPENSSL_INIT_NO_ATEXIT, of OpenSSL 1.1.1 and later.
+        _ = unsafeBitCast(symbol, to: Initialise.self)(0x0008_0000, nil)
+    }
 }

@@ -68,15 +68,15 @@ package final class MQTTClient {
     private static let loaded: Result<CMosquittoFunctions, MQTTError> = {
         var library = CMosquittoFunctions()
         if let problem = load(&library) { return .failure(.noLibrary(reason: problem)) }
-        // OpenSSL releases its memory in `exit`, while the threads use it, unless its first initialisation says
-        // OPENSSL_INIT_NO_ATEXIT.
-        _ = library.OPENSSL_init_crypto?(0x0008_0000, nil)
+        SharedLibrary.keepOpenSSL(of: file)
         return library.mosquitto_lib_init() == MOSQ_ERR_SUCCESS.code
             ? .success(library) : .failure(.noResources(reason: "no memory"))
     }()
 
+    private static let file = "libmosquitto.so.1"
+
     private static func load(_ functions: inout CMosquittoFunctions) -> String? {
-        SharedLibrary.load("libmosquitto.so.1", &functions, cmosquitto_find)
+        SharedLibrary.load(file, &functions, cmosquitto_find)
     }
 
     /// Prepares a connection without using the network.

@@ -128,8 +128,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
 
     private static let outOfMemory = "libcurl is out of memory"
     private static let isLibraryReady: Bool = {
-        // Otherwise `exit` would release the memory of OpenSSL, which the loops' threads use.
-        curl_kit_keep_openssl()
+        SharedLibrary.keepOpenSSL(of: nil)
         return curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
     }()
 
