@@ -75,13 +75,6 @@ struct RunCommand: AsyncParsableCommand {
     )
     var baseURL: URL?
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("Additional tolerance in seconds, beyond 0.1, for a busy machine.", valueName: "seconds"),
-        transform: Duration.seconds
-    )
-    var slack: Duration = .zero
-
     @Flag(help: "Only print one JSON object at the end.")
     var json = false
 
@@ -143,7 +136,7 @@ struct RunCommand: AsyncParsableCommand {
             let own = try await DemoServer()
             (url, features, server) = (own.url, .all, own)
         }
-        let demo = DemoRun(plan: DemoPlan(server: url, features: features), indicator: indicator, slack: slack)
+        let demo = DemoRun(plan: DemoPlan(server: url, features: features), indicator: indicator)
         let backends = await ProgramBackend.all(of: configuration)
         let printer = RunPrinter(style: .standardOutput(), plan: demo.plan)
         if json {

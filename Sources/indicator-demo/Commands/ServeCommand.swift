@@ -18,7 +18,14 @@ struct ServeCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: "The port to listen on; 0 for any free port.")
+    @Option(
+        parsing: .unconditional,
+        help: "The port to listen on, by default any free one.",
+        transform: { text in
+            guard let port = UInt16(text) else { throw ValidationError("expected a number from 0 to 65535") }
+            return port
+        }
+    )
     var port: UInt16 = 0
 
     func run() async throws {

@@ -6,9 +6,6 @@ import Testing
 @testable import indicator_demo
 
 @Suite struct RunCommandTests {
-    /// Enough that the verdict does not depend on the load of the machine; ``RunVerdictTests`` tests smaller values.
-    private static let slack = "600"
-
     private struct Report: Decodable {
         struct Requests: Decodable { var total, succeeded, failed, cancelled, fromCache: Int }
         struct Change: Decodable {
@@ -36,7 +33,7 @@ import Testing
         let path = try demo.home.write(config, to: "config.yaml")
         let server = try await DemoServer()
         let result = try await demo.run(
-            ["run", "--json", "--slack", Self.slack, "--config", path, "--base-url", server.url.absoluteString]
+            ["run", "--json", "--config", path, "--base-url", server.url.absoluteString]
         )
         await server.stop()
         #expect(result.status == 0, "\(result.error)")
@@ -72,8 +69,6 @@ import Testing
     @Test(.needs(.httpbin, .nightly)) func `Uses the real httpbin`() async throws {
         let httpbin = try await Httpbin()
         let result = try await DemoProgram().run(
-            "--slack",
-            Self.slack,
             "--backend",
             "logFile",
             "--base-url",
@@ -148,7 +143,7 @@ import Testing
         try await Tmux.withServer { tmux in
             let before = try await tmux.title
             let backends = "--backend terminalTitle --backend terminalProgress --backend logFile"
-            let command = "\(demo.shellCommand) run --start-delay 0.1 --slack \(Self.slack) \(backends)"
+            let command = "\(demo.shellCommand) run --start-delay 0.1 \(backends)"
             try await tmux.type("unset CI; clear; \(command); echo \"status $?\"")
             // Perhaps a spinner, then the request, perhaps with a bar, and the time.
             #expect(try await eventually { try await tmux.screen.contains(#/\n([⠁-⣿] |  )?GET /.* \d:\d\d/#) })
