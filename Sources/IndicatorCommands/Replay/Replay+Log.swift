@@ -11,6 +11,7 @@ extension Replay {
             var event: String
             var label: String?
             var seconds: Double?
+            var outcome = ActivityOutcome.unspecified
             var app: String?
             var pid: Int?
         }
@@ -43,7 +44,7 @@ extension Replay {
     }
 
     private typealias Span = (start: Date, end: Date?)
-    private typealias Activity = (start: Date, end: Date?, label: String)
+    private typealias Activity = (start: Date, end: Date?, label: String, outcome: ActivityOutcome?)
 
     /// Reads the activities that have ended, and when the indicator was shown. Nothing is computed, since the delays of
     /// the log's processes are not known.
@@ -55,10 +56,10 @@ extension Replay {
         }
         let ended = lines.compactMap { line -> Activity? in
             guard line.event == "finished", let label = label(line), let seconds = line.seconds else { return nil }
-            return (line.time - seconds, line.time, label)
+            return (line.time - seconds, line.time, label, line.outcome)
         }.sorted { $0.start < $1.start }
         let (shown, running) = Self.shown(in: lines)
-        let inProgress = running.compactMap { line in label(line).map { (line.time, nil, $0) as Activity } }
+        let inProgress = running.compactMap { line in label(line).map { (line.time, nil, $0, nil) as Activity } }
         let origin = [ended.first?.start, lines.first?.time].compactMap(\.self).min() ?? .distantPast
         func time(_ date: Date) -> Duration {
             .milliseconds(Int((date.timeIntervalSince(origin) * 1000).rounded()))
@@ -66,13 +67,13 @@ extension Replay {
         var steps: [Step] = []
         // Several activities may have the same label at once.
         var ends: [String: Date] = [:]
-        for (index, (start, end, label)) in (ended + inProgress).enumerated() {
+        for (index, (start, end, label, outcome)) in (ended + inProgress).enumerated() {
             let isOnly = end == nil || ends[label].map { $0 <= start } ?? true
             let id = isOnly ? label : "\(label) (\(index + 1))"
             steps.append(Step(time: time(start), id: id, growth: 1))
             guard let end else { continue }
             ends[label] = max(ends[label] ?? end, end)
-            steps.append(Step(time: time(end), id: id, growth: -1))
+            steps.append(Step(time: time(end), id: id, growth: -1, outcome: outcome))
         }
         // Of all processes: shown as long as any of them shows its indicator.
         let edges = shown.flatMap { start, end in [(time: start, growth: 1)] + (end.map { [($0, -1)] } ?? []) }
@@ -130,6 +131,12 @@ extension Replay.Log.Line {
         self.time = try Self.style.parse(time)
         self.event = event
         (label, app) = (try object.text("label"), try object.text("app"))
+        switch try object.text("outcome") {
+        case "succeeded": outcome = .succeeded
+        case "failed": outcome = .failed(try object.text("message") ?? "")
+        case "cancelled": outcome = .cancelled
+        default: break
+        }
         (seconds, pid) = (try object.number("seconds"), try object.number("pid").flatMap { Int(exactly: $0) })
         guard (0...3e9).contains(seconds ?? 0) else { throw TraceError("'seconds' is no duration") }
     }

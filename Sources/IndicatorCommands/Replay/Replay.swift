@@ -11,6 +11,8 @@ package struct Replay {
         package var id: String?
         /// By how many the activities in progress become more; 0 for an event without effect, such as a repeated start.
         package var growth: Int
+        /// How the activity ended, if that is known.
+        package var outcome: ActivityOutcome?
     }
 
     /// In the order of their times.
@@ -112,6 +114,7 @@ package struct Replay {
             rowOfIdentity[id] = index
             if index < rows.count {
                 rows[index].change(by: step.growth, at: step.time)
+                if let outcome = step.outcome { rows[index].note(outcome) }
             } else {
                 others.change(by: step.growth, at: step.time)
             }

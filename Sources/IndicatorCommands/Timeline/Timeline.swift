@@ -1,3 +1,5 @@
+import IndicatorCore
+
 /// Rows of bars on one time axis.
 package struct Timeline: Sendable, Hashable {
     /// A row: when any of its activities was in progress.
@@ -21,6 +23,16 @@ package struct Timeline: Sendable, Hashable {
                 openSince = openSince ?? time / .seconds(1)
             } else {
                 end(at: time)
+            }
+        }
+
+        /// Notes how the last activity ended.
+        mutating func note(_ outcome: ActivityOutcome) {
+            switch outcome {
+            case .succeeded: (note, isGood) = ("done", true)
+            case .failed(let message): (note, isGood) = ("failed" + (message.isEmpty ? "" : ": \(message)"), false)
+            case .cancelled: (note, isGood) = ("cancelled", nil)
+            case .unspecified: (note, isGood) = ("ended", nil)
             }
         }
 

@@ -135,8 +135,10 @@ import Testing
         #"{"time":"2026-11-26T14:02:0\#(second)Z","event":"\#(event)",\#(more)"app":"\#(app)","pid":\#(pid)}"# + "\n"
     }
 
-    private func step(_ milliseconds: Int, _ id: String, _ growth: Int) -> Replay.Step {
-        Replay.Step(time: .milliseconds(milliseconds), id: id, growth: growth)
+    private func step(_ milliseconds: Int, _ id: String, _ growth: Int, _ outcome: ActivityOutcome? = nil)
+        -> Replay.Step
+    {
+        Replay.Step(time: .milliseconds(milliseconds), id: id, growth: growth, outcome: outcome)
     }
 
     @Test func `A log is read with the times at which the indicator was shown`() throws {
@@ -145,17 +147,19 @@ import Testing
             line(3.0, "finished", #""label":"a","outcome":"succeeded","seconds":3.5,"#),
             // Another process, which is killed, and one that gets its number.
             line(4.0, "shown", pid: 1 << 29), line(4.5, "hidden"),
-            line(5.0, "finished", #""label":"b","outcome":"failed","seconds":5.0,"#, pid: 1 << 29),
+            line(5.0, "finished", #""label":"b","outcome":"failed","message":"no disk","seconds":5.0,"#, pid: 1 << 29),
             line(7.0, "shown", pid: 1 << 29), line(8.0, "hidden", pid: 1 << 29),
             line(9.0, "finished", #""label":"a","outcome":"succeeded","seconds":1.0,"#),
         ].joined()
         let replay = try replay(log)
         #expect(
             replay.steps == [
-                step(0, "a", 1), step(500, "b", 1), step(3500, "a", -1), step(5500, "b", -1), step(8500, "a", 1),
-                step(9500, "a", -1),
+                step(0, "a", 1), step(500, "b", 1), step(3500, "a", -1, .succeeded),
+                step(5500, "b", -1, .failed("no disk")), step(8500, "a", 1), step(9500, "a", -1, .succeeded),
             ]
         )
+        #expect(replay.timeline.rows.map(\.note) == ["done", "failed: no disk"])
+        #expect(replay.timeline.rows.map(\.isGood) == [true, false])
         #expect(
             replay.changes == [
                 VisibilityChange(isVisible: true, instant: .seconds(1)),
