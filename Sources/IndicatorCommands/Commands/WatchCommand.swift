@@ -1,4 +1,5 @@
 package import ArgumentParser
+import Dispatch
 import Foundation
 import IndicatorBackends
 import IndicatorThreads
@@ -78,9 +79,12 @@ package struct WatchCommand: AsyncParsableCommand {
                 if let format, format != .table {
                     try await show(WatchPanel(format, isOnly: once))
                 } else if once {
-                    try await show(WatchTable(isJSON: json))
+                    try await show(WatchTable(isJSON: json, isOnly: true))
                 } else if format == .table {
-                    try await show(WatchTable(size: TerminalStyle.standardOutputSize))
+                    let isTerminal = TerminalStyle.standardOutput().isTerminal
+                    try await show(
+                        WatchTable(isOnly: false) { isTerminal ? TerminalDevice.size(of: STDOUT_FILENO) : .init() }
+                    )
                 } else {
                     try await show(WatchLines(isJSON: json))
                 }
@@ -119,7 +123,14 @@ package struct WatchCommand: AsyncParsableCommand {
                 feed.end(error)
             }
         }
-        defer { watching.cancel() }
+        // A table follows the size of the window.
+        let resizing = DispatchSource.makeSignalSource(signal: SIGWINCH)
+        resizing.setEventHandler { feed.wake() }
+        resizing.activate()
+        defer {
+            watching.cancel()
+            resizing.cancel()
+        }
         var version: UInt64 = 0
         var isListed = false
         do {

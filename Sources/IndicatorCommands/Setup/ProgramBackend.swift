@@ -100,21 +100,21 @@ package struct BackendTable {
         var emphasis: TerminalStyle.Emphasis?
     }
 
-    /// The texts are beside the words, on a narrow terminal below the names.
+    /// The texts are beside the words; on a narrow terminal, or if they have a longer word, such as a path, below them.
     private func rows(_ rows: [Row]) -> String {
         let nameWidth = rows.map { SafeText.columns(of: $0.name) }.max() ?? 0
         let headWidth = nameWidth + 2 + (rows.map(\.word.count).max() ?? 0)
-        let isNarrow = style.width - headWidth < 32
-        let indent = isNarrow ? "\n  " : "\n" + String(repeating: " ", count: headWidth + 2)
         return rows.map { row in
-            let head = TextWidth.padded(row.name, to: nameWidth + 2) + row.word
-            let padded = isNarrow ? head : TextWidth.padded(head, to: headWidth + 2)
             // The name of a file may have any character in it.
-            let lines = row.texts.flatMap {
-                TextWidth.wrapped(SafeText.escaped($0), to: style.width - indent.count + 1)
-            }
+            let texts = row.texts.map { SafeText.escaped($0) }
+            let longest = texts.flatMap { $0.split(separator: " ") }.map { SafeText.columns(of: String($0)) }.max() ?? 0
+            let isBelow = style.width - headWidth < max(32, longest + 2)
+            let indent = "\n" + String(repeating: " ", count: isBelow ? 2 : headWidth + 2)
+            let head = TextWidth.padded(row.name, to: nameWidth + 2) + row.word
+            let padded = isBelow ? head : TextWidth.padded(head, to: headWidth + 2)
+            let lines = texts.flatMap { TextWidth.wrapped($0, to: style.width - indent.count + 1) }
             let styled = row.emphasis.map { style.styled(padded, $0) } ?? padded
-            return styled + (isNarrow ? indent : "") + lines.joined(separator: indent) + "\n"
+            return styled + (isBelow ? indent : "") + lines.joined(separator: indent) + "\n"
         }.joined()
     }
 }

@@ -16,22 +16,11 @@ package struct TerminalStyle: Sendable, Hashable {
     /// The style of standard output: its width or `$COLUMNS`, colours if it is a terminal and `$NO_COLOR` is not set,
     /// Unicode if the locale's encoding is UTF-8.
     package static func standardOutput() -> Self {
-        var size = winsize()
-        let hasSize = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0
-        return Self(
-            columns: hasSize ? Int(size.ws_col) : 0,
+        Self(
+            columns: TerminalDevice.size(of: STDOUT_FILENO).columns,
             isTerminal: isatty(STDOUT_FILENO) == 1,
             environment: ProcessInfo.processInfo.environment
         )
-    }
-
-    /// The size of the terminal that is standard output; `nil` if that is none, or its size is unknown.
-    static func standardOutputSize() -> (columns: Int, rows: Int)? {
-        var size = winsize()
-        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0,
-            standardOutput().isTerminal
-        else { return nil }
-        return (Int(size.ws_col), Int(size.ws_row))
     }
 
     /// Creates a style.

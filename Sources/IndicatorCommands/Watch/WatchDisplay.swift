@@ -50,16 +50,19 @@ struct WatchTable: WatchDisplay {
     static let interval = Duration.seconds(1)
 
     let isJSON: Bool
-    /// The size of the terminal on which a table replaces the one before, `nil` elsewhere; `nil`: there is only one.
-    let size: (() -> (columns: Int, rows: Int)?)?
+    /// Whether there is only one.
+    let isOnly: Bool
+    /// The size of the terminal on which a table replaces the one before; unknown elsewhere.
+    let size: () -> TerminalDevice.Size
     private var events: [String: WatchEvent] = [:]
     private var failedCount = 0
     private var isChanged = true
     private var writtenAt: Duration?
-    private var writtenRows = 0
+    /// The last table, and for which size it is.
+    private var written: (lines: [String], size: TerminalDevice.Size) = ([], .init())
 
-    init(isJSON: Bool = false, size: (() -> (columns: Int, rows: Int)?)? = nil) {
-        (self.isJSON, self.size) = (isJSON, size)
+    init(isJSON: Bool = false, isOnly: Bool, size: @escaping () -> TerminalDevice.Size = { .init() }) {
+        (self.isJSON, self.isOnly, self.size) = (isJSON, isOnly, size)
     }
 
     mutating func receive(_ event: WatchEvent, at now: Duration) {
@@ -72,19 +75,21 @@ struct WatchTable: WatchDisplay {
     }
 
     mutating func next(at now: Duration) throws -> (text: String, wakeAt: Duration?) {
-        guard let size else { return (isJSON ? try sorted.map { try $0.json + "\n" }.joined() : table(), nil) }
-        guard isChanged else { return ("", nil) }
-        if let end = writtenAt.map({ $0 + Self.interval }), now < end { return ("", end) }
+        if isOnly { return (isJSON ? try sorted.map { try $0.json + "\n" }.joined() : table(), nil) }
+        let size = size()
+        guard isChanged || size != written.size else { return ("", nil) }
+        if size == written.size, let end = writtenAt.map({ $0 + Self.interval }), now < end { return ("", end) }
         (isChanged, writtenAt) = (false, now)
-        guard let (columns, rows) = size() else { return (table() + "\n", nil) }
+        guard size.isKnown else { return (table() + "\n", nil) }
         // Longer lines would wrap, and the next table would then not be drawn over the first one.
-        let lines = table(rows: max(rows - 4, 1)).split(separator: "\n").map {
-            SafeText.fitted(String($0), to: columns, ellipsis: "")
+        let lines = table(rows: max(size.rows - 4, 1)).split(separator: "\n").map {
+            SafeText.fitted(String($0), to: size.columns, ellipsis: "")
         }
-        defer { writtenRows = lines.count }
-        // Up to the first line of the last table, and clear the rest of the screen.
-        let start = writtenRows == 0 ? "" : "\u{1B}[\(writtenRows)F\u{1B}[J"
-        return (start + lines.map { $0 + "\n" }.joined(), nil)
+        // A window that has become narrower has wrapped the lines of the last table.
+        let rows = written.lines.reduce(0) { $0 + max(SafeText.columns(of: $1) - 1, 0) / size.columns + 1 }
+        written = (lines, size)
+        // Up to its first line, and clear the rest of the screen.
+        return ((rows == 0 ? "" : "\u{1B}[\(rows)F\u{1B}[J") + lines.map { $0 + "\n" }.joined(), nil)
     }
 
     private var sorted: [WatchEvent] { events.values.sorted { $0.source.name < $1.source.name } }
@@ -99,7 +104,7 @@ struct WatchTable: WatchDisplay {
             let isKnown = event.event == .lost || event.event == .broken
             return [
                 source.host ?? "", source.app, source.instance ?? "",
-                isKnown ? event.event.rawValue : state?.state ?? "",
+                isKnown ? event.event.rawValue : state.map { $0.visible ? "shown" : "hidden" } ?? "",
                 state?.count.map { String($0) } ?? "", Percentage(state?.progress)?.text() ?? "",
                 event.problem ?? state?.label ?? "",
             ]
@@ -120,8 +125,9 @@ struct WatchTable: WatchDisplay {
                 counts.activities = counts.activities.addingReportingOverflow(event.state?.count ?? 0).partialValue
             }
         }
+        // On a bus, none is lost.
         let parts =
-            ["\(counts.shown) shown", "\(counts.hidden) hidden", "\(counts.lost) lost"]
+            ["\(counts.shown) shown", "\(counts.hidden) hidden"] + (counts.lost > 0 ? ["\(counts.lost) lost"] : [])
             + (counts.broken > 0 ? ["\(counts.broken) broken"] : [])
         return "\(parts.joined(separator: ", ")); \(counts.activities) in progress, \(failedCount) failed"
     }

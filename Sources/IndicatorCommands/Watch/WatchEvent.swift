@@ -144,8 +144,8 @@ package struct WatchedState: Encodable, Sendable, Hashable {
     static func isKnown(_ state: String) -> Bool { IndicatorState(rawValue: state) != nil }
 
     fileprivate var text: String {
-        var parts = [visible ? "shown" : "hidden", state]
-        if let count { parts.append(count == 1 ? "1 activity" : "\(count) activities") }
+        var parts = [visible ? "shown" : "hidden"]
+        if let count, count > 0 { parts.append(count == 1 ? "1 activity" : "\(count) activities") }
         if enabled == false { parts.append("disabled") }
         if let percentage = Percentage(progress) { parts.append(percentage.text()) }
         if let label { parts.append("'\(label)'") }

@@ -33,7 +33,8 @@ import Testing
         let folder = demo.home.path
         let checked = try await demo.run("check-config", "--app", "my-app", environment: ["XDG_CONFIG_HOME": folder])
         #expect(checked.status == 0 && checked.output.hasPrefix("\(path): no mistakes\n"), "\(checked.error)")
-        let listed = try await demo.run("backends", "--app", "my-app", environment: ["XDG_CONFIG_HOME": folder])
+        let environment = ["XDG_CONFIG_HOME": folder, "COLUMNS": "200"]
+        let listed = try await demo.run("backends", "--app", "my-app", environment: environment)
         #expect(listed.status == 0 && listed.output.contains(/\nlogFile .*\/my-app\/indicator.log/), "\(listed.output)")
     }
 

@@ -1,3 +1,4 @@
+import IndicatorBackends
 import Testing
 
 @testable import IndicatorCommands
@@ -21,7 +22,7 @@ import Testing
 
     @Test("A table has all indicators, and their numbers below")
     func table() throws {
-        var table = WatchTable()
+        var table = WatchTable(isOnly: true)
         for event in [
             event(.appeared, "c", host: "web", isVisible: false), event(.lost, "b", host: "web"),
             event(.appeared, "a", host: "db"), event(.broken, "d", host: "web", problem: "it is not JSON"),
@@ -37,9 +38,9 @@ import Testing
         #expect(
             try table.next(at: .zero).text == """
                 HOST  APP  INSTANCE  STATE   COUNT  DONE  LABEL
-                db    app  a         active  2      40%   Copying
+                db    app  a         shown   2      40%   Copying
                 web   app  b         lost    2      40%   Copying
-                web   app  c         active  2      40%   Copying
+                web   app  c         hidden  2      40%   Copying
                 web   app  d         broken               it is not JSON
                 1 shown, 1 hidden, 1 lost, 1 broken; 4 in progress, 1 failed
 
@@ -49,15 +50,16 @@ import Testing
 
     @Test("On a terminal, a table replaces the one before, once a second, and cuts what is too long or too much")
     func terminal() throws {
-        var table = WatchTable(size: { (30, 7) })
+        var size = (columns: 30, rows: 7)
+        var table = WatchTable(isOnly: false) { .init(columns: size.columns, rows: size.rows) }
         for number in 1...9 { table.receive(event(.appeared, "\(number)", "A long label"), at: .zero) }
         let first = """
-            APP  INSTANCE  STATE   COUNT
-            app  1         active  2
-            app  2         active  2
-            app  3         active  2
+            APP  INSTANCE  STATE  COUNT  D
+            app  1         shown  2      4
+            app  2         shown  2      4
+            app  3         shown  2      4
             … and 6 more
-            9 shown, 0 hidden, 0 lost; 18
+            9 shown, 0 hidden; 18 in progr
 
             """
         #expect(try table.next(at: .zero) == (first, nil))
@@ -67,6 +69,10 @@ import Testing
         table.receive(event(.vanished, "8"), at: .seconds(5.5))
         #expect(try table.next(at: .seconds(5.5)) == ("", .seconds(6)))
         #expect(try table.next(at: .seconds(6)).text.contains("… and 4 more"))
+        // A narrower window has wrapped four lines of 30 columns and the footer; that does not wait for the second.
+        size = (20, 8)
+        #expect(try table.next(at: .seconds(6)).text.hasPrefix("\u{1B}[11F\u{1B}[JAPP  INSTANCE  STATE\n"))
+        #expect(try table.next(at: .seconds(6)) == ("", nil))
     }
 
     @Test("A line that says nothing new is not printed, except as JSON")
@@ -80,7 +86,7 @@ import Testing
             try lines.receive(event(.vanished, "a"), at: .zero)
             #expect(
                 lines.next(at: .zero).text.hasSuffix(
-                    isJSON ? "}\n" : "a vanished: shown, active, 2 activities, 40%, 'Copying'\n"
+                    isJSON ? "}\n" : "a vanished: shown, 2 activities, 40%, 'Copying'\n"
                 )
             )
         }

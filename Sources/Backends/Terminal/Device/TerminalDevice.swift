@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// It has its own open file description: making that non-blocking does not affect the app, whose standard output often
 /// shares one with the shell.
-final class TerminalDevice: Sendable {
+package final class TerminalDevice: Sendable {
     /// The path of the process's controlling terminal.
     static let controllingTerminal = "/dev/tty"
 
@@ -49,18 +49,20 @@ final class TerminalDevice: Sendable {
     }
 
     /// The size of a window in columns and rows; 0 by 0 if it is unknown, as on a serial line.
-    struct Size: Sendable, Hashable {
-        var columns = 0
-        var rows = 0
+    package struct Size: Sendable, Hashable {
+        package var columns = 0
+        package var rows = 0
 
-        var isKnown: Bool { columns > 0 && rows > 0 }
+        package init(columns: Int = 0, rows: Int = 0) { (self.columns, self.rows) = (columns, rows) }
+
+        package var isKnown: Bool { columns > 0 && rows > 0 }
     }
 
     /// The current size of its window.
     var size: Size { Self.size(of: descriptor) }
 
     /// The current size of the window of the terminal that a descriptor refers to; unknown if it is something else.
-    static func size(of descriptor: CInt) -> Size {
+    package static func size(of descriptor: CInt) -> Size {
         var size = winsize()
         guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return Size() }
         return Size(columns: Int(size.ws_col), rows: Int(size.ws_row))
