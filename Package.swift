@@ -17,8 +17,9 @@ let package = Package(
     name: "swift-indicator",
     platforms: [.macOS(.v15)],
     products: [
-        "IndicatorCore", "IndicatorBackends", "IndicatorTesting", "IndicatorTracking", "IndicatorMetrics",
-        "IndicatorOpenCombine", "IndicatorServiceLifecycle", "NetworkKit", "NetworkKitImages", "NetworkKitTesting",
+        "IndicatorCore", "IndicatorBackends", "IndicatorTesting", "IndicatorTracking", "IndicatorReports",
+        "IndicatorMetrics", "IndicatorOpenCombine", "IndicatorServiceLifecycle", "NetworkKit", "NetworkKitImages",
+        "NetworkKitTesting",
     ].map { .library(name: $0, targets: [$0]) }
         + ["indicator", "indicator-demo"].map { .executable(name: $0, targets: [$0]) },
     traits: [
@@ -51,6 +52,7 @@ let package = Package(
         module("IndicatorCore", "CIndicatorLinux IndicatorThreads Logging"),
         module("IndicatorTesting", "IndicatorCore IndicatorThreads"),
         module("IndicatorTracking", "IndicatorCore IndicatorThreads"),
+        module("IndicatorReports", "IndicatorCore IndicatorThreads"),
         module("IndicatorMetrics", "IndicatorCore IndicatorThreads CoreMetrics"),
         module("IndicatorOpenCombine", "IndicatorCore IndicatorThreads IndicatorTracking OpenCombine"),
         module("IndicatorServiceLifecycle", "IndicatorCore ServiceLifecycle"),
@@ -61,7 +63,7 @@ let package = Package(
         library("Notify", packages: ["libnotify4"]),
         module("DisplayText", "IndicatorCore", path: "Sources/Backends/Text"),
         module("BackendConfiguration", "\(core) DisplayText JSONScanning Yams", path: "Sources/Backends/Configuration"),
-        module("TerminalBackends", backend, path: "Sources/Backends/Terminal"),
+        module("TerminalBackends", "\(backend) IndicatorReports", path: "Sources/Backends/Terminal"),
         module("DesktopBackends", "\(backend) CIndicatorDBus CIndicatorNotify", path: "Sources/Backends/Desktop"),
         module("IndicatorMQTT", "\(backend) CIndicatorMosquitto", path: "Sources/Backends/MQTT"),
         module(
@@ -82,7 +84,7 @@ let package = Package(
             "IndicatorCommands",
             "\(core) ArgumentParser DequeModule IndicatorBackends IndicatorTesting JSONScanning"
         ),
-        program("indicator", "\(commands) InMemoryLogging"),
+        program("indicator", "\(commands) InMemoryLogging IndicatorReports"),
         program("indicator-demo", "\(commands) \(network) FlyingFox FlyingSocks IndicatorTracking"),
 
         // What tests share, and the program that they start.
@@ -112,6 +114,7 @@ let package = Package(
         ),
         tests("IndicatorTestingTests", testing),
         tests("IndicatorTrackingTests", "\(testing) IndicatorTracking"),
+        tests("IndicatorReportsTests", "\(testing) IndicatorReports"),
         tests("IndicatorMetricsTests", "\(testing) CoreMetrics IndicatorMetrics MetricsTestKit"),
         tests("IndicatorOpenCombineTests", "\(testing) IndicatorOpenCombine IndicatorTracking OpenCombine"),
         tests("IndicatorServiceLifecycleTests", "TestSupport test-probe"),

@@ -29,12 +29,13 @@ struct IndicatorProgram: ParsableCommand {
         version: Program.version,
         subcommands: [
             ExecCommand.self, WatchCommand.self, BackendsCommand.self, CheckConfigCommand.self, ReplayCommand.self,
-            ShellInitCommand.self,
+            ShellInitCommand.self, ReportCommand.self,
         ]
     )
 
     static func main() {
-        if let options = ExecOptions(ProgramArguments(CommandLine.unsafeArgv)) { options.run() }
-        runProgram()
+        let words = ProgramArguments(CommandLine.unsafeArgv)
+        if let options = ExecOptions(words) { options.run() }
+        if let options = ReportOptions(words) { options.send() } else { runProgram() }
     }
 }

@@ -101,6 +101,12 @@ public final class ManagedActivity: ActivityContainer, @unchecked Sendable {
         super.init(indicator.lease)
     }
 
+    /// Begins an activity in the indicator of another one, which may have ended.
+    package init(_ label: String?, besides other: ManagedActivity) {
+        handle = ActivityContainer(other.lease).beginHandle(label)
+        super.init(other.lease)
+    }
+
     /// Whether the activity has ended.
     public var hasEnded: Bool { handle.hasEnded }
 

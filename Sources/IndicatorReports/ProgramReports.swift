@@ -1,0 +1,116 @@
+import Foundation
+public import IndicatorCore
+import IndicatorThreads
+
+/// Lets the programs that an app starts report their work, in any language: the label, the progress, that they wait for
+/// the user, and how it ended.
+///
+/// ```swift
+/// let activity = ManagedActivity("Exporting", in: indicator)
+/// let reports = try ProgramReports(on: activity)
+/// process.environment?.merge(reports.environment) { $1 }
+/// try process.run()
+/// process.waitUntilExit()
+/// reports.end(process.terminationStatus == 0 ? .succeeded : .failed("exit status \(process.terminationStatus)"))
+/// ```
+///
+/// What a program reports of itself changes the activity. What it reports of a part of its work is a member of the
+/// activity, of which at most 64 are in progress at the same time. When a program reports that its work is done or has
+/// failed, the activity ends with that outcome, although the program goes on; its next report of work begins another
+/// one. The article <doc:ReportingFromAnyLanguage> describes what the programs send.
+///
+/// Nothing that is reported can run, cancel, configure or read anything. The reports are read on a thread of the
+/// indicator, which wakes up only for them. Any thread may use the value.
+public final class ProgramReports: Sendable {
+    /// What the environment of the programs needs: the variable `INDICATOR_SOCKET`.
+    public let environment: [String: String]
+
+    private let receiver: Receiver
+
+    /// Listens for reports on an activity.
+    ///
+    /// - Throws: if no socket can be made, such as on a full disk. The text names the path. The programs then find no
+    ///   variable, and report nothing.
+    public convenience init(on activity: ManagedActivity) throws {
+        self.init(on: activity, socket: try ReportSocket())
+    }
+
+    /// - Parameters:
+    ///   - socket: where the programs' reports may wait already.
+    ///   - didEnd: called on any thread when a report has ended the programs' own work.
+    package init(
+        on activity: ManagedActivity,
+        socket: ReportSocket,
+        didEnd: @escaping @Sendable (_ label: String?, ActivityOutcome) -> Void = { _, _ in }
+    ) {
+        environment = [ReportSocket.variable: socket.path]
+        let receiver = Receiver(socket, activity, didEnd)
+        self.receiver = receiver
+        let thread = ServiceThread.shared
+        // Without a descriptor for that, the reports are read at the end.
+        thread.call(at: .min) { if !receiver.isClosed { _ = thread.add(receiver) } }
+    }
+
+    deinit { end() }
+
+    /// How many reports were about members beyond the limit of 64, and are not shown.
+    public var omittedCount: Int { receiver.work.withLock(\.omittedCount) }
+
+    /// Reads what has been reported, ends everything, and listens no more. Call it when the programs have ended.
+    ///
+    /// - Parameter outcome: how the activity ends, or the one that a report has begun after it; without effect if a
+    ///   report has ended it.
+    public func end(_ outcome: ActivityOutcome = .unspecified) { receiver.end(outcome) }
+
+    /// Whether a report has ended the programs' own work, and none has begun another since.
+    package var hasEnded: Bool { receiver.work.withLock(\.root.hasEnded) }
+}
+
+/// Reads the reports, on the thread of the timers.
+private final class Receiver: PollSource, Sendable {
+    /// How many reports are read before other work of the thread has its turn.
+    private static var turnLimit: Int { 64 }
+
+    private let socket: ReportSocket
+    /// Its lock also keeps the order: a datagram is received and applied with the lock held. Activities have no code of
+    /// the app.
+    let work: Locked<ReportedWork>
+    private let closed = Locked(false)
+    private let didEnd: @Sendable (String?, ActivityOutcome) -> Void
+
+    init(
+        _ socket: ReportSocket,
+        _ activity: ManagedActivity,
+        _ didEnd: @escaping @Sendable (String?, ActivityOutcome) -> Void
+    ) {
+        (self.socket, self.didEnd) = (socket, didEnd)
+        work = Locked(ReportedWork(activity))
+    }
+
+    var isClosed: Bool { closed.withLock { $0 } }
+
+    func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) {
+        ([pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0)], nil)
+    }
+
+    func turn(_ descriptors: [pollfd]) { read(limit: Self.turnLimit) }
+
+    private func read(limit: Int) {
+        for _ in 0..<limit {
+            let ends = work.withLock { work in
+                socket.receive().map { ProgramReport.all(in: $0).compactMap { work.apply($0) } }
+            }
+            guard let ends else { return }
+            for end in ends { didEnd(end.label, end.outcome) }
+        }
+    }
+
+    func end(_ outcome: ActivityOutcome) {
+        if closed.withLock({ exchange(&$0, with: true) }) { return }
+        socket.unlink()
+        // More than a queue has room for: its length is limited (net.unix.max_dgram_qlen).
+        read(limit: 4096)
+        work.withLock { $0.end(outcome) }
+        ServiceThread.shared.call(at: .min) { ServiceThread.shared.remove(self) }
+    }
+}

@@ -1,0 +1,219 @@
+import Foundation
+
+/// A report of the Program Status Protocol (OSC 7501): what a program says of its own work, or of a part of it.
+///
+/// Terminals read it from an escape sequence, and ``ProgramReports`` from a socket. It is what revisions 0.3 and 0.4 of
+/// the specification share (superlogical.com/rex/docs/build/program-status). Its limits are in ``Limit``.
+package struct ProgramStatus: Sendable, Hashable {
+    /// What the program is doing.
+    package enum State: String, Sendable, Hashable, CaseIterable {
+        /// It has nothing to do.
+        case idle
+        /// It is working.
+        case working
+        /// It waits for the user.
+        case blocked
+        /// Its work has succeeded.
+        case done
+        /// Its work has failed.
+        case error
+        /// The record, and those below it, are removed.
+        case clear
+    }
+
+    /// What a blocked program waits for.
+    package enum Kind: String, Sendable, Hashable, CaseIterable {
+        case permission, question, auth
+    }
+
+    /// The limits of the specification, in bytes. A report that exceeds one is discarded.
+    package enum Limit {
+        /// A whole sequence, and a datagram of ``ProgramReports``.
+        package static var sequence: Int { 4096 }
+        static var key: Int { 16 }
+        /// ``ProgramStatus/id``, one of its names, and how many these may be.
+        static var id: Int { 128 }
+        static var name: Int { 32 }
+        static var levels: Int { 8 }
+        package static var title: Int { 192 }
+        package static var message: Int { 2048 }
+    }
+
+    /// What the program is doing.
+    package var state: State
+    /// What it waits for, if ``state`` is `blocked`.
+    package var kind: Kind?
+    /// How much is done, in percent, if it is working or blocked.
+    package var progress: Int?
+    /// The part of the work that the report is about: names joined by `/`; `nil` for the program itself.
+    package var id: String?
+    /// The name of the program.
+    package var app: String?
+    /// What is being done, and more about it.
+    package var title: String?
+    package var message: String?
+
+    /// Makes a report. ``body`` omits what a terminal would reject.
+    package init(
+        _ state: State,
+        kind: Kind? = nil,
+        progress: Int? = nil,
+        id: String? = nil,
+        app: String? = nil,
+        title: String? = nil,
+        message: String? = nil
+    ) {
+        (self.state, self.kind, self.progress, self.id) = (state, kind, progress, id)
+        (self.app, self.title, self.message) = (app, title, message)
+    }
+
+    // MARK: - Reading
+
+    /// Reads the body of a report; `nil` if it is discarded.
+    ///
+    /// A pair that is malformed or unknown is skipped. The last of equal keys counts. A report without a known state,
+    /// or with a limit exceeded, an invalid identifier or an invalid text is discarded.
+    package init?(_ body: some Collection<UInt8>) {
+        guard body.count <= Limit.sequence else { return nil }
+        var state: State?
+        for pair in body.split(separator: UInt8(ascii: ":")) {
+            guard let separator = pair.firstIndex(of: UInt8(ascii: "=")) else { continue }
+            let (key, value) = (pair[..<separator], pair[pair.index(after: separator)...])
+            if key.count > Limit.key { return nil }
+            guard !value.isEmpty, key.allSatisfy(Self.isNameCharacter),
+                value.allSatisfy({ Self.isNameCharacter($0) || ",/=".utf8.contains($0) })
+            else { continue }
+            let text = String(decoding: value, as: UTF8.self)
+            switch String(decoding: key, as: UTF8.self) {
+            // An unknown one replaces one that is known, too.
+            case "state": state = State(rawValue: text)
+            case "kind": kind = Kind(rawValue: text) ?? kind
+            case "progress":
+                if let number = Int(text), (0...100).contains(number) { progress = number }
+            case "id":
+                guard Self.isPath(text) else { return nil }
+                id = text
+            case "app":
+                if value.count > Limit.name { return nil }
+                if Self.isPath(text) { app = text }
+            case "title":
+                guard let decoded = Self.decoded(text, limit: Limit.title) else { return nil }
+                title = decoded
+            case "msg":
+                guard let decoded = Self.decoded(text, limit: Limit.message) else { return nil }
+                message = decoded
+            default: break
+            }
+        }
+        guard let state else { return nil }
+        self.state = state
+        if state != .blocked { kind = nil }
+        if state != .working, state != .blocked { progress = nil }
+    }
+
+    private static func isNameCharacter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "_.+-".utf8.contains(byte)
+        }
+    }
+
+    /// Whether a text is an identifier: names joined by `/`, within the limits.
+    package static func isPath(_ text: String) -> Bool {
+        guard text.utf8.count <= Limit.id else { return false }
+        let names = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        return names.count <= Limit.levels
+            && names.allSatisfy { (1...Limit.name).contains($0.count) && $0.allSatisfy(isNameCharacter) }
+    }
+
+    /// The text of a value in base64, of which the padding is optional; `nil` if it is invalid.
+    private static func decoded(_ value: String, limit: Int) -> String? {
+        let unpadded = value.prefix { $0 != "=" }
+        let padding = value.dropFirst(unpadded.count)
+        guard unpadded.utf8.count <= (limit * 4 + 2) / 3, padding.count <= 2, padding.allSatisfy({ $0 == "=" }),
+            let data = Data(base64Encoded: unpadded + String(repeating: "=", count: -unpadded.utf8.count & 3)),
+            let text = String(validating: data, as: UTF8.self),
+            !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
+        else { return nil }
+        return text
+    }
+
+    // MARK: - Writing
+
+    /// The pairs, joined by `:`. An identifier or a name of the program that is invalid is omitted. A text loses its
+    /// control characters, and what exceeds its limit.
+    package var body: String {
+        var pairs = ["state=\(state.rawValue)"]
+        if let progress, state == .working || state == .blocked {
+            pairs.append("progress=\(min(max(progress, 0), 100))")
+        }
+        if let kind, state == .blocked { pairs.append("kind=\(kind.rawValue)") }
+        if let id, Self.isPath(id) { pairs.append("id=\(id)") }
+        if let app, app.utf8.count <= Limit.name, app.utf8.allSatisfy(Self.isNameCharacter), !app.isEmpty {
+            pairs.append("app=\(app)")
+        }
+        for (key, text, limit) in [("title", title, Limit.title), ("msg", message, Limit.message)] {
+            if let text = text.map({ Self.shortened($0, limit) }), !text.isEmpty {
+                pairs.append("\(key)=\(Data(text.utf8).base64EncodedString())")
+            }
+        }
+        return pairs.joined(separator: ":")
+    }
+
+    /// The escape sequence for a terminal.
+    package var sequence: String { "\u{1B}]7501;\(body)\u{1B}\\" }
+
+    private static func shortened(_ text: String, _ limit: Int) -> String {
+        var result = ""
+        var count = 0
+        for character in text where character.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) {
+            count += character.utf8.count
+            if count > limit { break }
+            result.append(character)
+        }
+        return result
+    }
+}
+
+/// A line of a datagram.
+package enum ProgramReport: Sendable, Hashable {
+    /// A report of the protocol.
+    case status(ProgramStatus)
+    /// `STATUS=` of sd_notify(3): what is being done; `nil` if it is empty.
+    case label(String?)
+    /// `X_INDICATOR_PROGRESS=`: how much is done, 0…1; `nil` if it is empty.
+    case progress(Double?)
+
+    /// The reports in a datagram, a line each. Everything else in it is ignored.
+    package static func all(in datagram: some Collection<UInt8>) -> [ProgramReport] {
+        if datagram.count > ProgramStatus.Limit.sequence { return [] }
+        return datagram.split(separator: UInt8(ascii: "\n")).compactMap { ProgramReport(line: $0) }
+    }
+
+    private init?(line: some Collection<UInt8>) {
+        func value(after prefix: String) -> String? {
+            line.starts(with: prefix.utf8) ? String(validating: line.dropFirst(prefix.utf8.count), as: UTF8.self) : nil
+        }
+        let status: ProgramStatus?
+        if line.starts(with: "state=".utf8) {
+            status = ProgramStatus(line)
+        } else if line.starts(with: "\u{1B}]7501;".utf8) {
+            // A sequence ends with ST, or BEL.
+            status = ProgramStatus(line.dropFirst(7).prefix { $0 != 0x1B && $0 != 0x07 })
+        } else {
+            if let text = value(after: "STATUS=") {
+                self = .label(text.isEmpty ? nil : text)
+            } else if let text = value(after: "X_INDICATOR_PROGRESS=") {
+                guard text.isEmpty || Double(text) != nil else { return nil }
+                self = .progress(Double(text).map { $0 / 100 })
+            } else {
+                return nil
+            }
+            return
+        }
+        guard let status else { return nil }
+        self = .status(status)
+    }
+}

@@ -1,0 +1,139 @@
+import IndicatorCore
+
+/// The activities of what programs have reported: one for the programs themselves, and its members.
+///
+/// Each report replaces what the one before has said of the same record.
+struct ReportedWork {
+    /// A record with an identifier. It outlasts its end, so that a report that is repeated changes nothing.
+    private struct Record {
+        var report: ProgramStatus
+        var activity: ManagedActivity?
+    }
+
+    /// How many members are in progress at most.
+    static var memberLimit: Int { 64 }
+    /// How many records are kept. Those that have ended are forgotten beyond that.
+    static var recordLimit: Int { 256 }
+
+    /// The activity of the programs themselves. It may have ended.
+    private(set) var root: ManagedActivity
+    /// Its label while no report has one.
+    private let label: String?
+    private var rootReport: ProgramStatus?
+    private var records: [String: Record] = [:]
+    /// How many reports were about members beyond the limit.
+    private(set) var omittedCount = 0
+
+    init(_ activity: ManagedActivity) {
+        root = activity
+        label = activity.label
+    }
+
+    /// Applies a report.
+    ///
+    /// - Returns: how the programs' own work has ended, if it has ended by this report.
+    mutating func apply(_ report: ProgramReport) -> (label: String?, outcome: ActivityOutcome)? {
+        switch report {
+        case .label(let text): root.label = text ?? label
+        case .progress(let progress): root.progress = progress
+        case .status(let status):
+            if let id = status.id { apply(status, to: id) } else { return apply(status) }
+        }
+        return nil
+    }
+
+    private mutating func apply(_ status: ProgramStatus) -> (label: String?, outcome: ActivityOutcome)? {
+        if status == rootReport { return nil }
+        rootReport = status
+        switch status.state {
+        case .working, .blocked:
+            if root.hasEnded { root = ManagedActivity(status.title ?? label, besides: root) }
+            Self.show(status, on: root, label: label)
+        case .clear:
+            for id in records.keys { end(id, .unspecified) }
+            records = [:]
+            Self.show(status, on: root, label: label)
+        case .idle, .done, .error:
+            guard !root.hasEnded else { return nil }
+            let outcome = Self.outcome(of: status)
+            let text = status.title ?? root.label
+            Self.show(status, on: root, label: text)
+            root.end(outcome)
+            return (text, outcome)
+        }
+        return nil
+    }
+
+    private mutating func apply(_ status: ProgramStatus, to id: String) {
+        if status == records[id]?.report { return }
+        var activity = records[id]?.activity
+        switch status.state {
+        case .clear:
+            for below in records.keys where below == id || below.hasPrefix("\(id)/") {
+                end(below, .unspecified)
+                records[below] = nil
+            }
+            return
+        case .idle where activity == nil: break
+        default:
+            let label = String(id.split(separator: "/").last ?? "")
+            if activity == nil {
+                guard records.values.count(where: { $0.activity != nil }) < Self.memberLimit else {
+                    omittedCount += 1
+                    return
+                }
+                // Without the programs' own, it is an activity of the indicator.
+                activity =
+                    root.hasEnded
+                    ? ManagedActivity(status.title ?? label, besides: root)
+                    : ManagedActivity(status.title ?? label, in: root)
+            }
+            if let activity { Self.show(status, on: activity, label: label) }
+        }
+        if status.state != .working, status.state != .blocked {
+            activity?.end(Self.outcome(of: status))
+            activity = nil
+        }
+        if records.count >= Self.recordLimit { records = records.filter { $0.value.activity != nil } }
+        records[id] = Record(report: status, activity: activity)
+    }
+
+    /// Ends everything.
+    mutating func end(_ outcome: ActivityOutcome) {
+        for id in records.keys { end(id, .unspecified) }
+        records = [:]
+        root.end(outcome)
+    }
+
+    private mutating func end(_ id: String, _ outcome: ActivityOutcome) {
+        records[id]?.activity?.end(outcome)
+        records[id]?.activity = nil
+    }
+
+    private static func show(_ status: ProgramStatus, on activity: ManagedActivity, label: String?) {
+        activity.update { details in
+            details.label = status.title ?? label
+            details.progress = status.progress.map { Double($0) / 100 }
+            details.detail = status.state == .working ? status.message : nil
+            details.attention = status.state == .blocked ? attention(of: status) : nil
+        }
+    }
+
+    private static func attention(of status: ProgramStatus) -> String {
+        if let message = status.message { return message }
+        return switch status.kind {
+        case .permission: "asks for permission"
+        case .question: "has a question"
+        case .auth: "asks for a login"
+        case nil: "waits for you"
+        }
+    }
+
+    private static func outcome(of status: ProgramStatus) -> ActivityOutcome {
+        switch status.state {
+        case .done: .succeeded
+        case .error: .failed(status.message ?? "it has reported an error")
+        case .idle, .working, .blocked, .clear: .unspecified
+        }
+    }
+}

@@ -1,0 +1,162 @@
+import ArgumentParser
+import Foundation
+import IndicatorBackends
+import IndicatorCommands
+import IndicatorReports
+
+/// `indicator report`: says what a script is doing, to the `indicator exec` that runs it, or to the terminal.
+struct ReportCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "report",
+        abstract: "Report what a script is doing.",
+        usage: "indicator report <state> [--progress <percent> | --done <n> --total <n>] [--id <id>] [<text>]",
+        discussion: """
+            Under 'indicator exec', the report changes what is shown of the command, on every backend: the label, the \
+            progress, that it waits for you, and how its work ended, even if the command goes on. Elsewhere, a terminal \
+            that shows the Program Status Protocol (OSC 7501) gets it. Otherwise, nothing happens.
+
+            The states are working, blocked (it waits for you), done, error, idle (there is nothing to do) and clear \
+            (as if there had been no report). Each report replaces the one before.
+
+            <text> is what is being done, or for the other states a message. With --id, the report is about a part of \
+            the work, such as one of several files; 'clear' also removes what is below: clear --id a removes a/b.
+
+            It never waits, and its exit status is 0 even if nothing reads the report: a script must not fail because \
+            of its indicator. Wrong usage is 64.
+
+            EXAMPLES
+              indicator exec ./backup.sh
+                # in backup.sh:
+                indicator report working --progress 40% "Copying photos"
+                indicator report working --id disk2 --done 3 --total 7
+                indicator report blocked --kind question "Overwrite the old copy?"
+                indicator report error "The disk is full"
+            """
+    )
+
+    @Argument(help: ArgumentHelp("working, blocked, done, error, idle or clear.", valueName: "state"))
+    var state: ProgramStatus.State
+
+    @Option(parsing: .unconditional, help: ArgumentHelp("How much is done: 40 or 40%.", valueName: "percent"))
+    var progress: ReportOptions.Percent?
+
+    @Option(parsing: .unconditional, help: ArgumentHelp("How many of --total are done.", valueName: "n"))
+    var done: Int?
+
+    @Option(parsing: .unconditional, help: ArgumentHelp("How many there are.", valueName: "n"))
+    var total: Int?
+
+    @Option(help: ArgumentHelp("The part of the work: names joined by '/'.", valueName: "id"))
+    var id: String?
+
+    @Option(help: ArgumentHelp("What it waits for: permission, question or auth.", valueName: "kind"))
+    var kind: ProgramStatus.Kind?
+
+    @Argument(help: ArgumentHelp("What is being done, or the message.", valueName: "text"))
+    var text: [String] = []
+
+    private var options: ReportOptions {
+        ReportOptions(state: state, progress: progress, done: done, total: total, id: id, kind: kind, text: text)
+    }
+
+    func validate() throws {
+        if let mistake = options.mistake { throw ValidationError(mistake) }
+    }
+
+    func run() { options.send() }
+}
+
+/// The options of `report`, and what it does with them.
+struct ReportOptions {
+    var state: ProgramStatus.State
+    var progress: Percent?
+    var done: Int?
+    var total: Int?
+    var id: String?
+    var kind: ProgramStatus.Kind?
+    var text: [String] = []
+
+    /// A number of percent, with or without the sign.
+    struct Percent: ExpressibleByArgument {
+        let value: Int
+
+        init?(argument: String) {
+            let text = argument.last == "%" ? argument.dropLast() : argument[...]
+            guard let number = Double(text), (0...100).contains(number) else { return nil }
+            value = Int(number)
+        }
+    }
+
+    /// What is wrong with them; `nil` if nothing is.
+    var mistake: String? {
+        if (done == nil) != (total == nil) { return "--done and --total belong together: --done 3 --total 7" }
+        if progress != nil, done != nil { return "--progress and --done are two ways to say the same; use one" }
+        if let total, total < 1 { return "--total is \(total); it must be at least 1" }
+        if let id, !ProgramStatus.isPath(id) {
+            return
+                "--id is '\(id)'; it must be names joined by '/', at most 8, each of 1 to 32 letters, digits and '_.+-'"
+        }
+        // A program that runs this for its events may append one argument of JSON.
+        if text.dropLast(text.last.map(Self.isJSON) == true ? 1 : 0).count > 1 {
+            return "Quote the text: indicator report working \"Copying photos\""
+        }
+        return nil
+    }
+
+    /// Sends the report to the `indicator exec` that runs this program, or to the terminal.
+    func send() {
+        var status = ProgramStatus(state, kind: kind, progress: progress?.value, id: id)
+        if let done, let total { status.progress = Int(clamping: Int128(max(done, 0)) * 100 / Int128(total)) }
+        let text = text.first { !Self.isJSON($0) } ?? text.first.flatMap(Self.message(inJSON:))
+        if state == .working { status.title = text } else { status.message = text }
+        if let path = getenv(ReportSocket.variable), path.pointee != 0 {
+            ReportSocket.send(status.body, to: String(cString: path))
+        } else {
+            ReportingTerminal.write(status)
+        }
+    }
+
+    private static func isJSON(_ text: String) -> Bool { text.first == "{" && text.last == "}" }
+
+    /// The message in what a program appends to the command that it runs for its events, as Codex does.
+    private static func message(inJSON text: String) -> String? {
+        let values = try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+        return ["message", "last-assistant-message", "title"].lazy.compactMap { values?[$0] as? String }.first
+    }
+}
+
+extension ReportOptions {
+    /// Reads the command line of `report`, where it is complete and correct; `nil` for everything else.
+    ///
+    /// Without ArgumentParser, which takes longer than the report. It has the help and explains mistakes.
+    init?(_ words: ProgramArguments) {
+        guard let command = words[0].flatMap({ _ in words[1] }), strcmp(command, "report") == 0 else { return nil }
+        var words = words + 2
+        func next() -> String? {
+            guard let word = words[0].flatMap({ String(validatingCString: $0) }) else { return nil }
+            words += 1
+            return word
+        }
+        guard let state = next().flatMap({ ProgramStatus.State(rawValue: $0) }) else { return nil }
+        self.init(state: state)
+        while let word = next() {
+            guard word.hasPrefix("-") else {
+                text.append(word)
+                continue
+            }
+            guard let value = next() else { return nil }
+            switch (word, Percent(argument: value), Int(value), ProgramStatus.Kind(rawValue: value)) {
+            case ("--progress", let percent?, _, _): progress = percent
+            case ("--done", _, let number?, _): done = number
+            case ("--total", _, let number?, _): total = number
+            case ("--kind", _, _, let kind?): self.kind = kind
+            case ("--id", _, _, _): id = value
+            default: return nil
+            }
+        }
+        if words[0] != nil || mistake != nil { return nil }
+    }
+}
+
+extension ProgramStatus.State: ExpressibleByArgument {}
+extension ProgramStatus.Kind: ExpressibleByArgument {}
