@@ -114,7 +114,7 @@ let package = Package(
         ),
         tests("IndicatorTestingTests", testing),
         tests("IndicatorTrackingTests", "\(testing) IndicatorTracking"),
-        tests("IndicatorReportsTests", "\(testing) IndicatorReports"),
+        tests("IndicatorReportsTests", "\(testing) IndicatorReports indicator"),
         tests("IndicatorMetricsTests", "\(testing) CoreMetrics IndicatorMetrics MetricsTestKit"),
         tests("IndicatorOpenCombineTests", "\(testing) IndicatorOpenCombine IndicatorTracking OpenCombine"),
         tests("IndicatorServiceLifecycleTests", "TestSupport test-probe"),

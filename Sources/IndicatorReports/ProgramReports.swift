@@ -95,14 +95,14 @@ private final class Receiver: PollSource, Sendable {
 
     func turn(_ descriptors: [pollfd]) { read(limit: Self.turnLimit) }
 
+    /// Makes room in the queue, which is short, before it applies what was in it.
     private func read(limit: Int) {
-        for _ in 0..<limit {
-            let ends = work.withLock { work in
-                socket.receive().map { ProgramReport.all(in: $0).compactMap { work.apply($0) } }
-            }
-            guard let ends else { return }
-            for end in ends { didEnd(end.label, end.outcome) }
+        let ends = work.withLock { work in
+            var datagrams: [[UInt8]] = []
+            while datagrams.count < limit, let datagram = socket.receive() { datagrams.append(datagram) }
+            return datagrams.flatMap { ProgramReport.all(in: $0).compactMap { work.apply($0) } }
         }
+        for end in ends { didEnd(end.label, end.outcome) }
     }
 
     func end(_ outcome: ActivityOutcome) {

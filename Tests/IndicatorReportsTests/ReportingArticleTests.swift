@@ -1,0 +1,161 @@
+import Foundation
+import IndicatorCore
+import IndicatorThreads
+import TestSupport
+import Testing
+
+@testable import IndicatorReports
+
+/// The programs of the article "Reporting from any language", as they are written there.
+@Suite("The article on reporting") struct ReportingArticleTests {
+    /// The tools of sd_notify(3), a client of sockets, and tqdm.
+    private static let needs: Needs = [
+        "systemd-notify": "systemd", "socat": "socat", "gcc": "gcc", "make": "make", "/usr/bin/python3": "python3",
+        "/usr/lib/python3/dist-packages/tqdm": "python3-tqdm",
+        "/usr/lib/python3/dist-packages/sdnotify*": "python3-sdnotify",
+    ]
+
+    private static func article() throws -> String {
+        let path = "../../Sources/IndicatorReports/IndicatorReports.docc/ReportingFromAnyLanguage.md"
+        return try String(
+            contentsOf: URL(filePath: #filePath).deletingLastPathComponent().appending(path: path).standardized,
+            encoding: .utf8
+        )
+    }
+
+    /// The block of the article in a language.
+    private static func block(_ language: String) throws -> String {
+        let blocks = try article().components(separatedBy: "```")
+        return String(try #require(blocks.first { $0.hasPrefix("\(language)\n") }).dropFirst(language.count + 1))
+    }
+
+    /// Runs a shell script in a folder, with a socket for reports and this package's `indicator`, and returns the
+    /// programs' own work and the members that have ended, with their outcomes.
+    private static func reported(_ script: String, files: [String: String] = [:]) async throws -> [String] {
+        let folder = try TemporaryDirectory()
+        for (name, text) in files { try folder.write(text, to: name) }
+        let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        let ended = Locked<[FinishedActivity]>([])
+        let watcher = Task {
+            for await snapshot in indicator.snapshots { ended.withLock { $0 += snapshot.finished } }
+        }
+        let reports = ProgramReports(
+            on: ManagedActivity("command", in: indicator),
+            socket: try ReportSocket(in: folder.path)
+        )
+        let path = try (Command.built("indicator") as NSString).deletingLastPathComponent
+        let socket = try #require(reports.environment["INDICATOR_SOCKET"])
+        let environment = ["INDICATOR_SOCKET=\(socket)", "PATH=\(path):/usr/bin:/bin", "HOME=\(folder.path)"]
+        let result = try await Command.run("env", environment + ["sh", "-ec", "cd '\(folder.path)'\n\(script)"])
+        #expect(result.status == 0, "\(result.error)")
+        reports.end(.cancelled)
+        await indicator.shutdown()
+        await watcher.value
+        return ended.withLock { $0 }.map { "\($0.label): \($0.outcome)" }.sorted()
+    }
+
+    @Test("The script in a shell", .needs(needs))
+    func shell() async throws {
+        let script = "mkdir backup; touch a b; SHOWN=./photos bash ./photos a b; ls backup"
+        let files = ["photos": try Self.block("bash")]
+        #expect(try await Self.reported(script, files: files) == ["Copying b: succeeded"])
+        #expect(
+            try await Self.reported("touch a; ! SHOWN=./photos bash ./photos a", files: files)
+                == ["Copying a: failed(\"cannot copy a\")"]
+        )
+        #expect(
+            try await Self.reported("mkdir backup; PATH=/bin bash ./photos", files: files) == ["command: cancelled"]
+        )
+    }
+
+    @Test("The Makefile", .needs(needs))
+    func make() async throws {
+        let ended = try await Self.reported("make -s", files: ["Makefile": try Self.block("make")])
+        #expect(ended == ["command: succeeded", "one: succeeded", "two: succeeded"])
+    }
+
+    @Test("The bar in Python, in a Pool, and in a process that is killed", .needs(needs))
+    func python() async throws {
+        let program =
+            try Self.block("python") + """
+                import signal
+                from multiprocessing import Pool, Process
+
+                def work(part):
+                    for step in Reported(range(4), desc=f"part {part}", file=open(os.devnull, "w")):
+                        if part == 7 and step == 2:
+                            os.kill(os.getpid(), signal.SIGKILL)
+
+                with Pool(3) as pool:
+                    pool.map(work, range(7))
+                process = Process(target=work, args=(7,))
+                process.start()
+                process.join()
+                """
+        let ended = try await Self.reported("/usr/bin/python3 bars.py", files: ["bars.py": program])
+        let parts = (0...6).map { "part \($0): succeeded" } + ["part 7: unspecified"]
+        #expect(ended == ["command: cancelled"] + parts)
+        #expect(
+            try await Self.reported("unset INDICATOR_SOCKET; /usr/bin/python3 bars.py", files: ["bars.py": program])
+                == ["command: cancelled"]
+        )
+    }
+
+    @Test("The function in C, without a warning, and where nothing listens", .needs(needs))
+    func c() async throws {
+        let program = try Self.block("c") + #"int main(void) { report("state=done:title=Q29weQ"); return 0; }"#
+        let build = "gcc -Wall -Wextra -Werror -pedantic -o copy copy.c && "
+        #expect(try await Self.reported(build + "./copy", files: ["copy.c": program]) == ["Copy: succeeded"])
+        let unread =
+            build + "INDICATOR_SOCKET=/nonexistent ./copy; INDICATOR_SOCKET= ./copy; unset INDICATOR_SOCKET; ./copy"
+        #expect(try await Self.reported(unread, files: ["copy.c": program]) == ["command: cancelled"])
+    }
+
+    @Test("Libraries of sd_notify, and a datagram by hand", .needs(needs))
+    func notify() async throws {
+        let script = """
+            export NOTIFY_SOCKET="$INDICATOR_SOCKET"
+            systemd-notify --no-block --status=Link
+            /usr/bin/python3 -c 'import sdnotify; sdnotify.SystemdNotifier().notify("STATUS=Linked")'
+            printf 'state=error:msg=YQ\\n' | socat -u - UNIX-SENDTO:"$INDICATOR_SOCKET"
+            """
+        #expect(try await Self.reported(script) == ["Linked: failed(\"a\")"])
+    }
+
+    @Test("The hooks of coding agents")
+    func agents() async throws {
+        let hooks = try #require(
+            JSONSerialization.jsonObject(with: Data(try Self.block("json").utf8))
+                as? [String: [String: [[String: Any]]]]
+        )
+        func command(_ event: String) throws -> String {
+            let entries = try #require(hooks["hooks"]?[event]?.first?["hooks"] as? [[String: String]])
+            return "echo '{\"message\": \"ignored\"}' | \(try #require(entries.first?["command"]))"
+        }
+        let script = try ["UserPromptSubmit", "Notification", "UserPromptSubmit", "Stop", "Notification"].map(command)
+        #expect(
+            try await Self.reported(script.joined(separator: "\n")) == ["command: cancelled", "command: succeeded"]
+        )
+        let words = try Self.block("toml").matches(of: /"([a-z]+)"/).map { String($0.1) }
+        let codex =
+            words.joined(separator: " ") + #" '{"type":"agent-turn-complete","last-assistant-message":"All pass"}'"#
+        #expect(try await Self.reported(codex) == ["command: succeeded"])
+    }
+
+    @Test("The vectors of the wire")
+    func vectors() throws {
+        let rows = try Self.article().split(separator: "\n").filter {
+            $0.hasPrefix("| `state=") || $0.hasPrefix("| `progress=")
+        }
+        #expect(rows.count == 10)
+        for row in rows {
+            let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            let status = ProgramStatus(Array(cells[0].trimmingCharacters(in: ["`"]).utf8))
+            let parts = [
+                status?.state.rawValue ?? "discarded", status?.progress.map { "\($0) %" },
+                status?.id.map { "the part `\($0)`" }, status?.message.map { "\"\($0)\"" },
+            ]
+            #expect(parts.compactMap { $0 }.joined(separator: ", ") == cells[1])
+        }
+    }
+}
