@@ -100,7 +100,7 @@ let package = Package(
         // They use what is not public. The fuzz targets run their seeds, or with Scripts/fuzz libFuzzer's mutations.
         program(
             "fuzz",
-            "\(commands) \(backend) DBus:CIndicatorDBus DBus:DesktopBackends JSONScanning NetworkKit",
+            "\(commands) \(backend) DBus:CIndicatorDBus DBus:DesktopBackends IndicatorReports JSONScanning NetworkKit",
             path: "Tests/Fuzz",
             exclude: ["Seeds"]
         ),

@@ -3,6 +3,7 @@
 import DisplayText
 import Foundation
 import IndicatorCore
+import IndicatorReports
 import JSONScanning
 
 @testable import BackendConfiguration
@@ -16,6 +17,7 @@ let fuzzTargets: [String: @Sendable ([UInt8]) -> Void] = {
         "cache": fuzzCacheFile,
         "config-json": { fuzzConfiguration($0, path: "indicator.json") },
         "config-yaml": { fuzzConfiguration($0, path: "indicator.yaml") },
+        "reports": fuzzReports,
         "text": fuzzText,
         "trace": fuzzTrace,
     ]
@@ -94,6 +96,17 @@ private func check(_ response: CachedResponse?) {
     _ = (response.cost, response.age(at: now), response.isFresh(for: response.control, default: 0, at: now))
     guard let written = try? CacheFile.encode(response, hash: hash) else { return }
     precondition(CacheFile.decode(written, hash: hash)?.body == response.body)
+}
+
+// MARK: - Reports of programs
+
+/// A report that is read can be written, and read again; it fits a terminal.
+private func fuzzReports(_ bytes: [UInt8]) {
+    for case .status(let status) in ProgramReport.all(in: bytes) {
+        precondition(ProgramStatus(Array(status.body.utf8)) == status, status.body)
+        precondition(status.sequence.utf8.count <= ProgramStatus.Limit.sequence)
+        precondition(status.body.unicodeScalars.allSatisfy { $0.isASCII && $0.properties.generalCategory != .control })
+    }
 }
 
 // MARK: - Untrusted texts
