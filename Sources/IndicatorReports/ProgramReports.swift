@@ -37,11 +37,11 @@ public final class ProgramReports: Sendable {
 
     /// - Parameters:
     ///   - socket: where the programs' reports may wait already.
-    ///   - didEnd: called on any thread when a report has ended the programs' own work.
+    ///   - didEnd: called on a thread of the indicator when a report has ended the programs' own work. Must not block.
     package init(
         on activity: ManagedActivity,
         socket: ReportSocket,
-        didEnd: @escaping @Sendable (_ label: String?, ActivityOutcome) -> Void = { _, _ in }
+        didEnd: @escaping @Sendable (FinishedActivity) -> Void = { _ in }
     ) {
         environment = [ReportSocket.variable: socket.path]
         let receiver = Receiver(socket, activity, didEnd)
@@ -60,10 +60,12 @@ public final class ProgramReports: Sendable {
     ///
     /// - Parameter outcome: how the activity ends, or the one that a report has begun after it; without effect if a
     ///   report has ended it.
-    public func end(_ outcome: ActivityOutcome = .unspecified) { receiver.end(outcome) }
+    public func end(_ outcome: ActivityOutcome = .unspecified) { _ = finish(outcome) }
 
-    /// Whether a report has ended the programs' own work, and none has begun another since.
-    package var hasEnded: Bool { receiver.work.withLock(\.root.hasEnded) }
+    /// The same as ``end(_:)``.
+    ///
+    /// - Returns: the programs' own work; `nil` if a report has ended it.
+    package func finish(_ outcome: ActivityOutcome) -> FinishedActivity? { receiver.end(outcome) }
 }
 
 /// Reads the reports, on the thread of the timers.
@@ -76,13 +78,10 @@ private final class Receiver: PollSource, Sendable {
     /// the app.
     let work: Locked<ReportedWork>
     private let closed = Locked(false)
-    private let didEnd: @Sendable (String?, ActivityOutcome) -> Void
+    private let didEnd: @Sendable (FinishedActivity) -> Void
 
-    init(
-        _ socket: ReportSocket,
-        _ activity: ManagedActivity,
-        _ didEnd: @escaping @Sendable (String?, ActivityOutcome) -> Void
-    ) {
+    init(_ socket: ReportSocket, _ activity: ManagedActivity, _ didEnd: @escaping @Sendable (FinishedActivity) -> Void)
+    {
         (self.socket, self.didEnd) = (socket, didEnd)
         work = Locked(ReportedWork(activity))
     }
@@ -102,15 +101,15 @@ private final class Receiver: PollSource, Sendable {
             while datagrams.count < limit, let datagram = socket.receive() { datagrams.append(datagram) }
             return datagrams.flatMap { ProgramReport.all(in: $0).compactMap { work.apply($0) } }
         }
-        for end in ends { didEnd(end.label, end.outcome) }
+        for end in ends { didEnd(end) }
     }
 
-    func end(_ outcome: ActivityOutcome) {
-        if closed.withLock({ exchange(&$0, with: true) }) { return }
+    func end(_ outcome: ActivityOutcome) -> FinishedActivity? {
+        if closed.withLock({ exchange(&$0, with: true) }) { return nil }
         socket.unlink()
         // More than a queue has room for: its length is limited (net.unix.max_dgram_qlen).
         read(limit: 4096)
-        work.withLock { $0.end(outcome) }
-        ServiceThread.shared.call(at: .min) { ServiceThread.shared.remove(self) }
+        defer { ServiceThread.shared.call(at: .min) { ServiceThread.shared.remove(self) } }
+        return work.withLock { $0.end(outcome) }
     }
 }

@@ -55,7 +55,7 @@ package final class ReportSocket: Sendable {
     }
 
     /// Lets no further program find the socket.
-    func unlink() {
+    package func unlink() {
         Foundation.unlink(path)
         if let temporaryFolder { rmdir(temporaryFolder) }
     }

@@ -1,3 +1,4 @@
+import Foundation
 import IndicatorCore
 
 /// The activities of what programs have reported: one for the programs themselves, and its members.
@@ -31,8 +32,8 @@ struct ReportedWork {
 
     /// Applies a report.
     ///
-    /// - Returns: how the programs' own work has ended, if it has ended by this report.
-    mutating func apply(_ report: ProgramReport) -> (label: String?, outcome: ActivityOutcome)? {
+    /// - Returns: the programs' own work, if it has ended by this report.
+    mutating func apply(_ report: ProgramReport) -> FinishedActivity? {
         switch report {
         case .label(let text): root.label = text ?? label
         case .progress(let progress): root.progress = progress
@@ -42,7 +43,7 @@ struct ReportedWork {
         return nil
     }
 
-    private mutating func apply(_ status: ProgramStatus) -> (label: String?, outcome: ActivityOutcome)? {
+    private mutating func apply(_ status: ProgramStatus) -> FinishedActivity? {
         if status == rootReport { return nil }
         rootReport = status
         switch status.state {
@@ -55,11 +56,8 @@ struct ReportedWork {
             Self.show(status, on: root, label: label)
         case .idle, .done, .error:
             guard !root.hasEnded else { return nil }
-            let outcome = Self.outcome(of: status)
-            let text = status.title ?? root.label
-            Self.show(status, on: root, label: text)
-            root.end(outcome)
-            return (text, outcome)
+            Self.show(status, on: root, label: root.label)
+            return finish(Self.outcome(of: status))
         }
         return nil
     }
@@ -99,10 +97,19 @@ struct ReportedWork {
     }
 
     /// Ends everything.
-    mutating func end(_ outcome: ActivityOutcome) {
+    ///
+    /// - Returns: the programs' own work, unless it had ended before.
+    mutating func end(_ outcome: ActivityOutcome) -> FinishedActivity? {
         for id in records.keys { end(id, .unspecified) }
         records = [:]
+        return root.hasEnded ? nil : finish(outcome)
+    }
+
+    private func finish(_ outcome: ActivityOutcome) -> FinishedActivity {
+        let (label, began) = (root.label ?? "", root.since)
         root.end(outcome)
+        let duration = Date().timeIntervalSince(began)
+        return FinishedActivity(label: label, outcome: outcome, duration: .seconds(max(duration, 0)))
     }
 
     private mutating func end(_ id: String, _ outcome: ActivityOutcome) {

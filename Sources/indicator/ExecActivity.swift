@@ -1,7 +1,8 @@
 import Foundation
-import IndicatorBackends
 import InMemoryLogging
+import IndicatorBackends
 import IndicatorCore
+import IndicatorReports
 import Logging
 
 /// A command as an activity: an indicator with that alone, and a notification at its end.
@@ -10,17 +11,12 @@ final class ExecActivity {
     private let activity: ManagedActivity
     private var label: String
     private let began: ContinuousClock.Instant
-    private let app: String
-    /// Of which ends to notify.
-    private let whenDone: WhenDone
-    /// How long the command must last for that.
-    private let after: Duration
-    /// The backends that notify. Where none of them works, the terminal does.
-    private let notifiers: [String]
+    private let notice: EndNotice
+    /// What the command reports of its work.
+    private let reports: ProgramReports?
 
-    private static let desktopName = "execNotification"
     private static let messages = InMemoryLogHandler()
-    private static let logger = Logger(label: "indicator", factory: { _ in messages })
+    fileprivate static let logger = Logger(label: "indicator", factory: { _ in messages })
 
     /// - Parameters:
     ///   - label: the label of the activity.
@@ -29,15 +25,17 @@ final class ExecActivity {
     ///   - notify: when to notify of the end; `nil`: the setting of the config file, or always.
     ///   - after: how long the command must last for that; `nil`: the setting of the config file, or 10 seconds.
     ///   - prefersTerminal: whether the terminal notifies instead of the desktop.
+    ///   - socket: where the command reports its work.
     init(
         label: String,
         began: ContinuousClock.Instant,
         app: String,
         notify: WhenDone?,
         after: Duration?,
-        prefersTerminal: Bool = false
+        prefersTerminal: Bool = false,
+        socket: ReportSocket? = nil
     ) {
-        (self.label, self.began, self.app) = (label, began, app)
+        (self.label, self.began) = (label, began)
         var source = ConfigurationSource(
             for: app,
             reloadTriggers: [],
@@ -59,28 +57,18 @@ final class ExecActivity {
         activity = ManagedActivity(label, in: indicator, lasted: began.duration(to: .now))
         let configured = indicator.configuration?.notifiers ?? []
         let settled = configured.first ?? desktop
-        whenDone = notify ?? settled?.whenDone ?? .always
-        self.after = after ?? settled?.after ?? .seconds(10)
-        notifiers = configured.isEmpty ? [Self.desktopName] : configured.map(\.name)
-        if configured.isEmpty, !prefersTerminal, whenDone != .never { addNotification() }
-    }
-
-    private func addNotification() {
-        #if DBus
-        // Over SSH, the desktop belongs to another machine.
-        guard !TerminalFocus.isRemote else { return }
-        var settings = DesktopNotificationSettings(whenDone: whenDone, after: after)
-        settings.isLive = false
-        (settings.icon, settings.category) = ("utilities-terminal", "")
-        indicator.addBackend(
-            DesktopNotificationBackend(
-                name: Self.desktopName,
-                applicationName: app,
-                settings: settings,
-                logger: Self.logger
-            )
+        let notice = EndNotice(
+            indicator: indicator,
+            app: app,
+            whenDone: notify ?? settled?.whenDone ?? .always,
+            after: after ?? settled?.after ?? .seconds(10),
+            notifiers: configured.isEmpty ? [EndNotice.desktopName] : configured.map(\.name)
         )
-        #endif
+        self.notice = notice
+        if configured.isEmpty, !prefersTerminal, notice.whenDone != .never { notice.addNotification() }
+        reports = socket.map { [activity] socket in
+            ProgramReports(on: activity, socket: socket) { notice.notify(of: $0, waits: false) }
+        }
     }
 
     /// Shows a label, unless it is `nil`, and how much of a file has been read, in bytes; nothing for `nil`.
@@ -95,43 +83,18 @@ final class ExecActivity {
     /// Ends the activity, notifies, and restores all backends.
     func end(_ outcome: ActivityOutcome) {
         let earlier = indicator.backendStatuses
-        activity.end(outcome)
-        let finished = FinishedActivity(label: label, outcome: outcome, duration: began.duration(to: .now))
-        let isWanted = whenDone.covers(finished, after: after) && !hasNotifier()
-        let hasTerminal = notifyOnTerminal(isWanted ? [finished] : [])
+        var finished: FinishedActivity?
+        if let reports {
+            finished = reports.finish(outcome)
+        } else {
+            activity.end(outcome)
+            finished = FinishedActivity(label: label, outcome: outcome, duration: began.duration(to: .now))
+        }
+        let hasTerminal = notice.notify(of: finished, waits: true)
         for problem in shutDown(since: earlier, hasTerminal: hasTerminal) {
             // The terminal may still be in raw mode.
             let end = isatty(STDERR_FILENO) == 1 ? "\r\n" : "\n"
             try? FileHandle.standardError.write(contentsOf: Data("indicator: \(problem)\(end)".utf8))
-        }
-    }
-
-    /// Whether one of the backends notifies. Waits while they start, half a second at most: a command may end before.
-    private func hasNotifier() -> Bool {
-        func states() -> [BackendState] {
-            indicator.backendStatuses.filter { notifiers.contains($0.name) }.map(\.state)
-        }
-        for _ in 0..<50 where states().contains(.starting) { usleep(10_000) }
-        return states().contains { $0 == .starting || $0 == .running }
-    }
-
-    /// Notifies of activities on the terminal: as it can, or by the bell over SSH and in tmux or GNU screen, which mark
-    /// the window. Returns whether it can.
-    private func notifyOnTerminal(_ finished: [FinishedActivity]) -> Bool {
-        let settings = TerminalNotificationSettings(whenDone: .always, after: .zero)
-        let terminal = TerminalNotificationBackend(applicationName: app, settings: settings)
-        do {
-            try terminal.open()
-            try terminal.notify(of: finished)
-            return true
-        } catch {
-            // There may be no terminal, or one without notifications.
-            guard TerminalFocus.isRemote || getenv("TMUX") != nil || getenv("STY") != nil else { return false }
-            let descriptor = open("/dev/tty", O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
-            guard descriptor >= 0 else { return false }
-            if !finished.isEmpty { write(descriptor, "\u{07}", 1) }
-            close(descriptor)
-            return true
         }
     }
 
@@ -159,6 +122,71 @@ final class ExecActivity {
         let lost = Self.messages.entries.filter { $0.metadata["backend"] != nil }.map(\.message.description)
         return unavailable + lost
             + (hasMistakes ? ["the configuration has mistakes; see 'indicator check-config'"] : [])
+    }
+}
+
+/// The notification of an end, of the command or of work that it has reported.
+private struct EndNotice: Sendable {
+    static let desktopName = "execNotification"
+
+    let indicator: IndicatorManager
+    let app: String
+    /// Of which ends to notify.
+    let whenDone: WhenDone
+    /// How long the work must last for that.
+    let after: Duration
+    /// The backends that notify. Where none of them works, the terminal does.
+    let notifiers: [String]
+
+    func addNotification() {
+        #if DBus
+        // Over SSH, the desktop belongs to another machine.
+        guard !TerminalFocus.isRemote else { return }
+        var settings = DesktopNotificationSettings(whenDone: whenDone, after: after)
+        settings.isLive = false
+        (settings.icon, settings.category) = ("utilities-terminal", "")
+        indicator.addBackend(
+            DesktopNotificationBackend(
+                name: Self.desktopName,
+                applicationName: app,
+                settings: settings,
+                logger: ExecActivity.logger
+            )
+        )
+        #endif
+    }
+
+    /// Notifies on the terminal where no backend does: as it can, or by the bell over SSH and in tmux or GNU screen,
+    /// which mark the window.
+    ///
+    /// - Parameter waits: whether to wait while backends start, half a second at most: a command may end before.
+    /// - Returns: whether the terminal can.
+    @discardableResult
+    func notify(of finished: FinishedActivity?, waits: Bool) -> Bool {
+        let wanted = finished.map { whenDone.covers($0, after: after) && !hasNotifier(waits: waits) ? [$0] : [] } ?? []
+        let settings = TerminalNotificationSettings(whenDone: .always, after: .zero)
+        let terminal = TerminalNotificationBackend(applicationName: app, settings: settings)
+        do {
+            try terminal.open()
+            try terminal.notify(of: wanted)
+            return true
+        } catch {
+            // There may be no terminal, or one without notifications.
+            guard TerminalFocus.isRemote || getenv("TMUX") != nil || getenv("STY") != nil else { return false }
+            let descriptor = open("/dev/tty", O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+            guard descriptor >= 0 else { return false }
+            if !wanted.isEmpty { write(descriptor, "\u{07}", 1) }
+            close(descriptor)
+            return true
+        }
+    }
+
+    private func hasNotifier(waits: Bool) -> Bool {
+        func states() -> [BackendState] {
+            indicator.backendStatuses.filter { notifiers.contains($0.name) }.map(\.state)
+        }
+        if waits { for _ in 0..<50 where states().contains(.starting) { usleep(10_000) } }
+        return states().contains { $0 == .starting || $0 == .running }
     }
 }
 

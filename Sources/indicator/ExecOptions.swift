@@ -2,6 +2,7 @@ import Foundation
 import IndicatorBackends
 import IndicatorCommands
 import IndicatorCore
+import IndicatorReports
 
 /// The options of `exec`, and what it does with them.
 struct ExecOptions {
@@ -25,20 +26,27 @@ struct ExecOptions {
     /// Runs the command, and ends this process as the command ends.
     func run() -> Never {
         let line = lasted == nil ? nil : Self.takeShellLine()
+        // Before the command, which inherits the path. Without a socket, it finds none, and is shown as it is.
+        let socket = lasted == nil ? try? ReportSocket() : nil
+        unsetenv(ReportSocket.variable)
+        if let socket { setenv(ReportSocket.variable, socket.path, 1) }
         var child: ChildCommand
         do throws(ChildCommand.StartError) {
             child = try ChildCommand(arguments)
         } catch {
+            socket?.unlink()
             try? Output.error.write("indicator: \(error)\n")
             exit(error.status)
         }
+        // Hooks of this process report nothing.
+        unsetenv(ReportSocket.variable)
         let began = ContinuousClock.now - (lasted ?? .zero)
         var activity: ExecActivity?
         var deadline = lasted == nil ? began + Self.unshownTime : nil
         while true {
             switch child.wait(until: deadline) {
             case .deadline:
-                activity = commandActivity(since: began)
+                activity = commandActivity(since: began, socket)
                 deadline = nil
             case .stopped(let signal):
                 child.stop(by: signal, after: ProcessSignals.willStop)
@@ -46,8 +54,10 @@ struct ExecOptions {
             case .ended(let ending):
                 if lasted == nil {
                     let outcome = ending.outcome(wasInterrupted: child.wasInterrupted)
-                    if activity == nil, outcome.isFailure { activity = commandActivity(since: began) }
-                    activity?.end(outcome)
+                    if activity == nil, outcome.isFailure || socket?.hasReports == true {
+                        activity = commandActivity(since: began, socket)
+                    }
+                    if let activity { activity.end(outcome) } else { socket?.unlink() }
                 } else if let reported = ending.reported, line?.isIgnored != true {
                     lineActivity(line?.text, since: began).end(reported.outcome(wasInterrupted: true))
                 }
@@ -70,9 +80,9 @@ struct ExecOptions {
     }
 
     /// Shows the command that runs.
-    private func commandActivity(since began: ContinuousClock.Instant) -> ExecActivity {
+    private func commandActivity(since began: ContinuousClock.Instant, _ socket: ReportSocket?) -> ExecActivity {
         CommandOnTerminal.begin()
-        return activity(CommandLabel(words).text, since: began)
+        return activity(CommandLabel(words).text, since: began, socket: socket)
     }
 
     /// Shows a shell's line that has ended.
@@ -94,11 +104,13 @@ struct ExecOptions {
     ///   - began: when it began.
     ///   - isQuiet: whether its end causes no notification, whatever the options say.
     ///   - prefersTerminal: whether the terminal notifies instead of the desktop.
+    ///   - socket: where the command reports its work.
     func activity(
         _ label: String,
         since began: ContinuousClock.Instant,
         isQuiet: Bool = false,
-        prefersTerminal: Bool = false
+        prefersTerminal: Bool = false,
+        socket: ReportSocket? = nil
     ) -> ExecActivity {
         ExecActivity(
             label: self.label ?? label,
@@ -106,7 +118,8 @@ struct ExecOptions {
             app: app,
             notify: isQuiet ? .never : notify,
             after: after,
-            prefersTerminal: prefersTerminal
+            prefersTerminal: prefersTerminal,
+            socket: socket
         )
     }
 

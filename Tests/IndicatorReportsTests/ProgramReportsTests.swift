@@ -13,7 +13,7 @@ struct ProgramReportsTests {
         let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
         var work = ReportedWork(ManagedActivity("make", in: indicator))
         let ended = ProgramReport.all(in: Array(script.utf8)).compactMap { work.apply($0) }
-        return (indicator.snapshot, ended.map { "\($0.label ?? "-"): \($0.outcome)" })
+        return (indicator.snapshot, ended.map { "\($0.label): \($0.outcome)" })
     }
 
     private static func rows(_ snapshot: IndicatorSnapshot) -> [String] {
@@ -86,8 +86,7 @@ struct ProgramReportsTests {
             #expect(ReportSocket.send("state=working:id=a\nSTATUS=Link", to: path))
             #expect(await eventually { Self.rows(indicator.snapshot) == ["Link 0%", "  a"] })
             #expect(ReportSocket.send("state=error:msg=YQ", to: path))
-            reports.end(.succeeded)
-            #expect(reports.hasEnded)
+            #expect(reports.finish(.succeeded) == nil, "a report has ended it")
             #expect(!ReportSocket.send("state=working", to: path))
         }
     }
@@ -118,7 +117,7 @@ struct ProgramReportsTests {
             let dead = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
             #expect(ReportSocket.withAddress("\(folder)/dead.reports") { bind(dead, $0, $1) } == 0)
             close(dead)
-            for name in names.dropFirst() { FileManager.default.createFile(atPath: "\(folder)/\(name)", contents: nil) }
+            for name in names.dropFirst() { _ = FileManager.default.createFile(atPath: "\(folder)/\(name)", contents: nil) }
             let second = try ReportSocket(in: (folder as NSString).deletingLastPathComponent)
             let left = Set(try FileManager.default.contentsOfDirectory(atPath: folder))
             #expect(!left.contains("dead.reports"))

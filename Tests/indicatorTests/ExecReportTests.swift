@@ -1,0 +1,124 @@
+import Foundation
+import Subprocess
+import TestSupport
+import Testing
+
+/// What a command under `indicator exec` reports of its own work, through to the log file.
+@Suite("Reports under exec") struct ExecReportTests {
+    private let program: ExecProgram
+    private let runtime: String
+
+    init() throws {
+        program = try ExecProgram()
+        runtime = program.home.appending("run")
+        try FileManager.default.createDirectory(atPath: runtime, withIntermediateDirectories: true)
+        let log = program.home.appending("log")
+        try program.configure("startDelay: 0\nbackends: [logFile]\nlogFile: {path: \(log), format: json}\n")
+    }
+
+    private struct Line: Decodable {
+        var event: String
+        var label: String?
+        var outcome: String?
+        var message: String?
+
+        var text: String { [label, outcome, message].compactMap { $0 }.joined(separator: ", ") }
+    }
+
+    /// Runs a shell script under exec, in which `report` and `nested` are this program's `report` and `exec`, and
+    /// returns what has finished according to the log.
+    private func finished(_ script: String, options: [String] = [], environment: [String: String] = [:]) async throws
+        -> [String]
+    {
+        let path = program.path
+        let functions = """
+            report() { '\(path)' report "$@"; }
+            nested() { '\(path)' exec "$@"; }
+            shown() { until grep -q "$1" '\(program.home.appending("log"))' 2>/dev/null; do sleep 0.01; done; }
+            """
+        let variables = ["XDG_RUNTIME_DIR": runtime].merging(environment) { $1 }
+        let result = try await program.run(
+            ["sh", "-c", "\(functions)\n\(script)"],
+            options: options,
+            environment: variables
+        )
+        #expect(result.error == "")
+        let left = try FileManager.default.contentsOfDirectory(atPath: runtime).flatMap {
+            (try? FileManager.default.contentsOfDirectory(atPath: "\(runtime)/\($0)")) ?? []
+        }
+        #expect(left == [], "no socket is left")
+        return (try? program.home.read("log"))?.split(separator: "\n")
+            .compactMap { try? JSONDecoder().decode(Line.self, from: Data($0.utf8)) }
+            .filter { $0.event == "finished" }.map(\.text) ?? []
+    }
+
+    @Test(
+        "Work ends as it is reported, or else as the command does",
+        arguments: [
+            ("report working Copying; shown Copying", ["Copying, succeeded"]),
+            ("report working Copying; shown Copying; exit 3", ["Copying, failed, exit status 3"]),
+            ("report error 'disk full'; shown full", ["sh, failed, disk full"]),
+            ("report done; shown succeeded; exit 3", ["sh, succeeded"]),
+            ("report done; report working Next; shown Next; exit 3", ["sh, succeeded", "Next, failed, exit status 3"]),
+            ("report idle; shown unspecified; exit 3", ["sh, unspecified"]),
+            ("report working --id a; report done --id a; shown '\"a\"'", ["a, succeeded", "sh, succeeded"]),
+            // Before it is shown, and when nothing is heard.
+            ("report error early", ["sh, failed, early"]),
+            ("INDICATOR_SOCKET= report error unheard; exit 0", []),
+            ("INDICATOR_SOCKET=/nonexistent report error unheard; exit 0", []),
+        ]
+    )
+    func outcomes(script: String, expected: [String]) async throws {
+        let ended = try await finished(script)
+        // A fast command that succeeds is not shown, on a fast machine.
+        #expect(ended == expected || expected == [] && ended == ["sh, succeeded"])
+    }
+
+    @Test("A nested command has a socket of its own, and the outer one keeps what it knows")
+    func nested() async throws {
+        let script = """
+            outer=$INDICATOR_SOCKET
+            nested sh -c "test \\"\\$INDICATOR_SOCKET\\" != '$outer'" || exit 5
+            test -z "$NOTIFY_SOCKET" && test "$INDICATOR_SOCKET" = "$outer" || exit 6
+            report done; shown succeeded
+            """
+        #expect(try await finished(script, environment: ["NOTIFY_SOCKET": ""]).contains("sh, succeeded"))
+    }
+
+    @Test(
+        "Where no socket can be made, there is no variable, and the command runs as without",
+        arguments: ["/dev/null", String(repeating: "/x", count: 60)]
+    )
+    func none(folder: String) async throws {
+        let script = #"test -z "$INDICATOR_SOCKET" && report done && exit 3"#
+        let result = try await program.run(
+            ["sh", "-c", script.replacing("report", with: "'\(program.path)' report")],
+            environment: ["XDG_RUNTIME_DIR": folder, "INDICATOR_SOCKET": "/inherited"]
+        )
+        #expect(result.status == .exited(3) && result.error == "")
+    }
+
+    @Test("What a killed exec leaves is removed by the next one")
+    func killed() async throws {
+        let script = "'\(program.path)' exec -- sh -c 'kill -9 $PPID; echo $INDICATOR_SOCKET' | cat"
+        let left = try await program.run("sh", arguments: ["-c", script], environment: ["XDG_RUNTIME_DIR": runtime])
+        let path = left.output.trimmingCharacters(in: .whitespacesAndNewlines)
+        #expect(FileManager.default.fileExists(atPath: path))
+        _ = try await finished("exit 0")
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test(
+        "Wrong usage of report is explained, with status 64; everything else is 0",
+        arguments: [
+            "": 64, "busy": 64, "working --progress 140": 64, "working --done 3": 64, "working two words": 64,
+            "working --id a//b": 64, "done {\"message\":\"ok\"}": 0, "working --done 3 --total 7 --id a/b Text": 0,
+            "blocked --kind question --progress 40% Text {}": 0,
+        ] as [String: Int32]
+    )
+    func usage(line: String, status: Int32) async throws {
+        let result = try await program.run(arguments: ["report"] + line.split(separator: " ").map(String.init))
+        #expect(result.status == .exited(status) && result.output == "")
+        #expect(result.error.isEmpty == (status == 0))
+    }
+}
