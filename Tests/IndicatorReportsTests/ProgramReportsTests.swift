@@ -117,7 +117,9 @@ struct ProgramReportsTests {
             let dead = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
             #expect(ReportSocket.withAddress("\(folder)/dead.reports") { bind(dead, $0, $1) } == 0)
             close(dead)
-            for name in names.dropFirst() { _ = FileManager.default.createFile(atPath: "\(folder)/\(name)", contents: nil) }
+            for name in names.dropFirst() {
+                _ = FileManager.default.createFile(atPath: "\(folder)/\(name)", contents: nil)
+            }
             let second = try ReportSocket(in: (folder as NSString).deletingLastPathComponent)
             let left = Set(try FileManager.default.contentsOfDirectory(atPath: folder))
             #expect(!left.contains("dead.reports"))
