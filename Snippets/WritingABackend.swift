@@ -37,6 +37,10 @@ enum LEDError: Error, CustomStringConvertible {
 // snippet.register
 struct LEDSettings {
     var path = ""
+
+    init(_ values: inout SettingsReader) {
+        values.read("path", &path, .path, summary: "the path of the LED's brightness file", isRequired: true)
+    }
 }
 
 var registry = BackendRegistry.standard
@@ -44,13 +48,13 @@ registry.register(
     BackendKind(
         name: "led",
         summary: "an LED below /sys/class/leds",
-        defaults: LEDSettings(),
-        settings: [
-            Setting("path", \.path, .path, summary: "the path of the LED's brightness file", isRequired: true)
-        ]
-    ) { context, settings in
-        LEDBackend(name: context.name, path: settings.path)
-    }
+        settings: LEDSettings.init,
+        make: { context, settings in LEDBackend(name: context.name, path: settings.path) },
+        availability: { _, settings in
+            if FileManager.default.isWritableFile(atPath: settings.path) { return settings.path }
+            throw Unavailability(reason: "\(settings.path) cannot be written", help: "add a udev rule for it")
+        }
+    )
 )
 
 let indicator = IndicatorManager.configured(from: ConfigurationSource(for: "my-app", registry: registry))

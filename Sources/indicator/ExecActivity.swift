@@ -44,7 +44,7 @@ final class ExecActivity {
             logger: Self.logger
         )
         // These override the config file.
-        var settings: [String: BackendSettingValue] = [:]
+        var settings: [String: SettingValue] = [:]
         if let notify { settings["whenDone"] = .string(notify.rawValue) }
         if let after { settings["after"] = .duration(after) }
         let file = prefersTerminal ? try? IndicatorConfiguration.load(from: source) : nil

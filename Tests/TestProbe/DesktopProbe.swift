@@ -244,7 +244,8 @@ struct Probe {
         #if DBus
         let kind = BackendKind.desktopNotification
         let context = BackendContext(name: kind.name, applicationName: "probe", logger: Logger(label: "probe"))
-        return switch await kind.availability(context, [:]) {
+        return switch await (try? kind.with())?.availability(context) {
+        case nil: "invalid"
         case .success(let detail): detail ?? ""
         case .failure(let problem): "\(problem.reason); \(problem.help ?? "")"
         }

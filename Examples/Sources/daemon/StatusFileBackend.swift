@@ -34,6 +34,10 @@ final class StatusFileBackend: IndicatorBackend {
 
 struct StatusFileSettings {
     var path = ""
+
+    init(_ values: inout SettingsReader) {
+        values.read("path", &path, .path, summary: "the file", isRequired: true)
+    }
 }
 
 extension BackendRegistry {
@@ -44,8 +48,7 @@ extension BackendRegistry {
             BackendKind(
                 name: "statusFile",
                 summary: "a file that contains the current label",
-                defaults: StatusFileSettings(),
-                settings: [Setting("path", \.path, .path, summary: "the file", isRequired: true)]
+                settings: StatusFileSettings.init
             ) { context, settings in
                 StatusFileBackend(name: context.name, path: settings.path)
             }

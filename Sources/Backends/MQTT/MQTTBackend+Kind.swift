@@ -9,8 +9,7 @@ extension BackendKind {
         BackendKind(
             name: "mqtt",
             summary: "an MQTT broker, for watching many machines",
-            defaults: MQTTSettings(url: MQTTURL(host: "localhost", port: 1883)),
-            settings: MQTTSettings.settings,
+            settings: MQTTSettings.init(_:),
             make: { context, settings in
                 MQTTBackend(name: context.name, applicationName: context.applicationName, settings: settings)
             },
@@ -25,113 +24,110 @@ extension BackendKind {
 }
 
 extension MQTTSettings {
-    static let settings: [Setting<Self>] = [
-        Setting(
+    init(_ values: inout SettingsReader) {
+        self.init(url: MQTTURL(host: "localhost", port: 1883))
+        values.read(
             "url",
-            \.urls,
-            SettingForm(
-                .texts,
-                "a string or a list of strings",
-                read: { try $0.list.map(urls) },
-                write: { .list($0.map(\.description)) }
-            ),
+            &urls,
+            .urls,
             example: (try? MQTTURL("mqtts://broker.example:8883")).map { [$0] },
             summary: "the broker: mqtt://, or mqtts:// for TLS, then host and port; or a list of its addresses"
-        ).with(.address),
-        Setting(
+        )
+        values.read(
             "protocol",
-            \.protocolVersion,
+            &protocolVersion,
             .choice,
             summary: "the version of MQTT: 5, 3.1.1, or what the broker speaks"
-        ),
-        Setting("username", \.username, .text, example: "build", summary: "the user name"),
-        Setting(
+        )
+        values.read("username", &username, .text, example: "build", summary: "the user name")
+        var (password, passwordFile): (String?, String?)
+        values.read(
             "password",
-            \.passwordText,
-            .text,
+            &password,
+            .secret,
             example: "secret",
-            summary: "the password; prefer 'passwordFile' or the variable INDICATOR_MQTT_PASSWORD",
-            isSecret: true
-        ),
-        Setting(
+            summary: "the password; prefer 'passwordFile' or the variable INDICATOR_MQTT_PASSWORD"
+        )
+        values.read(
             "passwordFile",
-            \.passwordFile,
-            .path,
+            &passwordFile,
+            .secretFile,
             example: "~/.config/my-app/mqtt-password",
             summary: "a file whose first line is the password"
-        ).with(.secretFile),
-        Setting(
+        )
+        // A password itself has precedence.
+        self.password = password.map { .text($0) } ?? passwordFile.map { .file($0) }
+        values.read(
             "caFile",
-            \.caFile,
+            &caFile,
             .path,
             example: "/etc/ssl/broker-ca.pem",
             summary: "the certificates of trusted authorities, in PEM; by default the system's"
-        ),
-        Setting(
+        )
+        values.read(
             "certificateFile",
-            \.certificateFile,
+            &certificateFile,
             .path,
             example: "~/.config/my-app/client.pem",
             summary: "the certificate of this client, in PEM"
-        ),
-        Setting(
+        )
+        values.read(
             "keyFile",
-            \.keyFile,
-            .path,
+            &keyFile,
+            .secretFile,
             example: "~/.config/my-app/client.key",
             summary: "the private key of that certificate, in PEM, without a passphrase"
-        ).with(.secretFile),
-        Setting("topic", \.topic, .text, summary: "the prefix of all topics", validate: MQTTTopic.problem(withPrefix:)),
-        Setting(
+        )
+        values.read(
+            "topic",
+            &topic,
+            .text,
+            summary: "the prefix of all topics",
+            validate: MQTTTopic.problem(withPrefix:)
+        )
+        var host: String?
+        values.read(
             "host",
-            \.givenHost,
+            &host,
             .text,
             example: "build-17",
             summary: "the name of this machine in topics; by default the system's host name"
-        ),
-        Setting("interval", \.interval, .seconds, summary: "the shortest time between two messages"),
-        Setting(
+        )
+        if let host, !host.isEmpty { self.host = host }
+        values.read("interval", &interval, .seconds, summary: "the shortest time between two messages")
+        values.read(
             "keepAlive",
-            \.keepAlive,
+            &keepAlive,
             .seconds,
             summary: "how long a connection may be silent; the broker reports a loss after 1.5 times as long",
             validate: { seconds($0, in: 5...3600) }
-        ),
-        Setting(
+        )
+        values.read(
             "refresh",
-            \.refresh,
+            &refresh,
             .seconds,
             example: .seconds(600),
             summary: "after how long an unchanged state is sent again; by default 600, with MQTT 3.1.1 60",
             validate: { seconds($0, in: 10...86400) }
-        ),
-    ]
-
-    private static func urls(_ texts: [String]) throws -> [MQTTURL] {
-        guard !texts.isEmpty else { throw SettingFault("the address of a broker") }
-        do {
-            return try texts.map { try MQTTURL($0) }
-        } catch MQTTError.invalidURL(let reason) {
-            throw SettingFault("an address such as mqtt://broker.example:1883 (\(reason))")
-        }
+        )
     }
+}
 
-    // What the config file sets. It has no defaults to show: a secret, or the system's.
-
-    private var passwordText: String? {
-        get { nil }
-        set { password = newValue.map { .text($0) } }
-    }
-
-    /// A password itself has precedence.
-    private var passwordFile: String? {
-        get { nil }
-        set { if password == nil { password = newValue.map { .file($0) } } }
-    }
-
-    private var givenHost: String? {
-        get { nil }
-        set { if let newValue, !newValue.isEmpty { host = newValue } }
+extension SettingForm<[MQTTURL]> {
+    fileprivate static var urls: Self {
+        var form = texts(
+            read: { texts in
+                guard !texts.isEmpty else { throw SettingFault("the address of a broker") }
+                do {
+                    return try texts.map { try MQTTURL($0) }
+                } catch MQTTError.invalidURL(let reason) {
+                    throw SettingFault("an address such as mqtt://broker.example:1883 (\(reason))")
+                }
+            },
+            texts: { $0.map(\.description) }
+        )
+        form.isAddress = true
+        return form
     }
 }
 

@@ -28,29 +28,10 @@ package struct BackendsCommand: AsyncParsableCommand {
     package init() {}
 
     package func run() async throws {
-        var source = ConfigurationSource(forCommandOf: app, path: config)
-        let configuration = try source.loadForCommand()
-        var backends = configuration.choosesBackends ? await ProgramBackend.all(of: configuration) : []
-        let registry = BackendRegistry.standard
-        // Without settings, these cannot do anything.
-        let hooks = [BackendKind.command.name, BackendKind.webhook.name]
-        func isListed(_ kind: String) -> Bool { backends.contains { $0.name == kind } }
-        // A section that is not listed still provides settings.
-        source.overrides.backends = registry.kinds.map(\.name).filter { !hooks.contains($0) && !isListed($0) }
-        if let others = try? IndicatorConfiguration.load(from: source) {
-            backends += await ProgramBackend.all(of: others).map { backend in
-                var backend = backend
-                backend.isUsed = !configuration.choosesBackends
-                return backend
-            }
-        }
-        for kind in hooks where !isListed(kind) {
-            let help = "add a section '\(kind)' to the config file; see '\(Program.name) check-config --reference'"
-            backends.append(ProgramBackend(unused: kind, "it has no settings", help: help))
-        }
-        backends += ProgramBackend.missing(in: registry)
+        let source = ConfigurationSource(forCommandOf: app, path: config)
+        let backends = try await source.availabilityForCommand()
         let table = BackendTable(style: .standardOutput())
-        let text = table.text(of: backends) + "\n" + table.text(of: source.automatic)
+        let text = table.text(of: backends) + "\n" + table.text(ofAutomatic: source.automatic)
         try await Output.guarding { try Output.standard.write(text) }
     }
 }

@@ -43,7 +43,7 @@ package struct CheckConfigCommand: AsyncParsableCommand {
             try? Output.error.write(warning.line(severity: "warning") + "\n")
         }
         let heading = configuration.file.map { "\($0): no mistakes" } ?? "no config file found; these are the defaults"
-        let settings = configuration.effectiveSettings.map { [$0.key, $0.value ?? "-", $0.source] }
+        let settings = configuration.settings.map { [$0.key, $0.value ?? "-", $0.source] }
         let text = ([heading, ""] + TextWidth.aligned(settings)).map { SafeText.escaped($0) + "\n" }.joined()
         try await Output.guarding { try Output.standard.write(text) }
     }

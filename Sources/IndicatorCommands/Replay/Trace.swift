@@ -106,7 +106,7 @@ package struct Trace {
             var value = try object.number(setting.rawValue)
             if value == nil { value = try object.number(milliseconds).map { $0 / 1000 } }
             guard let value else { return nil }
-            if let delay = BackendSettingValue.string("\(value)").seconds { return delay }
+            if let delay = SettingValue.string("\(value)").seconds { return delay }
             throw TraceError("\(InvalidDelayError(setting: setting, value: "\(value) s"))")
         }
         delays.startDelay = try delay(.startDelay, "start_delay_ms")

@@ -13,27 +13,29 @@ extension ConfigurationSource {
 
     /// Loads the configuration for a command. If it has mistakes, prints them and ends the command.
     package func loadForCommand() throws -> IndicatorConfiguration {
-        do throws(ConfigurationError) {
-            return try IndicatorConfiguration.load(from: self)
-        } catch {
-            // Values in code are those of the command line.
-            let isUsage = error.mistakes.allSatisfy { if case .code = $0.location { true } else { false } }
-            let lines = isUsage ? error.mistakes.map { "\(Program.name): error: \($0.message)" } : ["\(error)"]
-            try? Output.error.write(lines.map { $0 + "\n" }.joined())
-            throw isUsage ? ExitCode.usage : ExitCode.configuration
+        do throws(ConfigurationError) { return try IndicatorConfiguration.load(from: self) } catch {
+            throw Self.exit(error)
         }
     }
-}
 
-extension IndicatorConfiguration {
-    /// Whether the user has chosen the backends.
-    var choosesBackends: Bool { effectiveSettings.contains { $0.key == "backends" && $0.location != nil } }
+    /// The same for its backends.
+    func availabilityForCommand() async throws -> [BackendAvailability] {
+        do throws(ConfigurationError) { return try await availability() } catch { throw Self.exit(error) }
+    }
+
+    private static func exit(_ error: ConfigurationError) -> ExitCode {
+        // Values in code are those of the command line.
+        let isUsage = error.mistakes.allSatisfy { if case .code = $0.location { true } else { false } }
+        let lines = isUsage ? error.mistakes.map { "\(Program.name): error: \($0.message)" } : ["\(error)"]
+        try? Output.error.write(lines.map { $0 + "\n" }.joined())
+        return isUsage ? .usage : .configuration
+    }
 }
 
 extension Duration {
     /// A number of seconds on the command line, as in the config file. For the `transform` of an option.
     @Sendable package static func seconds(argument: String) throws -> Duration {
-        guard let time = BackendSettingValue.string(argument).seconds else {
+        guard let time = SettingValue.string(argument).seconds else {
             throw ValidationError("expected a number of seconds, zero or more")
         }
         return time

@@ -56,34 +56,3 @@ package struct TerminalStyle: Sendable, Hashable {
         usesColor && !text.isEmpty ? "\u{1B}[\(emphasis.rawValue)m\(text)\u{1B}[0m" : text
     }
 }
-
-/// Texts in the width of a terminal.
-package enum TextWidth {
-    /// Wraps a text between words, to lines of at least 20 columns. A longer word, such as a path, has its own line.
-    package static func wrapped(_ text: String, to width: Int) -> [String] {
-        text.split(separator: " ", omittingEmptySubsequences: false).reduce(into: []) { lines, word in
-            let columns = (lines.last.map { SafeText.columns(of: $0) + 1 } ?? 0) + SafeText.columns(of: String(word))
-            if !lines.isEmpty, columns <= max(width, 20) {
-                lines[lines.count - 1] += " \(word)"
-            } else {
-                lines.append(String(word))
-            }
-        }
-    }
-
-    /// A text with spaces up to a width.
-    package static func padded(_ text: String, to width: Int) -> String {
-        text + String(repeating: " ", count: max(width - SafeText.columns(of: text), 0))
-    }
-
-    /// Rows whose cells are below each other. A cell of more than 48 columns moves the rest of its own row only.
-    static func aligned(_ rows: [[String]]) -> [String] {
-        let widths = (rows.first ?? []).indices.map { column in
-            min(rows.map { SafeText.columns(of: $0[column]) }.max() ?? 0, 48)
-        }
-        return rows.map { row in
-            let cells = zip(row, widths).map { padded($0, to: $1) }
-            return String(cells.joined(separator: "  ").reversed().drop { $0 == " " }.reversed())
-        }
-    }
-}

@@ -137,7 +137,7 @@ struct RunCommand: AsyncParsableCommand {
             (url, features, server) = (own.url, .all, own)
         }
         let demo = DemoRun(plan: DemoPlan(server: url, features: features), indicator: indicator)
-        let backends = await ProgramBackend.all(of: configuration)
+        let backends = await BackendAvailability.all(configuration.backends)
         let printer = RunPrinter(style: .standardOutput(), plan: demo.plan)
         if json {
             let result = await demo.run()

@@ -12,7 +12,7 @@ struct RunPrinter: Sendable {
     /// Prints the configuration, delays, server and backends.
     func printHeading(
         _ configuration: IndicatorConfiguration,
-        _ backends: [ProgramBackend],
+        _ backends: [BackendAvailability],
         server: URL,
         omissions: [String]
     ) throws {
@@ -65,7 +65,7 @@ struct RunPrinter: Sendable {
     // MARK: - Result
 
     /// Prints the timeline, the statuses of the backends that can run here, and the verdict.
-    func printResult(_ result: DemoRun.Result, _ backends: [ProgramBackend]) throws {
+    func printResult(_ result: DemoRun.Result, _ backends: [BackendAvailability]) throws {
         let timeline = TimelineRenderer(style: style).render(Timeline(plan: plan, moments: result.moments))
         let statuses = result.statuses.filter { status in
             backends.contains { $0.name == status.name && $0.isAvailable }
@@ -123,7 +123,7 @@ extension DemoRun.Result {
     /// The output of `run --json`.
     ///
     /// - Parameter omissions: the parts that were left out because the server does not support them.
-    func report(_ backends: [ProgramBackend], omissions: [String]) -> JSON {
+    func report(_ backends: [BackendAvailability], omissions: [String]) -> JSON {
         let outcomes = moments.flatMap { moment -> [RequestOutcome] in
             if case .result(_, let result) = moment.event { result.outcomes } else { [] }
         }

@@ -72,9 +72,9 @@ import Testing
         let configuration = try IndicatorConfiguration.load(
             from: ConfigurationSource(for: "x", environment: environment)
         )
-        let values = configuration.effectiveSettings.filter { $0.key.hasPrefix("mqtt.") }
+        let values = configuration.settings.filter { $0.key.hasPrefix("mqtt.") }
         #expect(values.first { $0.key == "mqtt.password" }?.value == "(hidden)")
-        #expect(!"\(configuration.effectiveSettings)".contains("hush"))
+        #expect(!"\(configuration.settings)".contains("hush"))
         for url in ["mqtt://me:hush@broker", "mqtt//me:hush@broker", "me:hush@broker"] {
             let error = #expect(throws: ConfigurationError.self) {
                 let environment = environment.merging(["INDICATOR_MQTT_URL": url]) { $1 }

@@ -3,6 +3,7 @@ import IndicatorCore
 import TestSupport
 import Testing
 
+@testable import BackendConfiguration
 @testable import IndicatorCommands
 
 @Suite struct BackendsCommandTests {
@@ -46,7 +47,8 @@ import Testing
 
     @Test func `The same reason is printed once`() {
         let backends = [("dbusProperty", "no bus"), ("desktopJob", "no bus"), ("launcherEntry", "no file")].map {
-            ProgramBackend(unused: $0, $1, help: "log in")
+            let problem = Unavailability(reason: $1, help: "log in")
+            return BackendAvailability(name: $0, kind: $0, isUsed: false, availability: .failure(problem))
         }
         let table = BackendTable(style: TerminalStyle(width: 80, usesUnicode: true)).text(of: backends)
         let lines = table.split(separator: "\n").map { $0.replacing(#/ {2,}/#, with: " | ") }

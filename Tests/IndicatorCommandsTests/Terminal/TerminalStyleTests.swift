@@ -29,10 +29,4 @@ import Testing
         #expect(!style([:]).usesColor)
         #expect(!style(["TERM": "xterm"], isTerminal: false).usesColor)
     }
-
-    @Test func `Text is wrapped between words`() {
-        #expect(TextWidth.wrapped("", to: 30) == [""])
-        #expect(TextWidth.wrapped("one two three four five", to: 20) == ["one two three four", "five"])
-        #expect(TextWidth.wrapped("/a/path/that/is/longer/than/the/line it is", to: 20).count == 2)
-    }
 }

@@ -167,7 +167,7 @@ package final class ConfigurationReloader: ManagerResource {
     /// file is used on a desktop, under cron and in containers.
     private func applicable(_ backends: [IndicatorConfiguration.Backend]) -> [IndicatorConfiguration.Backend] {
         backends.filter { backend in
-            if backend.kind.isApplicable(backend.context, backend.settings) { return true }
+            if backend.configured.isApplicable(backend.context) { return true }
             logger.debug("The backend '\(backend.name)' is skipped: there is no surface for it here.")
             return false
         }

@@ -42,8 +42,10 @@ extension ConfigurationSource {
         return (configuration, reader.mistakes.inReadingOrder)
     }
 
-    /// What `backends: auto` stands for.
-    package var automatic: AutomaticBackends { ConfigurationReader(self, path: locateFile()).automatic }
+    /// The kinds that `backends: auto` may choose, whether it chooses each here, and why; in the order of the kinds.
+    public var automatic: [(kind: String, fit: AutomaticFit)] {
+        ConfigurationReader(self, path: locateFile()).automatic
+    }
 
     /// Makes backends; returns a mistake for each one that could not be made.
     package func make(
@@ -53,7 +55,7 @@ extension ConfigurationSource {
         var refusals: [ConfigurationMistake] = []
         for backend in backends {
             do {
-                made.append(try backend.kind.make(backend.context, backend.settings))
+                made.append(try backend.configured.make(backend.context))
             } catch {
                 refusals.append(ConfigurationMistake(backend.location, "'\(backend.name)': \(error)"))
             }
@@ -66,11 +68,6 @@ extension ConfigurationSource {
         var logger = logger.inBackground
         if !isNamed, logger.logLevel > .debug { logger.logLevel = max(logger.logLevel, .error) }
         return logger
-    }
-
-    /// The text of a setting's environment variable. An empty one counts as not set.
-    func environmentText(_ key: SettingKey) -> String? {
-        environment[key.variable].flatMap { $0.isEmpty ? nil : $0 }
     }
 }
 

@@ -8,7 +8,7 @@ import Logging
 ///
 /// ```swift
 /// let configuration = try IndicatorConfiguration.load(from: ConfigurationSource(for: "my-app"))
-/// for setting in configuration.effectiveSettings {
+/// for setting in configuration.settings {
 ///     print(setting.key, setting.value ?? "-", setting.source)
 /// }
 /// ```
@@ -19,18 +19,18 @@ public struct IndicatorConfiguration: Sendable {
         package let context: BackendContext
         /// Its kind.
         package let kind: BackendKind
-        /// Its settings, with the defaults.
-        package let settings: BackendKind.Values
+        /// Its settings as they are written, with the defaults.
+        package let values: [String: SettingValue]
+        /// The kind with these settings.
+        package let configured: BackendKind.Configured
         /// Where it is named, for the mistakes that its kind finds in the settings.
         let location: ConfigurationMistake.Location
 
         /// Its name: its kind's, or its section's.
         package var name: String { context.name }
-        /// Its settings as they are written.
-        package var values: [String: BackendSettingValue] { settings.mapValues(\.written) }
 
         func isSame(as other: Self) -> Bool {
-            name == other.name && kind.name == other.kind.name && settings == other.settings
+            name == other.name && kind.name == other.kind.name && values == other.values
                 && context.isAccessible == other.context.isAccessible
         }
     }
@@ -54,7 +54,7 @@ public struct IndicatorConfiguration: Sendable {
     /// The backends, in the order of the list.
     package let backends: [Backend]
     /// Every setting, its value and the value's source.
-    public let effectiveSettings: [EffectiveSetting]
+    public let settings: [Setting]
     /// What is valid but possibly unintended: a section that is not used, a secret that others can read.
     public let warnings: [ConfigurationMistake]
 
@@ -83,26 +83,5 @@ public struct IndicatorConfiguration: Sendable {
         if mistakes.isEmpty { mistakes = source.make(configuration.backends).refusals }
         guard mistakes.isEmpty else { throw ConfigurationError(mistakes) }
         return configuration
-    }
-}
-
-/// A setting with its effective value and the value's source.
-public struct EffectiveSetting: Sendable, Hashable {
-    /// The full name: `startDelay`, or `logFile.path`.
-    public let key: String
-    /// The value as written in a config file; `nil` if there is none and the backend determines it.
-    public let value: String?
-    /// Where the value comes from; `nil` for the default.
-    package let location: ConfigurationMistake.Location?
-
-    /// Where the value comes from, as text for a table: `default`, `indicator.yaml:3`,
-    /// `environment variable INDICATOR_START_DELAY`, `code`.
-    public var source: String {
-        switch location {
-        case .file(let path, let position): path + (position.map { ":\($0.line)" } ?? "")
-        case .code: "code"
-        case let location?: location.description
-        case nil: "default"
-        }
     }
 }

@@ -1,3 +1,4 @@
+public import Foundation
 public import IndicatorCore
 public import Logging
 
@@ -7,73 +8,68 @@ public import Logging
 ///
 /// ```swift
 /// registry.register(
-///     BackendKind(
-///         name: "led",
-///         summary: "an LED below /sys/class/leds",
-///         defaults: LEDSettings(),
-///         settings: [Setting("path", \.path, .path, summary: "the LED's brightness file", isRequired: true)]
-///     ) { context, settings in
+///     BackendKind(name: "led", summary: "an LED of the machine", settings: LEDSettings.init) { context, settings in
 ///         LEDBackend(name: context.name, path: settings.path)
 ///     }
 /// )
 /// ```
 public struct BackendKind: Sendable {
-    /// The values of a section by the names of its settings; the others are the defaults.
-    package typealias Values = [String: SettingValue]
+    /// A kind with settings: what the closures of the kind do with them.
+    package struct Configured: Sendable {
+        package let make: @Sendable (BackendContext) throws -> any IndicatorBackend
+        package let isApplicable: @Sendable (BackendContext) -> Bool
+        package let availability: @Sendable (BackendContext) async -> Result<String?, Unavailability>
+    }
 
     /// The name that selects the kind, such as `logFile`.
     public let name: String
     /// What the surface is, in a few words, for tables and help texts.
-    package let summary: String
-    /// The settings that a section of this kind may have. Made anew, so that an app does not make those of all kinds.
-    package var settings: [SettingDefinition] { makeSettings() }
-    private let makeSettings: @Sendable () -> [SettingDefinition]
-    /// Makes a backend with these values.
-    package let make: @Sendable (BackendContext, Values) throws -> any IndicatorBackend
-    /// Whether a backend with these values has a surface here. One without is skipped.
-    package let isApplicable: @Sendable (BackendContext, Values) -> Bool
-    /// Where a backend with these values could show something here, such as `/dev/pts/3`, or why it could not.
-    package let availability: @Sendable (BackendContext, Values) async -> Result<String?, Unavailability>
-    /// Whether `backends: auto` chooses it; `nil` if it never does. Must not block.
-    package var fit: (@Sendable (AutomaticPlace) -> AutomaticFit)?
+    public let summary: String
+    /// Reads the settings of a section.
+    package let configured: @Sendable (inout SettingsReader) -> Configured
+    /// Whether `backends: auto` chooses it; `nil` if it never does.
+    package var fit: (@Sendable (BackendContext, inout SettingsReader) -> AutomaticFit)?
 
     /// Makes a kind with settings.
     ///
     /// - Parameters:
     ///   - name: the name that selects the kind.
     ///   - summary: what the surface is, in a few words.
-    ///   - defaults: the settings if a section has none.
-    ///   - settings: the settings that a section of this kind may have, in the order of the reference.
-    ///   - make: makes a backend. Must not touch the surface: the backend's `start()` does that. Throws if the
+    ///   - settings: reads the settings of a section, in the order of the reference; see ``SettingsReader``.
+    ///   - make: makes a backend. Must not touch the surface: the backend does that when it is shown. Throws if the
     ///     settings are inconsistent in a way that none of them alone is.
     ///   - isApplicable: whether there is a surface here, such as a terminal, or may be one while the app runs; by
     ///     default `true`. A backend without is skipped without a warning, because the same configuration is used in
     ///     many places. Must not block.
     ///   - availability: returns where it could show something, such as `/dev/pts/3`, if that is of interest, or throws
-    ///     why it could not. Checks that without side effects. By default, it could.
+    ///     why it could not, such as an ``Unavailability`` with advice. Checks that without side effects. By default,
+    ///     it could.
+    ///   - automatic: whether `backends: auto` chooses the kind where the app runs; by default it never does. Must not
+    ///     block.
     public init<Settings: Sendable>(
         name: String,
         summary: String,
-        defaults: Settings,
-        settings: @autoclosure @escaping @Sendable () -> [Setting<Settings>],
+        settings: @escaping @Sendable (inout SettingsReader) -> Settings,
         make: @escaping @Sendable (BackendContext, Settings) throws -> any IndicatorBackend,
         isApplicable: @escaping @Sendable (BackendContext, Settings) -> Bool = { _, _ in true },
-        availability: @escaping @Sendable (BackendContext, Settings) async throws -> String? = { _, _ in nil }
+        availability: @escaping @Sendable (BackendContext, Settings) async throws -> String? = { _, _ in nil },
+        automatic: (@Sendable (BackendContext, Settings) -> AutomaticFit)? = nil
     ) {
-        // In the order of the settings, of which one may have precedence over another.
-        @Sendable func read(_ values: Values) -> Settings {
-            settings().reduce(into: defaults) { values[$1.name]?.apply(to: &$0) }
+        (self.name, self.summary) = (name, summary)
+        configured = { reader in
+            let settings = settings(&reader)
+            return Configured(
+                make: { try make($0, settings) },
+                isApplicable: { isApplicable($0, settings) },
+                availability: { context in
+                    do { return .success(try await availability(context, settings)) } catch {
+                        return .failure(Unavailability(error))
+                    }
+                }
+            )
         }
-        self.name = name
-        self.summary = summary
-        makeSettings = { settings().map { $0.definition(defaults: defaults) } }
-        self.make = { context, values in try make(context, read(values)) }
-        self.isApplicable = { context, values in isApplicable(context, read(values)) }
-        self.availability = { context, values in
-            do { return .success(try await availability(context, read(values))) } catch {
-                return .failure(Unavailability(error))
-            }
-        }
+        guard let automatic else { return }
+        fit = { context, reader in automatic(context, settings(&reader)) }
     }
 
     /// Makes a kind without settings.
@@ -82,14 +78,23 @@ public struct BackendKind: Sendable {
         summary: String,
         make: @escaping @Sendable (BackendContext, Void) throws -> any IndicatorBackend
     ) {
-        self.init(name: name, summary: summary, defaults: (), settings: [], make: make)
+        self.init(name: name, summary: summary, settings: { _ in }, make: make)
     }
 
-    /// The kind, of which `backends: auto` asks whether it fits.
-    package func fitting(_ fit: @escaping @Sendable (AutomaticPlace) -> AutomaticFit) -> Self {
-        var copy = self
-        copy.fit = fit
-        return copy
+    /// The kind with settings of code, checked as those of a file.
+    package func with(_ values: [String: SettingValue] = [:]) throws(ConfigurationError) -> Configured {
+        var reader = SettingsReader()
+        reader.overrides = values
+        let configured = configured(&reader)
+        guard reader.mistakes.isEmpty else { throw ConfigurationError(reader.mistakes) }
+        return configured
+    }
+
+    /// The settings that a section of this kind may have. Made anew, so that an app does not keep those of all kinds.
+    package var settings: [Setting] {
+        var reader = SettingsReader()
+        _ = configured(&reader)
+        return reader.settings
     }
 }
 
@@ -103,12 +108,41 @@ public struct BackendContext: Sendable {
     public var logger: Logger
     /// Whether the user has set `accessible`, for screen readers: the backend must not animate anything.
     public var isAccessible: Bool
+    /// The environment variables of the configuration.
+    public var environment: [String: String]
     /// Whether a configuration names the backend; otherwise it is a default one.
     package var isNamed = true
 
     /// Makes a context, for the tests of a kind.
-    public init(name: String, applicationName: String, logger: Logger, isAccessible: Bool = false) {
-        (self.name, self.applicationName) = (name, applicationName)
+    public init(
+        name: String,
+        applicationName: String,
+        logger: Logger,
+        isAccessible: Bool = false,
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) {
+        (self.name, self.applicationName, self.environment) = (name, applicationName, environment)
         (self.logger, self.isAccessible) = (logger, isAccessible)
     }
+}
+
+/// Whether `backends: auto` chooses a kind, and why.
+///
+/// `auto` stands for one backend for each place where the user may look (the terminal, the desktop, the service
+/// manager), so that no two show the same, and the object on the bus, which panels read.
+public struct AutomaticFit: Sendable, Hashable {
+    /// Whether it is chosen.
+    public var isChosen: Bool
+    /// Why, or why not.
+    public var reason: String
+    /// The kinds that are not chosen if this one is, and why not.
+    public var replaced: [String: String]
+
+    /// Makes a decision.
+    public init(_ isChosen: Bool, _ reason: String, replaced: [String: String] = [:]) {
+        (self.isChosen, self.reason, self.replaced) = (isChosen, reason, replaced)
+    }
+
+    /// What it is called in a config file.
+    package static let name = "auto"
 }

@@ -14,7 +14,7 @@ import DisplayText
 /// ```
 public struct BackendRegistry: Sendable {
     /// The kinds, in the order in which they were registered.
-    package private(set) var kinds: [BackendKind] = []
+    public private(set) var kinds: [BackendKind] = []
     /// Why a kind of this package is not in this build, by the kind's name: such as
     /// `this build has no D-Bus support; build with the trait DBus`.
     package private(set) var reasonsForMissing: [String: String] = [:]
@@ -30,7 +30,7 @@ public struct BackendRegistry: Sendable {
     ///   a top-level setting such as `startDelay`, because a section with that name would be ambiguous, or `auto`.
     public mutating func register(_ kind: BackendKind) {
         precondition(
-            SectionName.isValid(kind.name) && !ConfigurationValues.settings.map(\.name).contains(kind.name),
+            SectionName.isValid(kind.name) && !ConfigurationValues.names.contains(kind.name),
             "'\(kind.name)' cannot be the name of a kind of backend"
         )
         reasonsForMissing[kind.name] = nil
@@ -60,7 +60,7 @@ public struct BackendRegistry: Sendable {
 /// variables, messages and file names.
 enum SectionName {
     static func isValid(_ name: String) -> Bool {
-        name.first?.isLetter == true && name.utf8.count <= 64 && name != AutomaticBackends.name
+        name.first?.isLetter == true && name.utf8.count <= 64 && name != AutomaticFit.name
             && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") }
     }
 

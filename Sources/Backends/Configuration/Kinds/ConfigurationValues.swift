@@ -20,7 +20,7 @@ public struct ConfigurationValues: Sendable, Hashable {
     /// The names of the backends: kinds, or other names with a `kind` in ``settings``.
     public var backends: [String]?
     /// The settings of each backend, by its name. One that is not named after its kind has the setting `kind`.
-    public var settings: [String: [String: BackendSettingValue]]
+    public var settings: [String: [String: SettingValue]]
 
     /// Makes values; by default none.
     public init(
@@ -31,7 +31,7 @@ public struct ConfigurationValues: Sendable, Hashable {
         isAccessible: Bool? = nil,
         observe: [String]? = nil,
         backends: [String]? = nil,
-        settings: [String: [String: BackendSettingValue]] = [:]
+        settings: [String: [String: SettingValue]] = [:]
     ) {
         (self.isEnabled, self.isAccessible, self.observe) = (isEnabled, isAccessible, observe)
         (self.startDelay, self.completionDelay) = (startDelay, completionDelay)
@@ -40,34 +40,45 @@ public struct ConfigurationValues: Sendable, Hashable {
 }
 
 extension ConfigurationValues {
-    /// The settings at the top level of a config file, in the order of the reference.
-    static let settings: [Setting<Self>] = [
-        Setting("enabled", \.isEnabled, .boolean, summary: "whether the indicator is on"),
-        Setting("startDelay", \.startDelay, .seconds, summary: "how long work must last before anything is shown"),
-        Setting("completionDelay", \.completionDelay, .seconds, summary: "the time without work before it is hidden"),
-        Setting("minimumVisibleTime", \.minimumVisibleTime, .seconds, summary: "the minimum time that it is visible"),
-        Setting("accessible", \.isAccessible, .boolean, summary: "for screen readers: sentences, no animations"),
-        Setting(
+    /// Reads the settings at the top level of a config file, in the order of the reference.
+    mutating func read(_ values: inout SettingsReader) {
+        values.read("enabled", &isEnabled, .boolean, summary: "whether the indicator is on")
+        values.read("startDelay", &startDelay, .seconds, summary: "how long work must last before anything is shown")
+        values.read("completionDelay", &completionDelay, .seconds, summary: "the time without work before it is hidden")
+        values.read("minimumVisibleTime", &minimumVisibleTime, .seconds, summary: "the minimum time that it is visible")
+        values.read("accessible", &isAccessible, .boolean, summary: "for screen readers: sentences, no animations")
+        values.read(
             "observe",
-            \.observe,
-            .names(among: notifications.map(\.key)),
+            &observe,
+            .names(among: Self.notifications.map(\.key)),
             example: ["indicator", "alamofire"],
             summary: "the libraries whose tasks count as activities, by their notifications: indicator, alamofire"
-        ),
-        Setting(
-            backendsName,
-            \.backends,
+        )
+        values.read(
+            Self.backendsName,
+            &backends,
             .names(),
             example: ["terminalTitle", "logFile"],
             summary: "where to show the indicator: auto, for what fits where the app runs; kinds of backend; or names "
                 + "of sections with a kind"
-        ),
-    ]
-
-    /// The settings, with the defaults.
-    package static func definitions(in registry: BackendRegistry) -> [SettingDefinition] {
-        settings.map { $0.definition(defaults: standard(in: registry)) }
+        )
     }
+
+    /// The values at the top level and their settings, where nothing else is read.
+    private var recorded: SettingsReader {
+        var (values, reader) = (self, SettingsReader())
+        values.read(&reader)
+        return reader
+    }
+
+    /// The values at the top level, as they are written.
+    var written: [String: SettingValue] { recorded.values }
+
+    /// The settings at the top level, with the defaults.
+    package static func settings(in registry: BackendRegistry) -> [Setting] { standard(in: registry).recorded.settings }
+
+    /// Their names.
+    static let names = Self().recorded.settings.map(\.name)
 
     static let backendsName = "backends"
     /// The notifications that `observe` can name.
@@ -85,31 +96,5 @@ extension ConfigurationValues {
         (values.startDelay, values.completionDelay) = (delays.startDelay, delays.completionDelay)
         values.minimumVisibleTime = delays.minimumVisibleTime
         return values
-    }
-}
-
-/// The full name of a setting: `startDelay`, or `logFile.path`.
-package struct SettingKey: Hashable, CustomStringConvertible {
-    /// The name of the backend; `nil` for the settings of the indicator itself.
-    package var section: String?
-    package var name: String
-
-    package var description: String { section.map { "\($0).\(name)" } ?? name }
-
-    /// The environment variable of the setting: `INDICATOR_START_DELAY`, `INDICATOR_LOG_FILE_PATH`.
-    ///
-    /// Upper case, with `_` between a lowercase and an uppercase letter and in place of every other character.
-    var variable: String { Self.variable(of: description) }
-
-    static let variablePrefix = "INDICATOR_"
-
-    /// That of the setting with this full name.
-    static func variable(of name: String) -> String {
-        var variable = variablePrefix
-        for character in name {
-            if character.isUppercase, variable.last?.isLowercase == true { variable += "_" }
-            variable.append(character.isLetter || character.isNumber ? character : "_")
-        }
-        return variable.uppercased()
     }
 }

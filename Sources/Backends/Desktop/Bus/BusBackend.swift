@@ -159,22 +159,22 @@ extension BackendKind {
     init<Settings: Sendable>(
         name: String,
         summary: String,
-        defaults: Settings,
-        settings: [Setting<Settings>],
+        settings: @escaping @Sendable (inout SettingsReader) -> Settings,
         bus: @escaping @Sendable (Settings) -> DBusAddress,
+        automatic: (@Sendable (BackendContext, Settings) -> AutomaticFit)? = nil,
         make: @escaping @Sendable (BackendContext, Settings) -> BusBackend
     ) {
         self.init(
             name: name,
             summary: summary,
-            defaults: defaults,
             settings: settings,
             make: make,
             // Who names it wants it as soon as there is a bus.
             isApplicable: { context, settings in
-                context.isNamed || bus(settings).mayExist(in: ProcessInfo.processInfo.environment)
+                context.isNamed || bus(settings).mayExist(in: context.environment)
             },
-            availability: { context, settings in try await make(context, settings).probe() }
+            availability: { context, settings in try await make(context, settings).probe() },
+            automatic: automatic
         )
     }
 }

@@ -59,9 +59,19 @@ extension BackendKind {
         BackendKind(
             name: "desktopJob",
             summary: "a job of KDE Plasma: bar, text and a button to cancel",
-            defaults: DesktopJobSettings(),
-            settings: DesktopJobSettings.settings,
+            settings: DesktopJobSettings.init(_:),
             bus: { _ in .session },
+            automatic: { context, _ in
+                let desktop = DesktopSituation(context.environment)
+                return AutomaticFit(
+                    desktop.hasJobs,
+                    desktop.reason,
+                    replaced: [
+                        "desktopNotification": "the job shows the same",
+                        "launcherEntry": "Plasma shows the job in its task manager",
+                    ]
+                )
+            },
             make: { context, settings in
                 DesktopJobBackend(
                     name: context.name,
@@ -71,30 +81,20 @@ extension BackendKind {
                 )
             }
         )
-        .fitting { place in
-            let desktop = DesktopSituation(place)
-            return AutomaticFit(
-                desktop.hasJobs,
-                desktop.reason,
-                replaced: [
-                    "desktopNotification": "the job shows the same",
-                    "launcherEntry": "Plasma shows the job in its task manager",
-                ]
-            )
-        }
     }
 }
 
 extension DesktopJobSettings {
-    static let settings: [Setting<Self>] = [
-        .whenDone(\.whenDone),
-        Setting(
+    init(_ values: inout SettingsReader) {
+        self.init()
+        values.read(whenDone: &whenDone)
+        values.read(
             "desktopFile",
-            \.desktopFile,
+            &desktopFile,
             .text,
             example: "org.example.my-app.desktop",
             summary: "the name of the app's desktop file, for its name and icon; by default that of the app",
             validate: DesktopFile.validate
-        ),
-    ]
+        )
+    }
 }

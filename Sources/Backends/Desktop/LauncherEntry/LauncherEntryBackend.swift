@@ -65,51 +65,41 @@ extension BackendKind {
         BackendKind(
             name: "launcherEntry",
             summary: "the app's icon in the dock: bar, badge and mark",
-            defaults: LauncherEntrySettings(desktopFile: ""),
-            settings: LauncherEntrySettings.settings,
+            settings: LauncherEntrySettings.init(_:),
             bus: { _ in .session },
+            automatic: { context, settings in
+                let desktop = DesktopSituation(context.environment)
+                let file = settings.file(for: context)
+                let isInstalled = DesktopFile.isInstalled(file, in: context.environment)
+                let reason = isInstalled ? "the app has a desktop file" : "there is no '\(QuotedText.shortened(file))'"
+                return AutomaticFit(desktop.isPresent && isInstalled, desktop.isPresent ? reason : desktop.reason)
+            },
             make: { context, settings in
-                let file = LauncherEntrySettings.file(
-                    of: context.applicationName,
-                    in: ProcessInfo.processInfo.environment
-                )
-                let settings = LauncherEntrySettings(desktopFile: settings.givenFile ?? file)
+                let settings = LauncherEntrySettings(desktopFile: settings.file(for: context))
                 return LauncherEntryBackend(name: context.name, settings: settings)
             }
         )
-        .fitting(fit)
-    }
-
-    @Sendable private static func fit(in place: AutomaticPlace) -> AutomaticFit {
-        let desktop = DesktopSituation(place)
-        let file =
-            place.text("launcherEntry", "desktopFile")
-            ?? LauncherEntrySettings.file(of: place.applicationName, in: place.environment)
-        let isInstalled = DesktopFile.isInstalled(file, in: place.environment)
-        let reason = isInstalled ? "the app has a desktop file" : "there is no '\(QuotedText.shortened(file))'"
-        return AutomaticFit(desktop.isPresent && isInstalled, desktop.isPresent ? reason : desktop.reason)
     }
 }
 
 extension LauncherEntrySettings {
-    static let settings: [Setting<Self>] = [
-        Setting(
+    init(_ values: inout SettingsReader) {
+        var file: String?
+        values.read(
             "desktopFile",
-            \.givenFile,
+            &file,
             .text,
             example: "org.example.my-app.desktop",
             summary: "the name of the app's desktop file, which must be installed; by default that of the app",
             validate: DesktopFile.validate
         )
-    ]
-
-    fileprivate var givenFile: String? {
-        get { desktopFile.isEmpty ? nil : desktopFile }
-        set { desktopFile = newValue ?? "" }
+        self.init(desktopFile: file ?? "")
     }
 
-    /// The file that an app has by default.
-    fileprivate static func file(of applicationName: String, in environment: [String: String]) -> String {
-        (DesktopFile.name(of: applicationName, in: environment) ?? applicationName) + DesktopFile.suffix
+    /// The file, or the one that the app has by default.
+    fileprivate func file(for context: BackendContext) -> String {
+        if !desktopFile.isEmpty { return desktopFile }
+        let name = DesktopFile.name(of: context.applicationName, in: context.environment)
+        return (name ?? context.applicationName) + DesktopFile.suffix
     }
 }

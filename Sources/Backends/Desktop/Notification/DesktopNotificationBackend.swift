@@ -52,9 +52,12 @@ extension BackendKind {
         BackendKind(
             name: "desktopNotification",
             summary: "a notification on the desktop",
-            defaults: DesktopNotificationSettings(),
-            settings: DesktopNotificationSettings.settings,
+            settings: DesktopNotificationSettings.init(_:),
             bus: { _ in .session },
+            automatic: { context, _ in
+                let desktop = DesktopSituation(context.environment)
+                return AutomaticFit(desktop.isPresent, desktop.reason)
+            },
             make: { context, settings in
                 DesktopNotificationBackend(
                     name: context.name,
@@ -64,57 +67,49 @@ extension BackendKind {
                 )
             }
         )
-        .fitting { place in
-            let desktop = DesktopSituation(place)
-            return AutomaticFit(desktop.isPresent, desktop.reason)
-        }
     }
 }
 
 extension DesktopNotificationSettings {
-    static let settings: [Setting<Self>] = [
-        Setting(
+    init(_ values: inout SettingsReader) {
+        self.init()
+        values.read(
             "summary",
-            \.summary,
+            &summary,
             .format,
             summary: "the first line; may contain {app}, {label}, {count}, {progress}, {done}, {total}, {rate}, "
                 + "{elapsed} and {remaining}"
-        ),
-        Setting(
+        )
+        values.read(
             "body",
-            \.body,
-            // An empty text is a value: it replaces the default.
-            SettingForm<SnapshotFormat?>.text(
-                read: { text in text.isEmpty ? nil : try SettingForm<SnapshotFormat>.format(of: text) },
-                text: { $0?.description ?? "" }
-            ),
+            &body,
+            .formatOrNone,
             summary: "the text below it, with the same placeholders; empty for none"
-        ),
-        Setting("icon", \.icon, .text, summary: "the name of an icon in the theme, or the path of an image"),
-        Setting("urgency", \.urgency, .choice, summary: "the urgency level"),
-        Setting("transient", \.isTransient, .boolean, summary: "whether servers exclude it from their history"),
-        Setting(
+        )
+        values.read("icon", &icon, .text, summary: "the name of an icon in the theme, or the path of an image")
+        values.read("urgency", &urgency, .choice, summary: "the urgency level")
+        values.read("transient", &isTransient, .boolean, summary: "whether servers exclude it from their history")
+        values.read(
             "timeout",
-            \.timeout,
-            .seconds,
+            &timeout,
+            .time,
             example: .seconds(30),
-            summary: "how long until the server closes it; by default until the indicator is hidden",
-            validate: { $0 == .zero ? "a number of seconds, more than zero" : nil }
-        ),
-        Setting("category", \.category, .text, summary: "the category of the notification"),
-        Setting(
+            summary: "how long until the server closes it; by default until the indicator is hidden"
+        )
+        values.read("category", &category, .text, summary: "the category of the notification")
+        values.read(
             "live",
-            \.isLive,
+            &isLive,
             .boolean,
             summary: "whether to show what goes on; false: only how it ended, as whenDone: always"
-        ),
-        .whenDone(\.whenDone),
-        .after(\.after),
-        Setting(
+        )
+        values.read(whenDone: &whenDone)
+        values.read(after: &after)
+        values.read(
             "through",
-            \.through,
+            &through,
             .choice,
             summary: "how notifications are sent; auto: through libnotify while it is healthy"
-        ),
-    ]
+        )
+    }
 }

@@ -103,9 +103,15 @@ extension BackendKind {
         BackendKind(
             name: "dbusProperty",
             summary: "a D-Bus object that panels read",
-            defaults: DBusPropertySettings(),
-            settings: DBusPropertySettings.settings,
+            settings: DBusPropertySettings.init(_:),
             bus: \.bus,
+            automatic: { context, _ in
+                let hasBus = DBusAddress.session.mayExist(in: context.environment)
+                return AutomaticFit(
+                    hasBus,
+                    hasBus ? "there is a session bus, on which panels may read it" : DesktopSituation.noBus
+                )
+            },
             make: { context, settings in
                 DBusPropertyBackend(
                     name: context.name,
@@ -114,33 +120,28 @@ extension BackendKind {
                 )
             }
         )
-        .fitting { place in
-            let hasBus = DBusAddress.session.mayExist(in: place.environment)
-            return AutomaticFit(
-                hasBus,
-                hasBus ? "there is a session bus, on which panels may read it" : DesktopSituation.noBus
-            )
-        }
     }
 }
 
 extension DBusPropertySettings {
-    static let settings: [Setting<Self>] = [
-        Setting("bus", \.bus, .address, summary: "the message bus: session, system, or a D-Bus address").with(.address),
-        Setting(
+    init(_ values: inout SettingsReader) {
+        self.init()
+        values.read("bus", &bus, .address, summary: "the message bus: session, system, or a D-Bus address")
+        values.read(
             "name",
-            \.name,
+            &name,
             .text,
             example: "my-app",
             summary: "replaces the last element of the bus name, by default the name of the app",
             validate: { $0 == "" ? "a non-empty name" : nil }
-        ),
-    ]
+        )
+    }
 }
 
 extension SettingForm<DBusAddress> {
-    static var address: Self {
-        text(
+    /// `session`, `system`, or the address of a bus. If it is wrong, the backend is not used.
+    public static var address: Self {
+        var form = text(
             read: { text in
                 do throws(Unavailability) {
                     return try DBusAddress(text)
@@ -151,5 +152,7 @@ extension SettingForm<DBusAddress> {
             },
             text: \.description
         )
+        form.isAddress = true
+        return form
     }
 }

@@ -56,8 +56,7 @@ struct DesktopSituation {
     var hasJobs = false
     var reason = Self.noBus
 
-    init(_ place: AutomaticPlace) {
-        let environment = place.environment
+    init(_ environment: [String: String]) {
         guard DBusAddress.session.mayExist(in: environment) else { return }
         func isSet(_ name: String) -> Bool { environment[name]?.isEmpty == false }
         // A list, such as ubuntu:GNOME (Desktop Entry Specification, "OnlyShowIn").

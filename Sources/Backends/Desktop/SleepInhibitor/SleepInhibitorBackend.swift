@@ -141,8 +141,7 @@ extension BackendKind {
         BackendKind(
             name: "sleepInhibitor",
             summary: "keeps the machine awake, where the desktop respects login1's locks",
-            defaults: SleepInhibitorSettings(),
-            settings: SleepInhibitorSettings.settings,
+            settings: SleepInhibitorSettings.init(_:),
             bus: { _ in .system },
             make: { context, settings in
                 SleepInhibitorBackend(
@@ -157,10 +156,11 @@ extension BackendKind {
 }
 
 extension SleepInhibitorSettings {
-    static let settings: [Setting<Self>] = [
-        Setting(
+    init(_ values: inout SettingsReader) {
+        self.init()
+        values.read(
             "what",
-            \.actions,
+            &actions,
             .choices(),
             summary: "what the machine must not do while the indicator is shown",
             validate: { actions in
@@ -168,5 +168,5 @@ extension SleepInhibitorSettings {
                 return actions.isEmpty ? "at least one of \(names)" : nil
             }
         )
-    ]
+    }
 }

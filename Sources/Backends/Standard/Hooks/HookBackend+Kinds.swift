@@ -9,8 +9,7 @@ extension BackendKind {
         BackendKind(
             name: "command",
             summary: "a program of yours, run when work is done or waits for you",
-            defaults: CommandHook(),
-            settings: CommandHook.settings,
+            settings: CommandHook.init(_:),
             make: { context, hook in
                 HookBackend(context, hook.options, check: { try HelperProgram.check(hook.program) }) {
                     event,
@@ -31,8 +30,7 @@ extension BackendKind {
         BackendKind(
             name: "webhook",
             summary: "a message to a web service such as ntfy, when work is done or waits for you",
-            defaults: Webhook(),
-            settings: Webhook.settings,
+            settings: Webhook.init(_:),
             make: { context, webhook in
                 try webhook.requireAddress()
                 return HookBackend(context, webhook.options, check: webhook.check, run: webhook.send)
@@ -69,81 +67,81 @@ struct HookOptions: Sendable {
     var settings = HookSettings()
     var timeLimit = Duration.seconds(30)
 
-    static let settings: [Setting<Self>] = [
-        Setting(
+}
+
+extension HookOptions {
+    init(_ values: inout SettingsReader) {
+        self.init()
+        values.read(
             "events",
-            \.settings.events,
+            &settings.events,
             .choices(),
             summary: "what to tell: shown, hidden, finished (an activity has ended) or attention (one waits for you)"
-        ),
-        .whenDone(\.settings.whenDone),
-        .after(\.settings.after),
-        Setting("timeLimit", \.timeLimit, .seconds, summary: "after how long it is given up") { time in
-            time == .zero ? "a number of seconds, more than zero" : nil
-        },
-    ]
+        )
+        values.read(whenDone: &settings.whenDone)
+        values.read(after: &settings.after)
+        values.read("timeLimit", &timeLimit, .time, summary: "after how long it is given up")
+    }
 }
 
 /// The settings of a program of the user.
 private struct CommandHook: Sendable {
     /// The program and its arguments.
     var words: [String] = []
-    var options = HookOptions()
+    var options: HookOptions
     var program: String { HomeFolder.expanding(words.first ?? "", in: ProcessInfo.processInfo.environment) }
 
-    static let settings: [Setting<Self>] =
-        [
-            Setting(
-                "run",
-                \.words,
-                .texts,
-                example: ["notify-phone", "{title}", "{text}"],
-                summary: "the program and its arguments, which no shell reads; they may contain "
-                    + HookText.Field.allCases.map { "{\($0)}" }.joined(separator: ", "),
-                isRequired: true,
-                validate: HookText.validate
-            )
-        ] + HookOptions.settings.map { $0.within(\.options) }
+    init(_ values: inout SettingsReader) {
+        values.read(
+            "run",
+            &words,
+            .texts,
+            example: ["notify-phone", "{title}", "{text}"],
+            summary: "the program and its arguments, which no shell reads; they may contain "
+                + HookText.Field.allCases.map { "{\($0)}" }.joined(separator: ", "),
+            isRequired: true,
+            validate: HookText.validate
+        )
+        options = HookOptions(&values)
+    }
 }
 
 extension Webhook {
-    static let settings: [Setting<Self>] =
-        [
-            Setting(
-                "url",
-                \.url,
-                .text,
-                example: "https://ntfy.sh/my-topic",
-                summary: "the address that gets the message; or 'urlFile'",
-                isSecret: true,
-                validate: { address in
-                    isAddress(address) ? nil : "an address that begins with https:// or http://, without spaces"
-                }
-            ),
-            Setting(
-                "urlFile",
-                \.urlFile,
-                .path,
-                example: "~/.config/indicator/url",
-                summary: "a file whose first line is the address, for services with a secret in the address"
-            )
-            .with(.secretFile),
-            Setting(
-                "tokenFile",
-                \.tokenFile,
-                .path,
-                example: "~/.config/indicator/token",
-                summary: "a file whose first line is a token, sent as 'Authorization: Bearer'"
-            )
-            .with(.secretFile),
-            Setting(
-                "format",
-                \.format,
-                .choice,
-                summary: "what is sent; ntfy: the text, with the title and priority in headers; slack: JSON that "
-                    + "Slack, Mattermost and others read; json: all values"
-            ),
-        ] + HookOptions.settings.map { $0.within(\.options) }
+    init(_ values: inout SettingsReader) {
+        self.init()
+        values.read(
+            "url",
+            &url,
+            .secret,
+            example: "https://ntfy.sh/my-topic",
+            summary: "the address that gets the message; or 'urlFile'",
+            validate: { address in
+                Self.isAddress(address) ? nil : "an address that begins with https:// or http://, without spaces"
+            }
+        )
+        values.read(
+            "urlFile",
+            &urlFile,
+            .secretFile,
+            example: "~/.config/indicator/url",
+            summary: "a file whose first line is the address, for services with a secret in the address"
+        )
+        values.read(
+            "tokenFile",
+            &tokenFile,
+            .secretFile,
+            example: "~/.config/indicator/token",
+            summary: "a file whose first line is a token, sent as 'Authorization: Bearer'"
+        )
+        values.read(
+            "format",
+            &format,
+            .choice,
+            summary: "what is sent; ntfy: the text, with the title and priority in headers; slack: JSON that "
+                + "Slack, Mattermost and others read; json: all values"
+        )
+        options = HookOptions(&values)
+    }
 }
 
 /// The placeholders of a program's arguments.

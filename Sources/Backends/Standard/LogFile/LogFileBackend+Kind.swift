@@ -8,8 +8,7 @@ extension BackendKind {
         BackendKind(
             name: "logFile",
             summary: "a file with a line each time the indicator is shown or hidden, or an activity ends",
-            defaults: LogFileBackend.Settings(),
-            settings: LogFileBackend.Settings.settings,
+            settings: LogFileBackend.Settings.init(_:),
             make: { context, settings in
                 LogFileBackend(
                     name: context.name,
@@ -33,10 +32,11 @@ extension BackendKind {
 }
 
 extension LogFileBackend.Settings {
-    static let settings: [Setting<Self>] = [
-        Setting(
+    init(_ values: inout SettingsReader) {
+        self.init()
+        values.read(
             "path",
-            \.path,
+            &path,
             .path,
             example: "~/.local/state/my-app/indicator.log",
             summary: "the file; by default $XDG_STATE_HOME/<app>/indicator.log",
@@ -44,16 +44,10 @@ extension LogFileBackend.Settings {
                 guard let problem = LogFilePath.problem(with: path) else { return nil }
                 return path.hasPrefix("$") ? "the path of a file (\(problem))" : "the path of a file"
             }
-        ),
-        Setting("format", \.format, .choice, summary: "the format of the lines"),
-        Setting("maxSize", \.maxSize, .size, summary: "the size at which the file is rotated; 0: never"),
-        Setting("keep", \.keep, .integer(in: 0...1000), summary: "how many rotated files are kept"),
-        Setting(
-            "events",
-            \.events,
-            .choices(),
-            example: [.shown, .hidden],
-            summary: "which events get a line"
-        ),
-    ]
+        )
+        values.read("format", &format, .choice, summary: "the format of the lines")
+        values.read("maxSize", &maxSize, .size, summary: "the size at which the file is rotated; 0: never")
+        values.read("keep", &keep, .integer(in: 0...1000), summary: "how many rotated files are kept")
+        values.read("events", &events, .choices(), example: [.shown, .hidden], summary: "which events get a line")
+    }
 }

@@ -9,8 +9,7 @@ extension BackendKind {
         BackendKind(
             name: "systemdStatus",
             summary: "the status of a service, for systemctl status",
-            defaults: SystemdStatusSettings(),
-            settings: SystemdStatusSettings.settings,
+            settings: SystemdStatusSettings.init(_:),
             make: { context, settings in
                 SystemdStatusBackend(name: context.name, applicationName: context.applicationName, settings: settings)
             },
@@ -22,30 +21,31 @@ extension BackendKind {
                 let environment = ProcessInfo.processInfo.environment
                 _ = try NotifySocket(environment: environment)
                 return environment[SystemdStatusBackend.variable] ?? ""
+            },
+            automatic: { context, _ in
+                context.environment[SystemdStatusBackend.variable]?.isEmpty == false
+                    ? AutomaticFit(true, "NOTIFY_SOCKET is set: this is a service")
+                    : AutomaticFit(false, "NOTIFY_SOCKET is not set: this is no service")
             }
         )
-        .fitting { place in
-            place.environment[SystemdStatusBackend.variable]?.isEmpty == false
-                ? AutomaticFit(true, "NOTIFY_SOCKET is set: this is a service")
-                : AutomaticFit(false, "NOTIFY_SOCKET is not set: this is no service")
-        }
     }
 }
 
 extension SystemdStatusSettings {
-    static let settings: [Setting<Self>] = [
-        Setting(
+    init(_ values: inout SettingsReader) {
+        self.init()
+        values.read(
             "format",
-            \.format,
+            &format,
             .format,
             summary: "the text; may contain {app}, {label}, {count}, {progress}, {done}, {total}, {rate}, {elapsed} "
                 + "and {remaining}"
-        ),
-        Setting(
+        )
+        values.read(
             "ready",
-            \.isReady,
+            &isReady,
             .boolean,
             summary: "whether to report that the service is ready, for a service of Type=notify that does not"
-        ),
-    ]
+        )
+    }
 }

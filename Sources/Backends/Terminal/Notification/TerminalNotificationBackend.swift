@@ -116,6 +116,14 @@ public struct TerminalNotificationSettings: Sendable, Hashable {
     }
 }
 
+extension TerminalNotificationSettings {
+    init(_ values: inout SettingsReader) {
+        self.init()
+        values.read(whenDone: &whenDone)
+        values.read(after: &after)
+    }
+}
+
 extension BackendKind {
     /// A notification by the terminal when work is done.
     public static var terminalNotification: BackendKind {
@@ -124,8 +132,7 @@ extension BackendKind {
         return BackendKind(
             name: "terminalNotification",
             summary: "a notification by the terminal when work is done, also over SSH",
-            defaults: TerminalNotificationSettings(),
-            settings: [.whenDone(\.whenDone), .after(\.after)],
+            settings: TerminalNotificationSettings.init(_:),
             make: { context, settings in
                 TerminalNotificationBackend(
                     name: context.name,

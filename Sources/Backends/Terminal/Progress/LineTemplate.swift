@@ -1,4 +1,4 @@
-import BackendConfiguration
+public import BackendConfiguration
 import DisplayText
 import IndicatorCore
 
@@ -177,7 +177,8 @@ public struct LineTemplate: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension SettingForm<LineTemplate> {
-    static var template: Self {
+    /// A template of the bars' columns.
+    public static var template: Self {
         text(
             read: { text in
                 do {

@@ -14,8 +14,7 @@ extension BackendKind {
         BackendKind(
             name: "terminalProgress",
             summary: "bars on standard error, one for each activity with a label",
-            defaults: TerminalProgressSettings(),
-            settings: TerminalProgressSettings.settings,
+            settings: TerminalProgressSettings.init(_:),
             make: { context, settings in
                 var settings = settings
                 settings.accessible = context.isAccessible
@@ -41,24 +40,25 @@ extension BackendKind {
 }
 
 extension TerminalProgressSettings {
-    static let settings: [Setting<Self>] = [
-        Setting(
+    init(_ values: inout SettingsReader) {
+        self.init()
+        values.read(
             "mode",
-            \.mode,
+            &mode,
             .choice,
             summary: "whether lines are redrawn in place; auto: in a terminal, but not in CI; live: also in CI; "
                 + "terminal: as auto, and nothing is written elsewhere"
-        ),
-        Setting("maxLines", \.maxLines, .integer(in: 1...16), summary: "how many activities get a line"),
-        Setting("finished", \.finished, .choice, summary: "which activities leave a line when they end"),
-        Setting(
+        )
+        values.read("maxLines", &maxLines, .integer(in: 1...16), summary: "how many activities get a line")
+        values.read("finished", &finished, .choice, summary: "which activities leave a line when they end")
+        values.read(
             "template",
-            \.template,
+            &template,
             .template,
             summary: "the columns of a line: {label}, {bar}, {spinner}, {progress}, {amount}, {done}, {total}, {rate}, "
                 + "{elapsed}, {remaining} and {detail}, with a width and styles as in {bar:40.cyan}"
-        ),
-    ]
+        )
+    }
 }
 
 /// How a ``TerminalProgressBackend`` shows the indicator.

@@ -17,8 +17,7 @@ extension BackendKind {
         BackendKind(
             name: "terminalTitle",
             summary: "the title of the terminal that the app runs in",
-            defaults: TerminalTitleSettings(),
-            settings: TerminalTitleSettings.settings,
+            settings: TerminalTitleSettings.init(_:),
             make: { context, settings in
                 var settings = settings
                 settings.accessible = context.isAccessible
@@ -38,45 +37,42 @@ extension BackendKind {
             availability: { _, settings in
                 try TerminalTitleBackend.openTerminal(path: path, environment: environment, settings: settings)
                     .device.name
+            },
+            automatic: { _, settings in
+                do throws(TerminalError) {
+                    _ = try TerminalTitleBackend.openTerminal(path: path, environment: environment, settings: settings)
+                    return AutomaticFit(true, "the app has a terminal with a title")
+                } catch {
+                    return AutomaticFit(false, error.reason)
+                }
             }
         )
-        .fitting { place in
-            func setting(_ name: String) -> TerminalTitleSettings.When {
-                place.text("terminalTitle", name).flatMap(TerminalTitleSettings.When.init) ?? .auto
-            }
-            let settings = TerminalTitleSettings(title: setting("title"), progress: setting("progress"))
-            do throws(TerminalError) {
-                _ = try TerminalTitleBackend.openTerminal(path: path, environment: environment, settings: settings)
-                return AutomaticFit(true, "the app has a terminal with a title")
-            } catch {
-                return AutomaticFit(false, error.reason)
-            }
-        }
     }
 }
 
 extension TerminalTitleSettings {
-    static let settings: [Setting<Self>] = [
-        Setting(
+    init(_ values: inout SettingsReader) {
+        self.init()
+        values.read(
             "format",
-            \.format,
+            &format,
             .format,
             summary: "the text of the title; may contain {app}, {label}, {count}, {progress}, {done}, {total}, {rate}, "
                 + "{elapsed}, {remaining} and {spinner}"
-        ),
-        Setting(
+        )
+        values.read(
             "title",
-            \.title,
+            &title,
             .choice,
             summary: "whether to set the title; auto: on terminals whose own title can be restored"
-        ),
-        Setting(
+        )
+        values.read(
             "progress",
-            \.progress,
+            &progress,
             .choice,
             summary: "whether the tab or taskbar shows progress (OSC 9;4); auto: on terminals known to support it"
-        ),
-    ]
+        )
+    }
 }
 
 extension KnownTerminal {

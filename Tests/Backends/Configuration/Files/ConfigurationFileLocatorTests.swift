@@ -128,7 +128,7 @@ struct ConfigurationFileLocatorTests {
         #expect(configuration.isEnabled)
         #expect(configuration.delays == .standard)
         #expect(configuration.observe == ["indicator"])
-        #expect(configuration.effectiveSettings.allSatisfy { $0.location == nil })
+        #expect(configuration.settings.allSatisfy { $0.location == nil })
 
         var registry = BackendRegistry(kinds: BackendRegistry.forTests().kinds.filter { $0.name != "dbusProperty" })
         registry.registerMissing("dbusProperty", reason: "build with the trait DBus")

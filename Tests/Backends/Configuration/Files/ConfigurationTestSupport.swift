@@ -44,47 +44,44 @@ extension BackendRegistry {
     ) -> Self {
         enum Progress: String, CaseIterable { case auto, on, off }
         enum Format: String, CaseIterable { case json, text }
-        struct Settings {
-            var title = "{spinner} {label}"
+        struct Title {
+            var format = "{spinner} {label}"
             var progress = Progress.auto
+            init(_ values: inout SettingsReader) {
+                values.read("format", &format, .text, summary: "what the title says")
+                values.read("progress", &progress, .choice, summary: "whether to show progress")
+            }
+        }
+        struct Property {
             var bus = "session"
+            init(_ values: inout SettingsReader) {
+                var form = SettingForm<String>.text
+                form.isAddress = true
+                values.read("bus", &bus, form, summary: "which bus")
+            }
+        }
+        struct Log {
             var path = ""
             var format = Format.json
             var maxSize = 1 << 20
             var keep = 5
-        }
-        func kind(_ name: String, _ summary: String, _ settings: [Setting<Settings>]) -> BackendKind {
-            BackendKind(name: name, summary: summary, defaults: Settings(), settings: settings) { context, settings in
-                try make(context, settings.path)
+            init(_ values: inout SettingsReader) {
+                values.read("path", &path, .path, summary: "the file", isRequired: true)
+                values.read("format", &format, .choice, summary: "the format")
+                values.read("maxSize", &maxSize, .size, summary: "when to rotate")
+                values.read("keep", &keep, .integer(in: 0...100), summary: "how many to keep")
             }
         }
         var registry = Self(kinds: [
-            kind(
-                "terminalTitle",
-                "the title of the terminal",
-                [
-                    Setting("format", \.title, .text, summary: "what the title says") { text in
-                        guard text.contains("{spiner}") else { return nil }
-                        return "a format of {app}, {label}, {count}, {progress} and {spinner}"
-                    },
-                    Setting("progress", \.progress, .choice, summary: "whether to show progress"),
-                ]
-            ),
-            kind(
-                "dbusProperty",
-                "properties on a bus",
-                [Setting("bus", \.bus, .text, summary: "which bus").with(.address)]
-            ),
-            kind(
-                "logFile",
-                "a line a transition",
-                [
-                    Setting("path", \.path, .path, summary: "the file", isRequired: true),
-                    Setting("format", \.format, .choice, summary: "the format"),
-                    Setting("maxSize", \.maxSize, .size, summary: "when to rotate"),
-                    Setting("keep", \.keep, .integer(in: 0...100), summary: "how many to keep"),
-                ]
-            ),
+            BackendKind(name: "terminalTitle", summary: "the title", settings: Title.init) { context, _ in
+                try make(context, "")
+            },
+            BackendKind(name: "dbusProperty", summary: "properties on a bus", settings: Property.init) { context, _ in
+                try make(context, "")
+            },
+            BackendKind(name: "logFile", summary: "a line a transition", settings: Log.init) { context, log in
+                try make(context, log.path)
+            },
         ])
         registry.registerMissing(
             "desktopNotification",

@@ -5,141 +5,182 @@ import IndicatorTesting
 import Synchronization
 import Testing
 
-/// A kind of an app's own, with the API that an app has.
-@Suite final class CustomKindTests {
-    private struct StripSettings: Equatable {
-        enum Color: String, CaseIterable { case red, green }
-        struct Pin: Equatable { var number: Int }
+/// The settings of a kind of an app, with the API that an app has.
+private struct StripSettings: Equatable {
+    enum Color: String, CaseIterable { case red, green }
+    struct Pin: Equatable { var number = 1 }
 
-        var device = ""
-        var length = 30
-        var colors: Set<Color> = [.green]
-        var fade = Duration.milliseconds(500)
-        var pin = Pin(number: 1)
-        var token: String?
-    }
+    var device = ""
+    var length = 30
+    var colors: Set<Color> = [.green]
+    var fade = Duration.milliseconds(500)
+    var pin = Pin()
+    var token: String?
 
-    private struct NotEven: Error, CustomStringConvertible { let description = "a pin such as P4" }
-
-    private static let settings: [Setting<StripSettings>] = [
-        Setting("device", \.device, .path, summary: "the strip's device", isRequired: true),
-        Setting("length", \.length, .integer(in: 1...1000), summary: "how many lights") { length in
+    init(_ values: inout SettingsReader) {
+        values.read("device", &device, .path, example: "/dev/strip", summary: "the strip's device", isRequired: true)
+        values.read("length", &length, .integer(in: 1...1000), summary: "how many lights") { length in
             length.isMultiple(of: 2) ? nil : "an even number"
-        },
-        Setting("colors", \.colors, .choices(), summary: "the colors"),
-        Setting("fade", \.fade, .seconds, summary: "how long a change takes"),
-        Setting(
-            "pin",
-            \.pin,
-            .text(
-                read: { text in
-                    guard text.hasPrefix("P"), let number = Int(text.dropFirst()) else { throw NotEven() }
-                    return StripSettings.Pin(number: number)
-                },
-                text: { "P\($0.number)" }
-            ),
-            summary: "the pin"
-        ),
-        Setting("token", \.token, .text, summary: "for the strip's service", isSecret: true),
-    ]
+        }
+        values.read("colors", &colors, .choices(), summary: "the colors")
+        values.read("fade", &fade, .seconds, summary: "how long a change takes")
+        values.read("pin", &pin, .pin, summary: "the pin")
+        values.read("token", &token, .secret, summary: "for the strip's service")
+    }
+}
 
+extension SettingForm<StripSettings.Pin> {
+    fileprivate static var pin: Self {
+        text(
+            read: { text in
+                guard text.hasPrefix("P"), let number = Int(text.dropFirst()) else {
+                    throw SettingFault("a pin such as P4")
+                }
+                return StripSettings.Pin(number: number)
+            },
+            text: { "P\($0.number)" }
+        )
+    }
+}
+
+@Suite final class CustomKindTests: Sendable {
     private let folder = URL(filePath: NSTemporaryDirectory()).appending(path: "indicator-kind-\(UUID().uuidString)")
+    /// The settings with which a backend was made last.
+    private let made = Mutex<StripSettings?>(nil)
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    /// The settings with which a configuration makes the backend, and the text of every setting.
-    private func load(
+    private func source(
         _ text: String,
+        environment: [String: String] = [:],
         overrides: ConfigurationValues = ConfigurationValues(),
         defaults: ConfigurationValues = ConfigurationValues()
-    ) throws -> (settings: StripSettings?, texts: [String: String?]) {
+    ) throws -> ConfigurationSource {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let file = folder.appending(path: "indicator.yaml")
         try text.write(to: file, atomically: true, encoding: .utf8)
-        let made = Mutex<StripSettings?>(nil)
         var registry = BackendRegistry.standard
         registry.register(
             BackendKind(
                 name: "ledStrip",
                 summary: "the strip on the shelf",
-                defaults: StripSettings(),
-                settings: Self.settings
-            ) { context, settings in
-                made.withLock { $0 = settings }
-                return InMemoryBackend(name: context.name)
-            }
-        )
-        let configuration = try IndicatorConfiguration.load(
-            from: ConfigurationSource(
-                for: "my-app",
-                path: file.path,
-                environment: ["HOME": "/home/user"],
-                registry: registry,
-                overrides: overrides,
-                defaults: defaults
+                settings: StripSettings.init,
+                make: { [unowned self] context, settings in
+                    made.withLock { $0 = settings }
+                    return InMemoryBackend(name: context.name)
+                },
+                availability: { _, settings in
+                    if settings.length < 100 { return settings.device }
+                    throw Unavailability(reason: "the strip has 99 lights", help: "set 'length' to 98")
+                },
+                automatic: { context, settings in
+                    let replaced = ["terminalTitle": "the strip shows it"]
+                    return AutomaticFit(
+                        context.environment["SHELF"] != nil,
+                        "\(settings.length) lights",
+                        replaced: replaced
+                    )
+                }
             )
         )
-        let texts = configuration.effectiveSettings.map { ($0.key, $0.value) }
-        return (made.withLock(\.self), Dictionary(texts) { first, _ in first })
+        return ConfigurationSource(
+            for: "my-app",
+            path: file.path,
+            environment: ["HOME": "/home/user"].merging(environment) { $1 },
+            registry: registry,
+            overrides: overrides,
+            defaults: defaults
+        )
     }
 
-    private func mistakes(_ text: String, _ values: [String: [String: BackendSettingValue]] = [:]) throws -> String {
-        let error = #expect(throws: ConfigurationError.self) {
-            try load(text, overrides: ConfigurationValues(settings: values))
-        }
+    private func mistakes(_ source: ConfigurationSource) -> String {
+        let error = #expect(throws: ConfigurationError.self) { try IndicatorConfiguration.load(from: source) }
         return (error?.description ?? "").replacing("\(folder.path)/", with: "")
     }
 
     @Test func `Values of the file and of code are read into the kind's own type, and the others are its defaults`()
         throws
     {
-        let strip = "backends: [ledStrip]\nledStrip: {device: ~/strip, colors: [red], pin: P7, token: t}\n"
-        let (settings, texts) = try load(strip, overrides: ConfigurationValues(settings: ["ledStrip": ["fade": 2]]))
-        #expect(
-            settings
-                == StripSettings(
-                    device: "/home/user/strip",
-                    colors: [.red],
-                    fade: .seconds(2),
-                    pin: StripSettings.Pin(number: 7),
-                    token: "t"
-                )
-        )
-        #expect(texts["ledStrip.length"] == "30" && texts["ledStrip.token"] == "(hidden)")
+        let text = "backends: [ledStrip]\nledStrip: {device: ~/strip, colors: [red], pin: P7, token: t}\n"
+        let source = try source(text, overrides: ConfigurationValues(settings: ["ledStrip": ["fade": 2]]))
+        let settings = try IndicatorConfiguration.load(from: source).settings
+        let last = made.withLock(\.self)
+        let strip = try #require(last)
+        #expect(strip.device == "/home/user/strip" && strip.length == 30 && strip.colors == [.red])
+        #expect(strip.fade == .seconds(2) && strip.pin.number == 7 && strip.token == "t")
+        let texts = settings.filter { $0.key.hasPrefix("ledStrip.") }.map { "\($0.value ?? "-")" }
+        #expect(texts == ["/home/user/strip", "30", "[red]", "2", "P7", "(hidden)"])
     }
 
-    @Test func `A required setting that is missing is a mistake`() throws {
+    @Test func `Mistakes have the place, what was expected and the nearest name, in the file and in code`() throws {
         #expect(
-            try mistakes("backends: [ledStrip]\n")
+            try mistakes(source("backends: [ledStrip]\n"))
                 == "indicator.yaml:1:12: error: 'ledStrip' needs 'device', the path of a file"
         )
-    }
-
-    @Test func `What validate and read return and throw is what was expected`() throws {
         #expect(
-            try mistakes("ledStrip:\n  length: 3\n  colors: [blue]\n  pin: 4\n") == """
+            try mistakes(source("ledStrip:\n  length: 3\n  colors: [blue]\n  pin: 4\n")) == """
                 indicator.yaml:2:11: error: 'length': expected an even number, found '3'
                 indicator.yaml:3:12: error: 'colors': expected one of red, green, found 'blue'
                 indicator.yaml:4:8: error: 'pin': expected a pin such as P4, found '4'
                 """
         )
-    }
-
-    @Test func `A misspelled name in code is a mistake with the nearest name`() throws {
         let strip = "backends: [ledStrip]\nledStrip: {device: /dev/strip}\n"
+        let wrong = ConfigurationValues(settings: ["ledStrip": ["lenght": 4], "terminalTitel": ["format": "x"]])
         #expect(
-            try mistakes(strip, ["ledStrip": ["lenght": 4], "terminalTitel": ["format": "x"]]) == """
+            try mistakes(source(strip, overrides: wrong)) == """
                 'ledStrip.lenght' as set in code: error: unknown setting of 'ledStrip', did you mean 'length'?
                 'terminalTitel' as set in code: error: unknown backend 'terminalTitel', did you mean 'terminalTitle'?
                 """
         )
-        let error = #expect(throws: ConfigurationError.self) {
-            // Of a kind that is not used.
-            try load(strip, defaults: ConfigurationValues(settings: ["logFile": ["pth": "/tmp/x"]]))
-        }
+        // Of a kind that is not used.
+        let unused = ConfigurationValues(settings: ["logFile": ["pth": "/tmp/x"]])
         #expect(
-            error?.description
+            try mistakes(source(strip, defaults: unused))
                 == "'logFile.pth' as set in code: error: unknown setting of 'logFile', did you mean 'path'?"
         )
+    }
+
+    @Test func `It is listed with where it can run, why not and what to do, as the built-in kinds are`() async throws {
+        func strip(_ text: String) async throws -> BackendAvailability? {
+            try await source(text).availability().first { $0.kind == "ledStrip" }
+        }
+        let right = try #require(await strip("backends: [shelf]\nshelf: {kind: ledStrip, device: /dev/strip}\n"))
+        #expect(right.name == "shelf" && right.isUsed && right.availability == .success("/dev/strip"))
+        let wrong = try #require(await strip("backends: [logFile]\nledStrip: {device: /dev/strip, length: 100}\n"))
+        let advice = Unavailability(reason: "the strip has 99 lights", help: "set 'length' to 98")
+        #expect(!wrong.isUsed && wrong.availability == .failure(advice))
+        let unset = try #require(await strip("{}"))
+        let section = "add a section 'ledStrip' to the config file"
+        #expect(unset.availability == .failure(Unavailability(reason: "it needs 'device'", help: section)))
+    }
+
+    @Test func `It is chosen by auto with its settings, in place of others`() throws {
+        let text = "backends: auto\nledStrip: {device: /dev/strip, length: 8}\n"
+        for isOnShelf in [true, false] {
+            let source = try source(text, environment: isOnShelf ? ["SHELF": "yes"] : [:])
+            let fits = Dictionary(source.automatic.map { ($0.kind, $0.fit) }) { first, _ in first }
+            #expect(fits["ledStrip"]?.isChosen == isOnShelf && fits["ledStrip"]?.reason == "8 lights")
+            #expect((fits["terminalTitle"]?.reason == "the strip shows it") == isOnShelf)
+            _ = try IndicatorConfiguration.load(from: source)
+            #expect((made.withLock(\.self) != nil) == isOnShelf)
+            made.withLock { $0 = nil }
+        }
+    }
+
+    @Test func `The reference has its settings, and is a config file`() throws {
+        let reference = try source("{}").registry.settingsReference
+        #expect(
+            reference.contains(
+                """
+                # ledStrip: the strip on the shelf
+                #ledStrip:
+                  # The strip's device. Value: the path of a file; must be given.
+                  #device: /dev/strip
+                  # How many lights. Value: a whole number from 1 to 1000.
+                  #length: 30
+                """
+            )
+        )
+        #expect(try IndicatorConfiguration.load(from: source(reference)).warnings.isEmpty)
     }
 }

@@ -76,10 +76,9 @@ import Testing
     )
     func policy() async throws {
         let bus = try await PrivateBus(policy: "<deny own=\"org.activityindicator.Indicator1.my_app\"/>")
-        let kind = BackendKind.dbusProperty
         let context = BackendContext(name: "dbusProperty", applicationName: "my app", logger: .init(label: "test"))
-        let settings = try kind.values(["bus": .string(bus.address)])
-        guard case .failure(let problem) = await kind.availability(context, settings) else {
+        let kind = try BackendKind.dbusProperty.with(["bus": .string(bus.address)])
+        guard case .failure(let problem) = await kind.availability(context) else {
             Issue.record("a name that is denied is available")
             return
         }
@@ -88,7 +87,7 @@ import Testing
         #expect(problem.help?.contains("/etc/dbus-1/s") == true)
         let allowed = BackendContext(name: "dbusProperty", applicationName: "other", logger: .init(label: "test"))
         #expect(
-            await kind.availability(allowed, settings)
+            await kind.availability(allowed)
                 == .success("org.activityindicator.Indicator1.other on \(bus.address)")
         )
         let names = try await bus.busctl("list", "--acquired")
@@ -98,15 +97,14 @@ import Testing
     @Test("The availability reports whether the bus can be used, and what to do if not", .needs(.bus))
     func availability() async throws {
         let bus = try await PrivateBus()
-        let kind = BackendKind.dbusProperty
         let context = BackendContext(name: "dbusProperty", applicationName: "my app", logger: .init(label: "test"))
-        let settings = try kind.values(["bus": .string(bus.address)])
+        let kind = try BackendKind.dbusProperty.with(["bus": .string(bus.address)])
         #expect(
-            await kind.availability(context, settings)
+            await kind.availability(context)
                 == .success("org.activityindicator.Indicator1.my_app on \(bus.address)")
         )
         await bus.kill()
-        guard case .failure(let problem) = await kind.availability(context, settings) else {
+        guard case .failure(let problem) = await kind.availability(context) else {
             Issue.record("a bus that was killed is available")
             return
         }
@@ -131,18 +129,6 @@ import Testing
             try DBusAddress.system.resolved(in: ["DBUS_SYSTEM_BUS_ADDRESS": ""])
                 == "unix:path=/run/dbus/system_bus_socket"
         )
-    }
-}
-
-extension BackendKind {
-    /// The values of a section.
-    func values(_ given: [String: BackendSettingValue]) throws -> Values {
-        try given.reduce(into: Values()) { values, given in
-            let setting = try #require(settings.first { $0.name == given.key })
-            let (value, faults) = setting.value(given.value, in: [:])
-            if let fault = faults.first { throw fault }
-            values[given.key] = value
-        }
     }
 }
 #endif

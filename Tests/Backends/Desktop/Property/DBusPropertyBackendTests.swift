@@ -220,10 +220,9 @@ import Testing
     @Test(.needs(.bus))
     func `The setting 'name' replaces the app's name in the bus name, and nowhere else`() async throws {
         let bus = try await PrivateBus()
-        let kind = BackendKind.dbusProperty
+        let kind = try BackendKind.dbusProperty.with(["bus": .string(bus.address), "name": "my panel"])
         let backend = try kind.make(
-            BackendContext(name: "panel", applicationName: "test", logger: .init(label: "test")),
-            kind.values(["bus": .string(bus.address), "name": "my panel"])
+            BackendContext(name: "panel", applicationName: "test", logger: .init(label: "test"))
         )
         #expect(backend.name == "panel")
         try await backend.start()

@@ -40,10 +40,10 @@ import Testing
     private var messages: [String] { log.entries.map(\.message.description) }
 
     /// A backend of the standard registry with the settings of a config file.
-    private func backend(_ kind: String, _ values: [String: BackendSettingValue]) throws -> any IndicatorBackend {
+    private func backend(_ kind: String, _ values: [String: SettingValue]) throws -> any IndicatorBackend {
         let kind = try #require(BackendRegistry.standard.kind(named: kind))
         let context = BackendContext(name: kind.name, applicationName: "app", logger: logger)
-        return try kind.make(context, kind.values(values))
+        return try kind.with(values).make(context)
     }
 
     /// A backend that reports ends as they come.
@@ -67,7 +67,7 @@ import Testing
         _ text: String,
         environment: [String: String] = [:],
         overrides: ConfigurationValues = ConfigurationValues()
-    ) throws -> BackendSettingValue? {
+    ) throws -> SettingValue? {
         let folder = try TemporaryDirectory()
         let path = try folder.write("backends: [command]\n\(text)\n", to: "indicator.yaml")
         let source = ConfigurationSource(for: "app", path: path, environment: environment, overrides: overrides)
@@ -386,7 +386,7 @@ import Testing
     func secrets() async throws {
         let (server, address) = try await startServer()
         let folder = try TemporaryDirectory()
-        let files: [String: BackendSettingValue] = [
+        let files: [String: SettingValue] = [
             "urlFile": .string(try folder.write("\(address)/403\n", to: "url")),
             "tokenFile": .string(try folder.write("s3cr3t\n", to: "token")),
         ]

@@ -16,8 +16,8 @@ import Testing
     }
 
     private func availability(_ path: String) async -> Result<String?, Unavailability> {
-        let kind = BackendKind.logFile
-        return await kind.availability(context, (try? kind.values(["path": .string(path)])) ?? [:])
+        await (try? BackendKind.logFile.with(["path": .string(path)]))?.availability(context)
+            ?? .failure(Unavailability(reason: "invalid"))
     }
 
     private func reason(_ path: String) async -> String? {
@@ -25,9 +25,8 @@ import Testing
     }
 
     @Test func `Settings reach the backend`() throws {
-        let kind = BackendKind.logFile
-        let settings = try kind.values(["path": "/x", "format": "text", "maxSize": 5, "keep": 7])
-        let backend = try kind.make(context, settings)
+        let kind = try BackendKind.logFile.with(["path": "/x", "format": "text", "maxSize": 5, "keep": 7])
+        let backend = try kind.make(context)
         let log = try #require(backend as? LogFileBackend)
         #expect(log.name == "audit")
         #expect(log.settings == LogFileBackend.Settings(path: "/x", format: .text, maxSize: 5, keep: 7))
@@ -35,7 +34,7 @@ import Testing
 
     @Test func `Events are a list in the file and in the environment`() throws {
         func load(_ events: String, environment: [String: String] = [:]) throws(ConfigurationError)
-            -> BackendSettingValue?
+            -> SettingValue?
         {
             let path = try? folder.write("backends: [logFile]\nlogFile:\n  events: \(events)\n", to: "config.yaml")
             return try IndicatorConfiguration.load(
@@ -63,15 +62,15 @@ import Testing
     }
 
     @Test func `The defaults are those of the backend`() throws {
-        let backend = try BackendKind.logFile.make(context, [:])
+        let backend = try BackendKind.logFile.with().make(context)
         #expect((backend as? LogFileBackend)?.settings == LogFileBackend.Settings())
     }
 
     @Test("A path that cannot be a file is rejected") func aPathThatCannotBeAFileIsRejected() {
         let kind = BackendKind.logFile
-        let fault = #expect(throws: SettingFault.self) { try kind.values(["path": "/var/log/"]) }
-        #expect(fault?.description == "expected the path of a file, found '/var/log/'")
-        #expect(throws: Never.self) { try kind.values(["path": "/var/log/x"]) }
+        let error = #expect(throws: ConfigurationError.self) { try kind.with(["path": "/var/log/"]) }
+        #expect(error?.mistakes.map(\.message) == ["expected the path of a file, found '/var/log/'"])
+        #expect(throws: Never.self) { try kind.with(["path": "/var/log/x"]) }
     }
 
     @Test func `The availability check creates nothing`() async throws {
@@ -103,17 +102,5 @@ import Testing
         let link = folder.appending("link")
         symlink("nowhere", link)
         #expect(await reason(link)?.contains("symbolic link") == true)
-    }
-}
-
-extension BackendKind {
-    /// The values of a section.
-    func values(_ given: [String: BackendSettingValue]) throws -> Values {
-        try given.reduce(into: Values()) { values, given in
-            let setting = try #require(settings.first { $0.name == given.key })
-            let (value, faults) = setting.value(given.value, in: [:])
-            if let fault = faults.first { throw fault }
-            values[given.key] = value
-        }
     }
 }

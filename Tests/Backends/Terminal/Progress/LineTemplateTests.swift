@@ -94,7 +94,7 @@ struct LineTemplateTests {
             ("{label} {barr:40}", "unknown placeholder '{barr}' at character 9, did you mean '{bar}'?"),
             ("{bar:40.cyna}", "unknown style 'cyna' at character 9, did you mean 'cyan'?"),
             ("{bar:.cyan/bule}", "unknown style 'bule' at character 12, did you mean 'blue'?"),
-            ("{bar:.cyan.}", "unknown style '' at character 12; known are: red, "),
+            ("{bar:.cyan.}", "unknown style '' at character 12; known are: black, red, "),
             ("{bar:wide}", "'wide' at character 6 is not a width and styles; write '<', '^' or '>', a width"),
             ("a {bar:0}", "'0' at character 8 is not a width and styles"),
             ("{bar:501}", "'501' at character 6 is not"), ("{bar:}", "'' at character 6 is not"),

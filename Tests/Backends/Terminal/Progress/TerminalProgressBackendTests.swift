@@ -511,12 +511,12 @@ struct TerminalProgressBackendTests {
     func kind() async throws {
         let kind = BackendKind.terminalProgress(descriptor: file.fileDescriptor, environment: ["TERM": "xterm"])
         let context = BackendContext(name: "bars", applicationName: "app", logger: Logger(label: "test"))
-        let settings = try kind.values(["maxLines": 2, "mode": "live"])
-        let backend = try kind.make(context, settings)
+        let live = try kind.with(["maxLines": 2, "mode": "live"])
+        let backend = try live.make(context)
         #expect(backend.name == "bars" && backend.delivery.animationInterval == .milliseconds(100))
-        #expect(await kind.availability(context, settings) == .success(terminal.path))
-        let plain = try kind.values(["mode": "plain"])
-        #expect(await kind.availability(context, plain) == .success("plain lines on standard error"))
-        #expect(kind.settings.allSatisfy { $0.defaultValue != nil })
+        #expect(await live.availability(context) == .success(terminal.path))
+        let plain = try kind.with(["mode": "plain"])
+        #expect(await plain.availability(context) == .success("plain lines on standard error"))
+        #expect(kind.settings.allSatisfy { $0.standard != nil })
     }
 }

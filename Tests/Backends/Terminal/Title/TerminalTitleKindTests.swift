@@ -11,8 +11,7 @@ import Testing
     @Test func `A backend is created from settings`() async throws {
         let terminal = try PseudoTerminal()
         let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm"])
-        let settings = try kind.values(["format": "busy: {label}", "progress": "on"])
-        let backend = try kind.make(context, settings)
+        let backend = try kind.with(["format": "busy: {label}", "progress": "on"]).make(context)
         #expect(backend.name == "title")
         try await backend.start()
         try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "Work"))
@@ -26,42 +25,43 @@ import Testing
     @Test func `The defaults are those of the settings`() throws {
         #expect(BackendKind.terminalTitle.name == "terminalTitle")
         let kind = BackendKind.terminalTitle(path: "/dev/tty", environment: ["TERM": "xterm"])
-        let backend = try kind.make(context, [:])
+        let backend = try kind.with().make(context)
         #expect(backend.delivery.animationInterval == .milliseconds(100))
-        #expect(kind.settings.allSatisfy { $0.defaultValue != nil })
+        #expect(kind.settings.allSatisfy { $0.standard != nil })
     }
 
     @Test func `A format is checked before a backend is created`() throws {
-        let error = try #require(throws: (any Error).self) {
-            try BackendKind.terminalTitle.values(["format": "{lable}"])
+        let error = #expect(throws: ConfigurationError.self) {
+            try BackendKind.terminalTitle.with(["format": "{lable}"])
         }
         let problem = "unknown placeholder '{lable}' at character 1, did you mean '{label}'?"
-        #expect("\(error)" == "expected a format with known placeholders (\(problem)), found '{lable}'")
+        let message = "expected a format with known placeholders (\(problem)), found '{lable}'"
+        #expect(error?.mistakes.map(\.message) == [message])
     }
 
     @Test func `Availability names the terminal and writes nothing`() async throws {
         let terminal = try PseudoTerminal()
         let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm"])
-        #expect(await kind.availability(context, [:]) == .success(terminal.path))
+        #expect(try await kind.with().availability(context) == .success(terminal.path))
         #expect(terminal.read() == [])
     }
 
     @Test func `It is skipped without a terminal but not if one fails`() throws {
         let terminal = try PseudoTerminal()
-        func isApplicable(_ path: String, _ type: String?) -> Bool {
+        func isApplicable(_ path: String, _ type: String?) throws -> Bool {
             let kind = BackendKind.terminalTitle(path: path, environment: type.map { ["TERM": $0] } ?? [:])
-            return kind.isApplicable(context, [:])
+            return try kind.with().isApplicable(context)
         }
-        #expect(isApplicable(terminal.path, "xterm"))
-        #expect(!isApplicable(terminal.path, "dumb") && !isApplicable(terminal.path, nil))
-        #expect(isApplicable("/dev/null/missing", "xterm"))
+        #expect(try isApplicable(terminal.path, "xterm"))
+        #expect(try !isApplicable(terminal.path, "dumb") && !isApplicable(terminal.path, nil))
+        #expect(try isApplicable("/dev/null/missing", "xterm"))
     }
 
     @Test
     func `A title that is not written wakes nobody`() throws {
         let environment = ["TERM": "xterm-256color", "KONSOLE_VERSION": "260401"]
         let kind = BackendKind.terminalTitle(path: "/dev/tty", environment: environment)
-        let backend = try kind.make(context, [:])
+        let backend = try kind.with().make(context)
         #expect(backend.delivery.animationInterval == nil)
     }
 
@@ -70,7 +70,7 @@ import Testing
         let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm", "LANG": "C.UTF-8"])
         var context = context
         context.isAccessible = true
-        let backend = try kind.make(context, [:])
+        let backend = try kind.with().make(context)
         #expect(backend.delivery.animationInterval == nil)
         try await backend.start()
         try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "Work"))
@@ -84,7 +84,7 @@ import Testing
         let terminal = try PseudoTerminal()
         let dumb = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "dumb"])
         #expect(
-            await dumb.availability(context, [:])
+            try await dumb.with().availability(context)
                 == .failure(
                     Unavailability(
                         reason: "the terminal does not support control sequences (TERM is 'dumb')"
@@ -93,39 +93,27 @@ import Testing
         )
         let vt100 = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "vt100"])
         #expect(
-            await vt100.availability(context, [:])
+            try await vt100.with().availability(context)
                 == .failure(
                     Unavailability(
                         reason: "this terminal (vt100) is not known to have a title"
                     )
                 )
         )
-        #expect(!vt100.isApplicable(context, [:]))
+        #expect(try !vt100.with().isApplicable(context))
         // `auto` gives the same answer.
-        for (type, setting, isChosen) in [("vt100", nil, false), ("vt100", "on", true), ("xterm", nil, true)] {
+        for (type, title, isChosen) in [("vt100", "auto", false), ("vt100", "on", true), ("xterm", "auto", true)] {
             let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": type])
-            var place = AutomaticPlace(applicationName: "app", environment: [:])
-            place.text = { $1 == "title" ? setting : nil }
-            #expect(kind.fit?(place).isChosen == isChosen, "\(type)")
+            var reader = SettingsReader()
+            reader.overrides = ["title": .string(title)]
+            #expect(kind.fit?(context, &reader).isChosen == isChosen, "\(type)")
         }
         let file = BackendKind.terminalTitle(path: "/dev/null", environment: ["TERM": "xterm"])
         #expect(
-            await file.availability(context, [:])
+            try await file.with().availability(context)
                 == .failure(
                     Unavailability(reason: "/dev/null is not a terminal")
                 )
         )
-    }
-}
-
-extension BackendKind {
-    /// The values of a section.
-    func values(_ given: [String: BackendSettingValue]) throws -> Values {
-        try given.reduce(into: Values()) { values, given in
-            let setting = try #require(settings.first { $0.name == given.key })
-            let (value, faults) = setting.value(given.value, in: [:])
-            if let fault = faults.first { throw fault }
-            values[given.key] = value
-        }
     }
 }

@@ -49,13 +49,13 @@ extension BrokenFile {
         command:
           timeLimit: x
         > 2:1: 'command' needs 'run', a string or a list of strings
-        > 3:14: 'timeLimit': expected a number of seconds, zero or more, found 'x'
+        > 3:14: 'timeLimit': expected a number of seconds above zero, found 'x'
         # a required setting that is missing without a section
         backends: [command]
         > 1:12: 'command' needs 'run', a string or a list of strings
         # a time that would end each program at once
         command: {run: [a], timeLimit: 0}
-        > 1:32: 'timeLimit': expected a number of seconds, more than zero, found '0'
+        > 1:32: 'timeLimit': expected a number of seconds above zero, found '0'
         # a variable of a shell
         command: {run: [sh, -c, "echo ${HOME}"]}
         > 1:16: 'run': expected arguments with known placeholders (unknown placeholder '{HOME}' at character 7; \#

@@ -112,8 +112,8 @@ extension ConfigurationNode {
         return try root.map(read)
     }
 
-    /// Where the key at a position is for the second time: Yams reports the first one, and no nodes. Below it, or in the
-    /// same line; the first one for a key that is written in two ways.
+    /// Where the key at a position is for the second time: Yams reports the first position. Below it, or in the same
+    /// line; the first one for a key that is written in two ways.
     private static func secondPosition(ofKeyAt first: TextPosition, in text: String) -> TextPosition {
         let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map(\.unicodeScalars)
         guard lines.indices.contains(first.line - 1) else { return first }

@@ -5,18 +5,15 @@ import Testing
 
 @Suite("The text of a setting")
 struct SettingFormTests {
-    private struct Settings<Value: Sendable>: Sendable { var value: Value? }
     private enum Word: String, CaseIterable, Sendable { case shown, hidden, end }
 
-    private func written<Value>(_ given: BackendSettingValue, as form: SettingForm<Value>) throws -> BackendSettingValue
-    {
-        let setting = Setting<Settings<Value>>("x", \.value, form, summary: "")
-        let (value, faults) = setting.definition(defaults: Settings()).value(given, in: ["HOME": "/home/user"])
+    private func written<Value>(_ given: SettingValue, as form: SettingForm<Value>) throws -> SettingValue {
+        let (value, faults) = form.value(given, in: ["HOME": "/home/user"])
         if let fault = faults.first { throw fault }
-        return try #require(value).written
+        return try #require(value.flatMap(form.write))
     }
 
-    private func value<Value>(_ text: String, as form: SettingForm<Value>) -> BackendSettingValue? {
+    private func value<Value>(_ text: String, as form: SettingForm<Value>) -> SettingValue? {
         try? written(.string(text), as: form)
     }
 
@@ -118,10 +115,10 @@ struct SettingFormTests {
 
     @Test("that is a time is rounded to the nearest microsecond")
     func seconds() {
-        #expect(BackendSettingValue.string("0.12345649").seconds == .microseconds(123_456))
-        #expect(BackendSettingValue.string("0.12345651").seconds == .microseconds(123_457))
+        #expect(SettingValue.string("0.12345649").seconds == .microseconds(123_456))
+        #expect(SettingValue.string("0.12345651").seconds == .microseconds(123_457))
         for text in ["-0.001", "inf", "nan", "0x1"] {
-            #expect(BackendSettingValue.string(text).seconds == nil)
+            #expect(SettingValue.string(text).seconds == nil)
         }
     }
 }

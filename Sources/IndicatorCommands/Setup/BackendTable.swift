@@ -1,57 +1,5 @@
 package import IndicatorBackends
 import IndicatorCore
-import Logging
-
-/// A backend, and whether it can run here.
-package struct ProgramBackend: Sendable {
-    /// The name of its kind or of its section in the config file.
-    package var name: String
-    /// The name of its kind.
-    package var kind: String
-    /// Whether the configuration uses it.
-    var isUsed = true
-    /// Where it can run here, or what it does; or why it cannot run here.
-    package var availability: Result<String, Unavailability>
-
-    /// Whether it can run here.
-    package var isAvailable: Bool { reason == nil }
-
-    /// Why it cannot run here; `nil` if it can.
-    package var reason: String? {
-        if case .failure(let problem) = availability { problem.reason } else { nil }
-    }
-
-    /// The backends of a configuration, with their availability. All at once: several may wait for the same bus.
-    package static func all(of configuration: IndicatorConfiguration) async -> [ProgramBackend] {
-        await withTaskGroup { group in
-            for (index, backend) in configuration.backends.enumerated() {
-                group.addTask { (index, await ProgramBackend(backend)) }
-            }
-            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }.sorted { $0.key < $1.key }.map(\.value)
-        }
-    }
-
-    /// The kinds that are not in this build.
-    static func missing(in registry: BackendRegistry) -> [ProgramBackend] {
-        registry.reasonsForMissing.sorted { $0.key < $1.key }.map { name, reason in
-            let parts = reason.split(separator: "; ", maxSplits: 1).map(String.init)
-            return ProgramBackend(unused: name, parts[0], help: parts.count > 1 ? parts[1] : nil)
-        }
-    }
-
-    /// A kind that the configuration does not use and that cannot run.
-    init(unused kind: String, _ reason: String, help: String?) {
-        (name, self.kind, isUsed) = (kind, kind, false)
-        availability = .failure(Unavailability(reason: reason, help: help))
-    }
-
-    private init(_ backend: IndicatorConfiguration.Backend) async {
-        var context = backend.context
-        context.logger = Logger(label: Program.name, factory: { _ in SwiftLogNoOpLogHandler() })
-        (name, kind) = (backend.name, backend.kind.name)
-        availability = await backend.kind.availability(context, backend.settings).map { $0 ?? backend.kind.summary }
-    }
-}
 
 /// The output of `backends`.
 package struct BackendTable {
@@ -60,7 +8,7 @@ package struct BackendTable {
     package init(style: TerminalStyle) { self.style = style }
 
     /// The backends, and where each can run or why not.
-    package func text(of backends: [ProgramBackend]) -> String {
+    package func text(of backends: [BackendAvailability]) -> String {
         // Several may need the same bus.
         var explained: [String: String] = [:]
         return rows(
@@ -83,12 +31,17 @@ package struct BackendTable {
     }
 
     /// What `backends: auto` chooses, and why.
-    func text(of automatic: AutomaticBackends) -> String {
+    func text(ofAutomatic choices: [(kind: String, fit: AutomaticFit)]) -> String {
         "'backends: auto' here:\n"
             + rows(
-                automatic.choices.map { kind, isChosen, reason in
-                    let word = isChosen ? "yes" : "no"
-                    return Row(name: "  \(kind)", word: word, texts: [reason], emphasis: isChosen ? .green : nil)
+                choices.map { kind, fit in
+                    let word = fit.isChosen ? "yes" : "no"
+                    return Row(
+                        name: "  \(kind)",
+                        word: word,
+                        texts: [fit.reason],
+                        emphasis: fit.isChosen ? .green : nil
+                    )
                 }
             )
     }

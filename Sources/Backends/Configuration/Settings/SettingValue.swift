@@ -4,7 +4,7 @@ import IndicatorCore
 import IndicatorThreads
 
 /// The value of a setting as code writes it, and as a file or a variable has it.
-public enum BackendSettingValue: Sendable, Hashable {
+public enum SettingValue: Sendable, Hashable {
     /// A text, a path or a word; from a file or a variable, also a number.
     case string(String)
     /// `true` or `false`.
@@ -17,7 +17,7 @@ public enum BackendSettingValue: Sendable, Hashable {
     case list([String])
 }
 
-extension BackendSettingValue: ExpressibleByStringInterpolation, ExpressibleByBooleanLiteral,
+extension SettingValue: ExpressibleByStringInterpolation, ExpressibleByBooleanLiteral,
     ExpressibleByIntegerLiteral, ExpressibleByArrayLiteral
 {
     /// A ``string(_:)``.
@@ -30,7 +30,7 @@ extension BackendSettingValue: ExpressibleByStringInterpolation, ExpressibleByBo
     public init(arrayLiteral elements: String...) { self = .list(elements) }
 }
 
-extension BackendSettingValue {
+extension SettingValue {
     package var text: String? { if case .string(let text) = self { text } else { nil } }
     package var list: [String]? { if case .list(let texts) = self { texts } else { nil } }
     var integer: Int? { if case .integer(let number) = self { number } else { nil } }

@@ -1,17 +1,17 @@
-import IndicatorBackends
+import DisplayText
 
 extension BackendRegistry {
-    /// Every setting with its summary, its default and an example, as an annotated config file in YAML.
+    /// Every setting of the kinds, with its summary, its default and an example, as an annotated config file in YAML.
     ///
     /// It is a valid config file that is equivalent to the defaults. Settings that are not used by default begin with a
     /// `#` without a space; without that character they are valid too.
-    package var settingsReference: String {
+    public var settingsReference: String {
         var lines = [
             "# Every setting of an indicator's config file. The values are the defaults. A '#' without a space after",
             "# it marks an example: remove the '#' to use it.",
             "",
         ]
-        lines += ConfigurationValues.definitions(in: self).flatMap { $0.referenceLines(isUsed: true) }
+        lines += ConfigurationValues.settings(in: self).flatMap { $0.referenceLines(isUsed: true) }
         let used = ConfigurationValues.standard(in: self).backends ?? []
         for kind in kinds {
             let isUsed = used.contains(kind.name)
@@ -28,15 +28,15 @@ extension BackendRegistry {
     }
 }
 
-extension SettingDefinition {
+extension Setting {
     fileprivate func referenceLines(indentation: String = "", isUsed: Bool) -> [String] {
         var text = "\(summary.prefix(1).uppercased())\(summary.dropFirst()). Value: \(expectation)"
-        if isRequired { text += "; must be given" } else if defaultValue == nil { text += "; no default" }
-        if defaultValue != nil, let example, example != defaultValue {
+        if isRequired { text += "; must be given" } else if standard == nil { text += "; no default" }
+        if standard != nil, let example, example != standard {
             text += ", such as \(example.configurationText)"
         }
         let comment = TextWidth.wrapped("\(text).", to: 98 - indentation.count).map { "\(indentation)# \($0)" }
-        let mark = isUsed && defaultValue != nil ? "" : "#"
-        return comment + ["\(indentation)\(mark)\(name): \((defaultValue ?? example)?.configurationText ?? "")"]
+        let mark = isUsed && standard != nil ? "" : "#"
+        return comment + ["\(indentation)\(mark)\(name): \((standard ?? example)?.configurationText ?? "")"]
     }
 }

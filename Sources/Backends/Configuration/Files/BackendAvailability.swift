@@ -1,0 +1,80 @@
+import IndicatorCore
+import Logging
+
+/// A backend of a configuration, or a kind that it does not use, and whether it can run here.
+public struct BackendAvailability: Sendable, Hashable {
+    /// The name of its kind, or of its section in the config file.
+    public let name: String
+    /// The name of its kind.
+    public let kind: String
+    /// Whether the configuration names it, or names none.
+    public let isUsed: Bool
+    /// Where it can show something here, or what it is; or why it cannot, and what to do.
+    public let availability: Result<String, Unavailability>
+
+    /// Whether it can run here.
+    package var isAvailable: Bool { reason == nil }
+
+    /// Why it cannot run here; `nil` if it can.
+    package var reason: String? {
+        if case .failure(let problem) = availability { problem.reason } else { nil }
+    }
+}
+
+extension ConfigurationSource {
+    /// What `indicator backends` lists, for an app with kinds of its own: the backends of the configuration, then the
+    /// kinds that it does not use, then those that are not in this build.
+    ///
+    /// Waits for buses and brokers, a few seconds at most. Shows nothing.
+    ///
+    /// - Throws: ``ConfigurationError``, as ``IndicatorConfiguration/load(from:)`` does.
+    public func availability() async throws(ConfigurationError) -> [BackendAvailability] {
+        let configuration = try IndicatorConfiguration.load(from: self)
+        let isChosen = configuration.settings.contains {
+            $0.key == ConfigurationValues.backendsName && $0.location != nil
+        }
+        let used = isChosen ? configuration.backends : []
+        // A section that is not listed still provides settings.
+        var source = self
+        source.overrides.backends = registry.names.filter { name in !used.contains { $0.name == name } }
+        let others = source.read().configuration.backends
+        var list = await BackendAvailability.all(used, isUsed: true)
+        list += await BackendAvailability.all(others, isUsed: !isChosen)
+        for kind in registry.kinds where !list.contains(where: { $0.name == kind.name }) {
+            let names = kind.settings.filter(\.isRequired).map { "'\($0.name)'" }.joined(separator: " and ")
+            let help = "add a section '\(kind.name)' to the config file"
+            list.append(BackendAvailability(kind.name, Unavailability(reason: "it needs \(names)", help: help)))
+        }
+        return list
+            + registry.missingNames.map { name in
+                let parts = (registry.reasonsForMissing[name] ?? "").split(separator: "; ", maxSplits: 1).map(
+                    String.init
+                )
+                let help = parts.count > 1 ? parts[1] : nil
+                return BackendAvailability(name, Unavailability(reason: parts.first ?? "", help: help))
+            }
+    }
+}
+
+extension BackendAvailability {
+    fileprivate init(_ kind: String, _ problem: Unavailability) {
+        self.init(name: kind, kind: kind, isUsed: false, availability: .failure(problem))
+    }
+
+    /// All at once: several may wait for the same bus.
+    package static func all(_ backends: [IndicatorConfiguration.Backend], isUsed: Bool = true) async -> [Self] {
+        await withTaskGroup { group in
+            for (index, backend) in backends.enumerated() {
+                group.addTask {
+                    var context = backend.context
+                    context.logger = Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
+                    let place = await backend.configured.availability(context).map { $0 ?? backend.kind.summary }
+                    return (
+                        index, Self(name: backend.name, kind: backend.kind.name, isUsed: isUsed, availability: place)
+                    )
+                }
+            }
+            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }.sorted { $0.key < $1.key }.map(\.value)
+        }
+    }
+}

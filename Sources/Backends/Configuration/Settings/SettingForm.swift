@@ -1,0 +1,257 @@
+public import DisplayText
+import Foundation
+
+/// How the value of a setting is written in a config file, in a variable and in code.
+public struct SettingForm<Value: Sendable>: Sendable {
+    /// What messages and the reference call a value, such as `a number of seconds, zero or more`.
+    let expectation: String
+    /// The words that are possible; `nil`: any.
+    var words: [String]?
+    /// Whether it is a list, for which a text has commas between the elements.
+    var isList = false
+    /// Whether it is any text, or a list of any texts, which may need quotes; other lists have each name at most once.
+    var isText = false
+    /// Whether it is the path of a file, whose leading `~` is the home folder; and whether the file has a secret, which
+    /// others should not be able to read.
+    var isPath = false
+    var isSecretFile = false
+    /// Whether messages and tables must not show the value, such as a password. Default: `false`.
+    public var isSecret = false
+    /// Whether the default is no alternative to a value that is wrong: then the backend is not used. Default: `false`.
+    public var isAddress = false
+    /// Returns `nil` for a value of another form; throws what was expected.
+    var read: @Sendable (SettingValue) throws -> Value?
+    var write: @Sendable (Value) -> SettingValue?
+
+    /// A text with a meaning of its own.
+    ///
+    /// - Parameters:
+    ///   - read: makes the value. The text of an error that it throws, such as a ``SettingFault``, is what was
+    ///     expected, such as `a color such as #ff8000`: the message is then `expected a color such as #ff8000, found
+    ///     'rde'`.
+    ///   - text: the text of a value.
+    public static func text(
+        read: @escaping @Sendable (String) throws -> Value,
+        text: @escaping @Sendable (Value) -> String
+    ) -> Self {
+        Self(expectation: "a string", isText: true, read: { try $0.text.map(read) }, write: { .string(text($0)) })
+    }
+
+    /// A list of texts with a meaning of its own, or one text; `read` and `texts` as for a text.
+    public static func texts(
+        read: @escaping @Sendable ([String]) throws -> Value,
+        texts: @escaping @Sendable (Value) -> [String]
+    ) -> Self {
+        Self(
+            expectation: "a string or a list of strings",
+            isList: true,
+            isText: true,
+            read: { try $0.list.map(read) },
+            write: { .list(texts($0)) }
+        )
+    }
+}
+
+/// Why what is written is not the value of a setting: what was expected, as a noun with an article such as `a color
+/// such as #ff8000`.
+public struct SettingFault: Error, Hashable, CustomStringConvertible {
+    /// What was expected.
+    public let description: String
+    /// Which element of a list it is about.
+    let index: Int?
+
+    /// Makes a fault.
+    public init(_ expected: String) { self.init(expected, nil) }
+
+    init(_ description: String, _ index: Int?) { (self.description, self.index) = (description, index) }
+}
+
+extension SettingForm {
+    /// The value of what a file, a variable or code has, and what is wrong with it. Of names and words, those that are
+    /// right are the value.
+    func value(
+        _ written: SettingValue,
+        in environment: [String: String]
+    ) -> (value: Value?, faults: [SettingFault]) {
+        var given = written
+        if isList, let text = given.text {
+            let parts = text.split(separator: ",", omittingEmptySubsequences: isText || text.isEmpty)
+            given = .list(parts.map { $0.trimmingCharacters(in: .whitespaces) })
+        }
+        if isPath, let path = given.text { given = .string(HomeFolder.expanding(path, in: environment)) }
+        let texts = given.list ?? [given.text].compactMap(\.self)
+        var seen: Set<String> = []
+        var faults = texts.enumerated().compactMap { fault(in: $1, at: $0, after: &seen) }
+        if !faults.isEmpty {
+            let wrong = Set(faults.map(\.index))
+            let others = texts.indices.filter { !wrong.contains($0) }.map { texts[$0] }
+            guard isList, !isText, !others.isEmpty else { return (nil, faults) }
+            given = .list(others)
+        }
+        var expected = expectation
+        do {
+            if let value = try read(given) { return (value, faults) }
+        } catch { expected = "\(error)" }
+        faults.append(SettingFault(unexpected(written.text ?? written.configurationText, expected)))
+        return (nil, faults)
+    }
+
+    /// The form, of whose values some are not valid.
+    func validated(by validate: @escaping @Sendable (Value) -> String?) -> Self {
+        var form = self
+        form.read = { [read] given in
+            let value = try read(given)
+            if let expected = value.flatMap(validate) { throw SettingFault(expected) }
+            return value
+        }
+        return form
+    }
+
+    /// What is not valid in a text, or in an element of a list, whatever the meaning of the value.
+    private func fault(in text: String, at index: Int, after seen: inout Set<String>) -> SettingFault? {
+        if text.unicodeScalars.contains("\0") {
+            return SettingFault("the text contains a NUL character (U+0000); remove it", index)
+        }
+        if let words, !words.contains(text) {
+            let suggestion = NearestName.find(for: text, among: words).map { ", did you mean '\($0)'?" } ?? ""
+            return SettingFault(unexpected(text, "one of \(words.joined(separator: ", "))") + suggestion, index)
+        }
+        guard isList, !isText else { return nil }
+        if text.isEmpty { return SettingFault("expected a name, found an empty string", index) }
+        guard !seen.insert(text).inserted else { return nil }
+        return SettingFault("'\(QuotedText.shortened(text))' is duplicated", index)
+    }
+
+    private func unexpected(_ text: String, _ expected: String) -> String {
+        var found = text.isEmpty ? "an empty string" : isSecret ? "a hidden value" : "'\(QuotedText.shortened(text))'"
+        // The user name and password of a URL.
+        if !isSecret, let end = text.lastIndex(of: "@"), text[..<end].contains(":") {
+            found = "'…\(QuotedText.shortened(String(text[end...])))'"
+        }
+        return "expected \(expected), found \(found)"
+    }
+}
+
+// MARK: - The forms
+
+extension SettingForm<String> {
+    /// Any text.
+    public static var text: Self { text(read: \.self, text: \.self) }
+
+    /// A text that messages and tables do not show, such as a password.
+    public static var secret: Self {
+        Self(expectation: "a string", isText: true, isSecret: true, read: \.text, write: { .string($0) })
+    }
+
+    /// The path of a file; a leading `~` is replaced by the home folder.
+    public static var path: Self { path(isSecretFile: false) }
+
+    /// The path of a file with a secret: the user is warned if others can read it.
+    public static var secretFile: Self { path(isSecretFile: true) }
+
+    private static func path(isSecretFile: Bool) -> Self {
+        Self(
+            expectation: "the path of a file",
+            isText: true,
+            isPath: true,
+            isSecretFile: isSecretFile,
+            // A '~' that is left is another user's.
+            read: { $0.text.flatMap { $0.isEmpty || $0.hasPrefix("~") ? nil : $0 } },
+            write: { .string($0) }
+        )
+    }
+}
+
+extension SettingForm<[String]> {
+    /// A list of texts, or one text with commas between them.
+    public static var texts: Self { texts(read: \.self, texts: \.self) }
+
+    /// A list of names, each at most once; of any, or of some.
+    static func names(among words: [String]? = nil) -> Self {
+        Self(expectation: "a list of names", words: words, isList: true, read: \.list, write: { .list($0) })
+    }
+}
+
+extension SettingForm<Bool> {
+    /// `true` or `false`.
+    public static var boolean: Self { Self(expectation: "true or false", read: \.boolean, write: { .boolean($0) }) }
+}
+
+extension SettingForm<Int> {
+    /// A whole number within a range.
+    public static func integer(in range: ClosedRange<Int>) -> Self {
+        let (first, last) = (range.lowerBound, range.upperBound)
+        return Self(
+            expectation: "a whole number" + (last == .max ? ", \(first) or more" : " from \(first) to \(last)"),
+            read: { ($0.integer ?? $0.text.flatMap { Int($0) }).flatMap { range.contains($0) ? $0 : nil } },
+            write: { .integer($0) }
+        )
+    }
+
+    /// A number of bytes: `1048576`, `512 kB`, `1 MiB`.
+    public static var size: Self {
+        Self(expectation: "a number of bytes such as 1 MiB", read: \.bytes, write: { .integer($0) })
+    }
+}
+
+extension SettingForm<Duration> {
+    /// A number of seconds, zero or more; rounded to the nearest microsecond.
+    public static var seconds: Self {
+        Self(expectation: "a number of seconds, zero or more", read: \.seconds, write: { .duration($0) })
+    }
+
+    /// A number of seconds above zero.
+    public static var time: Self {
+        Self(
+            expectation: "a number of seconds above zero",
+            read: { $0.seconds.flatMap { $0 > .zero ? $0 : nil } },
+            write: { .duration($0) }
+        )
+    }
+}
+
+extension SettingForm where Value: RawRepresentable<String> & CaseIterable {
+    /// One of the words of an enumeration.
+    public static var choice: Self {
+        let words = Value.allCases.map(\.rawValue)
+        return Self(
+            expectation: "one of \(words.joined(separator: ", "))",
+            words: words,
+            read: { $0.text.flatMap(Value.init) },
+            write: { .string($0.rawValue) }
+        )
+    }
+}
+
+extension SettingForm {
+    /// A list of some of the words of an enumeration, each at most once.
+    public static func choices<Word>() -> Self
+    where Value == Set<Word>, Word: RawRepresentable<String> & CaseIterable & Sendable {
+        let words = Word.allCases.map(\.rawValue)
+        return Self(
+            expectation: "a list of some of \(words.joined(separator: ", "))",
+            words: words,
+            isList: true,
+            read: { $0.list.map { Set($0.compactMap(Word.init)) } },
+            write: { chosen in .list(words.filter { Word(rawValue: $0).map(chosen.contains) == true }) }
+        )
+    }
+}
+
+extension SettingForm<SnapshotFormat> {
+    /// A format with placeholders.
+    public static var format: Self { text(read: SnapshotFormat.init(setting:), text: \.description) }
+}
+
+extension SettingForm<SnapshotFormat?> {
+    /// A format with placeholders; an empty text is a value, too: it stands for none.
+    public static var formatOrNone: Self {
+        text(read: { $0.isEmpty ? nil : try SnapshotFormat(setting: $0) }, text: { $0?.description ?? "" })
+    }
+}
+
+extension SnapshotFormat {
+    fileprivate init(setting text: String) throws(SettingFault) {
+        do { try self.init(text) } catch { throw SettingFault("a format with known placeholders (\(error))") }
+    }
+}
