@@ -74,7 +74,7 @@ final class BusySet: Sendable {
 
 /// Numbers in the classic manager's set: its fastest form, in which hashing an identity costs next to nothing.
 final class BusyNumbers: Sendable {
-    private let set = LockedSet(inProgress: 1000..<1000 + Names.otherCount)
+    private let set = LockedSet(inProgress: Array(1000..<1000 + Names.otherCount))
 
     func startAndStop(_ times: Int) {
         for index in 0..<times {

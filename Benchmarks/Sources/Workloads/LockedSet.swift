@@ -8,7 +8,7 @@ final class LockedSet<ID: Hashable>: @unchecked Sendable {
     private var active: Set<ID>
     private var isBusy = false
 
-    init(inProgress: some Sequence<ID> = []) {
+    init(inProgress: [ID] = []) {
         active = Set(inProgress)
     }
 
