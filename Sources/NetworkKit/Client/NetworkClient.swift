@@ -290,9 +290,10 @@ extension TransferProgress {
         case .began(let head, let count):
             bytesReceived = head.status == .partialContent && head.range?.first == request.start ? request.start : 0
             bytesReceivedEarlier = bytesReceived
-            bytesToReceive = count.map { min($0, .max - bytesReceived) + bytesReceived }
-        case .received(let count): bytesReceived += Int64(count)
-        case .waits, .ended: break
+            isErrorPage = head.status.code >= 400
+            bytesToReceive = isErrorPage ? nil : count.map { min($0, .max - bytesReceived) + bytesReceived }
+        case .received(let count) where !isErrorPage: bytesReceived += Int64(count)
+        case .received, .waits, .ended: break
         }
     }
 }

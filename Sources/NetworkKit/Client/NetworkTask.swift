@@ -390,12 +390,15 @@ public struct TransferProgress: Hashable, Sendable {
     /// The length of the request's body in bytes; 0 without one, or when it is unknown.
     public internal(set) var bytesToSend: Int64 = 0
     /// The number of bytes received of the response's body, after decompression. A retry begins again at 0, or, if it
-    /// resumes a download, with the bytes of the earlier attempts.
+    /// resumes a download, with the bytes of the earlier attempts. The page of an error, with a status of 400 or more,
+    /// does not count.
     public internal(set) var bytesReceived: Int64 = 0
     /// The length of the response's body in bytes; `nil` when the server does not send it, or compresses the body.
     public internal(set) var bytesToReceive: Int64?
     /// How many of the received bytes were received by an earlier download that is resumed.
     var bytesReceivedEarlier: Int64 = 0
+    /// Whether the response is not what was requested.
+    var isErrorPage = false
 
     /// The completed fraction, 0…1: of the upload if there is one, else of the download. `nil` when it is unknown.
     public var fractionCompleted: Double? {

@@ -74,7 +74,7 @@ import Testing
     func `The completion has the outcome`(_ kind: Kind) async throws {
         let server = try RawServer.closing { request, connection in
             let status = request.target == "/missing" ? "404 Not Found" : "200 OK"
-            try connection.send("HTTP/1.1 \(status)\r\nContent-Length: 0\r\n\r\n")
+            try connection.send("HTTP/1.1 \(status)\r\nContent-Length: 4\r\n\r\nbody")
         }
         let outcomes = Locked<[ActivityOutcome?]>([])
         let token = center.addObserver(forName: .indicatorTaskDidComplete, object: nil, queue: nil) { notification in
@@ -82,8 +82,17 @@ import Testing
             outcomes.withLock { $0.append(outcome) }
         }
         defer { center.removeObserver(token) }
-        await #expect(throws: NetworkError.self) { try await request(kind, route(server, .get("missing"))) }
-        try await request(kind, route(server))
+        // The page of an error is not what was requested, so it is no amount of work.
+        let received = Locked<Int64>(0)
+        let count: @Sendable (TransferProgress) -> Void = { progress in
+            received.withLock { $0 = max($0, progress.bytesReceived) }
+        }
+        await #expect(throws: NetworkError.self) {
+            try await request(kind, route(server, .get("missing")), onProgress: count)
+        }
+        #expect(received.withLock(\.self) == 0)
+        try await request(kind, route(server), onProgress: count)
+        #expect(received.withLock(\.self) == 4)
         let refusing = URLRoute(try #require(URL(string: "http://127.0.0.1:1/")), .get(""))
         await #expect(throws: NetworkError.self) { try await request(kind, refusing) }
         let all = outcomes.withLock { $0 }
