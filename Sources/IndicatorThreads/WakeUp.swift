@@ -13,7 +13,7 @@ package final class WakeUp: Sendable {
 
     /// Creates the descriptor; `nil` if the system has none left, with the reason in `errno`.
     package init?() {
-        let descriptor = linux_make_event_descriptor()
+        let descriptor = StandardStreams.excluding(linux_make_event_descriptor())
         guard descriptor >= 0 else { return nil }
         self.descriptor = descriptor
     }

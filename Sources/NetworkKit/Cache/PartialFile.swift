@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorThreads
 
 /// A temporary file that is written next to its target and replaces it when it is complete.
 ///
@@ -23,9 +24,12 @@ final class PartialFile: @unchecked Sendable {
     init(for target: URL) throws {
         (self.target, record) = (target, nil)
         // __O_TMPFILE of <asm-generic/fcntl.h>, which Swift does not import.
-        let unnamed = open(target.folder.path, 0o20000000 | O_DIRECTORY | O_WRONLY | O_CLOEXEC, 0o600)
+        let unnamed = StandardStreams.excluding(
+            open(target.folder.path, 0o20000000 | O_DIRECTORY | O_WRONLY | O_CLOEXEC, 0o600)
+        )
         let path = unnamed < 0 ? target.hidden(UUID().uuidString + ".partial").path : nil
-        descriptor = path.map { open($0, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600) } ?? unnamed
+        descriptor =
+            path.map { StandardStreams.excluding(open($0, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)) } ?? unnamed
         self.path = path
         guard descriptor >= 0 else { throw target.unwritable }
     }
@@ -59,7 +63,9 @@ final class PartialFile: @unchecked Sendable {
 
     /// Opens a file that no other user can have opened.
     private static func openOwn(_ file: URL, _ flags: Int32) -> (Int32, stat)? {
-        let descriptor = open(file.path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+        let descriptor = StandardStreams.excluding(
+            open(file.path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+        )
         guard descriptor >= 0 else { return nil }
         var status = stat()
         let isOwn =

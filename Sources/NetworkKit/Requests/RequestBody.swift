@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorThreads
 
 /// The body of a request, as pieces that can be read again for each attempt.
 struct RequestBody: Sendable {
@@ -58,7 +59,7 @@ private final class FileStream: InputStream {
     let descriptor: Int32
 
     init(_ url: URL) {
-        descriptor = Glibc.open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        descriptor = StandardStreams.excluding(Glibc.open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
         super.init(data: Data())
     }
 

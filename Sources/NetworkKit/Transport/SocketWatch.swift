@@ -49,7 +49,7 @@ final class SocketWatch: Sendable {
         curl_kit_set_open_function(handle) { watch, _, address in
             guard let address = address?.pointee, let watch else { return CURL_SOCKET_BAD }
             let type = address.socktype | Int32(SOCK_CLOEXEC.rawValue)
-            let descriptor = socket(address.family, type, address.protocol)
+            let descriptor = StandardStreams.excluding(socket(address.family, type, address.protocol))
             let owner = Unmanaged<SocketWatch>.fromOpaque(watch).takeUnretainedValue()
             if descriptor >= 0 { owner.state.withLock { $0.sockets[descriptor] = (0, 0) } }
             return descriptor

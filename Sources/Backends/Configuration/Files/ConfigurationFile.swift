@@ -1,5 +1,6 @@
 import DisplayText
 import Foundation
+import IndicatorThreads
 
 /// The search for the config file, in the places that ``IndicatorConfiguration`` documents.
 ///
@@ -59,7 +60,7 @@ enum ConfigurationFile {
     /// The text of a regular file that only the user and root can change.
     static func text(at path: String) throws(TextProblem) -> String {
         guard !path.isEmpty, !path.utf8.contains(0) else { throw TextProblem("this is not the path of a file") }
-        let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+        let descriptor = StandardStreams.excluding(open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY))
         guard descriptor >= 0 else { throw problem(errno) }
         defer { close(descriptor) }
         var status = stat()

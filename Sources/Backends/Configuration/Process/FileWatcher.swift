@@ -47,7 +47,7 @@ final class FileWatcher: PollSource, @unchecked Sendable {
         self.paths = paths
         self.thread = thread
         self.changed = changed
-        inotify = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
+        inotify = StandardStreams.excluding(inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK)))
         guard inotify >= 0 else { throw Failure(code: errno) }
         if let code = updateWatches() { throw Failure(code: code) }
         // The thread keeps the watcher alive until `stop`.

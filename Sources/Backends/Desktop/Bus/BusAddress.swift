@@ -2,6 +2,7 @@ package import BackendConfiguration
 import CIndicatorDBus
 import DisplayText
 import Foundation
+import IndicatorThreads
 
 /// A message bus.
 public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
@@ -154,7 +155,7 @@ struct BusSocket {
         let terminator = bytes.first == 0 ? 0 : 1
         let length = socklen_t(MemoryLayout<sa_family_t>.size + bytes.count + terminator)
         let type = Int32(bitPattern: SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
-        let descriptor = socket(AF_UNIX, type, 0)
+        let descriptor = StandardStreams.excluding(socket(AF_UNIX, type, 0))
         guard descriptor >= 0 else { return .fails }
         defer { close(descriptor) }
         return withUnsafePointer(to: address) { pointer in

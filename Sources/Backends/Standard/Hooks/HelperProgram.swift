@@ -55,8 +55,9 @@ package struct HelperProgram: Sendable {
         guard SpareDescriptors.exist() else { throw Unavailability(reason: SpareDescriptors.problem) }
         var ends: [CInt] = [-1, -1]
         linux_pipe(&ends)
+        ends = ends.map(StandardStreams.excluding)
         // Not a pipe, whose end with that of this process would end the program by SIGPIPE.
-        let errors = linux_make_memory_file("errors")
+        let errors = StandardStreams.excluding(linux_make_memory_file("errors"))
         let streams = [ends[0], output, errors]
         defer { for descriptor in [ends[0], errors] where descriptor >= 0 { close(descriptor) } }
         let words = arguments.map { strdup($0) } + [nil]

@@ -1,5 +1,6 @@
 import BackendConfiguration
 import Foundation
+import IndicatorThreads
 
 /// A log file that other processes may also write, rotate and remove.
 ///
@@ -131,10 +132,10 @@ private final class OpenLogFile {
 
     private static func open(_ path: LogFilePath) throws(Unavailability) -> CInt {
         let flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
-        var descriptor = Foundation.open(path.description, flags, 0o600)
+        var descriptor = StandardStreams.excluding(Foundation.open(path.description, flags, 0o600))
         if descriptor < 0, errno == ENOENT {
             try path.makeFolders()
-            descriptor = Foundation.open(path.description, flags, 0o600)
+            descriptor = StandardStreams.excluding(Foundation.open(path.description, flags, 0o600))
         }
         guard descriptor >= 0 else {
             let code = errno
@@ -142,12 +143,7 @@ private final class OpenLogFile {
             if lstat(path.description, &status) == 0 { try path.check(status) }
             throw path.failure("open it", code)
         }
-        // If standard error was closed, others would write into the file.
-        guard descriptor <= STDERR_FILENO else { return descriptor }
-        defer { close(descriptor) }
-        let moved = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
-        guard moved >= 0 else { throw path.failure("open it", errno) }
-        return moved
+        return descriptor
     }
 
     /// The current size, owner, group and mode, including changes by others.

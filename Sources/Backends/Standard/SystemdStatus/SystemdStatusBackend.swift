@@ -158,7 +158,7 @@ struct NotifySocket: Sendable {
         self.address = text
         guard SpareDescriptors.exist() else { throw .unreachable(text, reason: SpareDescriptors.problem) }
         let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        descriptor = Descriptor(socket(AF_UNIX, type, 0))
+        descriptor = Descriptor(StandardStreams.excluding(socket(AF_UNIX, type, 0)))
         let status = withUnsafePointer(to: address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 connect(descriptor.number, $0, socklen_t(length))

@@ -24,7 +24,7 @@ package final class TerminalDevice: Sendable {
 
     /// Opens a terminal; throws if the path is something else.
     init(path: String) throws(TerminalError) {
-        let descriptor = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+        let descriptor = StandardStreams.excluding(open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC))
         guard descriptor >= 0 else {
             let number = errno
             // ENXIO means that the process has no controlling terminal (tty(4)); a container may lack the device.
@@ -89,7 +89,9 @@ package final class TerminalDevice: Sendable {
     ///
     /// For the controlling terminal not the descriptor's own path: after `su`, that belongs to another user.
     static func path(of descriptor: CInt) -> String {
-        let terminal = open(controllingTerminal, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+        let terminal = StandardStreams.excluding(
+            open(controllingTerminal, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+        )
         defer { if terminal >= 0 { close(terminal) } }
         let isControlling = terminal >= 0 && number(of: terminal) == number(of: descriptor)
         return isControlling ? controllingTerminal : "/proc/self/fd/\(descriptor)"
