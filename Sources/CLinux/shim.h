@@ -43,8 +43,8 @@ struct linux_stream_functions {
     void *close;
 };
 
-/* Replaces `stdout`, which has a line buffer, or `stderr`, which has none, by a stream that calls `write` with the
-   number of the descriptor as its cookie. */
+/* Assigns a stream that calls `write`, with the number of the descriptor as its cookie, to `stdout`, which has a line
+   buffer, or `stderr`, which has none (the manual of glibc, "Standard Streams"). */
 static inline void linux_replace_stream(int descriptor, long (*write)(void *, const char *, unsigned long)) {
     extern struct _IO_FILE *stdout, *stderr;
     extern struct _IO_FILE *fopencookie(void *, const char *, struct linux_stream_functions);
@@ -53,10 +53,6 @@ static inline void linux_replace_stream(int descriptor, long (*write)(void *, co
     struct _IO_FILE *stream = fopencookie((void *)(long)descriptor, "w", functions);
     if (!stream) return;
     setvbuf(stream, (char *)0, descriptor == 1 ? 1 : 2, 0);
-#if defined(__GLIBC__) && defined(__LP64__)
-    /* fileno(3) of a stream of fopencookie is -1. This member of struct _IO_FILE has had its place since glibc 2.1. */
-    *(int *)((char *)stream + 14 * sizeof(void *)) = descriptor;
-#endif
     fflush(descriptor == 1 ? stdout : stderr);
     if (descriptor == 1) stdout = stream;
     else stderr = stream;

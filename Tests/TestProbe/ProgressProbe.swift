@@ -16,8 +16,7 @@ import Logging
 /// | `log TEXT` | logs through `IndicatorLogHandler` |
 /// | `print TEXT`, `piece TEXT` | prints to `TerminalOutput.shared`, with or without a line break |
 /// | `capture`, `plain TEXT` | captures the standard streams; prints with `print` |
-/// | `fileno` | prints the descriptors of these streams |
-/// | `child TEXT` | lets a child process print to the descriptor for child processes |
+/// | `child TEXT`, `piece-child TEXT` | lets a child process print, with or without a line break |
 /// | `raw TEXT`, `part TEXT` | writes directly to standard error, with or without a line break |
 /// | `shutdown` | shuts the indicator down |
 /// | `exit`, `return` | ends the process |
@@ -57,15 +56,11 @@ enum ProgressProbe {
             case "piece": print(rest, terminator: "", to: &TerminalOutput.shared)
             case "capture": TerminalOutput.captureStandardStreams()
             case "plain": print(rest)
-            case "fileno":
-                let numbers = (["stdout", "stderr"] as [String]).compactMap { name in
-                    dlsym(nil, name).map { fileno($0.load(as: UnsafeMutablePointer<FILE>.self)) }
-                }
-                print("descriptors \(numbers)")
-            case "child":
+            case "child", "piece-child":
                 let child = Process()
                 child.executableURL = URL(filePath: "/bin/sh")
-                child.arguments = ["-c", #"printf '%.2s' "$0"; printf '%s\n' "${0#??}""#, String(rest)]
+                let format = words[0] == "child" ? #"%s\n"# : "%s"
+                child.arguments = ["-c", #"printf '%.2s' "$0"; printf "$1" "${0#??}""#, String(rest), format]
                 child.standardOutput = FileHandle(fileDescriptor: TerminalOutput.shared.descriptor)
                 try child.run()
                 child.waitUntilExit()

@@ -5,8 +5,11 @@ import IndicatorThreads
 /// A pipe for child processes, whose lines appear above the lines of a terminal.
 ///
 /// A thread reads what the children write. A line appears when it is complete, so that those of several children do not
-/// mix, and nothing is drawn within one.
+/// mix, and nothing is drawn within one; one that no line break follows appears after ``lineLimit``.
 final class ChildOutput: Sendable {
+    /// How long the beginning of a line is kept back, in milliseconds.
+    private static let lineLimit: CInt = 200
+
     /// The end for the children.
     let descriptor: CInt
 
@@ -20,6 +23,7 @@ final class ChildOutput: Sendable {
     init?(above terminal: SharedTerminal) {
         var ends: [CInt] = [-1, -1]
         guard let end = WakeUp(), let hasEnded = WakeUp(), linux_pipe(&ends) == 0 else { return nil }
+        ends = ends.map(StandardStreams.excluding)
         (reader, descriptor, self.terminal, self.end, self.hasEnded) = (ends[0], ends[1], terminal, end, hasEnded)
         _ = fcntl(reader, F_SETFL, O_NONBLOCK)
         guard ThreadStarter.start(named: "child-output", { self.passOn() }) else { return nil }
@@ -39,14 +43,14 @@ final class ChildOutput: Sendable {
             pollfd(fd: reader, events: Int16(POLLIN), revents: 0),
         ]
         while true {
-            poll(&waited, 2, -1)
+            let isLate = poll(&waited, 2, rest.isEmpty ? -1 : Self.lineLimit) == 0
             // Before reading: what was written before that is passed on.
             let isEnding = end.isStopped
             let count = read(reader, &buffer, buffer.count)
             if count > 0 { rest += buffer[..<count] }
             let isDrained = count <= 0
-            let isLong = rest.count >= buffer.count
-            let size = isEnding && isDrained || isLong ? rest.count : (rest.lastIndex(of: UInt8(ascii: "\n")) ?? -1) + 1
+            let isWhole = isEnding && isDrained || isLate || rest.count >= buffer.count
+            let size = isWhole ? rest.count : (rest.lastIndex(of: UInt8(ascii: "\n")) ?? -1) + 1
             if size > 0 {
                 let text = Array(rest[..<size])
                 rest.removeFirst(size)

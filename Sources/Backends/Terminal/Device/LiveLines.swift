@@ -17,8 +17,7 @@ import IndicatorCore
 ///   which is the lines' area: the user's input, a prompt without a line break and the output of a child process
 ///   remain, except for a character in the last column if its writer continues the line after a drawing. After a line
 ///   break in other output, the cursor is on the first of the lines, and the next drawing is one line lower. Until a
-///   complete drawing (``show(_:_:size:anew:)``), old lines may remain below, and the rest of one after a text that was
-///   written over it.
+///   complete drawing (``show(_:_:size:anew:)``), old lines may remain below.
 /// - A window that becomes narrower wraps the lines below the cursor, where the next drawing erases them. A drawing for
 ///   a window that has just become smaller is clipped: it neither wraps nor scrolls.
 /// - Removing the lines takes a few bytes, and if the process is killed, the cursor is already in the right place.
@@ -164,7 +163,8 @@ struct LiveLines: Sendable {
         var text =
             String(repeating: "\u{1B}D", count: last + 1)
             + "\u{1B}[\(last + 1)A\u{1B}7\u{1B}[m\(Self.selectASCII)\u{1B}[?7l"
-        if old == nil, !cursor.hasTextBehind { text += Self.eraseToEnd }
+        // The line that other output began may be on one of the lines.
+        if !cursor.hasTextBehind { text += Self.eraseToEnd }
         var row = -1
         for index in changed {
             text += "\r\u{1B}[\(index - row)B"

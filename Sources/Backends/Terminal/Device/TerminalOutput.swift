@@ -75,10 +75,12 @@ public struct TerminalOutput: TextOutputStream, Sendable {
 
     /// Lets everything that the app prints through the C library (`print`, `printf`, `fputs`) appear above the lines.
     ///
-    /// Call this at the beginning of `main`, before other threads print. It replaces `stdout` and `stderr` of the C
-    /// library, where they are terminals, for the rest of the process. There is no further buffer, so a crash loses
-    /// nothing. Not included: direct writes to the descriptors (`FileHandle`, `write(2)`), messages of `fatalError`,
-    /// child processes (see ``descriptor``).
+    /// Call this at the beginning of `main`, before other threads print. It assigns streams of its own to `stdout` and
+    /// `stderr` of the C library, where they are terminals, for the rest of the process. There is no further buffer, so
+    /// a crash loses nothing. Such a stream has no descriptor: `fileno(stdout)` is -1, and code that asks it whether it
+    /// is a terminal prints without colours; `isatty(STDOUT_FILENO)` is right. Not included: direct writes to the
+    /// descriptors (`FileHandle`, `write(2)`), messages of `fatalError`, child processes (see ``descriptor``). They
+    /// appear above the lines, too, but several lines at once may leave parts of the lines between them.
     public static func captureStandardStreams() {
         for descriptor in [STDOUT_FILENO, STDERR_FILENO] where isatty(descriptor) == 1 {
             linux_replace_stream(descriptor) { cookie, bytes, count in

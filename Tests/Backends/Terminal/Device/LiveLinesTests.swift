@@ -37,7 +37,8 @@ struct LiveLinesTests {
         #expect(take(&live) == "")
         live.show(id, lines("one 2%", "two"), size: size, anew: false)
         #expect(
-            take(&live) == "\u{1B}D\u{1B}[1A\u{1B}7\u{1B}[m\u{1B}(B\u{1B}[?7l\r\u{1B}[1B\u{1B}[5G2\u{1B}[?7h\u{1B}8"
+            take(&live)
+                == "\u{1B}D\u{1B}[1A\u{1B}7\u{1B}[m\u{1B}(B\u{1B}[?7l\u{1B}[K\r\u{1B}[1B\u{1B}[5G2\u{1B}[?7h\u{1B}8"
         )
         live.write(Array("log\n".utf8))
         let erasure = "\u{1B}D\u{1B}[A\u{1B}7\u{1B}[m\u{1B}[K\r\u{1B}[B\u{1B}[J\u{1B}8"
@@ -110,6 +111,18 @@ struct LiveLinesTests {
         live.hide(id)
         screen.receive(take(&live))
         #expect(screen.lines == ["", "c"])
+    }
+
+    /// At two lines a second, one in five was spoiled.
+    @Test func `leave nothing behind a line of other output that follows a frame`() {
+        var live = LiveLines()
+        var screen = ScreenEmulator(columns: size.columns, rows: size.rows)
+        for number in 1...4 {
+            live.show(id, lines("a long bar \(number)"), size: size, anew: number == 1)
+            screen.receive(take(&live))
+            screen.receive("line\r\n")
+        }
+        #expect(screen.lines.prefix(4) == ["line", "line", "line", "line"])
     }
 
     @Test(arguments: 0..<200)
