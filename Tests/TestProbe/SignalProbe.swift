@@ -9,8 +9,13 @@ import Logging
 ///
 /// Modes: `ignore` ignores SIGTERM, and `own` handles it by exiting with 7, before the indicator is created;
 /// `busy-pool` keeps every thread of Swift's pool busy; `terminal` does not read standard input; `local` keeps the
-/// indicator in a local variable, which deallocates it when `main` returns; `cancel` returns from `main` when a signal
-/// cancels its work, and `stubborn` goes on.
+/// indicator in a local variable, which deallocates it when `main` returns; `cancel` runs work that ends when a signal
+/// cancels it, `success` work that succeeds then, and `stubborn` work that goes on; `usleep` and `poll` wait on the
+/// main thread, then succeed and return from `main`, `exit` calls exit(3) instead; `print` prints lines until that
+/// fails, and `print-ignored` does with SIGPIPE ignored.
+///
+/// `test-probe signals FILE streams` prints 200 kB to each standard stream and ends. With `late`, it first closes the
+/// streams after the indicator was created, and fails if one is open then.
 ///
 /// A line on standard input is a command: `own` handles SIGTERM from now on; `child` prints the signal masks of a child
 /// program; `fork` forks, prints `child N`, waits for the child and prints the signal that ended it; `exit` calls
@@ -26,6 +31,7 @@ enum SignalProbe {
         // Ends the process if a failed test leaves it running.
         alarm(300)
         if mode == "ignore" { signal(SIGTERM, SIG_IGN) }
+        if mode == "print-ignored" { signal(SIGPIPE, SIG_IGN) }
         if mode == "own" { handleTermination() }
 
         var registry = BackendRegistry.standard
@@ -43,21 +49,39 @@ enum SignalProbe {
         defer { withExtendedLifetime(indicator) {} }
         // Like a global variable of a script.
         if mode != "local" { kept = indicator }
+        if mode == "streams" || mode == "late" { return await useStreams(indicator, closing: mode == "late") }
         say("pid \(getpid())")
         indicator.start("work", label: "Working")
         for await snapshot in indicator.snapshots where snapshot.isVisible { break }
         if mode == "busy-pool" { occupyPool() }
         say("shown")
         if mode == "terminal" { while true { pause() } }
-        if mode == "cancel" || mode == "stubborn" {
-            indicator.cancelOnSignals()
-            let requests = indicator.cancellationRequests
-            say("working")
-            for await _ in requests {
-                indicator.stop("work", .cancelled)
-                say("cancelled")
-                if mode == "cancel" { return }
+        if ["cancel", "success", "stubborn"].contains(mode) {
+            return try await indicator.run {
+                say("working")
+                do {
+                    try await Task.sleep(for: .seconds(300))
+                } catch {
+                    say("cancelled")
+                    while mode == "stubborn" { usleep(100_000) }
+                    indicator.stop("work", mode == "success" ? .succeeded : .cancelled)
+                    if mode == "cancel" { throw error }
+                }
             }
+        }
+        if ["usleep", "poll", "exit"].contains(mode) {
+            await MainActor.run {
+                say("waiting")
+                if mode == "poll" { poll(nil, 0, 300_000) } else { usleep(300_000_000) }
+                indicator.stop("work", .succeeded)
+                if mode == "exit" { exit(3) }
+            }
+            return
+        }
+        if mode?.hasPrefix("print") == true {
+            while write(STDOUT_FILENO, "line\n", 5) >= 0 { usleep(10_000) }
+            FileHandle.standardError.write(Data("error \(errno)\n".utf8))
+            return
         }
         while let command = readLine() {
             switch command {
@@ -85,6 +109,21 @@ enum SignalProbe {
             }
         }
         for _ in 1..<ProcessInfo.processInfo.activeProcessorCount { running.wait() }
+    }
+
+    private static func useStreams(_ indicator: IndicatorManager, closing: Bool) async {
+        let streams = STDIN_FILENO...STDERR_FILENO
+        if closing { for stream in streams { close(stream) } }
+        indicator.start("work", label: "Working")
+        for await snapshot in indicator.snapshots where snapshot.isVisible { break }
+        // Each of these bytes was signal 48, if it was read as one.
+        let text = String(repeating: "0", count: 99)
+        for _ in 0..<2000 {
+            print(text)
+            _ = write(STDERR_FILENO, text + "\n", 100)
+        }
+        if closing, streams.contains(where: { fcntl($0, F_GETFD) >= 0 }) { _exit(9) }
+        await indicator.shutdown()
     }
 
     private static func say(_ text: String) {

@@ -17,16 +17,13 @@ struct Pipeline {
         let pause = Duration.seconds(Double(arguments.dropFirst(3).first ?? "") ?? 0)
 
         let indicator = IndicatorManager.configured(for: "pipeline")
-        indicator.cancelOnSignals()
-        let requests = indicator.cancellationRequests
-        let work = Task { try await makeIndex(of: arguments[1], in: arguments[2], pause: pause, indicator) }
-        Task { for await _ in requests { work.cancel() } }
-        let result = await work.result
-        await indicator.shutdown()
-        guard case .failure(let error) = result else { return }
-        FileHandle.standardError.write(Data("pipeline: \(error)\n".utf8))
-        // After Ctrl-C, the process ends by SIGINT instead.
-        exit(1)
+        do {
+            try await indicator.run { try await makeIndex(of: arguments[1], in: arguments[2], pause: pause, indicator) }
+        } catch {
+            // Not after Ctrl-C, by which the process has ended.
+            FileHandle.standardError.write(Data("pipeline: \(error)\n".utf8))
+            exit(1)
+        }
     }
 }
 

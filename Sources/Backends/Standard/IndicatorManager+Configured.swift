@@ -1,5 +1,6 @@
 public import BackendConfiguration
 public import IndicatorCore
+import IndicatorThreads
 import Logging
 import Synchronization
 
@@ -23,10 +24,14 @@ extension IndicatorManager {
     ///
     /// Can be called from any thread; returns immediately.
     ///
-    /// If `SIGINT`, `SIGQUIT` or `SIGTERM` has its default action, the signal shuts the indicator down, in a second at
-    /// most, and then ends the process as it would have. `exit` and returning from `main` shut it down too. Ctrl-Z
-    /// restores the terminal's title until the process is continued. Signals that the app handles, now or later, are
-    /// left to the app.
+    /// A signal that ends the process by its default action, such as `SIGINT` or `SIGPIPE`, shuts the indicator down,
+    /// in a second at most, and then ends the process as it would have. `exit` and returning from `main` shut it down
+    /// too; if such a signal has arrived, the process ends by it, whatever its status. Ctrl-Z restores the terminal's
+    /// title until the process is continued. Signals that the app handles, now or later, are left to the app.
+    /// `run(_:)` cancels the app's work when one arrives.
+    ///
+    /// Standard streams that were closed when the process was started are opened, as `/dev/null`: otherwise the next
+    /// file or connection of the app would get their descriptors, and what it prints.
     ///
     /// - Parameters:
     ///   - applicationName: the name of the app; also the name of its folder under `$XDG_CONFIG_HOME`.
@@ -40,6 +45,7 @@ extension IndicatorManager {
     /// Makes an indicator as `configured(for:)` does, from another file, with values of the app, or with kinds of its
     /// own.
     public static func configured(from source: ConfigurationSource, asShared: Bool = false) -> IndicatorManager {
+        StandardStreams.openMissing()
         let (source, logger) = (source.withAbsolutePath, source.logger)
         if asShared, shared.engine.isClosed || sharedIsConfigured.exchange(true, ordering: .relaxed) {
             let app = source.applicationName
@@ -59,13 +65,47 @@ extension IndicatorManager {
         return manager
     }
 
-    /// Turns the first `SIGINT` or `SIGTERM` into one of the `cancellationRequests`, so that the app ends its work in
-    /// order.
+    /// Runs the work of a program, and ends with it: shuts the indicator down, and if a signal has cancelled the work,
+    /// ends the process by that signal, as shells and scripts expect.
     ///
-    /// When the app then returns from `main` or calls `exit`, the process ends by that signal, whatever its status. A
-    /// second signal ends it at once, and so does the first one if nobody iterates the requests. Only for an
-    /// indicator that `configured(for:)` has made, and for signals that the app leaves at their default.
-    public func cancelOnSignals() { ProcessSignals.shared.cancel(engine) }
+    /// ```swift
+    /// let indicator = IndicatorManager.configured(for: "downloads")
+    /// try await indicator.run {
+    ///     try await indicator.withActivity("Downloading") { try await download() }
+    /// }
+    /// ```
+    ///
+    /// The first `SIGINT` (Ctrl-C) or `SIGTERM` cancels the work, and so do `cancellationRequests`, as a desktop's
+    /// button makes them. The work then ends in order: it throws `CancellationError`, or returns what it has. A second
+    /// signal ends the process at once. Signals that the app handles itself are left to it.
+    ///
+    /// For any indicator, and once in a program. Without a signal, the process goes on.
+    ///
+    /// - Parameter work: the work, on the actor of its caller. If it needs the indicator afterwards, such as to print a
+    ///   summary above its bars, it does that before it returns.
+    /// - Returns: what the work returns.
+    /// - Throws: what the work throws.
+    public func run<Result: Sendable>(
+        @_inheritActorContext _ work: sending @escaping @isolated(any) () async throws -> Result
+    ) async throws -> Result {
+        // Iterated before a signal is a request, which would reach nobody. Only the canceller uses it.
+        nonisolated(unsafe) var requests = cancellationRequests.makeAsyncIterator()
+        ProcessSignals.shared.cancelWithProcess(self)
+        let task = Task(operation: work)
+        // On a thread of the indicator: the work may keep every other one busy.
+        let canceller = Task.detached(executorPreference: ServiceThread.foreignCode) {
+            while await requests.next(isolation: nil) != nil { task.cancel() }
+        }
+        let result = await withTaskCancellationHandler {
+            await task.result
+        } onCancel: {
+            task.cancel()
+        }
+        canceller.cancel()
+        await shutdown()
+        ProcessSignals.endBySignal()
+        return try result.get()
+    }
 
     /// The mistakes in the configuration when it was read last. Empty if there were none, or if the indicator was not
     /// made by `configured(for:)`.

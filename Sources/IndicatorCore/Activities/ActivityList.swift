@@ -1,5 +1,10 @@
 import Foundation
 import IndicatorThreads
+package import Synchronization
+
+/// The signal that ends the process; 0 before it has arrived. An activity that ends after that was interrupted, as the
+/// app's waits were, whatever outcome the app reports.
+package let endingSignal = Atomic<CInt>(0)
 
 /// The activities in progress that have an identity or details: their labels, progress and order; and the labelled ones
 /// that have ended.
@@ -225,6 +230,7 @@ package struct ActivityList: Sendable {
         var change = Change(countChange: (record.group?.memberCount ?? 0) - (group == nil ? 1 : 0))
         change.changesDetails = record.isLabelled || record.group != nil || record.parent != nil
         var finalOutcome = outcome?.safe ?? .unspecified
+        if endingSignal.load(ordering: .relaxed) != 0 { finalOutcome = .cancelled }
         if let own = record.group {
             finalOutcome = own.outcome(finalOutcome, failsWithMembers: record.failsWithMembers)
         }

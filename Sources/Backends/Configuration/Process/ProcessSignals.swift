@@ -8,17 +8,24 @@ import Synchronization
 ///
 /// | signal | effect |
 /// |---|---|
-/// | `SIGINT`, `SIGQUIT`, `SIGTERM` | the indicators are shut down within a second; then the signal ends the process |
-/// | the first `SIGINT` or `SIGTERM`, after `cancelOnSignals()` | a request to cancel |
+/// | `SIGINT`, `SIGTERM`, `SIGPIPE`, … | the indicators are shut down within a second; then it ends the process |
+/// | the first `SIGINT` or `SIGTERM`, while `run(_:)` of an indicator works | a request to cancel |
 /// | `SIGHUP` | the configurations are reloaded; if the terminal was closed, as for `SIGTERM` |
 /// | `SIGTSTP` (Ctrl-Z) | titles are restored and lines removed, the process stops, and `fg` shows them again |
-/// | `exit` | as for `SIGTERM`, then the process exits |
+/// | `exit` | as for `SIGTERM`, then the process exits: by the signal, if one that ends it has arrived |
+///
+/// The first row is for every signal whose default action ends the process, except `SIGKILL` and those of a crash.
 ///
 /// A handler is installed only if the signal has its default action, and a handler that the app installs later replaces
 /// it. (On machines with a Swift toolchain, Swift's runtime handles `SIGQUIT` in apps on a terminal: it prints a
-/// backtrace.) It is a handler, not `SIG_IGN` or a blocked signal, because child processes inherit those. It writes a
-/// byte to a socket; a thread that reads the other end does everything else. A forked child inherits the handler, but
-/// the indicators belong to its parent: there the handler restores the default action and raises the signal again.
+/// backtrace.) It is a handler, not `SIG_IGN` or a blocked signal, because child processes inherit those. It notes the
+/// signal, because the app goes on when it returns, a wait of its `main` ends by `EINTR`, and its `exit` must not win;
+/// and it writes a byte to a socket. A thread that reads the other end does everything else. A forked child inherits
+/// the handler, but the indicators belong to its parent: there the handler restores the default action and raises the
+/// signal again.
+///
+/// Where `SIGPIPE` has its default action, nobody expects that a write to a closed pipe returns. So its handler does
+/// not return, either, until the process ends.
 package final class ProcessSignals: Sendable {
     package static let shared = ProcessSignals()
 
@@ -61,8 +68,6 @@ package final class ProcessSignals: Sendable {
         /// Those whose work the next `SIGINT` or `SIGTERM` cancels.
         var cancellable: Set<ObjectIdentifier> = []
         var installed: Set<CInt> = []
-        /// Whether the process had a terminal when the handler for `SIGHUP` was installed.
-        var hadTerminal = false
         var hooks: Hooks?
     }
 
@@ -77,17 +82,17 @@ package final class ProcessSignals: Sendable {
         change { state in
             state.nextID += 1
             state.reloads[state.nextID] = action
-            if !state.installed.contains(SIGHUP) { state.hadTerminal = Self.hasTerminal }
+            handlerState.reloads.store(true, ordering: .relaxed)
             return Subscription(id: state.nextID, isEffective: install(SIGHUP, &state))
         }
     }
 
-    /// Ends a subscription. After the last one, `SIGHUP` has its default action again.
+    /// Ends a subscription. After the last one, `SIGHUP` ends the process.
     package func cancel(_ subscription: Subscription) {
         // Returned, so that it is not released while the lock is held.
         _ = change { state in
             let reload = state.reloads.removeValue(forKey: subscription.id)
-            if state.reloads.isEmpty, state.installed.remove(SIGHUP) != nil { Self.restoreDefault(SIGHUP) }
+            handlerState.reloads.store(!state.reloads.isEmpty, ordering: .relaxed)
             return reload
         }
     }
@@ -101,23 +106,36 @@ package final class ProcessSignals: Sendable {
             state.engines[ObjectIdentifier(engine)] = engine
             Self.observeExit()
             // Process 1 of a container ignores signals that it does not handle, so they must not end its indicator.
-            if getpid() != 1 { for signal in [SIGINT, SIGQUIT, SIGTERM, SIGTSTP] { _ = install(signal, &state) } }
+            if getpid() != 1 { for signal in Self.endingSignals + [SIGTSTP] { _ = install(signal, &state) } }
         }
         manager.engine.keep(EndOfIndicator(engine: engine))
     }
 
-    /// Lets the next `SIGINT` or `SIGTERM` cancel the work of an indicator.
-    package func cancel(_ engine: IndicatorEngine) { _ = change { $0.cancellable.insert(ObjectIdentifier(engine)) } }
+    /// The signals whose default action ends the process (signal(7)), except `SIGKILL` and those of a crash.
+    private static let endingSignals: [CInt] = {
+        let crashes = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV]
+        let harmless = [SIGCHLD, SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH]
+        // Up to the last real-time signal.
+        return (1...64).filter { !(crashes + harmless + [SIGKILL]).contains($0) }
+    }()
+
+    /// Shuts an indicator down with the process, and lets the next `SIGINT` or `SIGTERM` cancel its work.
+    package func cancelWithProcess(_ manager: IndicatorManager) {
+        let id = ObjectIdentifier(manager.engine)
+        if !change({ $0.engines.keys.contains(id) }) { shutDownWithProcess(manager) }
+        change { state in
+            state.cancellable.insert(id)
+            handlerState.requestsCancellation.store(true, ordering: .relaxed)
+        }
+    }
 
     /// Turns a signal into a request to cancel, once. Returns `false` if that reaches nobody.
-    private func requestsCancellation(_ signal: CInt) -> Bool {
+    private func requestCancellation() -> Bool {
         let engines = change { state in
             defer { state.cancellable = [] }
             return state.cancellable.compactMap { state.engines[$0] }
         }
-        let isReceived = engines.count { $0.requestCancellation() } > 0
-        if isReceived { cancellingSignal.store(signal, ordering: .relaxed) }
-        return isReceived
+        return engines.count { $0.requestCancellation() } > 0
     }
 
     /// Removes an indicator after its backends have stopped.
@@ -160,13 +178,15 @@ package final class ProcessSignals: Sendable {
     /// Creates the descriptors and their reader, once. They are never closed: the handler may still run on any thread
     /// while it is being removed.
     private func prepareDescriptor() -> Bool {
-        guard signalDescriptor.load(ordering: .acquiring) < 0 else { return true }
+        guard handlerState.descriptor.load(ordering: .acquiring) < 0 else { return true }
         // Sockets instead of a pipe, because they are created with close-on-exec: no child process started meanwhile
         // inherits them.
         var descriptors: [Int32] = [-1, -1]
         let type = Int32(bitPattern: SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, type, 0, &descriptors) == 0 else { return false }
-        let (reading, writing) = (descriptors[0], descriptors[1])
+        let (reading, writing) = (
+            StandardStreams.excluding(descriptors[0]), StandardStreams.excluding(descriptors[1])
+        )
         // A handler must never block.
         _ = fcntl(writing, F_SETFL, O_NONBLOCK)
         guard ThreadStarter.start(named: "signals", { self.read(from: reading) }) else {
@@ -174,29 +194,28 @@ package final class ProcessSignals: Sendable {
             close(writing)
             return false
         }
-        signalOwner.store(getpid(), ordering: .releasing)
-        signalDescriptor.store(writing, ordering: .releasing)
+        handlerState.hadTerminal.store(Self.hasTerminal, ordering: .relaxed)
+        handlerState.owner.store(getpid(), ordering: .releasing)
+        handlerState.descriptor.store(writing, ordering: .releasing)
         return true
     }
 
     private func read(from descriptor: CInt) {
-        var signal: UInt8 = 0
+        var byte: UInt8 = 0
         while true {
-            let count = Foundation.read(descriptor, &signal, 1)
-            if count == 1 { react(to: CInt(signal)) } else if count == 0 || errno != EINTR { return }
+            let count = Foundation.read(descriptor, &byte, 1)
+            if count == 1 { react(to: byte) } else if count == 0 || errno != EINTR { return }
         }
     }
 
     /// Handles a signal as the table of ``ProcessSignals`` describes, on the thread of this class.
-    private func react(to signal: CInt) {
+    private func react(to byte: UInt8) {
+        let signal = CInt(byte & ~HandlerState.request)
+        // An app may have closed the socket, and write to another file by its number.
+        guard change({ $0.installed.contains(signal) }) else { return }
         switch signal {
-        case SIGHUP:
-            let (reloads, hadTerminal) = change { (Array($0.reloads.values), $0.hadTerminal) }
-            guard hadTerminal, !Self.hasTerminal else {
-                for reload in reloads { reload() }
-                return
-            }
-            end(by: SIGHUP)
+        case SIGHUP where endingSignal.load(ordering: .relaxed) != SIGHUP:
+            for reload in change({ Array($0.reloads.values) }) { reload() }
         case SIGTSTP:
             hooks?.willStop()
             Self.raiseByDefault(SIGTSTP)
@@ -205,14 +224,13 @@ package final class ProcessSignals: Sendable {
                 if state.installed.remove(SIGTSTP) != nil { _ = install(SIGTSTP, &state) }
             }
             hooks?.didContinue()
-        case SIGINT, SIGTERM:
-            if !requestsCancellation(signal) { end(by: signal) }
-        default:
-            end(by: signal)
+        case _ where byte & HandlerState.request != 0 && requestCancellation(): break
+        default: end(by: signal)
         }
     }
 
     private func end(by signal: CInt) {
+        endingSignal.store(signal, ordering: .relaxed)
         shutDown()
         hooks?.didShutDown()
         Self.raiseByDefault(signal)
@@ -238,9 +256,10 @@ package final class ProcessSignals: Sendable {
         shared.hooks?.didShutDown()
     }
 
-    /// Ends the process by the signal that has cancelled its work, if one has, as shells and scripts expect.
-    fileprivate static func endByCancellingSignal() {
-        let signal = cancellingSignal.load(ordering: .relaxed)
+    /// Ends the process by the signal that has arrived, if one has, as shells and scripts expect.
+    package static func endBySignal() {
+        let ending = endingSignal.load(ordering: .relaxed)
+        let signal = ending != 0 ? ending : handlerState.cancellingSignal.load(ordering: .relaxed)
         guard signal != 0 else { return }
         // As `exit` does, but another thread that reads standard input has the lock of that stream, the last one.
         let isFlushed = DispatchSemaphore(value: 0)
@@ -308,8 +327,8 @@ package final class ProcessSignals: Sendable {
     }
 
     /// Whether the process has a controlling terminal: without one, `/dev/tty` cannot be opened (tty(4)).
-    private static var hasTerminal: Bool {
-        let descriptor = open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+    fileprivate static var hasTerminal: Bool {
+        let descriptor = StandardStreams.excluding(open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC))
         guard descriptor >= 0 else { return errno != ENXIO && errno != ENOENT && errno != EIO }
         close(descriptor)
         return true
@@ -321,32 +340,67 @@ private let exitHook: Void = {
     atexit {
         guard getpid() == exitOwner.load(ordering: .relaxed) else { return }
         ProcessSignals.shutDownIndicators()
-        ProcessSignals.endByCancellingSignal()
+        ProcessSignals.endBySignal()
     }
 }()
 
-/// The signal that has cancelled the work; 0 if there was none.
-private let cancellingSignal = Atomic<CInt>(0)
-
 private let exitOwner = Atomic<pid_t>(0)
 
-/// The descriptor that the handler writes to; negative before the first subscription.
-private let signalDescriptor = Atomic<CInt>(-1)
+/// What the handler uses: atomics, because it may run on any thread and within any other function.
+private struct HandlerState: ~Copyable {
+    /// The bit of a byte that is a request to cancel.
+    static var request: UInt8 { 0x80 }
 
-/// The process that owns the indicators.
-private let signalOwner = Atomic<pid_t>(0)
+    /// The descriptor that the handler writes to; negative before the first subscription.
+    let descriptor = Atomic<CInt>(-1)
+    /// The process that owns the indicators.
+    let owner = Atomic<pid_t>(0)
+    /// Whether the next `SIGINT` or `SIGTERM` is a request to cancel.
+    let requestsCancellation = Atomic(false)
+    /// The signal that was a request to cancel; 0 if there was none.
+    let cancellingSignal = Atomic<CInt>(0)
+    /// Whether `SIGHUP` reloads configurations.
+    let reloads = Atomic(false)
+    /// Whether the process had a terminal when the first handler was installed.
+    let hadTerminal = Atomic(false)
+}
 
-/// Async-signal-safe: one `write`, or in a forked child the default action, after the handler has returned.
+private let handlerState = HandlerState()
+
+/// Async-signal-safe: atomics, and functions of signal-safety(7).
 private let signalHandler: @convention(c) (CInt) -> Void = { number in
     let code = errno
-    if getpid() == signalOwner.load(ordering: .acquiring) {
-        var byte = UInt8(truncatingIfNeeded: number)
-        _ = write(signalDescriptor.load(ordering: .acquiring), &byte, 1)
-    } else {
+    defer { errno = code }
+    guard getpid() == handlerState.owner.load(ordering: .acquiring) else {
+        // The default action, after the handler has returned.
         signal(number, SIG_DFL)
         raise(number)
+        return
     }
-    errno = code
+    var byte = UInt8(truncatingIfNeeded: number)
+    switch number {
+    case SIGTSTP: break
+    // The terminal may still exist: then it is not the reason.
+    case SIGHUP
+    where handlerState.reloads.load(ordering: .relaxed)
+        && (!handlerState.hadTerminal.load(ordering: .relaxed) || ProcessSignals.hasTerminal):
+        break
+    case SIGINT, SIGTERM:
+        if handlerState.requestsCancellation.exchange(false, ordering: .relaxed) {
+            handlerState.cancellingSignal.store(number, ordering: .relaxed)
+            byte |= HandlerState.request
+        } else {
+            endingSignal.store(number, ordering: .relaxed)
+        }
+    default: endingSignal.store(number, ordering: .relaxed)
+    }
+    _ = write(handlerState.descriptor.load(ordering: .acquiring), &byte, 1)
+    guard number == SIGPIPE else { return }
+    // Ended by the thread of this class. If that waits for what this thread holds, the signal ends the process without
+    // it: it is delivered when the handler returns.
+    for _ in 0..<15 { poll(nil, 0, 100) }
+    signal(SIGPIPE, SIG_DFL)
+    raise(SIGPIPE)
 }
 
 /// Runs `body` with every signal blocked on this thread.

@@ -57,7 +57,7 @@ struct HangupSignalTests {
     }
 
     @Test
-    func `is handled while an indicator exists, and has its default action before and after`() async throws {
+    func `reloads while an indicator exists, and ends the process after that`() async throws {
         let folder = try TemporaryFolder()
         let helper = try HelperProcess([try file(in: folder), "two"])
         #expect(await helper.says("ready"))
@@ -65,12 +65,10 @@ struct HangupSignalTests {
         #expect(await helper.says("handler"))
         helper.send("shutdown")
         #expect(await helper.says("shut down"))
-        helper.send("disposition")
-        #expect(await helper.says("handler"))
+        helper.signal(SIGHUP)
+        #expect(await helper.says { $0.contains("SIGHUP: ") } != nil)
         helper.send("shutdown second")
         #expect(await helper.says("shut down"))
-        helper.send("disposition")
-        #expect(await helper.says("default"))
         helper.signal(SIGHUP)
         #expect(await eventually { helper.endingSignal == SIGHUP })
     }

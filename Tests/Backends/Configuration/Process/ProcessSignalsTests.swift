@@ -43,7 +43,13 @@ struct ProcessSignalsTests {
         }
     }
 
-    @Test("shut the indicator down and then end the process", arguments: [SIGINT, SIGQUIT, SIGTERM])
+    @Test(
+        "shut the indicator down and then end the process",
+        arguments: [
+            SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2, SIGPIPE, SIGIO, SIGPROF, SIGPWR, SIGSTKFLT,
+            SIGSYS, SIGVTALRM, SIGXCPU, SIGXFSZ, 34, 64,
+        ]
+    )
     func termination(signal: Int32) async throws {
         let app = try await start()
         app.send(signal)
@@ -51,14 +57,29 @@ struct ProcessSignalsTests {
         #expect(events == ["shown", "hidden"])
     }
 
-    @Test("cancel the work, if the app wants that, before they end the process", arguments: [SIGINT, SIGTERM])
-    func cancellation(signal: Int32) async throws {
-        let app = try await start("cancel")
+    /// The handler returns, the wait ends with EINTR, `main` runs on, and `check && deploy` deployed.
+    @Test("are not forgotten when the app's wait ends by them", arguments: ["usleep", "poll", "exit"])
+    func interruption(mode: String) async throws {
+        let app = try await start(mode)
+        #expect(await eventually { app.output.contains("waiting\n") })
+        app.send(SIGINT)
+        #expect(await eventually { app.status == 128 + Int(SIGINT) })
+        #expect(events.first == "shown" && events.last == "hidden")
+        #expect(try !folder.read("log").contains("succeeded"))
+    }
+
+    @Test(
+        "cancel the work, if the app wants that, before they end the process",
+        arguments: [("cancel", SIGINT), ("cancel", SIGTERM), ("success", SIGINT)]
+    )
+    func cancellation(mode: String, signal: Int32) async throws {
+        let app = try await start(mode)
         #expect(await eventually { app.output.contains("working\n") })
         app.send(signal)
         #expect(await eventually { app.status == 128 + Int(signal) })
         #expect(app.output.contains("cancelled\n"))
         #expect(events == ["shown", "finished", "hidden"])
+        #expect(try folder.read("log").contains(mode == "success" ? "succeeded" : "cancelled"))
     }
 
     @Test
@@ -126,6 +147,29 @@ struct ProcessSignalsTests {
         }
     }
 
+    /// The app is an element of a pipe whose reader ends.
+    @Test("of a closed pipe: end the app, or if it ignores them, are an error", arguments: ["print", "print-ignored"])
+    func pipe(mode: String) async throws {
+        let shell = #""$0" signals "$1" "$2" | { read line; }; echo "${PIPESTATUS[0]}""#
+        let result = try await Command.run("bash", ["-c", shell, helper, try configuration("logFile"), mode])
+        #expect(result.output == (mode == "print" ? "\(128 + SIGPIPE)\n" : "0\n"))
+        #expect(result.error.contains("error \(EPIPE)\n") == (mode != "print"))
+        #expect(events == ["shown", "hidden"])
+    }
+
+    /// The socket of the signals was a standard stream, and each printed byte a signal.
+    @Test("are not what the app prints, whichever of its streams are closed", arguments: 0..<8)
+    func closedStreams(combination: Int) async throws {
+        let closed = ["0<&-", "1>&-", "2>&-"].enumerated().filter { combination >> $0.offset & 1 == 1 }.map(\.element)
+        for mode in ["streams", "late", "streams", "streams"] {
+            let shell = "exec \"$0\" signals \"$1\" \(mode) \(closed.joined(separator: " "))"
+            let result = try await Command.run("sh", ["-c", shell, helper, try configuration("logFile")])
+            #expect(result.status == 0, "\(closed) \(result.error.suffix(300))")
+            if mode == "streams" { #expect(closed.contains("1>&-") || result.output.utf8.count == 200_000) }
+        }
+        #expect(events.count { $0 == "hidden" } == 4)
+    }
+
     @Test("end a forked child, and do not affect its parent", arguments: [SIGINT, SIGQUIT, SIGTERM, SIGHUP])
     func forkedChild(signal: Int32) async throws {
         let app = try await start()
@@ -172,6 +216,36 @@ struct ProcessSignalsTests {
 
     private func isBusy(_ tmux: Tmux) async throws -> Bool {
         try await eventually { try await tmux.title.contains("Working") }
+    }
+
+    @Test(
+        "leave no title and no bars: app | head, and kill",
+        .needs("tmux", package: "tmux"),
+        arguments: [nil, SIGALRM, SIGUSR1, SIGXCPU, SIGPIPE]
+    )
+    func restoration(signal: Int32?) async throws {
+        let configuration = try configuration("terminalTitle, terminalProgress")
+        try await Tmux.withServer { tmux in
+            try await tmux.command("select-pane", "-T", "the old title")
+            try await tmux.type("export NO_COLOR=1 LC_ALL=C.UTF-8; unset CI")
+            let reader = " | { while read line && [ ! -e \(folder.path)/end ]; do :; done; }"
+            let words = signal == nil ? "print" + reader : "terminal"
+            try await tmux.type("clear; \(helper) signals \(configuration) \(words); echo ended")
+            #expect(try await isBusy(tmux))
+            func hasBar() async throws -> Bool {
+                try await tmux.screen.split(separator: "\n").contains { $0.hasPrefix("Working ") }
+            }
+            #expect(try await eventually { try await hasBar() })
+            if let signal {
+                let line = try await tmux.screen.split(separator: "\n").first { $0.hasPrefix("pid ") }
+                kill(try #require(line.flatMap { pid_t($0.dropFirst(4)) }), signal)
+            } else {
+                try folder.write("", to: "end")
+            }
+            #expect(try await hasOldTitle(tmux))
+            #expect(try await eventually { try await tmux.screen.contains("\nended") })
+            #expect(try await !hasBar())
+        }
     }
 
     private func hasOldTitle(_ tmux: Tmux) async throws -> Bool {
