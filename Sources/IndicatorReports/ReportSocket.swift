@@ -40,10 +40,7 @@ package final class ReportSocket: Sendable {
             (path, temporaryFolder) = ("\(folder)/socket", folder)
         }
         let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        let socket = socket(AF_UNIX, type, 0)
-        // The standard streams may be closed, and the programs must find them so.
-        descriptor = fcntl(socket, F_DUPFD_CLOEXEC, 3)
-        if socket >= 0 { close(socket) }
+        descriptor = StandardStreams.excluding(socket(AF_UNIX, type, 0))
         let status = Self.withAddress(path) { bind(descriptor, $0, $1) }
         guard status == 0 else { throw failure(path) }
         chmod(path, 0o600)
@@ -104,7 +101,9 @@ package final class ReportSocket: Sendable {
             }
             guard name.hasSuffix(suffix) else { continue }
             let path = "\(folder)/\(name)"
-            let socket = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            let socket = StandardStreams.excluding(
+                socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            )
             let status = withAddress(path) { connect(socket, $0, $1) }
             if status != 0, errno == ECONNREFUSED { Foundation.unlink(path) }
             if socket >= 0 { close(socket) }

@@ -36,7 +36,7 @@ package struct HelperProgram: Sendable {
     ///   last 64 KiB that it wrote to its standard error. It is killed after its time limit, and when it has written
     ///   more than a mebibyte.
     package func run(isEnding: () -> Bool = { false }) throws(Unavailability) {
-        let output = open("/dev/null", O_WRONLY | O_CLOEXEC)
+        let output = StandardStreams.excluding(open("/dev/null", O_WRONLY | O_CLOEXEC))
         defer { close(output) }
         try run(output, isEnding)
     }
@@ -44,7 +44,7 @@ package struct HelperProgram: Sendable {
     /// Runs the program as ``run(isEnding:)`` does. Returns what it has written to its standard output, a mebibyte at
     /// most.
     package func output(isEnding: () -> Bool = { false }) throws(Unavailability) -> String {
-        let output = linux_make_memory_file("output")
+        let output = StandardStreams.excluding(linux_make_memory_file("output"))
         defer { close(output) }
         try run(output, isEnding)
         return Self.text(in: output, from: 0)
