@@ -4,7 +4,12 @@
 #error "libcurl is missing: apt-get install libcurl4-openssl-dev"
 #endif
 
+#if !__has_include(<zlib.h>)
+#error "zlib is missing: apt-get install zlib1g-dev"
+#endif
+
 #include <curl/curl.h>
+#include <zlib.h>
 
 /* Swift cannot call variadic functions, so there is one function per argument type. */
 
@@ -40,6 +45,10 @@ static inline CURLcode curl_kit_set_progress_function(CURL *handle, curl_kit_pro
     return curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, value);
 }
 
+static inline CURLcode curl_kit_set_begin_function(CURL *handle, curl_prereq_callback value) {
+    return curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, value);
+}
+
 static inline CURLcode curl_kit_set_open_function(CURL *handle, curl_opensocket_callback value) {
     return curl_easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, value);
 }
@@ -54,17 +63,53 @@ static inline struct curl_slist *curl_kit_cookies(CURL *handle) {
     return list;
 }
 
-/* How many bytes this process has read from a TCP socket; -1 if the system does not report it (Linux 4.1). */
-static inline long long curl_kit_count_read(curl_socket_t socket) {
+/* What the kernel knows of a TCP connection (Linux 4.1). */
+typedef struct {
+    long long received, unread;   /* in bytes; the second are part of the first, and not read by this process yet */
+    unsigned int ignored;         /* for how many milliseconds the other side has acknowledged nothing that waits for it */
+} curl_kit_tcp_state;
+
+/* Returns 0 if the system does not report it, or the connection is not established. */
+static inline int curl_kit_get_tcp_state(curl_socket_t socket, curl_kit_tcp_state *state) {
     extern int ioctl(int, unsigned long, ...);
-    enum { tcp = 6, tcp_info = 11, fionread = 0x541B };
+    enum { tcp = 6, tcp_info = 11, fionread = 0x541B, established = 1 };
+    enum { unacked = 4, last_ack = 12 };
     /* The first fields of `struct tcp_info` in <linux/tcp.h>, which cannot be included beside <netinet/tcp.h>. */
-    struct { unsigned char options[8]; unsigned int counts[24]; unsigned long long paces[2], acked, received; } info;
+    struct {
+        unsigned char state, congestion, retransmits, probes, others[4];
+        unsigned int counts[24];
+        unsigned long long paces[2], acked, received;
+    } info;
     socklen_t size = sizeof info;
-    int waiting = 0;
-    if (getsockopt(socket, tcp, tcp_info, &info, &size) || size < sizeof info) return -1;
-    if (ioctl(socket, fionread, &waiting)) return -1;
-    return (long long)info.received - waiting;
+    int unread = 0;
+    if (getsockopt(socket, tcp, tcp_info, &info, &size) || size < sizeof info) return 0;
+    if (info.state != established || ioctl(socket, fionread, &unread)) return 0;
+    state->received = (long long)info.received;
+    state->unread = unread;
+    state->ignored = info.counts[unacked] || info.probes ? info.counts[last_ack] : 0;
+    return 1;
+}
+
+/* 0 if it has none. */
+static inline int curl_kit_get_local_port(curl_socket_t socket) {
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof address;
+    const unsigned char *bytes = (const unsigned char *)&address;
+    return getsockname(socket, (struct sockaddr *)&address, &size) ? 0 : bytes[2] << 8 | bytes[3];
+}
+
+/*
+ * Whether the other side has ended the TLS connection, not only closed the socket. Without OpenSSL's headers; of another
+ * TLS library it is not known here, and 1.
+ */
+static inline int curl_kit_has_close_notify(CURL *handle) {
+    extern void *dlsym(void *, const char *);
+    int (*get_shutdown)(const void *) = (int (*)(const void *))dlsym(NULL, "SSL_get_shutdown");
+    struct curl_tlssessioninfo *session = NULL;
+    if (curl_easy_getinfo(handle, CURLINFO_TLS_SSL_PTR, &session) || !session || !session->internals) return 0;
+    enum { received_shutdown = 2 };
+    return session->backend != CURLSSLBACKEND_OPENSSL || !get_shutdown
+        || (get_shutdown(session->internals) & received_shutdown) != 0;
 }
 
 static inline curl_off_t curl_kit_get_offset(CURL *handle, CURLINFO info) {

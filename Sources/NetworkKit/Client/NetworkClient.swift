@@ -102,7 +102,7 @@ public final class NetworkClient: Sendable {
             var response: NetworkResponse
             if let cache {
                 var rules = cache.rules
-                rules.addsCookies = options.keepsCookies
+                rules.keepsCookies = options.keepsCookies
                 rules.certificate = loop.trust(of: request.url.origin).clientCertificate?.path
                 response = try await cache.respond(to: request, hasBody: body != nil, rules, receive)
             } else {
@@ -130,7 +130,8 @@ public final class NetworkClient: Sendable {
         let route = description.body
         // Only one with files is prepared on another thread.
         let body = route.readsFiles ? try await blocking { try route.prepared() } : try route.prepared()
-        let request = description.networkRequest(to: try task.url.get(), body)
+        let types = validation(of: description).contentTypes
+        let request = description.networkRequest(to: try task.url.get(), body, accepting: types)
         task.progressed { $0.bytesToSend = body?.count ?? 0 }
         var number = 1
         var hasRefreshed = false
@@ -177,11 +178,10 @@ public final class NetworkClient: Sendable {
     ) async throws -> (ResponseHead, Data, Transfer) {
         var request = request
         var body = body
-        let deadline = request.timeLimit?.limit.map { ContinuousClock.now + $0 }
         var visited: [URL] = []
         while true {
             visited.append(request.url)
-            let transfer = try await transfer(request, body, task, delivery, deadline)
+            let transfer = try await transfer(request, body, task, delivery)
             task.attach(transfer)
             var (head, data) =
                 switch delivery {
@@ -204,8 +204,7 @@ public final class NetworkClient: Sendable {
         _ request: NetworkRequest,
         _ body: RequestBody?,
         _ task: NetworkTask,
-        _ delivery: Transfer.Machine.Delivery,
-        _ deadline: ContinuousClock.Instant?
+        _ delivery: Transfer.Machine.Delivery
     ) async throws -> Transfer {
         let exchange = NetworkEvent.nextExchange
         task.log(NetworkEvent(.request, exchange, request, request.headers))
@@ -216,7 +215,7 @@ public final class NetworkClient: Sendable {
             }
             source = StubbedSource(response: response, failure: failure)
         }
-        return Transfer(request, body: body, delivery: delivery, source: source, deadline: deadline) { progress in
+        return Transfer(request, body: body, delivery: delivery, source: source) { progress in
             switch progress {
             case .began(let head, _): task.log(NetworkEvent(.response(head.status), exchange, request, head.headers))
             case .ended(let count, let error):
@@ -236,7 +235,10 @@ extension NetworkClient {
     /// Adds cookies, for example those that an earlier run of the app has saved. One with the same name, domain and
     /// path is replaced. No effect if the client keeps no cookies.
     public func addCookies(_ cookies: [Cookie]) async {
-        await loop.withCookies { Cookie.change(cookies.map(\.rawValue), of: $0) }
+        await loop.withCookies { [loop] handle in
+            Cookie.change(cookies.map(\.rawValue), of: handle)
+            loop.cookiesArrived(cookies.count)
+        }
     }
 
     /// Removes all cookies, for example when the user logs out.

@@ -22,6 +22,8 @@ public struct NetworkRequest: Sendable {
     private var problem: NetworkError?
     /// Whether a redirect is followed.
     var followsRedirects = true
+    /// When the attempt fails if it has not ended.
+    private(set) var deadline: ContinuousClock.Instant?
     /// The first byte of the requested range, if a download continues.
     var start: Int64 = 0
     /// Identifies the user for the cache instead of `Authorization`, whose token changes.
@@ -87,7 +89,10 @@ public struct NetworkRequest: Sendable {
         return sensitivity[name] ?? !Self.plainNames.contains(name.canonicalName[...])
     }
 
-    /// Validates the request after the interceptors, and moves the URL's credentials to ``credentials``.
+    /// Whether a compressed body is decompressed: not one whose encoding or range the route has asked for.
+    var decodesBody: Bool { headers[.acceptEncoding] == nil && headers[.range] == nil }
+
+    /// Validates the request after the interceptors, begins its time limit, and moves the URL's credentials to ``credentials``.
     func checked() throws(NetworkError) -> Self {
         if let problem { throw problem }
         var copy = self
@@ -101,6 +106,7 @@ public struct NetworkRequest: Sendable {
         }
         (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
         copy.url = parts.url ?? url
+        copy.deadline = timeLimit?.limit.map { .now + $0 }
         for case let (name, limit?) in [("timeout", timeout), ("time limit", timeLimit)] where limit <= .zero {
             throw .invalidRequest("the \(name) must be positive, not \(limit)")
         }
@@ -112,9 +118,17 @@ extension HTTPFields {
     /// One field of each name. `HTTPFields` has one for each cookie, as HTTP/2 permits; a client may send only one
     /// (RFC 6265 §5.4).
     var combined: [HTTPField] {
-        var names: [HTTPField.Name] = []
-        for field in self where !names.contains(field.name) { names.append(field.name) }
-        return names.map { HTTPField(name: $0, value: self[$0] ?? "") }
+        var names: Set<HTTPField.Name> = []
+        return compactMap { field in
+            names.insert(field.name).inserted ? HTTPField(name: field.name, value: self[field.name] ?? "") : nil
+        }
+    }
+
+    /// The first value of a field that may have one only, also of a list (RFC 9111 §4.2.1).
+    func first(_ name: HTTPField.Name) -> String? {
+        let value = self[fields: name].first?.value
+        // A date has a comma.
+        return name == .age ? value?.split(separator: ",").first.map { $0.trimmingCharacters(in: .whitespaces) } : value
     }
 }
 

@@ -79,16 +79,25 @@ struct ResponseHead: Sendable {
     var headers: HTTPFields
     /// Whether a complete body can be distinguished from a truncated one: it has a length, or is framed.
     var announcesEnd = false
-    /// Whether libcurl added cookies to the request.
-    var usedCookies = false
     var isRedirected = false
+
+    /// Whether the status allows a body (RFC 9110 §6.4.1).
+    var mayHaveBody: Bool { ![204, 304].contains(status.code) }
 
     /// Whether a complete body can be distinguished from a truncated one with HTTP/1.
     var hasEnd: Bool {
-        if status.code == 204 || status.code == 304 { return true }
-        if headers[.transferEncoding]?.lowercased().contains("chunked") == true { return true }
-        return headers[.contentLength].flatMap { Int($0) } != nil
+        if !mayHaveBody { return true }
+        return isChunked || length != nil
     }
+
+    /// Whether the body has no length beforehand.
+    var isChunked: Bool { headers[.transferEncoding]?.lowercased().contains("chunked") == true }
+
+    /// The different values of `Content-Length`; several are an error (RFC 9112 §6.3).
+    var lengths: Set<Substring> { Set(headers[values: .contentLength].flatMap { $0.split { ", \t".contains($0) } }) }
+
+    /// The length of the body as it is sent.
+    var length: Int64? { lengths.count == 1 ? lengths.first.flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil } : nil }
 
     /// Whether the response is a redirect (RFC 9110 §15.4) to another URL.
     var isRedirect: Bool {
@@ -98,7 +107,7 @@ struct ResponseHead: Sendable {
     /// The length of the body in bytes; `nil` when it is unknown, for example because the body is compressed.
     var bodyCount: Int64? {
         guard headers[.contentEncoding].map({ $0.lowercased() == "identity" }) ?? true else { return nil }
-        return headers[.contentLength].flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil }
+        return length
     }
 }
 

@@ -32,10 +32,44 @@ public struct Cookie: RawRepresentable, Hashable, Codable, Sendable {
         if fields.count != 7 { return nil }
     }
 
-    /// Whether it may be sent to a host.
-    func isSent(to host: String) -> Bool {
-        let domain = domain.lowercased()
-        return host == domain || (includesSubdomains && host.hasSuffix(".\(domain)"))
+    /// How many cookies a client keeps at least, and of one site: as browsers do.
+    static let (maximumCount, siteCount) = (3000, 180)
+
+    /// The last two labels of the domain.
+    private var site: String { domain.lowercased().split(separator: ".").suffix(2).joined(separator: ".") }
+
+    /// Adds the cookies of a share to a handle.
+    static func use(_ share: UnsafeMutableRawPointer, in handle: UnsafeMutableRawPointer) {
+        curl_kit_set_pointer(handle, CURLOPT_SHARE, share)
+        curl_kit_set_string(handle, CURLOPT_COOKIEFILE, "")
+    }
+
+    /// Calls a function with a handle for the cookies of a share; `nil` without memory.
+    static func withHandle<Value>(
+        of share: UnsafeMutableRawPointer,
+        _ body: (UnsafeMutableRawPointer) -> Value
+    ) -> Value? {
+        guard let handle = curl_easy_init() else { return nil }
+        defer { curl_easy_cleanup(handle) }
+        use(share, in: handle)
+        return body(handle)
+    }
+
+    /// Removes the oldest cookies of the sites that have most of them.
+    ///
+    /// - Returns: how many are left.
+    static func trim(of handle: UnsafeMutableRawPointer) -> Int {
+        let sites = Dictionary(grouping: all(of: handle), by: \.site).values
+        func count(_ limit: Int) -> Int { sites.reduce(0) { $0 + min($1.count, limit) } }
+        var limit = siteCount
+        while limit > 0, count(limit) > maximumCount { limit /= 2 }
+        for cookie in sites.flatMap({ $0.dropLast(limit) }) {
+            // libcurl removes one that has expired.
+            var fields = cookie.fields
+            fields[4] = "1"
+            change([fields.joined(separator: "\t")], of: handle)
+        }
+        return count(limit)
     }
 
     /// The cookies of a handle.

@@ -18,7 +18,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     }
 
     /// Uses the client's cookies; `nil` without a thread.
-    typealias CookieJob = @Sendable (_ handle: UnsafeMutableRawPointer?) -> Void
+    typealias CookieJob = @Sendable (_ share: UnsafeMutableRawPointer?) -> Void
 
     /// The transfers to a scheme, host and port.
     ///
@@ -49,7 +49,9 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     private let wakeUp = WakeUp()
     /// How many connections to a host there may be.
     private let limit: Int
-    private let keepsCookies: Bool
+    let keepsCookies: Bool
+    /// How many cookies there are at most.
+    private var cookieCount = 0
     /// The trust of hosts, by their canonical names.
     private let trust: [String: HostTrust]
     /// The authorities of the other hosts, and of proxies.
@@ -94,7 +96,11 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     @discardableResult
     func withCookies<Value: Sendable>(_ use: @escaping @Sendable (UnsafeMutableRawPointer) -> Value) async -> Value? {
         await withCheckedContinuation { continuation in
-            add { $0.jobs.append { continuation.resume(returning: $0.map(use)) } }
+            add {
+                $0.jobs.append { share in
+                    continuation.resume(returning: share.flatMap { Cookie.withHandle(of: $0, use) })
+                }
+            }
         }
     }
 
@@ -126,7 +132,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         wakeUp?.wake()
     }
 
-    private static let outOfMemory = "libcurl is out of memory"
+    static let outOfMemory = "libcurl is out of memory"
     private static let isLibraryReady: Bool = {
         SharedLibrary.keepOpenSSL(of: nil)
         return curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
@@ -149,21 +155,15 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
             finishEnded(multi)
             endOverdue(multi)
             for transfer in arrived.transfers { perform(commandsOf: transfer, multi) }
-            for job in arrived.jobs { run(job, share) }
+            for job in arrived.jobs { job(keepsCookies ? share : nil) }
+            if cookieCount > Cookie.maximumCount / 10 * 11 {
+                cookieCount = Cookie.withHandle(of: share) { Cookie.trim(of: $0) } ?? 0
+            }
             beginWaiting(multi, share)
             // After the last transfer, nobody wakes the thread of a loop that was closed before.
             if active.isEmpty, hosts.isEmpty, inbox.withLock({ $0.isClosed }) { continue }
             wait(multi, wakeUp, isAlone: max(count, active.count) <= 1)
         }
-    }
-
-    private func run(_ job: CookieJob, _ share: UnsafeMutableRawPointer) {
-        let handle = keepsCookies ? curl_easy_init() : nil
-        defer { curl_easy_cleanup(handle) }
-        // Without effect for `nil`.
-        curl_kit_set_pointer(handle, CURLOPT_SHARE, share)
-        curl_kit_set_string(handle, CURLOPT_COOKIEFILE, "")
-        job(handle)
     }
 
     /// What was scheduled; `nil` when the thread should end.
@@ -237,15 +237,18 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         active[ObjectIdentifier(transfer)] = curl
         handles[handle] = curl
         if let problem = curl.setOptions(proxyAuthorities: authorities) {
-            transfer.finish(throwing: transfer.failure(.insecure, problem))
+            transfer.finish(throwing: problem)
             return remove(transfer, multi)
         }
-        if keepsCookies { curl.use(share) }
+        if keepsCookies { Cookie.use(share, in: handle) }
         guard curl_multi_add_handle(multi, handle) == CURLM_OK else {
             curl.completed(with: CURLE_OUT_OF_MEMORY)
             return remove(transfer, multi)
         }
     }
+
+    /// Notes, on the loop's thread, that a response has set cookies.
+    func cookiesArrived(_ count: Int) { cookieCount += count }
 
     /// Raises, on the loop's thread, the limit of a host whose transfers share connections, until there are none left.
     /// 100 is libcurl's own limit for a connection.
@@ -268,8 +271,6 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         handles[curl.handle] = nil
         curl_multi_remove_handle(multi, curl.handle)
         if paused.remove(ObjectIdentifier(transfer)) == nil { host(transfer.origin).activeCount -= 1 }
-        transfer.finish(throwing: CancellationError())
-        _ = transfer.command()
     }
 
     private func endOverdue(_ multi: UnsafeMutableRawPointer) {
@@ -277,7 +278,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         self.nextCheck = nil
         roundsLeft = 2
         for curl in active.values {
-            if curl.failIfOverdue() { remove(curl.transfer, multi) } else { check(by: curl.nextLimit) }
+            if curl.endIfOverdue() { remove(curl.transfer, multi) } else { check(by: curl.nextLimit) }
         }
         for host in hosts.values {
             for transfer in host.waiting.suffix(host.newCount) { transfer.onProgress(.waits) }

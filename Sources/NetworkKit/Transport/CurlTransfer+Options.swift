@@ -11,11 +11,13 @@ extension CurlTransfer {
     ///
     /// - Parameter proxyAuthorities: the certificates that are trusted for a proxy instead of the system's.
     /// - Returns: why the transfer cannot begin.
-    func setOptions(proxyAuthorities: URL?) -> String? {
+    func setOptions(proxyAuthorities: URL?) -> NetworkError? {
         setTarget()
         setMethod()
         setCallbacks()
+        guard setHeaders() else { return transfer.failure(.other, CurlLoop.outOfMemory) }
         return trust.apply(to: handle, origin: transfer.origin, proxyAuthorities: proxyAuthorities)
+            .map { transfer.failure(.insecure, $0) }
     }
 
     private func setTarget() {
@@ -30,25 +32,38 @@ extension CurlTransfer {
         curl_kit_set_long(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
         curl_kit_set_long(handle, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         curl_kit_set_string(handle, CURLOPT_USERAGENT, "NetworkKit")
-        if request.headers[.acceptEncoding] == nil {
-            // Not `br` and `zstd`: libcurl decompresses all that it has read, and keeps it during a pause, up to 64
-            // MiB. Of gzip, its default buffer of 16 KiB becomes 16 MiB at most; of those, any number.
-            curl_kit_set_string(handle, CURLOPT_ACCEPT_ENCODING, "gzip, deflate")
-        } else {
-            curl_kit_set_long(handle, CURLOPT_BUFFERSIZE, 1 << 17)
-        }
+        // A download, which has its own.
+        if request.headers[.acceptEncoding] != nil { curl_kit_set_long(handle, CURLOPT_BUFFERSIZE, 1 << 17) }
         if let credentials = request.credentials {
             curl_kit_set_string(handle, CURLOPT_USERNAME, credentials.user)
             curl_kit_set_string(handle, CURLOPT_PASSWORD, credentials.password)
             curl_kit_set_long(handle, CURLOPT_HTTPAUTH, credentials.scheme.bits(isEncrypted: isEncrypted))
         }
+    }
+
+    /// - Returns: whether there was enough memory.
+    private func setHeaders() -> Bool {
+        var lines: [String] = []
         for field in request.headers.combined {
-            let line = field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)"
-            headerList = curl_slist_append(headerList, line)
+            if field.name == .cookie {
+                // libcurl adds its own cookies to the field.
+                curl_kit_set_string(handle, CURLOPT_COOKIE, field.value)
+            } else {
+                lines.append(field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)")
+            }
+        }
+        if request.headers[.acceptEncoding] == nil {
+            // A part of a compressed body could not be decompressed.
+            lines.append("Accept-Encoding: \(request.decodesBody ? "gzip, deflate" : "identity")")
         }
         // Otherwise libcurl waits a second for servers that do not support it.
-        if request.headers[.expect] == nil { headerList = curl_slist_append(headerList, "Expect:") }
+        if request.headers[.expect] == nil { lines.append("Expect:") }
+        for line in lines {
+            guard let list = curl_slist_append(headerList, line) else { return false }
+            headerList = list
+        }
         curl_kit_set_pointer(handle, CURLOPT_HTTPHEADER, headerList)
+        return true
     }
 
     private func setMethod() {
@@ -61,16 +76,26 @@ extension CurlTransfer {
             if count < 0 || count > 1 << 16 { curl_kit_set_long(handle, CURLOPT_UPLOAD_BUFFERSIZE, 1 << 17) }
         }
         curl_kit_set_string(handle, CURLOPT_CUSTOMREQUEST, method.rawValue)
-        // When a connection that is used again ends before the response, libcurl repeats the request, which the server
-        // may have processed (RFC 9110 §9.2.2). It does not repeat the first request of a connection.
-        if !method.isIdempotent { curl_kit_set_long(handle, CURLOPT_FRESH_CONNECT, 1) }
+        // It is not repeated if the server has closed the connection meanwhile: see ``begin(port:)``.
+        if !method.isIdempotent { curl_kit_set_long(handle, CURLOPT_MAXAGE_CONN, 1) }
+        if transfer.body != nil, let credentials = request.credentials, credentials.scheme != .basic {
+            // Before it has authenticated itself, libcurl sends an empty body, and, as that of Debian 12, later requests
+            // without credentials on the same connection, too.
+            curl_kit_set_long(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
+            curl_kit_set_long(handle, CURLOPT_FRESH_CONNECT, 1)
+            curl_kit_set_long(handle, CURLOPT_FORBID_REUSE, 1)
+        }
     }
 
     private func setCallbacks() {
         let context = Unmanaged.passUnretained(self).toOpaque()
-        for option in [CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_READDATA, CURLOPT_SEEKDATA, CURLOPT_XFERINFODATA]
-        {
+        for option in [
+            CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_READDATA, CURLOPT_XFERINFODATA, CURLOPT_PREREQDATA,
+        ] {
             curl_kit_set_pointer(handle, option, context)
+        }
+        curl_kit_set_begin_function(handle) { context, _, _, _, port in
+            CurlTransfer.from(context)?.begin(port: port) == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
         }
         curl_kit_set_bytes_function(handle, CURLOPT_HEADERFUNCTION) { bytes, _, count, context in
             CurlTransfer.from(context)?.receivedHeader(UnsafeRawBufferPointer(start: bytes, count: count)) ?? 0
@@ -82,12 +107,10 @@ extension CurlTransfer {
             let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
             return CurlTransfer.from(context)?.send(into: buffer) ?? Int(CURL_READFUNC_ABORT)
         }
-        curl_kit_set_seek_function(handle) { context, offset, origin in
-            guard offset == 0, origin == SEEK_SET, let curl = CurlTransfer.from(context) else {
-                return CURL_SEEKFUNC_CANTSEEK
-            }
-            curl.rewind()
-            return CURL_SEEKFUNC_OK
+        // Each request begins with the start of the body: see ``begin(port:)``. Not here: libcurl may call this with the
+        // context of another transfer on the connection.
+        curl_kit_set_seek_function(handle) { _, offset, origin in
+            offset == 0 && origin == SEEK_SET ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_CANTSEEK
         }
         curl_kit_set_progress_function(handle) { context, _, received, _, sent in
             CurlTransfer.from(context)?.progressed(sent: Int64(sent), received: Int64(received))

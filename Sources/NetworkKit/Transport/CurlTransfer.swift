@@ -10,8 +10,9 @@ final class CurlTransfer {
     let trust: HostTrust
     private let timeout: Duration?
     private var reader: BodyReader?
-    /// Whether there were cookies for the host before the request.
-    private var usedCookies = false
+    private var decoder: ContentDecoder?
+    /// The connection on which the request was sent last; `nil` before.
+    private var connection: SocketWatch.Connection?
     var headerList: UnsafeMutablePointer<curl_slist>?
     let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     /// The size of the header fields so far, with those of interim responses and the trailers.
@@ -22,16 +23,25 @@ final class CurlTransfer {
     /// Whether the empty line after them has arrived. libcurl accepts a head without it.
     private var isHeadComplete: Bool { lines.last?.isEmpty == true }
     private var hasDeliveredHead = false
+    /// How many bytes of the response's body are left to be received; `nil` if that is not known.
+    private var bytesLeft: Int64?
+    /// Whether the body's end is that of its connection.
+    private var isFramedByEnd = false
+    /// Whether the server has ended the TLS connection; otherwise, another one on the way may have cut it off.
+    private var hasCloseNotify = false
     /// Why a callback ended the transfer.
     private var problem: (any Error)?
     private var bytes: (sent: Int64, received: Int64) = (0, 0)
     /// When data was last transferred; `nil` while the transfer waits for a connection.
     private var lastActivity: ContinuousClock.Instant?
-    /// Whether the callback has paused the body since the transfer last continued.
-    private var hasPausedBody = false
+    /// When to look whether the connection is dead, unless data is transferred.
+    private var nextLook: ContinuousClock.Instant?
 
-    /// The maximum size of all header fields in bytes, as in libcurl since 8.3, which keeps them in memory.
-    private static var maximumHeaderSize: Int { 300 * 1024 }
+    /// The maximum size of all header fields in bytes, and the maximum number of those of a head, as in later versions
+    /// of libcurl.
+    private static let (maximumHeaderSize, maximumFieldCount) = (300 * 1024, 5000)
+    /// How long a server that has sent its response may read nothing of the request's body.
+    private static var unreadLimit: Duration { .seconds(1) }
 
     init(_ transfer: Transfer, handle: UnsafeMutableRawPointer, loop: CurlLoop, trust: HostTrust) {
         self.transfer = transfer
@@ -40,7 +50,6 @@ final class CurlTransfer {
         self.trust = trust
         timeout = transfer.request.timeout?.limit
         errorText.pointee = 0
-        rewind()
     }
 
     deinit {
@@ -49,40 +58,58 @@ final class CurlTransfer {
         errorText.deallocate()
     }
 
-    /// Uses the cookies of a share.
-    func use(_ cookies: UnsafeMutableRawPointer) {
-        curl_kit_set_pointer(handle, CURLOPT_SHARE, cookies)
-        curl_kit_set_string(handle, CURLOPT_COOKIEFILE, "")
-        usedCookies = hasCookies
-    }
-
-    private var hasCookies: Bool { Cookie.all(of: handle).contains { $0.isSent(to: transfer.origin[1]) } }
-
     // MARK: - Callbacks
 
     static func from(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? {
         context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
     }
 
+    /// Begins to send the request on a connection, perhaps again.
+    ///
+    /// - Returns: whether it may be sent. libcurl repeats one if a connection that is used again ends before the response.
+    ///   The server may have processed it (RFC 9110 §9.2.2), unless it refuses it and keeps the connection (RFC 9113 §8.7).
+    func begin(port: Int32) -> Bool {
+        if let connection, !isHeadComplete, !transfer.request.method.isIdempotent, !loop.watch.isEstablished(connection)
+        {
+            let reason = "the connection ended before the response; the server may have processed the request"
+            problem = transfer.failure(.connectionLost, reason)
+            return false
+        }
+        connection = loop.watch.connection(at: port)
+        lines = []
+        reader = transfer.body.map { BodyReader($0) }
+        isActive()
+        loop.check(by: nextLimit)
+        return true
+    }
+
+    private func isActive() {
+        lastActivity = .now
+        nextLook = connection == nil ? nil : .now + SocketWatch.silenceLimit
+    }
+
     /// libcurl first calls this when the transfer has a connection or starts to establish one.
     func progressed(sent: Int64, received: Int64) {
+        if isFramedByEnd, transfer.origin[0] == "https", curl_kit_has_close_notify(handle) != 0 {
+            hasCloseNotify = true
+        }
         if lastActivity == nil {
-            lastActivity = .now
+            isActive()
             loop.check(by: nextLimit)
         }
         guard bytes != (sent, received) else { return }
-        lastActivity = .now
+        isActive()
         if sent != bytes.sent, sent > 0 { transfer.onProgress(.sent(sent)) }
         bytes = (sent, received)
     }
 
     /// Takes a line with its end.
     func receivedHeader(_ line: UnsafeRawBufferPointer) -> Int {
-        lastActivity = .now
+        isActive()
         headerSize += line.count
-        guard headerSize <= Self.maximumHeaderSize else {
+        guard headerSize <= Self.maximumHeaderSize, lines.count <= Self.maximumFieldCount else {
             let reason = "the header fields are longer than \(Self.maximumHeaderSize) bytes"
-            problem = transfer.failure(.invalidResponse, reason)
+            problem = transfer.failure(.invalidResponse, "\(reason), or more than \(Self.maximumFieldCount)")
             return 0
         }
         let text = line.prefix { $0 != 0x0D && $0 != 0x0A }
@@ -97,7 +124,7 @@ final class CurlTransfer {
         }
         // After a 401 or 407 libcurl may repeat the request with the credentials.
         if isHeadComplete, transfer.request.credentials == nil || ![401, 407].contains(status) { deliverHead() }
-        return line.count
+        return problem == nil ? line.count : 0
     }
 
     /// The fields in the lines. The status line is none.
@@ -120,30 +147,59 @@ final class CurlTransfer {
         if isMultiplexed { loop.connectionsAreShared(at: transfer.origin) }
         var head = ResponseHead(url: transfer.request.url, status: .init(code: min(status, 999)), headers: fields)
         head.announcesEnd = isMultiplexed || head.hasEnd
-        head.usedCookies = usedCookies || hasCookies
+        isFramedByEnd = !head.announcesEnd && transfer.request.method != .head
+        do throws(ContentDecoder.Problem) {
+            // It could belong to another response (RFC 9112 §6.3).
+            guard head.lengths.count <= 1 else {
+                throw ContentDecoder.Problem(text: "the server sent different lengths")
+            }
+            let hasBody = head.mayHaveBody && transfer.request.method != .head
+            bytesLeft = hasBody ? head.isChunked ? nil : head.length : 0
+            if hasBody, transfer.request.decodesBody {
+                decoder = try .decoder(for: head.headers[.contentEncoding])
+            }
+            if status == 204, head.isChunked || head.length ?? 0 > 0 {
+                // What it announces nevertheless would be taken for the next response.
+                curl_kit_set_long(handle, CURLOPT_FORBID_REUSE, 1)
+            }
+        } catch {
+            problem = transfer.failure(.invalidResponse, error.text)
+            return
+        }
+        if loop.keepsCookies { loop.cookiesArrived(head.headers[values: .setCookie].count) }
         transfer.received(head)
+        if bytesLeft == 0 { loop.check(by: nextLimit) }
     }
 
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> Int {
-        lastActivity = .now
+        isActive()
         deliverHead()
-        guard hasDeliveredHead else {
-            problem = transfer.failure(.invalidResponse, "the server sent a body before a final status")
+        guard hasDeliveredHead, problem == nil else {
+            problem = problem ?? transfer.failure(.invalidResponse, "the server sent a body before a final status")
             return 0
         }
         loop.watch.passedOnBody()
-        switch transfer.received(bytes) {
-        case .accepted: return bytes.count
-        case .pause:
-            hasPausedBody = true
-            loop.paused(self)
-            return Int(CURL_WRITEFUNC_PAUSE)
-        case .tooLong, .enough, .stop: return 0
+        do throws(ContentDecoder.Problem) {
+            let reception =
+                if let decoder { try decoder.decode(bytes, transfer.received) } else { transfer.received(bytes) }
+            switch reception {
+            case .accepted:
+                bytesLeft = bytesLeft.map { $0 - Int64(bytes.count) }
+                if bytesLeft == 0 { loop.check(by: nextLimit) }
+                return bytes.count
+            case .pause:
+                loop.paused(self)
+                return Int(CURL_WRITEFUNC_PAUSE)
+            case .tooLong, .enough, .stop: return 0
+            }
+        } catch {
+            problem = transfer.failure(.invalidResponse, error.text)
+            return 0
         }
     }
 
     func send(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        lastActivity = .now
+        isActive()
         do {
             guard let reader else { return 0 }
             if transfer.maySend() { return try reader.read(into: buffer) }
@@ -155,42 +211,61 @@ final class CurlTransfer {
         }
     }
 
-    /// Begins to read the body from its start.
-    func rewind() {
-        reader = transfer.body.map { BodyReader($0) }
-    }
-
     // MARK: - Pauses, limits and the end
 
     func resume() {
-        if lastActivity != nil { lastActivity = .now }
-        hasPausedBody = false
+        if lastActivity != nil { isActive() }
         curl_easy_pause(handle, CURLPAUSE_CONT)
-        // If a transfer that continues is paused again in the callback, libcurl 8.13 and 8.14 receive more
-        // nevertheless, and fail when they have decompressed 64 MiB (curl/curl#17650).
-        if hasPausedBody, transfer.body == nil { curl_easy_pause(handle, CURLPAUSE_ALL) }
         // libcurl may have called the callbacks, and does not end the transfer if they fail.
         if let problem { transfer.finish(throwing: problem) }
     }
 
-    /// When the first limit is exceeded, unless data is transferred. Time while it waits for a connection or is paused
+    /// When something has to be done, unless data is transferred. Time while it waits for a connection or is paused
     /// does not count towards the timeout.
     var nextLimit: ContinuousClock.Instant? {
-        let idle = transfer.isPaused ? nil : lastActivity.flatMap { begin in timeout.map { begin + $0 } }
-        guard let idle, let deadline = transfer.deadline else { return idle ?? transfer.deadline }
-        return min(idle, deadline)
+        guard let lastActivity, !transfer.isPaused else { return transfer.deadline }
+        let unread = isAnswered ? lastActivity + Self.unreadLimit : nil
+        return [transfer.deadline, timeout.map { lastActivity + $0 }, nextLook, unread].compactMap(\.self).min()
     }
 
-    /// Fails the transfer when a limit is exceeded.
-    func failIfOverdue() -> Bool {
-        if transfer.failIfOverdue() { return true }
-        guard let timeout, let nextLimit, nextLimit <= .now else { return false }
-        return transfer.finish(throwing: transfer.failure(.timedOut, "no data was transferred for \(timeout)"))
+    /// Whether the response is complete although libcurl still sends the request's body.
+    private var isAnswered: Bool { transfer.body != nil && hasDeliveredHead && bytesLeft == 0 }
+
+    /// Ends the transfer when a limit is exceeded.
+    func endIfOverdue() -> Bool {
+        var mustEnd = transfer.failIfOverdue()
+        if !mustEnd, let lastActivity, !transfer.isPaused {
+            if isAnswered, lastActivity + Self.unreadLimit <= .now {
+                complete()
+                return true
+            }
+            if let timeout, lastActivity + timeout <= .now {
+                transfer.finish(throwing: transfer.failure(.timedOut, "no data was transferred for \(timeout)"))
+                mustEnd = true
+            } else if let connection, let nextLook, nextLook <= .now {
+                self.nextLook = .now + loop.watch.endIfUnacknowledged(connection)
+            }
+        }
+        if mustEnd, let connection, loop.watch.endIfSilent(connection) {
+            // Unless other requests use it.
+            curl_kit_set_long(handle, CURLOPT_FORBID_REUSE, 1)
+        }
+        return mustEnd
     }
 
     func completed(with code: CURLcode) {
         if code == CURLE_OK { deliverHead() }
-        transfer.finish(throwing: problem ?? (code == CURLE_OK ? nil : error(code)))
+        if problem == nil, code == CURLE_OK { complete() } else { transfer.finish(throwing: problem ?? error(code)) }
+    }
+
+    /// Ends the transfer after the last byte of the response.
+    private func complete() {
+        let isCutOff = isFramedByEnd && transfer.origin[0] == "https" && !hasCloseNotify
+        let reason: String? =
+            if decoder?.isAtEnd == false { "the compressed body is not complete" } else if isCutOff {
+                "the connection was closed without an end of its TLS session: the body may be incomplete"
+            } else { nil }
+        transfer.finish(throwing: reason.map { transfer.failure(.incompleteBody, $0) })
     }
 
     private func error(_ code: CURLcode) -> NetworkError {
@@ -201,7 +276,10 @@ final class CurlTransfer {
             text = "the URL of the proxy is invalid, or its host has no address; check http_proxy and https_proxy"
         }
         let explanation = trust.explanation(of: code, text, host: transfer.origin[1])
-        let kind = explanation == nil ? TransportFailure.Kind(code) : .insecure
+        let kind: TransportFailure.Kind =
+            if explanation != nil { .insecure } else if code == CURLE_PARTIAL_FILE, !hasDeliveredHead {
+                .connectionLost
+            } else { .init(code) }
         return transfer.failure(kind, explanation ?? text)
     }
 }

@@ -3,17 +3,44 @@ import Foundation
 import IndicatorThreads
 import Synchronization
 
-/// Shuts down the connections that keep libcurl's thread busy.
+/// Shuts down connections on which no response will come, and those that keep libcurl's thread busy.
 ///
-/// libcurl, as that of Debian 12, reads from a connection until there is nothing left, and only then returns. What is
-/// no part of a response, such as empty frames of HTTP/2, it discards, without a call of any function. So a server that
-/// sends this fast enough would stop all transfers of a client, and their time limits. Therefore, while libcurl is
-/// busy, the timer thread looks whether it has returned or passed on a body. If not, it shuts down the connections that
-/// libcurl continues to read from.
+/// **Dead ones.** When a connection that HTTP/2 requests share is no longer forwarded, after a change of the network for
+/// example, libcurl keeps it, and sends all later requests to it. Therefore one is shut down on which the other side has
+/// acknowledged nothing for 20 seconds, or, if something on the way still acknowledges, sent nothing until a request's
+/// timeout. (TCP_USER_TIMEOUT would also end uploads to a server that is busy for so long: it counts while the receiver's
+/// window is closed.)
+///
+/// **Floods.** libcurl, as that of Debian 12, reads from a connection until there is nothing left, and only then
+/// returns. What is no part of a response, such as empty frames of HTTP/2, it discards, without a call of any function.
+/// So a server that sends this fast enough would stop all transfers of a client, and their time limits. Therefore, while
+/// libcurl is busy, the timer thread looks whether it has returned or passed on a body. If not, it shuts down the
+/// connections that libcurl continues to read from.
 final class SocketWatch: Sendable {
-    private struct State {
+    /// A TCP connection of libcurl, or one that was.
+    final class Connection: @unchecked Sendable {
+        // `@unchecked`: the lock of the watch protects the variables.
+
+        fileprivate let descriptor: Int32
+        fileprivate var port: Int32 = 0
+        /// Whether the other side had not closed it when libcurl did; `nil` while it is open.
+        fileprivate var wasEstablished: Bool?
+        /// How many bytes had been received when the first of the requests began that have got nothing since then.
+        fileprivate var silence: (received: Int64, since: ContinuousClock.Instant)?
         /// How many bytes libcurl had read at the last check, and at how many checks in a row it had read more.
-        var sockets: [Int32: (count: Int64, growth: Int)] = [:]
+        fileprivate var flood: (count: Int64, growth: Int) = (0, 0)
+
+        fileprivate init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+        /// `nil` unless it is established.
+        fileprivate var state: curl_kit_tcp_state? {
+            var state = curl_kit_tcp_state()
+            return wasEstablished == nil && curl_kit_get_tcp_state(descriptor, &state) != 0 ? state : nil
+        }
+    }
+
+    private struct State {
+        var connections: [Int32: Connection] = [:]
         var isScheduled = false
         /// `turn` at the last check.
         var lastTurn = 0
@@ -23,7 +50,9 @@ final class SocketWatch: Sendable {
     private let turn = Atomic(0)
     private let state = Locked(State())
 
-    /// The time between checks, in nanoseconds, and their number.
+    /// How long a connection may be silent that others may wait for.
+    static let silenceLimit = Duration.seconds(20)
+    /// The time between checks for floods, in nanoseconds, and their number.
     private static let (pause, checkCount): (Int64, Int) = (300_000_000, 6)
     /// A flood has more bytes than this between two checks, even if libcurl's thread has little processor time.
     private static let leastGrowth: Int64 = 1 << 14
@@ -51,17 +80,58 @@ final class SocketWatch: Sendable {
             let type = address.socktype | Int32(SOCK_CLOEXEC.rawValue)
             let descriptor = StandardStreams.excluding(socket(address.family, type, address.protocol))
             let owner = Unmanaged<SocketWatch>.fromOpaque(watch).takeUnretainedValue()
-            if descriptor >= 0 { owner.state.withLock { $0.sockets[descriptor] = (0, 0) } }
+            if descriptor >= 0 { owner.state.withLock { $0.connections[descriptor] = Connection(descriptor) } }
             return descriptor
         }
         curl_kit_set_pointer(handle, CURLOPT_OPENSOCKETDATA, context)
         curl_kit_set_close_function(handle) { watch, descriptor in
             guard let watch else { return 0 }
             let owner = Unmanaged<SocketWatch>.fromOpaque(watch).takeUnretainedValue()
-            owner.state.withLock { $0.sockets[descriptor] = nil }
+            owner.state.withLock { state in
+                let connection = state.connections.removeValue(forKey: descriptor)
+                connection?.wasEstablished = connection?.state != nil
+            }
             return close(descriptor)
         }
         curl_kit_set_pointer(handle, CURLOPT_CLOSESOCKETDATA, context)
+    }
+
+    /// The connection with a local port, on which a request begins.
+    func connection(at port: Int32) -> Connection? {
+        state.withLock { state in
+            for connection in state.connections.values where connection.port == 0 {
+                connection.port = curl_kit_get_local_port(connection.descriptor)
+            }
+            guard let found = state.connections.values.first(where: { $0.port == port }) else { return nil }
+            let received = found.state?.received ?? 0
+            if found.silence?.received != received { found.silence = (received, .now) }
+            return found
+        }
+    }
+
+    /// Whether the other side has not closed a connection, perhaps until libcurl did.
+    func isEstablished(_ connection: Connection) -> Bool {
+        state.withLock { _ in connection.wasEstablished ?? (connection.state != nil) }
+    }
+
+    /// Shuts down a connection if the other side acknowledges nothing any more; otherwise returns when to look again.
+    func endIfUnacknowledged(_ connection: Connection) -> Duration {
+        state.withLock { _ in
+            let rest = Self.silenceLimit - .milliseconds(connection.state?.ignored ?? 0)
+            if rest <= .zero { shutdown(connection.descriptor, Int32(SHUT_RDWR)) }
+            return rest > .zero ? rest : Self.silenceLimit
+        }
+    }
+
+    /// Shuts down a connection if it has been silent for too long since the first of the requests that wait.
+    ///
+    /// - Returns: whether it has been silent since then.
+    func endIfSilent(_ connection: Connection) -> Bool {
+        state.withLock { _ in
+            guard let silence = connection.silence, connection.state?.received == silence.received else { return false }
+            if silence.since + Self.silenceLimit <= .now { shutdown(connection.descriptor, Int32(SHUT_RDWR)) }
+            return true
+        }
     }
 
     // MARK: - The timer thread
@@ -77,13 +147,12 @@ final class SocketWatch: Sendable {
             state.isScheduled = !turn.isMultiple(of: 2)
             let isSuspected = state.isScheduled && turn == state.lastTurn
             state.lastTurn = turn
-            for (descriptor, var socket) in state.sockets {
-                let count = Int64(curl_kit_count_read(descriptor))
-                socket.growth = isSuspected && count - socket.count >= Self.leastGrowth ? socket.growth + 1 : 0
-                socket.count = count
-                state.sockets[descriptor] = socket
+            for connection in state.connections.values {
+                let count = connection.state.map { $0.received - $0.unread } ?? 0
+                let isGrowing = isSuspected && count - connection.flood.count >= Self.leastGrowth
+                connection.flood = (count, isGrowing ? connection.flood.growth + 1 : 0)
                 // Under the lock: otherwise, another socket could have the descriptor now.
-                if socket.growth >= Self.checkCount { shutdown(descriptor, Int32(SHUT_RDWR)) }
+                if connection.flood.growth >= Self.checkCount { shutdown(connection.descriptor, Int32(SHUT_RDWR)) }
             }
             return state.isScheduled
         }

@@ -29,7 +29,9 @@ final class Transfer: Sendable {
     /// The scheme, host and port of the URL.
     let origin: [String]
     /// When the transfer fails if it has not ended.
-    let deadline: ContinuousClock.Instant?
+    var deadline: ContinuousClock.Instant? { request.deadline }
+    /// The longest body that is kept in memory.
+    private let limit: Int?
     private let source: any ResponseSource
     /// Called on the network's thread, or on the thread that cancels.
     let onProgress: @Sendable (Progress) -> Void
@@ -41,15 +43,14 @@ final class Transfer: Sendable {
         body: RequestBody?,
         delivery: Machine.Delivery,
         source: any ResponseSource,
-        deadline: ContinuousClock.Instant?,
         onProgress: @escaping @Sendable (Progress) -> Void
     ) {
         self.request = request
         self.body = body
         self.source = source
-        self.deadline = deadline
         self.onProgress = onProgress
         origin = request.url.origin
+        limit = if case .whole(let limit) = delivery { limit } else { nil }
         machine = Locked(Machine(request.url, delivery))
     }
 
@@ -118,12 +119,16 @@ final class Transfer: Sendable {
 
     /// Takes the final head.
     func received(_ head: ResponseHead) {
-        onProgress(.began(head, bodyCount: request.method == .head ? 0 : head.bodyCount))
+        let count = request.method == .head || !head.mayHaveBody ? 0 : head.bodyCount
+        onProgress(.began(head, bodyCount: count))
         do {
             let next = try request.followsRedirects ? request.redirected(by: head) : nil
+            if next == nil, let limit, let count, count > limit {
+                throw NetworkError.responseTooLarge(request.url, limit: limit)
+            }
             machine.withLock { $0.receive(head, isFollowed: next != nil) }?.resume()
         } catch {
-            // One that cannot be followed: its body may never end.
+            // Its body may never end.
             finish(throwing: error)
             attend()
         }

@@ -6,19 +6,13 @@ import Testing
 
 /// Servers that send without end what is no part of a response. libcurl reads as long as there is something to read.
 @Suite(.needs(.certificates), .serialized) struct FloodTests {
-    private func client(_ server: FrameServer) -> NetworkClient {
-        var options = NetworkClient.Options()
-        options.certificateAuthorities = server.authority
-        return NetworkClient(options: options)
-    }
-
     @Test(.timeLimit(.minutes(5)), arguments: FrameServer.Frame.allCases)
     func `A flood does not stop requests to other hosts`(_ frame: FrameServer.Frame) async throws {
         let flood = try await FrameServer(repeating: frame, isAnswering: frame != .hint)
         let server = try RawServer.closing { request, connection in
             if request.target == "/never" { connection.waitForEnd() } else { try connection.respond(text: "here") }
         }
-        let client = client(flood)
+        let client = flood.client
         let flooded = client.start(URLRoute(flood.url, .get("").with(\.timeLimit, .seconds(10))))
         let cancelled = client.start(URLRoute(flood.url))
         #expect(await eventually { flood.floodCount > 0 }, "\(flood.errors)")
@@ -38,7 +32,7 @@ import Testing
     @Test(.timeLimit(.minutes(5)), arguments: ["send", "bytes", "download"])
     func `A flooded request fails`(_ function: String) async throws {
         let flood = try await FrameServer(repeating: .emptyData)
-        let client = client(flood)
+        let client = flood.client
         let folder = try TemporaryDirectory()
         let route = URLRoute(flood.url, .get("").with(\.timeout, .seconds(1)))
         let error = await thrown {

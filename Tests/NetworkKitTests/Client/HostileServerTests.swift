@@ -47,7 +47,7 @@ import Testing
             "Connection: close, keep-alive", "Set-Cookie: " + String(repeating: "a", count: 9000), "Set-Cookie: =",
             "Location: /", "Content-Type: ;;;=;\"", "Alt-Svc: h3=\":99999\"", "Strict-Transport-Security: max-age=-1",
             "WWW-Authenticate: Digest", "Content-Range: bytes 5-1/0",
-            String(repeating: "X: y\r\n", count: 45_000) + "Z: z",
+            String(repeating: "X: y\r\n", count: 45_000) + "Z: z", String(repeating: "a:\n", count: 90_000) + "Z: z",
         ]
         return lines + lengths.map { ok + "Content-Length: \($0)\r\n\r\nhello" } + chunks.map { chunked + $0 }
             + fields.map { ok + $0 + "\r\n\r\nhello" }
@@ -59,7 +59,7 @@ import Testing
         options.keepsCookies = true
         let client = NetworkClient(
             interceptors: [.credentials(Credentials(user: "a", password: "b"))],
-            validation: .none,
+            validation: .all,
             options: options
         )
         for text in Self.malformed {
@@ -80,7 +80,7 @@ import Testing
         let start = "HTTP/1.1 \(status)\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
         let server = try RawServer.sending(start + body + "0\r\nX-Sum: 1\r\n\r\n")
         let credentials = Credentials(user: "u", password: "p", scheme: .basic)
-        let request = RouteRequest.get("").with(\.credentials, credentials).with(\.validation, ResponseValidation.none)
+        let request = RouteRequest.get("").with(\.credentials, credentials).with(\.validation, .all)
         let response = try await NetworkClient().send(route(server, request))
         #expect(response.status.code == Int(status.prefix(3)))
         #expect(response.headers.map(\.name) == [.transferEncoding, .trailer])
@@ -127,7 +127,7 @@ import Testing
             return true
         }
         let credentials = Credentials(user: "user", password: "secret", scheme: .digest)
-        let request = RouteRequest.get("").with(\.credentials, credentials).with(\.validation, ResponseValidation.none)
+        let request = RouteRequest.get("").with(\.credentials, credentials).with(\.validation, .all)
         let error = await thrown {
             let response = try await NetworkClient().send(route(server, request))
             #expect(response.status == 401)

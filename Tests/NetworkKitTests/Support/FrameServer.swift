@@ -1,9 +1,9 @@
 import Foundation
+import NetworkKit
 import TestSupport
 import Testing
 
-/// A server of raw HTTP/2 frames over TLS. It answers each connection's first request with a head, and repeats a frame
-/// until the client closes the connection.
+/// A server of raw HTTP/2 frames over TLS.
 struct FrameServer {
     /// A frame that is no part of a response, and does not count against a limit of nghttp2.
     enum Frame: String, CaseIterable {
@@ -21,34 +21,63 @@ struct FrameServer {
     let url: URL
     var authority: URL { URL(filePath: certificates.path("ca.pem")) }
 
+    /// Answers each connection's first request with a head, and repeats a frame until the client closes the connection.
+    ///
     /// - Parameter isAnswering: whether the frames come after the head of a response.
     init(repeating frame: Frame, isAnswering: Bool = true) async throws {
-        let address = try LoopbackAddress()
-        certificates = try await Certificates(address: address.host)
-        let script = """
-            import socket, ssl, struct, sys, threading
-            def frame(kind, flags, stream, payload):
-                return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
-            def serve(plain):
-                connection = context.wrap_socket(plain, server_side=True)
-                file = connection.makefile("rb")
-                file.read(24)
-                connection.sendall(frame(4, 0, 0, b""))
-                while True:
-                    head = file.read(9)
-                    file.read(int.from_bytes(head[:3], "big"))
-                    if head[3] == 1: break
-                stream = int.from_bytes(head[5:], "big")
-                \(isAnswering ? "connection.sendall(frame(1, 4, stream, b'\\x88'))" : "")
+        try await self.init(
+            serving: """
+                stream = request()
+                \(isAnswering ? "send(1, 4, stream, b'\\x88')" : "")
                 flood = frame(\(frame.rawValue)) * 20000
                 print("flood", flush=True)
                 while True: connection.sendall(flood)
+                """
+        )
+    }
+
+    /// Serves each connection by a script of Python. `number` is that of the connection, from 0; `request()` waits for
+    /// the head of a request, prints "request", and returns the stream; `body()` reads to the end of its body and returns
+    /// the length; `send(kind, flags, stream, payload)` sends a frame.
+    init(serving lines: String) async throws {
+        let address = try LoopbackAddress()
+        certificates = try await Certificates(address: address.host)
+        let script = """
+            import os, socket, ssl, struct, sys, threading
+            def frame(kind, flags, stream, payload):
+                return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+            def serve(plain, number):
+                connection = context.wrap_socket(plain, server_side=True)
+                file = connection.makefile("rb")
+                file.read(24)
+                def send(*parts): connection.sendall(frame(*parts))
+                def read(kind):
+                    while True:
+                        head = file.read(9)
+                        if len(head) < 9: raise SystemExit
+                        payload = file.read(int.from_bytes(head[:3], "big"))
+                        if head[3] == kind: return head[4], int.from_bytes(head[5:], "big"), payload
+                def request():
+                    stream = read(1)[1]
+                    print("request", number, flush=True)
+                    return stream
+                def body():
+                    count, flags = 0, 0
+                    while not flags & 1:
+                        flags, _, payload = read(0)
+                        count += len(payload)
+                    return count
+                send(4, 0, 0, b"")
+                \(lines.replacing("\n", with: "\n    "))
+            number = 0
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(sys.argv[3], sys.argv[4])
             context.set_alpn_protocols(["h2"])
             listener = socket.create_server((sys.argv[1], int(sys.argv[2])))
             print("listening", flush=True)
-            while True: threading.Thread(target=serve, args=[listener.accept()[0]], daemon=True).start()
+            while True:
+                threading.Thread(target=serve, args=[listener.accept()[0], number], daemon=True).start()
+                number += 1
             """
         daemon = try Daemon(
             "python3",
@@ -62,6 +91,16 @@ struct FrameServer {
         let daemon = daemon
         #expect(await eventually { daemon.output.contains("listening") })
     }
+
+    /// A client that trusts the server.
+    var client: NetworkClient {
+        var options = NetworkClient.Options()
+        options.certificateAuthorities = authority
+        return NetworkClient(options: options)
+    }
+
+    /// What the script has printed.
+    var output: [Substring] { daemon.output.split(separator: "\n").filter { $0 != "listening" } }
 
     /// Why connections could not be served.
     var errors: String { daemon.errors }

@@ -7,6 +7,7 @@ import NetworkKit
 final class RawServer: Sendable {
     private struct State {
         var connections: Set<Int32> = []
+        var connectionCount = 0
         var requests: [ReceivedRequest] = []
         /// Whether the listening socket is closed or about to be.
         var isStopped = false
@@ -14,6 +15,7 @@ final class RawServer: Sendable {
         mutating func add(_ descriptor: Int32) -> Bool {
             guard !isStopped else { return false }
             connections.insert(descriptor)
+            connectionCount += 1
             return true
         }
     }
@@ -101,6 +103,9 @@ final class RawServer: Sendable {
     /// The requests that have arrived.
     var requests: [ReceivedRequest] { shared.state.withLock { $0.requests } }
 
+    /// How many connections there have been.
+    var connectionCount: Int { shared.state.withLock { $0.connectionCount } }
+
     /// Releases the memory of many requests.
     func forgetRequests() { shared.state.withLock { $0.requests = [] } }
 
@@ -144,6 +149,8 @@ struct ReceivedRequest: Sendable {
     var headers: [String: String]
     var body: Data
     var bodyCount: Int
+    /// The request line and the fields.
+    var lines: [String]
 }
 
 /// A connection that a ``RawServer`` has accepted.
@@ -207,7 +214,8 @@ struct RawConnection: Sendable {
             target: String(first[1]),
             headers: headers,
             body: body,
-            bodyCount: count
+            bodyCount: count,
+            lines: lines.map(String.init)
         )
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorThreads
 import NetworkKit
 import TestSupport
 import Testing
@@ -55,6 +56,44 @@ import Testing
         #expect(await Set(client.cookies()) == Set(cookies))
         for path in ["", "only/a", "other"] as [RoutePath] { _ = try await client.send(route(server, .get(path))) }
         #expect(server.requests.map { $0.headers["cookie"] } == [nil, "part=1", nil])
+    }
+
+    /// RFC 6265 §5.4.
+    @Test func `The cookies of the route and the client are in one field`() async throws {
+        let fields = Locked<[String]>([])
+        let server = try RawServer { request, connection in
+            fields.withLock { $0 = request.lines.filter { $0.lowercased().hasPrefix("cookie:") } }
+            try connection.respond(headers: ["Set-Cookie: jar=1"])
+            return true
+        }
+        for client in [client(), NetworkClient()] {
+            let request = RouteRequest.get("", headers: [.cookie: "own=2; other=3"])
+            _ = try await client.send(route(server, request))
+            #expect(fields.withLock { $0 } == ["Cookie: own=2; other=3"])
+            _ = try await client.send(route(server, request))
+        }
+        _ = try await client().send(route(server))
+        #expect(fields.withLock { $0 } == [])
+        let client = client()
+        _ = try await client.send(route(server))
+        _ = try await client.send(route(server, .get("", headers: [.cookie: "own=2"])))
+        #expect(fields.withLock { $0 } == ["Cookie: jar=1; own=2"])
+    }
+
+    @Test func `The number of cookies is limited`() async throws {
+        let client = client()
+        let lines = (0..<4000).map { number in
+            let site = number < 2000 ? "big" : "small\(number / 40)"
+            return "a\(number % 7).\(site).example\tTRUE\t/\tFALSE\t0\tname\(number)\t1"
+        }
+        await client.addCookies(lines.compactMap { Cookie(rawValue: $0) })
+        let left = await client.cookies()
+        #expect((2000...3000).contains(left.count), "\(left.count)")
+        // Of the site with the most of them, the latest ones.
+        let big = Set(left.filter { $0.domain.hasSuffix("big.example") }.map(\.name))
+        #expect(!big.isEmpty && big.count <= 180)
+        #expect(left.count { !$0.domain.hasSuffix("big.example") } == 2000)
+        #expect(!big.contains("name0"))
     }
 
     @Test(arguments: ["", "ALL", "h\tFALSE\t/\tFALSE\t0\ta", "h\tFALSE\t/\tFALSE\t0\ta\tb\tc"])

@@ -1,0 +1,189 @@
+import Foundation
+import HTTPTypes
+import NetworkKit
+import TestSupport
+import Testing
+
+/// Connections that several requests use: which ones may, and what they leave to each other.
+@Suite struct ConnectionTests {
+    // MARK: - Silence
+
+    /// Its server still acknowledges, as a box on the way may do.
+    @Test(.needs(.http2), .timeLimit(.minutes(5)), arguments: [false, true])
+    func `A connection on which a request got nothing is not used again`(_ isTimeLimit: Bool) async throws {
+        let server = try await HTTP2Server()
+        try Data("found".utf8).write(to: server.folder.url.appending(path: "index.html"))
+        var options = NetworkClient.Options()
+        options.certificateAuthorities = server.certificate
+        let client = NetworkClient(options: options)
+        #expect(try await client.send(URLRoute(server.url)).string() == "found")
+        server.daemon.send(SIGSTOP)
+        let error = await thrown {
+            _ = try await client.send(
+                URLRoute(server.url, .get("").with(isTimeLimit ? \.timeLimit : \.timeout, .seconds(0.3)))
+            )
+        }
+        #expect([.timedOut, .timeLimitExceeded].contains(kind(of: error)), "\(error as Any)")
+        server.daemon.send(SIGCONT)
+        #expect(try await client.send(URLRoute(server.url)).string() == "found")
+        #expect(Set(server.daemon.output.matches(of: /\[id=([0-9]+)\]/).map(\.1)).count == 2)
+    }
+
+    // MARK: - Authentication
+
+    /// curl 3384: libcurl 7.88 sends the second body as empty, and the server answers 200.
+    @Test(arguments: [Credentials.Scheme.any, .digest], ["Basic realm=\"a\"", "Digest realm=\"a\", nonce=\"b\""])
+    func `A body after a failed authentication arrives`(_ scheme: Credentials.Scheme, _ challenge: String) async throws
+    {
+        let server = try RawServer { request, connection in
+            let isFirst = request.target == "/first"
+            try connection.respond(
+                isFirst ? "401 Unauthorized" : "200 OK",
+                headers: isFirst ? ["WWW-Authenticate: \(challenge)"] : []
+            )
+            return true
+        }
+        let client = NetworkClient(validation: .all)
+        let first = RouteRequest.put("first", body: .data(Data(count: 1000)))
+            .with(\.credentials, Credentials(user: "u", password: "p", scheme: scheme))
+        #expect(try await client.send(route(server, first)).status == 401)
+        for _ in 0..<2 {
+            _ = try await client.send(route(server, .put("second", body: .data(Data(count: 1000)))))
+            #expect(server.requests.last?.bodyCount == 1000)
+        }
+    }
+
+    // MARK: - Use again
+
+    @Test func `Requests of each method share a connection`() async throws {
+        let server = try RawServer { _, connection in
+            try connection.respond()
+            return true
+        }
+        let client = NetworkClient()
+        for method in [HTTPRequest.Method.get, .post, .put, .patch, .delete, .post] {
+            let body = method == .get ? RouteBody.none : .data(Data(count: 100))
+            _ = try await client.send(route(server, RouteRequest(method, "", body: body)))
+        }
+        #expect(server.connectionCount == 1)
+        #expect(server.requests.dropFirst().allSatisfy { $0.bodyCount == 100 })
+    }
+
+    /// The server refuses a request on a connection that is used again, or closes it.
+    @Test(.needs(.certificates), arguments: [(HTTPRequest.Method.post, true), (.put, true), (.post, false)])
+    func `A request is sent again with its body if it was refused`(
+        _ method: HTTPRequest.Method,
+        _ isRefused: Bool
+    ) async throws {
+        let server = try await FrameServer(
+            serving: """
+                if number == 0: send(1, 5, request(), b"\\x88")
+                stream = request()
+                print("body", body(), flush=True)
+                if number == 1: send(1, 5, stream, b"\\x88")
+                elif \(isRefused ? "True" : "False"): send(3, 0, stream, bytes([0, 0, 0, 7]))
+                else: os.close(connection.detach())
+                request()
+                """
+        )
+        let client = server.client
+        _ = try await client.send(URLRoute(server.url))
+        let request = RouteRequest(method, "", body: .data(Data(count: 1000)))
+        let error = await thrown { _ = try await client.send(URLRoute(server.url, request)) }
+        #expect(isRefused ? error == nil : kind(of: error) == .connectionLost, "\(error as Any)")
+        let sent = ["request 0", "request 0", "body 1000"]
+        #expect(server.output == (isRefused ? sent + ["request 1", "body 1000"] : sent))
+    }
+
+    // MARK: - The end of a response
+
+    /// Its window holds 64 KiB of the body.
+    @Test(.needs(.certificates), .timeLimit(.minutes(5)), arguments: [100_000, 300_000])
+    func `A response is complete although the server does not read the body`(_ size: Int) async throws {
+        let server = try await FrameServer(
+            serving: """
+                stream = request()
+                send(1, 4, stream, b"\\x88\\x0f\\x0d\\x015")
+                send(0, 1, stream, b"hello")
+                request()
+                """
+        )
+        let request = RouteRequest.put("", body: .data(Data(count: size))).with(\.timeLimit, .seconds(250))
+        #expect(try await server.client.send(URLRoute(server.url, request)).string() == "hello")
+    }
+
+    @Test(.timeLimit(.minutes(5))) func `A response to HEAD with a body is complete at its head`() async throws {
+        let server = try RawServer { _, connection in
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+            connection.waitForEnd()
+            return false
+        }
+        let request = RouteRequest(.head, "", body: .data(Data("x".utf8))).with(\.timeLimit, .seconds(250))
+        #expect(try await NetworkClient().send(route(server, request)).status == 200)
+        #expect(server.requests.first?.bodyCount == 1)
+    }
+
+    @Test func `What a 204 announces does not become the next response`() async throws {
+        let server = try RawServer { request, connection in
+            if request.target == "/next" {
+                try connection.respond(text: "next")
+                return true
+            }
+            try connection.send("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n")
+            // The next request, if it comes on this connection.
+            var byte: UInt8 = 0
+            if recv(connection.descriptor, &byte, 1, Int32(MSG_PEEK)) == 1 { try connection.send("hello") }
+            return true
+        }
+        let client = NetworkClient()
+        #expect(try await client.send(route(server)).status == 204)
+        #expect(try await client.send(route(server, .get("next"))).string() == "next")
+    }
+
+    @Test(.timeLimit(.minutes(5))) func `A response that announces too much is refused at its head`() async throws {
+        let server = try RawServer { _, connection in
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5000000000\r\n\r\n")
+            connection.waitForEnd()
+            return false
+        }
+        let error = await thrown { _ = try await NetworkClient().send(route(server)) }
+        guard case .responseTooLarge? = error as? NetworkError else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        // It may be the length of what was asked for, not of a body.
+        let head = try await NetworkClient().send(route(server, .head("")))
+        #expect(head.headers[.contentLength] == "5000000000")
+    }
+
+    /// Another one on the way may have cut it off.
+    @Test(.needs(.certificates), arguments: [true, false])
+    func `A body without a length needs the end of its TLS session`(_ isEnded: Bool) async throws {
+        let address = try LoopbackAddress()
+        let certificates = try await Certificates(address: address.host)
+        let script = """
+            import os, socket, ssl, sys
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(sys.argv[3], sys.argv[4])
+            listener = socket.create_server((sys.argv[1], int(sys.argv[2])))
+            print("listening", flush=True)
+            while True:
+                connection = context.wrap_socket(listener.accept()[0], server_side=True)
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\\r\\n\\r\\nhalf")
+                os.close((connection.unwrap() if \(isEnded ? "True" : "False") else connection).detach())
+            """
+        let files = ["server.pem", "server.key"].map { certificates.path($0) }
+        let server = try Daemon("python3", ["-c", script, address.host, "\(address.port)"] + files, package: "python3")
+        #expect(await eventually { server.output.contains("listening") })
+        var options = NetworkClient.Options()
+        options.certificateAuthorities = URL(filePath: certificates.path("ca.pem"))
+        let url = try #require(URL(string: "https://\(address.host):\(address.port)"))
+        let error = await thrown {
+            let text = try await NetworkClient(options: options).send(URLRoute(url)).string()
+            #expect(text == "half")
+        }
+        #expect(isEnded ? error == nil : kind(of: error) == .incompleteBody, "\(error as Any)")
+        await server.end()
+    }
+}
