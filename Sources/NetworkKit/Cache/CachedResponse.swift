@@ -26,9 +26,9 @@ struct CachedResponse: Sendable, Equatable {
 
     /// How old the response is (RFC 9111 §4.2.3).
     func age(at now: Date) -> Double {
-        let date = metadata.headers[.date].flatMap { HTTPDate.parse($0) } ?? metadata.responseTime
+        let date = metadata.headers.first(.date).flatMap { HTTPDate.parse($0) } ?? metadata.responseTime
         let apparent = max(0, metadata.responseTime.timeIntervalSince(date))
-        let ageValue = metadata.headers[.age].flatMap(Double.init).map { max(0, $0) } ?? 0
+        let ageValue = metadata.headers.first(.age).map { HTTPDate.seconds($0) ?? 0 } ?? 0
         let corrected = ageValue + metadata.responseTime.timeIntervalSince(metadata.requestTime)
         // A clock that was set back does not make a response younger.
         return max(apparent, corrected) + max(0, now.timeIntervalSince(metadata.responseTime))
@@ -39,11 +39,11 @@ struct CachedResponse: Sendable, Equatable {
     func freshness(default defaultFreshness: Double) -> Double {
         let headers = metadata.headers
         if let maxAge = control.maxAge { return maxAge }
-        let date = headers[.date].flatMap { HTTPDate.parse($0) } ?? metadata.responseTime
-        if let expires = headers[.expires] {
+        let date = headers.first(.date).flatMap { HTTPDate.parse($0) } ?? metadata.responseTime
+        if let expires = headers.first(.expires) {
             return HTTPDate.parse(expires).map { max(0, $0.timeIntervalSince(date)) } ?? 0
         }
-        guard let modified = headers[.lastModified].flatMap({ HTTPDate.parse($0) }) else {
+        guard let modified = headers.first(.lastModified).flatMap({ HTTPDate.parse($0) }) else {
             return defaultFreshness
         }
         return max(defaultFreshness, min(86_400, date.timeIntervalSince(modified) / 10))
@@ -62,14 +62,13 @@ struct CachedResponse: Sendable, Equatable {
     /// The response with the header fields of a 304 (RFC 9111 §3.2), except those that describe the body.
     func updated(with response: ResponseHead, requestTime: Date, responseTime: Date) -> Self {
         var copy = self
-        // The stored `Age` belongs to the old response.
-        copy.metadata.headers[.age] = nil
         let ofTheBody: [HTTPField.Name] = [
             .contentLength, .contentEncoding, .contentRange, .transferEncoding, .setCookie,
         ]
-        for name in Set(response.headers.map(\.name)) where !ofTheBody.contains(name) {
-            copy.metadata.headers[values: name] = response.headers[values: name]
-        }
+        let new = response.headers.filter { !ofTheBody.contains($0.name) }
+        // The stored `Age` belongs to the old response.
+        let replaced = Set(new.map(\.name) + [.age])
+        copy.metadata.headers = HTTPFields(metadata.headers.filter { !replaced.contains($0.name) } + new)
         copy.metadata.requestTime = requestTime
         copy.metadata.responseTime = responseTime
         return copy
@@ -81,8 +80,8 @@ extension CachedResponse {
     struct Rules: Sendable {
         var hash: KeyedHash
         var defaultFreshness: Double
-        /// Whether libcurl may add cookies that the request does not contain.
-        var addsCookies = false
+        /// Whether requests may have cookies that are not in their fields.
+        var keepsCookies = false
         /// The file of the client's certificate.
         var certificate: String?
     }
@@ -100,9 +99,9 @@ extension CachedResponse {
         let names = Set(varying.map { $0.trimmingCharacters(in: .whitespaces) })
         guard [200, 203, 204, 404, 410].contains(head.status), !head.isRedirected, head.announcesEnd,
             !CacheControl(head.headers[.cacheControl]).noStore, !names.contains("*"),
-            // A response to a request with cookies is only for that user.
-            !head.usedCookies, !(rules.addsCookies && names.contains("cookie")),
-            head.headers[.setCookie] == nil
+            head.headers[.setCookie] == nil,
+            // Another one to a request with cookies may be only for that user.
+            !rules.keepsCookies || CacheControl(head.headers[.cacheControl]).isPublic && !names.contains("cookie")
         else { return nil }
         self.init(
             metadata: Metadata(
@@ -124,7 +123,7 @@ extension CachedResponse {
     /// §4.1).
     func matches(_ request: NetworkRequest, _ rules: Rules) -> Bool {
         metadata.identity == request.identity(metadata.vary, rules)
-            && !(rules.addsCookies && metadata.vary.contains("cookie"))
+            && !(rules.keepsCookies && metadata.vary.contains("cookie"))
     }
 
     func answers(_ request: NetworkRequest, _ control: CacheControl, _ rules: Rules, at now: Date) -> Bool {
@@ -174,6 +173,7 @@ extension NetworkRequest {
 struct CacheControl: Sendable {
     private(set) var noStore = false
     private(set) var noCache = false
+    private(set) var isPublic = false
     /// The first of duplicates. An invalid value counts as 0: the response is stale (RFC 9111 §4.2.1).
     private(set) var maxAge: Double?
 
@@ -185,7 +185,8 @@ struct CacheControl: Sendable {
             switch pair.first {
             case "no-store": noStore = true
             case "no-cache": noCache = true
-            case "max-age": maxAge = maxAge ?? min(Double(UInt64(pair.last ?? "") ?? 0), 2_147_483_648)
+            case "public": isPublic = true
+            case "max-age": maxAge = maxAge ?? HTTPDate.seconds(pair.last ?? "") ?? 0
             default: break
             }
         }

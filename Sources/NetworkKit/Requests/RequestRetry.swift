@@ -59,9 +59,7 @@ public struct RequestRetry: Sendable {
 
     /// Reads `Retry-After` (RFC 9110 §10.2.3): seconds, or a date.
     private static func retryAfter(_ text: String) -> Duration? {
-        if let seconds = Int(text.trimmingCharacters(in: .whitespaces)), seconds >= 0 {
-            return .seconds(min(seconds, 1 << 40))
-        }
+        if let seconds = HTTPDate.seconds(text.trimmingCharacters(in: .whitespaces)) { return .seconds(seconds) }
         return HTTPDate.parse(text).map { .seconds(max(0, $0.timeIntervalSinceNow)) }
     }
 }

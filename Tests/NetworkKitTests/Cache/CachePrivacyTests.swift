@@ -132,29 +132,22 @@ import Testing
         #expect(try await text(nil) == "3")
     }
 
-    @Test func `Responses to the clients cookies are not stored`() async throws {
-        let count = Counter()
-        let server = try RawServer { request, connection in
-            let number = count.next()
-            let headers = [request.target == "/login" ? "Set-Cookie: id=\u{AD}1; Path=/" : "Cache-Control: max-age=60"]
-            try connection.respond(
-                headers: headers + (request.target == "/vary" ? ["Vary: Cookie"] : []),
-                text: "\(number)"
-            )
-            return true
+    @Test(arguments: [
+        (["Cache-Control: public, max-age=60"], true), (["Cache-Control: max-age=60"], false),
+        (["Cache-Control: public, max-age=60", "Vary: Cookie"], false),
+        (["Cache-Control: public, max-age=60", "Set-Cookie: id=\u{AD}1"], false),
+    ])
+    func `A client that keeps cookies stores what is public`(_ headers: [String], _ isStored: Bool) async throws {
+        let server = try server(headers: headers)
+        #expect(try await text(client(cookies: true), server) == "1")
+        #expect(try await text(client(cookies: true), server) == (isStored ? "1" : "2"))
+    }
+
+    @Test func `What varies by cookies is not served to a client that keeps them`() async throws {
+        let server = try server(headers: ["Cache-Control: public, max-age=60", "Vary: Cookie"])
+        for (keepsCookies, number) in [(false, "1"), (false, "1"), (true, "2")] {
+            #expect(try await text(client(cookies: keepsCookies), server) == number)
         }
-        let client = client(cookies: true)
-        func text(_ path: RoutePath) async throws -> String {
-            try await client.send(route(server, .get(path))).string()
-        }
-        #expect(try await text("plain") == "1")
-        #expect(try await text("plain") == "1")
-        #expect(try await text("vary") == "2")
-        #expect(try await text("vary") == "3")
-        #expect(try await text("login") == "4")
-        #expect(try await text("mine") == "5")
-        #expect(server.requests.last?.headers["cookie"] == "id=\u{AD}1")
-        #expect(try await text("mine") == "6")
     }
 
     @Test(arguments: [0o777, 0o770, 0o702])

@@ -53,7 +53,7 @@ import Testing
         _ server: RawServer,
         _ request: RouteRequest = .get("")
     ) async throws -> (Int, NetworkResponse.Source) {
-        let response = try await client.send(route(server, request.with(\.validation, ResponseValidation.none)))
+        let response = try await client.send(route(server, request.with(\.validation, .all)))
         return (Int(try response.string().trimmingCharacters(in: .whitespaces)) ?? -1, response.source)
     }
 
@@ -66,6 +66,15 @@ import Testing
         #expect(try await answer(client, server, .get("other")) == (2, .network))
         advance(1)
         #expect(try await answer(client, server) == (3, .network))
+    }
+
+    @Test(arguments: ["max-age=99999999999999999999", "public, max-age=60"])
+    func `A lifetime may be long`(_ control: String) async throws {
+        let server = try server(headers: ["Cache-Control: \(control)"])
+        let client = NetworkClient(cache: cache())
+        for source in [NetworkResponse.Source.network, .cache] {
+            #expect(try await answer(client, server) == (1, source))
+        }
     }
 
     @Test func `An ETag is revalidated`() async throws {
@@ -95,6 +104,8 @@ import Testing
         arguments: [
             ["Cache-Control: no-store, max-age=60"], ["Cache-Control: max-age=0"], [], ["Cache-Control: max-age=abc"],
             ["Expires: 0"], ["Vary: *", "Cache-Control: max-age=60"], ["Cache-Control: max-age=60", "Age: 60"],
+            ["Cache-Control: max-age=60", "Age: 60", "Age: 0"], ["Cache-Control: max-age=60", "Age: 60, 0"],
+            ["Cache-Control: max-age=60", "Age: 99999999999999999999"],
             ["Cache-Control: max-age=0, max-age=60"], ["Cache-Control: max-age=60", "Set-Cookie: id=1"],
             ["500 Internal Server Error"], ["206 Partial Content"], ["418 I'm a teapot"],
         ]
