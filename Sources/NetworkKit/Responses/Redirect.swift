@@ -7,7 +7,7 @@ extension NetworkRequest {
     ///
     /// - Returns: the request, and whether it has the same body.
     func redirected(by head: ResponseHead) throws(NetworkError) -> (request: NetworkRequest, keepsBody: Bool)? {
-        guard head.isRedirect, let location = head.headers[.location] else { return nil }
+        guard head.isRedirect, let location = head.location else { return nil }
         var parts = (try? URL(string: location, relativeTo: url)?.absoluteURL.httpComponents()) ?? URLComponents()
         // The server must not choose the credentials.
         (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
@@ -16,9 +16,9 @@ extension NetworkRequest {
         }
         var copy = self
         copy.url = next
-        copy.setHeader("Host", nil)
         if next.origin != url.origin {
             copy.credentials = nil
+            copy.setHeader("Host", nil)
             for field in headers where isSensitive(field.name) { copy.setHeader(field.name.rawName, nil) }
         }
         let becomesGET =
@@ -33,6 +33,16 @@ extension NetworkRequest {
             copy.setHeader(field.name.rawName, nil)
         }
         return (copy, false)
+    }
+}
+
+extension ResponseHead {
+    /// The first `Location`, whose bytes the server gets back, also those that are not UTF-8.
+    fileprivate var location: String? {
+        headers[fields: .location].first?.withUnsafeBytesOfValue { bytes in
+            String(validating: bytes, as: UTF8.self)
+                ?? bytes.reduce(into: "") { $0 += $1 < 0x80 ? String(UnicodeScalar($1)) : "%" + String($1, radix: 16) }
+        }
     }
 }
 

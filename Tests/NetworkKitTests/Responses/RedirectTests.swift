@@ -183,6 +183,27 @@ import Testing
         #expect(!"\(error as Any)".contains("root:"))
     }
 
+    /// As `curl -L` does.
+    @Test(arguments: [
+        ("Location: /a\r\nLocation: /b", "/a"), ("Location: /caf\u{E9}", "/caf%e9"), ("Location: /cafÃ©", "/caf%C3%A9"),
+    ])
+    func `The first location is followed with its bytes`(_ fields: String, _ target: String) async throws {
+        let server = try RawServer { request, connection in
+            if request.target == "/" {
+                let head = "HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\(fields)\r\n\r\n"
+                try connection.send(try #require(head.data(using: .isoLatin1)))
+            } else {
+                try connection.respond()
+            }
+            return true
+        }
+        let host = try #require(HTTPField.Name("Host"))
+        let response = try await NetworkClient().send(route(server, .get("", headers: [host: "name.example"])))
+        #expect(response.url.path(percentEncoded: true) == target)
+        #expect(server.requests.map { $0.headers["host"] } == ["name.example", "name.example"])
+        #expect(server.requests.last?.target == target)
+    }
+
     @Test func `A redirect that cannot be followed ends the transfer`() async throws {
         let hasEnded = Locked(false)
         let server = try RawServer.closing { _, connection in
