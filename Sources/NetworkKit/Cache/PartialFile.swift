@@ -142,8 +142,8 @@ final class PartialFile: @unchecked Sendable {
 
     /// Renames the file. It replaces an existing target atomically.
     ///
-    /// - Parameter isShared: whether other users may read the target, as far as the process's umask allows it.
-    func moveIntoPlace(isShared: Bool = false) throws {
+    /// - Parameter place: whose mode and owner the target gets; by default only this user can read it.
+    func moveIntoPlace(like place: DownloadPlace? = nil) throws {
         let name = path ?? target.hidden(UUID().uuidString + ".partial").path
         // A file without a name gets one. Another link to it replaces no file.
         let isNamed =
@@ -154,10 +154,47 @@ final class PartialFile: @unchecked Sendable {
             throw target.unwritable
         }
         // Not earlier: another process removes a part that others can read.
-        if isShared { fchmod(descriptor, 0o666 & ~Self.fileModeMask) }
+        place?.apply(to: descriptor)
         if let record { unlink(record.path) }
         hasEnded = true
         flock(descriptor, LOCK_UN)
+    }
+
+}
+
+/// Where a download is written: a new file, or an existing one with its mode and its owner.
+struct DownloadPlace: Sendable {
+    /// Without links.
+    let file: URL
+    private let mode: mode_t
+    private var owner: (user: uid_t, group: gid_t)?
+
+    /// Follows links. Blocks.
+    ///
+    /// - Throws: ``NetworkError/unwritable(_:reason:)`` if what is there is not a regular file.
+    init(_ file: URL) throws(NetworkError) {
+        var (path, links) = (file.path, 0)
+        // Also one that leads to no file.
+        while links < 40, let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path) {
+            path = URL(filePath: target, relativeTo: URL(filePath: path).folder).path
+            links += 1
+        }
+        self.file = URL(filePath: path)
+        var status = stat()
+        guard lstat(path, &status) == 0 else {
+            mode = 0o666 & ~Self.fileModeMask
+            return
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw .unwritable(file, reason: "it is not a regular file; remove it, or choose another one")
+        }
+        (mode, owner) = (status.st_mode & 0o777, (status.st_uid, status.st_gid))
+    }
+
+    func apply(to descriptor: Int32) {
+        // The group may have other members than that of the old file.
+        let isOwned = owner.map { fchown(descriptor, $0.user, $0.group) == 0 } ?? true
+        fchmod(descriptor, isOwned ? mode : mode & 0o707)
     }
 
     /// The process's umask, without changing it (proc(5)); a private one if it is not known.

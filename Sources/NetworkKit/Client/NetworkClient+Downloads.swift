@@ -12,7 +12,8 @@ extension NetworkClient {
         case withinCall
     }
 
-    /// Downloads to a file. The complete download replaces an existing file atomically.
+    /// Downloads to a file. The complete download replaces an existing file atomically, and has its mode. A link is
+    /// followed. What is not a regular file is an error before the request.
     ///
     /// If the connection breaks, a retry continues the download, if the server supports that and the content is
     /// unchanged (`Range`, `If-Range`; RFC 9110 §13.1.5, §14); otherwise it begins again in the same attempt. The
@@ -41,12 +42,14 @@ extension NetworkClient {
     ) async throws -> NetworkResponse {
         let task = NetworkTask(route, in: container, of: self, onProgress)
         return try await task.run { [self] in
-            let partial = try await blocking {
-                try (resume == .acrossRuns ? PartialFile(partOf: file) : nil) ?? PartialFile(for: file)
+            let (place, partial) = try await blocking {
+                let place = try DownloadPlace(file)
+                let part = resume == .acrossRuns ? PartialFile(partOf: place.file) : nil
+                return (place, try part ?? PartialFile(for: place.file))
             }
             // Not only when it is released: the thread of the last write may release it later.
             defer { partial.end() }
-            let download = Download(client: self, task: task, partial: partial, file: file)
+            let download = Download(client: self, task: task, partial: partial, place: place)
             return try await perform(task) { try await download.attempt($0, $1) }
         }
     }
@@ -57,7 +60,7 @@ private struct Download {
     let client: NetworkClient
     let task: NetworkTask
     let partial: PartialFile
-    let file: URL
+    let place: DownloadPlace
     private static let capacity = 1 << 20
 
     /// Makes an attempt.
@@ -67,7 +70,7 @@ private struct Download {
         let isWhole = request.headers[.range] == nil
         // Ranges of a compressed body cannot be concatenated.
         if request.headers[.acceptEncoding] == nil { request.setHeader("Accept-Encoding", "identity") }
-        let identity = body == nil && isWhole ? request.identity(to: file) : nil
+        let identity = body == nil && isWhole ? request.identity(to: place.file) : nil
         let (head, transfer, isContinued) = try await open(request, body, identity)
         // Also when the file cannot be written.
         defer { transfer.cancel() }
@@ -75,12 +78,18 @@ private struct Download {
             throw transfer.failure(.incompleteBody, problem)
         }
         let range = isWhole && head.status == .partialContent ? head.range : nil
+        // Of a body without a length, the end does not show that it is the whole content of a known length.
+        let isKnown = isContinued || head.bodyCount != nil
+        let length = isKnown ? nil : partial.content.flatMap { $0.tag == head.headers[.eTag] ? $0.length : nil }
         if !isContinued {
             let content = identity.flatMap { head.content(requestedBy: $0) }
             try await blocking { [partial] in try partial.restart(content) }
         }
         try await write(transfer, range)
-        try await blocking { [partial] in try partial.moveIntoPlace(isShared: true) }
+        if let length, partial.count != length {
+            throw transfer.failure(.incompleteBody, "the server sent the same content with another length")
+        }
+        try await blocking { [partial, place] in try partial.moveIntoPlace(like: place) }
         return NetworkResponse(head, Data())
     }
 
@@ -152,18 +161,18 @@ extension ResponseHead {
 
     /// Why a download cannot be continued with the response; `nil` if it can, or begins again.
     fileprivate func problem(resumingAt start: Int64, _ content: DownloadContent?) -> String? {
-        // Some servers ignore `If-Range`. A part must have the tag (RFC 9110 §15.3.7).
-        let isSame =
-            headers[.eTag] == content?.tag && [nil, range?.length].contains(content?.length)
-            && content?.isLocated(at: url) == true
+        let isSame = headers[.eTag] == content?.tag && content?.isLocated(at: url) == true
         return switch status {
+        case .ok where start > 0 && isSame && content?.length != nil && ![nil, content?.length].contains(bodyCount):
+            "the server sent the same content with another length"
         case .rangeNotSatisfiable where start > 0:
             "the server has nothing after the first \(start) bytes"
         case .partialContent where range == nil:
             "the server sent a part without a range, or of an unknown length"
         case .partialContent where range?.first != start:
             "the server sent a different range than requested"
-        case .partialContent where start > 0 && !isSame:
+        // Some servers ignore `If-Range`. A part must have the tag (RFC 9110 §15.3.7).
+        case .partialContent where start > 0 && !(isSame && [nil, range?.length].contains(content?.length)):
             "the content has changed"
         default: nil
         }

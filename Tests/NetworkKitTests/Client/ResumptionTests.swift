@@ -162,6 +162,30 @@ import Testing
         #expect(try files == ["file.bin"])
     }
 
+    /// It ignores the range, and sends the rest, or a rest without a length.
+    @Test(arguments: [true, false]) func `The same tag with another length is not the content`(
+        _ hasLength: Bool
+    ) async throws {
+        let count = Counter()
+        let server = try RawServer.closing { request, connection in
+            let tag = "ETag: \"x\""
+            switch (count.next(), hasLength) {
+            case (1, _):
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\(tag)\r\n\r\n")
+                try connection.send(Self.body.prefix(60_000))
+            case (2, true): try connection.respond(headers: [tag], body: Self.body.dropFirst(60_000))
+            case (2, false):
+                try connection.send(Data("HTTP/1.0 200 OK\r\n\(tag)\r\n\r\n".utf8) + Self.body.dropFirst(60_000))
+            default: try connection.respond(headers: [tag], body: Self.body)
+            }
+        }
+        try await leavePart(server)
+        let retry = RequestRetry(maximumAttempts: 2, initialDelay: .milliseconds(1))
+        _ = try await NetworkClient(retry: retry).download(route(server), to: target, resume: .acrossRuns)
+        #expect(try Data(contentsOf: target) == Self.body)
+        #expect(ranges(server).prefix(2) == [nil, "bytes=60000-"])
+    }
+
     @Test(
         arguments: [
             RouteRequest.get("other"), .get("", query: ["a": 1]), .get("", headers: [.acceptLanguage: "de"]),

@@ -328,6 +328,38 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete", "Resume", "Complete"] })
     }
 
+    /// As `curl -o` does.
+    @Test(arguments: [0o600, 0o640, 0o755]) func `A download keeps the mode of the file and follows a link`(
+        _ mode: Int
+    ) async throws {
+        let server = try RawServer.closing { _, connection in try connection.respond(text: "new") }
+        let real = folder.url.appending(path: "folder/real")
+        let link = folder.url.appending(path: "link")
+        try FileManager.default.createDirectory(at: real.deletingLastPathComponent(), withIntermediateDirectories: true)
+        #expect(symlink("folder/real", link.path) == 0)
+        // The link leads to no file yet.
+        for resume in [NetworkClient.Resumption.withinCall, .acrossRuns] {
+            _ = try await client().download(route(server), to: link, resume: resume)
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link.path) == "folder/real")
+            #expect(try String(contentsOf: real, encoding: .utf8) == "new")
+            let found = try FileManager.default.attributesOfItem(atPath: real.path)[.posixPermissions] as? NSNumber
+            if resume == .acrossRuns { #expect(found?.intValue == mode) }
+            #expect(chmod(real.path, mode_t(mode)) == 0)
+        }
+        #expect(try files == ["folder", "link"])
+    }
+
+    @Test(arguments: ["fifo", "/dev/null", "folder"])
+    func `What is no regular file is refused before the request`(_ kind: String) async throws {
+        let server = try RawServer.closing { _, connection in try connection.respond(text: "new") }
+        let path = kind.hasPrefix("/") ? kind : target.path
+        if kind == "fifo" { #expect(mkfifo(path, 0o600) == 0) }
+        if kind == "folder" { #expect(mkdir(path, 0o700) == 0) }
+        let error = await thrown { _ = try await client().download(route(server), to: URL(filePath: path)) }
+        #expect("\(error as Any)".contains("not a regular file"))
+        #expect(server.requests.isEmpty)
+    }
+
     @Test(arguments: [String(repeating: "漢", count: 85), "e" + String(repeating: "\u{301}", count: 127)])
     func `A long name is no problem`(name: String) async throws {
         let server = try RawServer.closing { _, connection in try connection.respond(text: "whole") }
