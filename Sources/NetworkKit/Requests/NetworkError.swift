@@ -4,7 +4,7 @@ public import HTTPTypes
 /// Why a request failed. A cancelled request throws `CancellationError` instead.
 ///
 /// Descriptions are safe to log: they contain no control characters from a server, no passwords and no query values.
-public enum NetworkError: Error, Sendable, CustomStringConvertible {
+public enum NetworkError: LocalizedError, Sendable, CustomStringConvertible {
     /// The route or an interceptor describes an invalid request.
     case invalidRequest(String)
     /// No complete response arrived: the server could not be reached, did not respond in time, or closed the
@@ -26,6 +26,9 @@ public enum NetworkError: Error, Sendable, CustomStringConvertible {
     case notInCache(URL)
     /// A file could not be written.
     case unwritable(URL, reason: String)
+
+    /// The ``description``, also as `localizedDescription`.
+    public var errorDescription: String? { description }
 
     /// The problem, the URL, and what to do.
     public var description: String {

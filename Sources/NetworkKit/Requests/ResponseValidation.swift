@@ -15,7 +15,7 @@ public struct ResponseValidation: Sendable {
     }
 
     /// Accepts every response.
-    public static var none: Self { Self(statuses: nil) }
+    public static var all: Self { Self(statuses: nil) }
 
     /// Accepts the statuses 200 to 299 with one of these content types.
     public static func contentTypes(_ types: String...) -> Self { Self(contentTypes: types) }

@@ -127,7 +127,7 @@ extension RouteRequest {
     }
 
     /// The request with the content type of the body, but without the body.
-    func networkRequest(to url: URL, _ body: RequestBody?) -> NetworkRequest {
+    func networkRequest(to url: URL, _ body: RequestBody?, accepting types: [String]?) -> NetworkRequest {
         var request = NetworkRequest(url: url, method: method)
         request.credentials = credentials
         request.timeout = timeout
@@ -135,7 +135,7 @@ extension RouteRequest {
         request.cachePolicy = cachePolicy
         request.followsRedirects = redirects == .followed
         if let type = body?.contentType { request.setHeader("Content-Type", type) }
-        if let accepted = validation?.contentTypes { request.setHeader("Accept", accepted.joined(separator: ", ")) }
+        if let types { request.setHeader("Accept", types.joined(separator: ", ")) }
         for field in headers.combined { request.setHeader(field.name.rawName, field.value) }
         return request
     }

@@ -70,7 +70,7 @@ struct TimedRequest: Sendable {
     }
 
     private func step(server: URL, isOwn: Bool) -> PlannedStep {
-        let request = (isOwn ? own : httpbin).with(\.validation, ResponseValidation.none)
+        let request = (isOwn ? own : httpbin).with(\.validation, .all)
         let title = expected == .refused ? "GET closed port" : "\(request.method.rawValue) /\(request.path.encoded)"
         return PlannedStep(title: title, delay: delay) { context in
             // Nothing listens on the port of tcpmux.

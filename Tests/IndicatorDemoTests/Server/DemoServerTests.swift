@@ -74,7 +74,7 @@ import Testing
                 let pair = parts[1].split(separator: "=").map(String.init)
                 request = .get(RoutePath(stringLiteral: parts[0]), query: [pair[0]: JSON(pair[1])])
             }
-            let response = try await send(request.with(\.validation, ResponseValidation.none))
+            let response = try await send(request.with(\.validation, .all))
             #expect(response.status.code == 400)
             #expect(try response.string() == message)
         }
@@ -84,7 +84,7 @@ import Testing
     func `A bad part of the path is answered with 400`(path: String) async throws {
         try await withServer { send async throws -> Void in
             let request = RouteRequest.get(RoutePath(stringLiteral: path))
-            #expect(try await send(request.with(\.validation, ResponseValidation.none)).status.code == 400)
+            #expect(try await send(request.with(\.validation, .all)).status.code == 400)
         }
     }
 

@@ -71,7 +71,7 @@ extension Tag {
         }
         #expect(failure.kind == .timedOut)
         for status in [200, 201, 204, 400, 401, 403, 404, 418, 500, 503] {
-            let response = try await send(.get("status/\(status)").with(\.validation, ResponseValidation.none))
+            let response = try await send(.get("status/\(status)").with(\.validation, .all))
             #expect(response.status.code == status)
         }
         let redirected = try await send(.get("redirect/\(5)"))

@@ -73,7 +73,7 @@ import Testing
         let httpbin = try await Httpbin()
         func status(_ path: RoutePath, _ credentials: Credentials) async throws -> Int {
             let request = RouteRequest.get(path).with(\.credentials, credentials)
-                .with(\.validation, ResponseValidation.none)
+                .with(\.validation, .all)
             return try await NetworkClient().send(URLRoute(httpbin.url, request)).status.code
         }
         for (password, code) in [("p", 200), ("x", 401)] {

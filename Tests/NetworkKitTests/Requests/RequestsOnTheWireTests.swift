@@ -78,6 +78,15 @@ import Testing
         }
         #expect(failure.status == 200)
         #expect(server.requests.last?.headers["accept"] == "application/json")
+        #expect(error?.localizedDescription == (error as? NetworkError)?.description)
+        // Those of the client, unless the route has others.
+        let client = NetworkClient(validation: .contentTypes("image/*"))
+        for (request, accepted) in [
+            (RouteRequest.get(""), "image/*"), (good, "application/json"), (.get("").with(\.validation, .all), "*/*"),
+        ] {
+            _ = await thrown { _ = try await client.send(route(server, request)) }
+            #expect(server.requests.last?.headers["accept"] == accepted)
+        }
     }
 
     @Test func `A file is streamed`() async throws {

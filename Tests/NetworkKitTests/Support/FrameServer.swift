@@ -100,7 +100,7 @@ struct FrameServer {
     }
 
     /// What the script has printed.
-    var output: [Substring] { daemon.output.split(separator: "\n").filter { $0 != "listening" } }
+    var output: [String] { daemon.output.split(separator: "\n").map(String.init).filter { $0 != "listening" } }
 
     /// Why connections could not be served.
     var errors: String { daemon.errors }
