@@ -98,13 +98,16 @@ public final class MQTTBackend: IndicatorBackend {
         await withTaskExecutorPreference(thread) { await session.end() }
     }
 
-    /// Connects and publishes once: removes the will of no process, which the right to publish states permits. Returns
-    /// whether the broker speaks MQTT 5, with which it would have reported that it forbids that.
+    /// Connects with a will and publishes once, both retained and empty: they remove the will of no process, which the
+    /// right to publish states permits. Returns whether the broker speaks MQTT 5, with which it would have reported that
+    /// it forbids that.
     static func probe(_ settings: MQTTSettings, _ topic: MQTTTopic, within limit: Duration) async throws -> Bool {
         let thread = ServiceThread(name: "ind-mqtt", idleTime: .zero)
         let probe = Task.detached(executorPreference: thread) {
             let id = "ind-probe-\(topic.instance)"
-            let connection = try await MQTTConnection.open(id: id, settings: settings, on: thread)
+            let connection = try await MQTTConnection.open(id: id, settings: settings, on: thread) { client in
+                client.setWill(topic: topic.lost, payload: [], expiry: MQTTReport.lostExpiry)
+            }
             defer { connection.close() }
             let client = connection.client
             try client.publish(topic: topic.lost, payload: [], retain: true)

@@ -58,7 +58,7 @@ package final class MQTTClient {
     private var nextCheck = SuspendingClock.now
     /// Until when the broker must have acknowledged another message: one that only answers pings is of no use.
     private var acknowledgementDue: SuspendingClock.Instant?
-    private var refusal: (what: String, reason: String)?
+    private var refusal: MQTTError?
     /// Whether the broker has closed the connection before it answered, or with an answer of another version.
     private(set) var maySpeakOtherVersion = false
     /// Whether the TCP connection is established.
@@ -116,7 +116,9 @@ package final class MQTTClient {
                 settings.username ?? "",
                 try settings.password?.read()
             )
-            guard status == 0 else { throw .invalidUsername }
+            guard status == 0 else {
+                throw status == MOSQ_ERR_NOMEM.code ? .noResources(reason: text(of: status)) : .invalidUsername
+            }
         }
         if url.usesTLS { try useTLS(settings) }
     }
@@ -262,7 +264,7 @@ package final class MQTTClient {
         }
         if socket >= 0 { try check(library.mosquitto_loop_misc(handle)) }
         if let connectionAnswer, connectionAnswer != 0 { throw rejection(connectionAnswer) }
-        if let refusal { throw .refused(url, what: refusal.what, reason: refusal.reason) }
+        if let refusal { throw refusal }
         // A broker of MQTT 5 has ended it with a packet, which is no error of libmosquitto's.
         guard socket >= 0 else { throw closed }
         if let acknowledgementDue, acknowledgementDue <= .now { throw lost("it does not acknowledge a message") }
@@ -315,8 +317,15 @@ package final class MQTTClient {
     private func rejection(_ code: Int32) -> MQTTError {
         let isVersion = code == (isVersion5 ? Int32(MQTT_RC_UNSUPPORTED_PROTOCOL_VERSION.rawValue) : 1)
         if isVersion { return .wrongVersion(url, isVersion5: isVersion5) }
-        let reason = isVersion5 ? self.reason(ofCode: code) : Self.text(library.mosquitto_connack_string(code))
-        return .refused(url, what: "the connection", reason: reason)
+        return refusal(of: "the connection", code)
+    }
+
+    private func refusal(of what: String, _ code: Int32) -> MQTTError {
+        let isConnection = !isVersion5 && code < 128
+        let reason = isConnection ? library.mosquitto_connack_string(code) : library.mosquitto_reason_string(code)
+        // Of MQTT 3.1.1, those of a connection, and that of a subscription.
+        let isForbidden = isVersion5 ? [134, 135, 140].contains(code) : [4, 5, 128].contains(code)
+        return .refused(url, what: what, reason: Self.text(reason), isForbidden: isForbidden)
     }
 
     private func lost(_ reason: String) -> MQTTError {
@@ -349,8 +358,6 @@ package final class MQTTClient {
         return text.hasSuffix(".") ? String(text.dropLast()) : text
     }
 
-    private func reason(ofCode code: Int32) -> String { Self.text(library.mosquitto_reason_string(code)) }
-
     private static func text(_ text: UnsafePointer<CChar>?) -> String { text.map { String(cString: $0) } ?? "" }
 
     /// Calls `body` with a list of properties, which is released if `body` returns `true`.
@@ -381,13 +388,13 @@ package final class MQTTClient {
             guard let client = MQTTClient.from(client) else { return }
             client.unacknowledged -= 1
             client.acknowledgementDue = client.unacknowledged > 0 ? .now + .seconds(client.keepAlive) : nil
-            if code >= 128 { client.refusal = ("a message", client.reason(ofCode: code)) }
+            if code >= 128 { client.refusal = client.refusal(of: "a message", code) }
         }
         library.mosquitto_subscribe_v5_callback_set(handle) { _, client, _, count, granted, _ in
             guard let client = MQTTClient.from(client), client.unansweredSubscriptions > 0 else { return }
             client.unansweredSubscriptions -= 1
             for code in UnsafeBufferPointer(start: granted, count: Int(count)) where code >= 128 {
-                client.refusal = ("a subscription", client.reason(ofCode: Int32(code)))
+                client.refusal = client.refusal(of: "a subscription", Int32(code))
             }
         }
         library.mosquitto_message_v5_callback_set(handle) { _, client, message, properties in

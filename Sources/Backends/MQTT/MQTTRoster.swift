@@ -123,7 +123,7 @@ package struct MQTTRoster {
     ) -> Event? {
         if message.payload.isEmpty {
             // The state tells what has become of the process, if there is one.
-            guard let entry = entries[topic], entry.report == nil else { return nil }
+            guard let entry = entries[topic], entry.report == nil, entry.problem == nil else { return nil }
             return vanish(topic)
         }
         guard let will = try? MQTTReport(message.payload), will.state == "lost" else { return ignore() }
@@ -176,7 +176,7 @@ package struct MQTTRoster {
         if !isDead { entry.status = .alive } else if !isMissing { entry.status = .lost }
         guard set(entry, for: topic) else { return nil }
         if isDead { return old?.isLost == true || isMissing ? nil : .lost(topic, report) }
-        if old == nil || old?.isLost == true || old?.problem != nil { return .appeared(topic, report) }
+        if old?.report == nil || old?.isLost == true || old?.problem != nil { return .appeared(topic, report) }
         return old?.report?.withoutNumbers != report.withoutNumbers ? .changed(topic, report) : nil
     }
 
@@ -203,7 +203,9 @@ package struct MQTTRoster {
             retainedEnd = nil
             // A broker that was restarted without persistence receives the states again within about a minute.
             if hasBrokerMemory, !hasGaps {
-                for topic in entries.filter({ !$0.value.isConfirmed }).keys { events.append(vanish(topic)) }
+                for topic in entries.filter({ !$0.value.isConfirmed }).keys {
+                    events += [vanish(topic)].compactMap(\.self)
+                }
             }
         }
         // Checking all entries after each message would be the watcher's main cost.
@@ -219,7 +221,7 @@ package struct MQTTRoster {
                 }
                 // The broker would have published the will if it had detected a death.
                 guard entry.isConfirmed else {
-                    events.append(vanish(topic))
+                    events += [vanish(topic)].compactMap(\.self)
                     continue
                 }
             }
@@ -250,9 +252,11 @@ package struct MQTTRoster {
         return true
     }
 
-    private mutating func vanish(_ topic: MQTTTopic) -> Event {
-        size -= entries.removeValue(forKey: topic)?.size ?? 0
-        return .vanished(topic)
+    /// Removes an entry. No event if there was none of it: only its will has arrived.
+    private mutating func vanish(_ topic: MQTTTopic) -> Event? {
+        guard let entry = entries.removeValue(forKey: topic) else { return nil }
+        size -= entry.size
+        return entry.report == nil && entry.problem == nil && !entry.isLost ? nil : .vanished(topic)
     }
 
     private mutating func ignore() -> Event? {

@@ -167,8 +167,9 @@ package enum MQTTError: BackendProblem, Sendable, Hashable {
     case unreachable(String, reason: String)
     /// The user name contains a character that MQTT does not allow.
     case invalidUsername
-    /// The broker does not allow this client to connect, publish or subscribe.
-    case refused(MQTTURL, what: String, reason: String)
+    /// The broker has rejected a connection, a message or a subscription: because this client is not allowed to, or for
+    /// another reason.
+    case refused(MQTTURL, what: String, reason: String, isForbidden: Bool)
     /// The broker does not speak MQTT 5, or 3.1.1.
     case wrongVersion(MQTTURL, isVersion5: Bool)
     /// The connection was lost.
@@ -187,7 +188,7 @@ package enum MQTTError: BackendProblem, Sendable, Hashable {
         case .invalidUsername: "the user name contains a control character, which MQTT does not allow"
         case .tls(let reason): "TLS failed: \(reason)"
         case .unreachable(let url, let reason): "the broker at \(url) cannot be reached: \(reason)"
-        case .refused(let url, let what, let reason): "the broker at \(url) rejected \(what): \(reason)"
+        case .refused(let url, let what, let reason, _): "the broker at \(url) rejected \(what): \(reason)"
         case .wrongVersion(let url, let isVersion5):
             isVersion5
                 ? "the broker at \(url) speaks MQTT 3.1.1, not 5" : "the broker at \(url) does not speak MQTT 3.1.1"
@@ -207,7 +208,9 @@ package enum MQTTError: BackendProblem, Sendable, Hashable {
         case .tls: "check the address and the port, and the files of the authority, the certificate and the key"
         case .unreachable, .lost: "check that the broker runs and can be reached from this machine"
         case .wrongVersion(_, let isVersion5): "set 'protocol' to auto or \(isVersion5 ? "3.1.1" : "5")"
-        case .refused: "check the user name and password, and what the broker's ACL allows"
+        case .refused(_, _, _, isForbidden: true):
+            "check the user name and password, and what the broker's ACL allows"
+        case .refused: "check the broker's settings and limits; it must allow retained messages and a will"
         case .noResources: "raise the limits on descriptors (ulimit -n) or threads (ulimit -u)"
         case .noLibrary: "install it (package libmosquitto1)"
         }

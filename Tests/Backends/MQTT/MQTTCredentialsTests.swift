@@ -230,6 +230,19 @@ import Testing
         #expect(refused.hasSuffix("cannot be reached: it refused the connection"), "\(refused)")
     }
 
+    @Test(.needs(.broker)) func `A broker that retains nothing is not available`() async throws {
+        let broker = try await MosquittoBroker(settings: "allow_anonymous true\nretain_available false\n", files: [:])
+        for version in [MQTTSettings.ProtocolVersion.version5, .version311] {
+            var settings = MQTTSettings(url: try MQTTURL("mqtt://\(broker.address):\(broker.port)"))
+            settings.protocolVersion = version
+            let topic = MQTTBackend(applicationName: "x", settings: settings).topic
+            let error = await #expect(throws: MQTTError.self) {
+                try await MQTTBackend.probe(settings, topic, within: .seconds(20))
+            }
+            #expect(error?.help?.contains("user name") == false, "\(error as Any)")
+        }
+    }
+
     @Test func `A user name with a control character is an error`() async throws {
         var settings = MQTTSettings(url: try MQTTURL("mqtt://127.0.0.1:9"))
         settings.username = "me\u{1}"

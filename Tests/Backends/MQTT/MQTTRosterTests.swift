@@ -74,6 +74,17 @@ import Testing
         #expect(roster.lost.isEmpty)
     }
 
+    /// Messages of different topics have no order.
+    @Test func `An indicator whose will arrives first appears and did not vanish`() {
+        var roster = MQTTRoster(prefix: "p")
+        #expect(name(receive(&roster, will, topic: topic.lost)) == "nothing")
+        #expect(name(receive(&roster, state(epoch: 2, seq: 1))) == "appeared")
+        var other = MQTTRoster(prefix: "p")
+        #expect(name(receive(&other, will, topic: topic.lost)) == "nothing")
+        #expect(name(receive(&other, "", topic: topic.lost)) == "nothing")
+        #expect(other.count == 0)
+    }
+
     @Test
     func `A process that reconnects within ten seconds, to another node, is not lost`() {
         var roster = MQTTRoster(prefix: "p")
