@@ -26,7 +26,8 @@ enum ImageFormat: String {
     func problem(of data: Data) -> String? {
         switch self {
         case .jpeg:
-            return data.range(of: Data([0xFF, 0xD9]), options: .backwards) == nil
+            let pixels = data.dropFirst(Self.jpegHeaderCount(data))
+            return pixels.range(of: Data([0xFF, 0xD9]), options: .backwards) == nil
                 ? "a JPEG without its end marker" : nil
         case .png:
             // The chunk's checksum comes after its name.
@@ -41,6 +42,18 @@ enum ImageFormat: String {
         case .icon, .tiff, .webp:
             return nil
         }
+    }
+
+    /// The length of the segments before the pixels of a JPEG: a thumbnail in one of them has an end marker, too.
+    private static func jpegHeaderCount(_ data: Data) -> Int {
+        let bytes = [UInt8](data)
+        var position = 2
+        while position + 3 < bytes.count, bytes[position] == 0xFF, bytes[position + 1] != 0xDA {
+            // Any number of bytes fills the space before a marker.
+            let isFill = bytes[position + 1] == 0xFF
+            position += isFill ? 1 : 2 + (Int(bytes[position + 2]) << 8 | Int(bytes[position + 3]))
+        }
+        return position
     }
 
     /// The minimum length of a BMP in bytes, computed from its header.

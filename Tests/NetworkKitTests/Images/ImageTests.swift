@@ -86,6 +86,20 @@ import Testing
         }
     }
 
+    @Test(.needs(.images)) func `A JPEG with a whole thumbnail may be truncated`() async throws {
+        let thumbnail = try await Self.convert(to: "jpg", arguments: ["-resize", "16x12"])
+        let size = thumbnail.count + 8
+        let segment = Data([0xFF, 0xE1, UInt8(size >> 8), UInt8(size & 0xFF)]) + Data("Exif\0\0".utf8) + thumbnail
+        let picture = try await Self.convert(to: "jpg")
+        let data = picture.prefix(2) + segment + picture.dropFirst(2)
+        #expect(try DecodedImage(decoding: data).width == 64)
+        for count in [data.count - 2, data.count * 3 / 4, segment.count + 100, segment.count + 2, segment.count - 9] {
+            #expect(throws: ImageError.self, "\(count) of \(data.count) bytes") {
+                try DecodedImage(decoding: data.prefix(count))
+            }
+        }
+    }
+
     @Test(.needs(.images)) func `Malformed images are errors`() async throws {
         #expect(throws: ImageError.self) { try DecodedImage(decoding: Data()) }
         #expect(throws: ImageError.self) { try DecodedImage(decoding: Data("hello, this is no image".utf8)) }
