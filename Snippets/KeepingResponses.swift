@@ -37,4 +37,4 @@ let fresh = news.with(\.cachePolicy, .reloadIgnoringLocalCacheData)
 await cache.removeAll()
 // snippet.end
 // snippet.hide
-print(small.diskUsage, icons.diskUsage, [asked, offline, fresh].map(\.timeout))
+print(small, icons, [asked, offline, fresh].map(\.timeout))

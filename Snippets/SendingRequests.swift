@@ -126,7 +126,7 @@ func use(_ indicator: IndicatorManager) async throws {
 func logIn(_ client: NetworkClient, user: String) async throws {
     // snippet.show
     // snippet.login
-    let login = RouteRequest.post("login", body: .form(["user": .string(user)])).with(\.redirects, .none)
+    let login = RouteRequest.post("login", body: .form(["user": .string(user)])).with(\.followsRedirects, false)
     let target = try await client.send(URLRoute(server, login)).headers[.location]
     // snippet.end
     // snippet.hide

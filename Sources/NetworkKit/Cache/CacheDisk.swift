@@ -39,9 +39,6 @@ final class CacheDisk: Sendable {
         trim(to: capacity)
     }
 
-    /// The size of all entries in bytes.
-    var size: Int { known.withLock { $0 } }
-
     func read(_ key: String) -> CachedResponse? {
         let file = file(of: key)
         guard let data = FileManager.default.contents(atPath: file.path) else { return nil }

@@ -57,12 +57,6 @@ public final class ResponseCache: Sendable {
         self.init(directory: URL(filePath: base).appending(path: app).appending(path: "network-kit"))
     }
 
-    /// The size of the entries in memory, in bytes.
-    public var memoryUsage: Int { memory.withLock { $0.cost } }
-
-    /// The size of the entries on disk, in bytes.
-    public var diskUsage: Int { disk?.size ?? 0 }
-
     /// Removes all entries.
     public func removeAll() async {
         memory.withLock { $0.removeAll() }

@@ -64,7 +64,7 @@ private struct Download {
     private static let capacity = 1 << 20
 
     /// Makes an attempt.
-    func attempt(_ request: NetworkRequest, _ body: RequestBody?) async throws -> NetworkResponse {
+    func attempt(_ request: NetworkRequest, _ body: PreparedBody?) async throws -> NetworkResponse {
         var request = request
         // A range that the route asks for is requested again.
         let isWhole = request.headers[.range] == nil
@@ -96,7 +96,7 @@ private struct Download {
     /// Requests the rest; if the response is not the rest of what is in the file, everything.
     private func open(
         _ request: NetworkRequest,
-        _ body: RequestBody?,
+        _ body: PreparedBody?,
         _ identity: String?
     ) async throws -> (ResponseHead, Transfer, isContinued: Bool) {
         if let identity, partial.count > 0, let content = partial.content, content.isRequested(by: identity) {

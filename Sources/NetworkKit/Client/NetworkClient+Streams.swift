@@ -87,7 +87,7 @@ extension NetworkClient {
     /// Sends a request, waits for the response's head, and throws if the response is not accepted.
     func openChecked(
         _ request: NetworkRequest,
-        _ body: RequestBody?,
+        _ body: PreparedBody?,
         _ task: NetworkTask,
         capacity: Int = 1 << 18
     ) async throws -> (ResponseHead, Transfer) {

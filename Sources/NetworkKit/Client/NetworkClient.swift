@@ -116,14 +116,14 @@ public final class NetworkClient: Sendable {
 
     func validation(of request: RouteRequest) -> ResponseValidation {
         var validation = request.validation ?? self.validation
-        validation.acceptsRedirects = request.redirects == .none
+        validation.acceptsRedirects = !request.followsRedirects
         return validation
     }
 
     /// Sends a request, with retries.
     func perform<Value: Sendable>(
         _ task: NetworkTask,
-        _ attempt: (NetworkRequest, RequestBody?) async throws -> Value
+        _ attempt: (NetworkRequest, PreparedBody?) async throws -> Value
     ) async throws -> Value {
         let description = task.request
         let retry = description.retry ?? self.retry
@@ -172,7 +172,7 @@ public final class NetworkClient: Sendable {
     /// Sends a request, follows redirects, and waits for the response, or for its head.
     func open(
         _ request: NetworkRequest,
-        _ body: RequestBody?,
+        _ body: PreparedBody?,
         _ task: NetworkTask,
         _ delivery: Transfer.Machine.Delivery
     ) async throws -> (ResponseHead, Data, Transfer) {
@@ -202,7 +202,7 @@ public final class NetworkClient: Sendable {
     /// Creates a transfer that reports to the task and the event log.
     private func transfer(
         _ request: NetworkRequest,
-        _ body: RequestBody?,
+        _ body: PreparedBody?,
         _ task: NetworkTask,
         _ delivery: Transfer.Machine.Delivery
     ) async throws -> Transfer {
@@ -215,15 +215,15 @@ public final class NetworkClient: Sendable {
             }
             source = StubbedSource(response: response, failure: failure)
         }
-        return Transfer(request, body: body, delivery: delivery, source: source) { progress in
-            switch progress {
+        return Transfer(request, body: body, delivery: delivery, source: source) { event in
+            switch event {
             case .began(let head, _): task.log(NetworkEvent(.response(head.status), exchange, request, head.headers))
             case .ended(let count, let error):
                 return task.log(NetworkEvent(.end(bytesReceived: count, failure: error), exchange, request))
             case .waits: return task.waits()
             case .sent, .received: break
             }
-            task.progressed { $0.count(progress, of: request) }
+            task.progressed { $0.count(event, of: request) }
         }
     }
 }
@@ -247,7 +247,7 @@ extension NetworkClient {
     /// Settings of a client that few apps change.
     public struct Options: Sendable {
         /// The maximum number of redirects per request. Default 20. To receive a redirect, see
-        /// ``RouteRequest/redirects``.
+        /// ``RouteRequest/followsRedirects``.
         public var maximumRedirects = 20
         /// The maximum length of a response's body that is held in memory, in bytes. Default 512 MiB.
         public var maximumBodySize = 512 << 20
@@ -286,8 +286,8 @@ extension NetworkRequest {
 }
 
 extension TransferProgress {
-    fileprivate mutating func count(_ progress: Transfer.Progress, of request: NetworkRequest) {
-        switch progress {
+    fileprivate mutating func count(_ event: TransferEvent, of request: NetworkRequest) {
+        switch event {
         case .sent(let count): bytesSent = count
         case .began(let head, let count):
             bytesReceived = head.status == .partialContent && head.range?.first == request.start ? request.start : 0

@@ -66,13 +66,7 @@ public final class NetworkTask: Sendable {
 
     let request: RouteRequest
     let url: Result<URL, any Error>
-    /// Contains the request's activity; `nil`: the task posts notifications instead.
-    private let container: ActivityContainer?
-    /// The activity in `container`. Only the thread that announces events changes it.
-    private let activity = Locked<ManagedActivity?>(nil)
-    private let center: NotificationCenter
-    private let onProgress: (@Sendable (TransferProgress) -> Void)?
-    private let onEvent: (@Sendable (NetworkEvent) -> Void)?
+    private let observers: RequestObservers
     /// Contains this task until it ends.
     private let tasks: LiveTasks
     private let label: String
@@ -89,9 +83,8 @@ public final class NetworkTask: Sendable {
         let path = (try? url.get().path(percentEncoded: false)) ?? request.path.encoded
         label = (request.label ?? "\(request.method.rawValue) \(path.isEmpty ? "/" : path)").withoutControls
         self.request = request
-        self.container = container
-        self.onProgress = onProgress
-        (center, onEvent, tasks) = (client.center, client.options.onEvent, client.tasks)
+        observers = RequestObservers(container, client.center, onProgress, client.options.onEvent)
+        tasks = client.tasks
         state = Locked(State(label: label))
         tasks.all.withLock { $0[ObjectIdentifier(self)] = self }
     }
@@ -117,7 +110,7 @@ public final class NetworkTask: Sendable {
     /// Pauses the request: no more of its body and of the response's is transferred. No effect when it is paused or
     /// has ended.
     public func suspend() {
-        announceHere { state in
+        announce(here: true) { state in
             guard state.phase == .running else { return nil }
             state.phase = .suspended
             return .suspended
@@ -127,7 +120,7 @@ public final class NetworkTask: Sendable {
 
     /// Resumes a paused request.
     public func resume() {
-        announceHere(Self.begin)
+        announce(here: true, Self.begin)
         passOnPause()
     }
 
@@ -148,7 +141,7 @@ public final class NetworkTask: Sendable {
     /// Starts the request in a Swift task of its own.
     func start(_ send: @escaping @Sendable () async throws -> NetworkResponse) {
         // Announces the start before a caller can pause or cancel the task.
-        announceHere(Self.begin)
+        announce(here: true, Self.begin)
         let work = Task { try await finish(send) }
         state.withLock { $0.response = work }
     }
@@ -156,7 +149,7 @@ public final class NetworkTask: Sendable {
     /// Runs the request in the caller's Swift task. With `isEnd` false, the request continues after the return. If this
     /// throws, the request has ended.
     func run<Value>(isEnd: Bool = true, _ send: () async throws -> Value) async throws -> Value {
-        if !Task.isCancelled { announceHere(Self.begin) }
+        if !Task.isCancelled { announce(here: true, Self.begin) }
         return try await finish(isEnd: isEnd, send)
     }
 
@@ -189,32 +182,27 @@ public final class NetworkTask: Sendable {
     }
 
     /// Announces the end on another thread.
-    func complete(_ outcome: ActivityOutcome) {
-        announce { Self.complete(&$0, outcome) }
-        _ = tasks.all.withLock { $0.removeValue(forKey: ObjectIdentifier(self)) }
-    }
+    func complete(_ outcome: ActivityOutcome) { complete(outcome, here: false, nil) }
 
     /// Announces the end in the current Swift task, and waits until the observers of all events have returned.
     func end(_ outcome: ActivityOutcome) async {
-        await withCheckedContinuation { continuation in
-            announceHere { state in
-                if let completed = Self.complete(&state, outcome) { state.events.append(completed) }
-                return .passed(continuation)
+        await withCheckedContinuation { complete(outcome, here: true, $0) }
+    }
+
+    private func complete(_ outcome: ActivityOutcome, here isHere: Bool, _ waiter: CheckedContinuation<Void, Never>?) {
+        announce(here: isHere) { state in
+            if state.phase != .completed {
+                (state.phase, state.transfer) = (.completed, nil)
+                state.events.append(.completed(outcome))
             }
+            return waiter.map { .passed($0) }
         }
         _ = tasks.all.withLock { $0.removeValue(forKey: ObjectIdentifier(self)) }
     }
 
-    private static func complete(_ state: inout State, _ outcome: ActivityOutcome) -> Event? {
-        guard state.phase != .completed else { return nil }
-        state.phase = .completed
-        state.transfer = nil
-        return .completed(outcome)
-    }
-
     /// Passes on an event, if the app wants events.
     func log(_ event: @autoclosure () -> NetworkEvent) {
-        guard onEvent != nil else { return }
+        guard observers.onEvent != nil else { return }
         let event = event()
         announce { _ in .logged(event) }
     }
@@ -276,7 +264,7 @@ public final class NetworkTask: Sendable {
             let isNew = count >= state.announced + step || (count == total && count != state.announced)
             let isPosted = state.phase == .running && isNew && !isLast
             if isPosted { state.announced = count }
-            guard isPosted || onProgress != nil else { return nil }
+            guard isPosted || observers.onProgress != nil else { return nil }
             let isFirst = state.unseen == nil
             state.unseen = isPosted || state.unseen == true
             return isFirst ? .progressed : nil
@@ -291,29 +279,23 @@ public final class NetworkTask: Sendable {
 
     // MARK: - Announcing
 
-    /// Announces the event of a state change on another thread.
-    private func announce(_ change: (inout State) -> Event?) {
-        if isPoster(change) { RequestThreads.run { while let batch = self.nextBatch() { batch.forEach(self.post) } } }
-    }
-
-    /// Announces the event of a state change on this thread; what follows meanwhile, on another.
-    private func announceHere(_ change: (inout State) -> Event?) {
-        guard isPoster(change), let batch = nextBatch() else { return }
-        batch.forEach(post)
-        guard let rest = nextBatch() else { return }
-        RequestThreads.run {
-            rest.forEach(self.post)
-            while let batch = self.nextBatch() { batch.forEach(self.post) }
+    /// Changes the state, and posts the event of that on another thread, or on this one. If a thread is posting events,
+    /// it posts this one too: no lock is held while observers run, and the events stay in order.
+    private func announce(here isHere: Bool = false, _ change: (inout State) -> Event?) {
+        let mustPost = state.withLock { state in
+            if let event = change(&state) { state.events.append(event) }
+            return !state.events.isEmpty && !exchange(&state.arePosted, with: true)
         }
-    }
-
-    /// Changes the state, and returns whether the caller must post the event. If another thread is posting, that thread
-    /// posts this event too: no lock is held while observers run, and the events stay in order.
-    private func isPoster(_ change: (inout State) -> Event?) -> Bool {
-        state.withLock { state in
-            guard let event = change(&state) else { return false }
-            state.events.append(event)
-            return !exchange(&state.arePosted, with: true)
+        guard mustPost else { return }
+        if isHere { nextBatch()?.forEach(post) }
+        // What follows meanwhile is posted on another thread in any case.
+        guard let next = nextBatch() else { return }
+        RequestThreads.run {
+            var batch: [Event]? = next
+            while let events = batch {
+                events.forEach(self.post)
+                batch = self.nextBatch()
+            }
         }
     }
 
@@ -326,90 +308,24 @@ public final class NetworkTask: Sendable {
 
     private func post(_ event: Event) {
         switch event {
-        case .resumed(let label):
-            guard let container else { return post(.indicatorTaskDidResume, [TaskNotifications.labelKey: label]) }
-            // After a pause, it goes on.
-            guard activity.withLock({ $0 == nil }) else { return }
-            let begun = ManagedActivity(label, unit: .bytes, in: container)
-            activity.withLock { $0 = begun }
-        case .suspended:
-            post(.indicatorTaskDidSuspend)
+        case .resumed(let label): observers.begin(self, label)
+        case .suspended: observers.suspend(self)
         case .changed(let label, let isWaiting):
             let progress = progress
-            post(progress, label, isWaiting)
-            onProgress?(progress)
+            observers.show(self, progress, label, isWaiting)
+            observers.onProgress?(progress)
         case .progressed:
             let (progress, isPosted) = state.withLock { ($0.progress, $0.unseen.take() == true) }
-            if isPosted { post(progress) }
-            onProgress?(progress)
+            if isPosted { observers.show(self, progress) }
+            observers.onProgress?(progress)
         case .completed(let outcome):
             let (progress, announced) = state.withLock { ($0.progress, $0.announced) }
             let (count, total) = progress.shown
-            if count == total, count != announced { post(progress) }
-            post(.indicatorTaskDidComplete, [TaskNotifications.outcomeKey: outcome])
-            activity.withLock { $0.take() }?.end(outcome)
-        case .logged(let event): onEvent?(event)
+            if count == total, count != announced { observers.show(self, progress) }
+            observers.end(self, outcome)
+        case .logged(let event): observers.onEvent?(event)
         case .passed(let waiter): waiter.resume()
         }
-    }
-
-    private func post(_ name: Notification.Name, _ userInfo: [String: any Sendable]? = nil) {
-        if container == nil { center.post(name: name, object: self, userInfo: userInfo) }
-    }
-
-    /// Announces progress, in the activity as an observer of the notification would.
-    private func post(_ progress: TransferProgress, _ label: String? = nil, _ isWaiting: Bool? = nil) {
-        let (count, total) = (Int(progress.shown.count), progress.shown.total.map { Int($0) })
-        guard container != nil else {
-            var userInfo: [String: any Sendable] = [TaskNotifications.completedBytesKey: count]
-            userInfo[TaskNotifications.totalBytesKey] = total
-            userInfo[TaskNotifications.labelKey] = label
-            userInfo[TaskNotifications.waitingKey] = isWaiting
-            return post(.indicatorTaskDidProgress, userInfo)
-        }
-        guard let activity = activity.withLock({ $0 }) else { return }
-        if label != nil || activity.total != total {
-            activity.update { details in
-                details.label = label ?? details.label
-                details.isWaiting = isWaiting ?? details.isWaiting
-                details.total = total
-            }
-        }
-        // What was received earlier does not count for the rate.
-        if activity.completed == 0 { activity.completed = Int(progress.bytesReceivedEarlier) }
-        let step = count - activity.completed
-        // A retry starts again from a lower count.
-        if step < 0 { activity.completed += step } else { activity.advance(by: step) }
-    }
-}
-
-/// The progress of a request.
-public struct TransferProgress: Hashable, Sendable {
-    /// The number of bytes sent of the request's body.
-    public internal(set) var bytesSent: Int64 = 0
-    /// The length of the request's body in bytes; 0 without one, or when it is unknown.
-    public internal(set) var bytesToSend: Int64 = 0
-    /// The number of bytes received of the response's body, after decompression. A retry begins again at 0, or, if it
-    /// resumes a download, with the bytes of the earlier attempts. The page of an error, with a status of 400 or more,
-    /// does not count.
-    public internal(set) var bytesReceived: Int64 = 0
-    /// The length of the response's body in bytes; `nil` when the server does not send it, or compresses the body.
-    public internal(set) var bytesToReceive: Int64?
-    /// How many of the received bytes were received by an earlier download that is resumed.
-    var bytesReceivedEarlier: Int64 = 0
-    /// Whether the response is not what was requested.
-    var isErrorPage = false
-
-    /// The completed fraction, 0…1: of the upload if there is one, else of the download. `nil` when it is unknown.
-    public var fractionCompleted: Double? {
-        let (count, total) = shown
-        guard let total else { return nil }
-        return total == 0 ? 1 : min(1, Double(count) / Double(total))
-    }
-
-    /// What the indicator shows.
-    var shown: (count: Int64, total: Int64?) {
-        bytesToSend > 0 ? (bytesSent, bytesToSend) : (bytesReceived, bytesToReceive)
     }
 }
 

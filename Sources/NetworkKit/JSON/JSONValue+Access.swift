@@ -11,14 +11,9 @@ extension JSONValue {
         if case .string(let value) = self { value } else { nil }
     }
 
-    /// The number, if it is one.
-    public var number: JSONNumber? {
-        if case .number(let value) = self { value } else { nil }
-    }
-
     /// The number as an integer, if it is one and fits. `1.0` and `1e3` are integers.
     public var int: Int? {
-        if let int = number.flatMap({ Int($0.description) }) { return int }
+        if let int = digits.flatMap({ Int($0) }) { return int }
         guard var exact = decimal else { return nil }
         var rounded = Decimal()
         NSDecimalRound(&rounded, &exact, 0, .plain)
@@ -26,11 +21,16 @@ extension JSONValue {
     }
 
     /// The nearest floating-point value, if it is a number that is not too large for one.
-    public var double: Double? { number.flatMap { Double($0.description) }.flatMap { $0.isFinite ? $0 : nil } }
+    public var double: Double? { digits.flatMap { Double($0) }.flatMap { $0.isFinite ? $0 : nil } }
 
     /// The number as a decimal, exact up to 38 digits, if it is a number.
     public var decimal: Decimal? {
-        number.flatMap { Decimal(string: $0.description, locale: Locale(identifier: "en_US_POSIX")) }
+        digits.flatMap { Decimal(string: $0, locale: Locale(identifier: "en_US_POSIX")) }
+    }
+
+    /// The text of the number, if it is one.
+    private var digits: String? {
+        if case .number(let value) = self { value.description } else { nil }
     }
 
     /// The elements, if it is an array.

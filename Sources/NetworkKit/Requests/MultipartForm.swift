@@ -12,7 +12,7 @@ public struct MultipartForm: Sendable {
         var contentType: String?
         var isFile = false
         /// Adds the content to a body. Blocks for a file.
-        var write: @Sendable (inout RequestBody) throws -> Void
+        var write: @Sendable (inout PreparedBody) throws -> Void
     }
 
     /// The separator of the parts: 122 random bits, which do not occur in any content by chance.
@@ -60,7 +60,7 @@ public struct MultipartForm: Sendable {
         _ fileName: String?,
         _ contentType: String?,
         isFile: Bool = false,
-        _ write: @escaping @Sendable (inout RequestBody) throws -> Void
+        _ write: @escaping @Sendable (inout PreparedBody) throws -> Void
     ) {
         let type = contentType ?? fileName.map { MIMEType.forPathExtension(($0 as NSString).pathExtension) }
         parts.append(Part(name: name, fileName: fileName, contentType: type, isFile: isFile, write: write))
@@ -72,8 +72,8 @@ extension MultipartForm {
     var readsFiles: Bool { parts.contains(where: \.isFile) }
 
     /// The complete body. Blocks if ``readsFiles``.
-    func body() throws -> RequestBody {
-        var body = RequestBody(contentType: contentType)
+    func body() throws -> PreparedBody {
+        var body = PreparedBody(contentType: contentType)
         for part in parts {
             body.append(Data(try part.header(boundary: boundary).utf8))
             try part.write(&body)

@@ -2,7 +2,7 @@ import Foundation
 import IndicatorThreads
 
 /// The body of a request, as pieces that can be read again for each attempt.
-struct RequestBody: Sendable {
+struct PreparedBody: Sendable {
     struct Piece: Sendable {
         var name: String
         /// `nil` when it is unknown.

@@ -5,9 +5,9 @@ public struct RouteBody: Sendable {
     /// Whether preparing it accesses files.
     let readsFiles: Bool
     /// Encodes it; `nil` without a body. Blocks if ``readsFiles``.
-    let prepared: @Sendable () throws -> RequestBody?
+    let prepared: @Sendable () throws -> PreparedBody?
 
-    private init(readsFiles: Bool = false, _ prepared: @escaping @Sendable () throws -> RequestBody?) {
+    private init(readsFiles: Bool = false, _ prepared: @escaping @Sendable () throws -> PreparedBody?) {
         self.readsFiles = readsFiles
         self.prepared = prepared
     }
@@ -19,13 +19,13 @@ public struct RouteBody: Sendable {
     public static func form(_ parameters: RouteParameters, encoding: QueryEncoding = .form) -> Self {
         Self {
             let text = try encoding.encode(parameters)
-            return RequestBody(Data(text.utf8), contentType: "application/x-www-form-urlencoded; charset=utf-8")
+            return PreparedBody(Data(text.utf8), contentType: "application/x-www-form-urlencoded; charset=utf-8")
         }
     }
 
     /// JSON, with a stable key order.
     public static func json(_ parameters: RouteParameters) -> Self {
-        Self { RequestBody(try parameters.value.get().serializedData, contentType: "application/json") }
+        Self { PreparedBody(try parameters.value.get().serializedData, contentType: "application/json") }
     }
 
     /// A form that may contain files, `multipart/form-data`.
@@ -35,13 +35,13 @@ public struct RouteBody: Sendable {
 
     /// Bytes.
     public static func data(_ data: Data, contentType: String = "application/octet-stream") -> Self {
-        Self { RequestBody(data, contentType: contentType) }
+        Self { PreparedBody(data, contentType: contentType) }
     }
 
     /// The contents of a file, streamed. By default the content type is that of the extension.
     public static func file(_ url: URL, contentType: String? = nil) -> Self {
         Self(readsFiles: true) {
-            var body = RequestBody(contentType: contentType ?? MIMEType.forPathExtension(url.pathExtension))
+            var body = PreparedBody(contentType: contentType ?? MIMEType.forPathExtension(url.pathExtension))
             try body.append(fileAt: url)
             return body
         }
@@ -57,7 +57,7 @@ public struct RouteBody: Sendable {
         _ stream: @escaping @Sendable () throws -> InputStream
     ) -> Self {
         Self {
-            var body = RequestBody(contentType: contentType)
+            var body = PreparedBody(contentType: contentType)
             body.append(stream: stream, named: "the body")
             return body
         }

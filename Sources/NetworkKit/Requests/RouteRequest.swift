@@ -4,14 +4,6 @@ import Foundation
 
 /// The request of a route, relative to its base URL.
 public struct RouteRequest: Sendable, CustomStringConvertible {
-    /// What happens with a redirect.
-    public enum Redirects: Hashable, Sendable {
-        /// It is followed: the response is that of the last URL.
-        case followed
-        /// None is followed: the redirect is the response, and its status, from 300 to 399, is accepted.
-        case none
-    }
-
     /// The method.
     public var method: HTTPRequest.Method
     /// The path, which is appended to the base URL's.
@@ -35,8 +27,9 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
     public var timeLimit: Duration?
     /// How the request uses the response cache. By default it follows RFC 9111.
     public var cachePolicy: CachePolicy = .useProtocolCachePolicy
-    /// What happens with a redirect. By default it is followed.
-    public var redirects = Redirects.followed
+    /// Whether redirects are followed. Otherwise a redirect is the response, and its status, from 300 to 399, is
+    /// accepted. Default yes.
+    public var followsRedirects = true
     /// Which responses are errors; `nil`: the client's validation, which by default accepts the statuses 200 to 299.
     public var validation: ResponseValidation?
     /// When the request is sent again after a failure; `nil`: the client's policy, by default never.
@@ -127,13 +120,13 @@ extension RouteRequest {
     }
 
     /// The request with the content type of the body, but without the body.
-    func networkRequest(to url: URL, _ body: RequestBody?, accepting types: [String]?) -> NetworkRequest {
+    func networkRequest(to url: URL, _ body: PreparedBody?, accepting types: [String]?) -> NetworkRequest {
         var request = NetworkRequest(url: url, method: method)
         request.credentials = credentials
         request.timeout = timeout
         request.timeLimit = timeLimit
         request.cachePolicy = cachePolicy
-        request.followsRedirects = redirects == .followed
+        request.followsRedirects = followsRedirects
         if let type = body?.contentType { request.setHeader("Content-Type", type) }
         if let types { request.setHeader("Accept", types.joined(separator: ", ")) }
         for field in headers.combined { request.setHeader(field.name.rawName, field.value) }

@@ -2,13 +2,13 @@ import Foundation
 
 /// Reads a body once, on one thread.
 final class BodyReader {
-    private var pieces: [RequestBody.Piece]
+    private var pieces: [PreparedBody.Piece]
     /// That of the last piece.
     private var stream: InputStream?
     /// How many bytes of it have been read.
     private var count: Int64 = 0
 
-    init(_ body: RequestBody) { pieces = body.pieces.reversed() }
+    init(_ body: PreparedBody) { pieces = body.pieces.reversed() }
 
     deinit { stream?.close() }
 

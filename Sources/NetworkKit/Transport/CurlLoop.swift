@@ -281,7 +281,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
             if curl.endIfOverdue() { remove(curl.transfer, multi) } else { check(by: curl.nextLimit) }
         }
         for host in hosts.values {
-            for transfer in host.waiting.suffix(host.newCount) { transfer.onProgress(.waits) }
+            for transfer in host.waiting.suffix(host.newCount) { transfer.onEvent(.waits) }
             host.newCount = 0
             host.waiting.removeAll { $0.failIfOverdue() }
             for transfer in host.waiting { check(by: transfer.deadline) }

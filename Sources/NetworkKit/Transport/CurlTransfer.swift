@@ -99,7 +99,7 @@ final class CurlTransfer {
         }
         guard bytes != (sent, received) else { return }
         isActive()
-        if sent != bytes.sent, sent > 0 { transfer.onProgress(.sent(sent)) }
+        if sent != bytes.sent, sent > 0 { transfer.onEvent(.sent(sent)) }
         bytes = (sent, received)
     }
 

@@ -8,24 +8,24 @@ protocol ResponseSource: Sendable {
     func attend(to transfer: Transfer)
 }
 
+/// What has happened in a transfer.
+enum TransferEvent: Sendable {
+    /// There are as many transfers as may be: it waits for the end of another one.
+    case waits
+    case sent(Int64)
+    /// A response has begun: its head, and the length of its body, if known.
+    case began(ResponseHead, bodyCount: Int64?)
+    case received(Int)
+    case ended(bytesReceived: Int64, (any Error)?)
+}
+
 /// One request and its response, without redirects: the lock around a ``TransferStateMachine``, whose actions it
 /// performs.
 final class Transfer: Sendable {
     typealias Machine = TransferStateMachine<CheckedContinuation<Void, Never>>
 
-    /// What has happened.
-    enum Progress: Sendable {
-        /// There are as many transfers as may be: it waits for the end of another one.
-        case waits
-        case sent(Int64)
-        /// A response has begun: its head, and the length of its body, if known.
-        case began(ResponseHead, bodyCount: Int64?)
-        case received(Int)
-        case ended(bytesReceived: Int64, (any Error)?)
-    }
-
     let request: NetworkRequest
-    let body: RequestBody?
+    let body: PreparedBody?
     /// The scheme, host and port of the URL.
     let origin: [String]
     /// When the transfer fails if it has not ended.
@@ -34,21 +34,21 @@ final class Transfer: Sendable {
     private let limit: Int?
     private let source: any ResponseSource
     /// Called on the network's thread, or on the thread that cancels.
-    let onProgress: @Sendable (Progress) -> Void
+    let onEvent: @Sendable (TransferEvent) -> Void
     private let machine: Locked<Machine>
 
     /// Creates a transfer. `setSuspended(false)` starts it.
     init(
         _ request: NetworkRequest,
-        body: RequestBody?,
+        body: PreparedBody?,
         delivery: Machine.Delivery,
         source: any ResponseSource,
-        onProgress: @escaping @Sendable (Progress) -> Void
+        onEvent: @escaping @Sendable (TransferEvent) -> Void
     ) {
         self.request = request
         self.body = body
         self.source = source
-        self.onProgress = onProgress
+        self.onEvent = onEvent
         origin = request.url.origin
         limit = if case .whole(let limit) = delivery { limit } else { nil }
         machine = Locked(Machine(request.url, delivery))
@@ -120,7 +120,7 @@ final class Transfer: Sendable {
     /// Takes the final head.
     func received(_ head: ResponseHead) {
         let count = request.method == .head || !head.mayHaveBody ? 0 : head.bodyCount
-        onProgress(.began(head, bodyCount: count))
+        onEvent(.began(head, bodyCount: count))
         do {
             let next = try request.followsRedirects ? request.redirected(by: head) : nil
             if next == nil, let limit, let count, count > limit {
@@ -139,7 +139,7 @@ final class Transfer: Sendable {
         let (reception, waiter) = machine.withLock { $0.receive(bytes) }
         // Before the waiting task continues, which may end this transfer and begin another one.
         switch reception {
-        case .accepted: onProgress(.received(bytes.count))
+        case .accepted: onEvent(.received(bytes.count))
         case .tooLong(let limit): finish(throwing: NetworkError.responseTooLarge(request.url, limit: limit))
         case .enough: finish(throwing: nil)
         case .pause, .stop: break
@@ -161,7 +161,7 @@ final class Transfer: Sendable {
     @discardableResult
     func finish(throwing error: (any Error)?) -> Bool {
         let (end, count) = machine.withLock { machine in (machine.end(throwing: error), machine.bytesReceived) }
-        if end.isFirst { onProgress(.ended(bytesReceived: count, error)) }
+        if end.isFirst { onEvent(.ended(bytesReceived: count, error)) }
         end.1?.resume()
         return end.isFirst
     }

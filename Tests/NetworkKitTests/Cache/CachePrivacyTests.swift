@@ -177,7 +177,7 @@ import Testing
             let date = Date.now.addingTimeInterval(-Double(age))
             try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: file.path)
         }
-        #expect(ResponseCache(diskCapacity: 1000, directory: directory).diskUsage == 600)
+        #expect(ResponseCache(diskCapacity: 1000, directory: directory).diskProblem == nil)
         #expect(try Set(stored().map(\.lastPathComponent)) == ["key", names[0], "my.cache", ".my.partial"])
     }
 

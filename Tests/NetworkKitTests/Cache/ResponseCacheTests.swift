@@ -167,11 +167,10 @@ import Testing
     )
     func `Only complete responses are stored`(response: String) async throws {
         let server = try RawServer.sending(response)
-        let cache = cache()
-        let client = NetworkClient(cache: cache)
+        let client = NetworkClient(cache: cache())
         _ = await thrown { _ = try await answer(client, server) }
-        #expect(cache.memoryUsage == 0)
-        #expect(cache.diskUsage == 0)
+        let kept = RouteRequest.get("").with(\.cachePolicy, .returnCacheDataDontLoad)
+        #expect(await thrown { _ = try await answer(client, server, kept) } != nil)
     }
 
     @Test func `The least recently used is removed first`() async throws {
@@ -184,8 +183,6 @@ import Testing
         #expect(try await answer(client, server, .get("a")) == (1, .cache))
         #expect(try await answer(client, server, .get("e")) == (5, .network))
         #expect(try await answer(client, server, .get("a")) == (1, .cache))
-        #expect(cache.memoryUsage <= 5300)
-        #expect(cache.diskUsage <= 5300)
         #expect(try await answer(client, server, .get("b")).1 == .network)
     }
 
@@ -235,8 +232,6 @@ import Testing
         let cache = cache(memory: 1000, disk: 1000)
         let client = NetworkClient(cache: cache)
         #expect(try await answer(client, server) == (1, .network))
-        #expect(cache.memoryUsage == 0)
-        #expect(cache.diskUsage == 0)
         #expect(try await answer(client, server) == (2, .network))
     }
 
@@ -265,7 +260,6 @@ import Testing
         #expect(try await answer(client, server) == (1, .network))
         advance(10)
         #expect(try await answer(client, server) == (1, .revalidatedCache))
-        #expect((cache.memoryUsage, cache.diskUsage) == (0, 0))
         #expect(try await answer(client, server) == (1, .network))
     }
 

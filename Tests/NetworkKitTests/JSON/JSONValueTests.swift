@@ -11,7 +11,7 @@ import Testing
         let entry = json.feed.entry[0]
         #expect(entry["im:name"].label.string == "App")
         #expect(entry.price.double == 1.1)
-        #expect(entry.price.number?.description == "1.10")
+        #expect(entry.price.description == "1.10")
         #expect(entry.price.decimal == Decimal(string: "1.1"))
         #expect(entry["count"].int == 3)
         #expect(entry.ok.bool == true)

@@ -1,0 +1,102 @@
+import Foundation
+import IndicatorCore
+import IndicatorThreads
+
+/// Where a request is seen: an activity of its own, or notifications, and the app's functions.
+final class RequestObservers: Sendable {
+    /// Contains the activity; `nil`: notifications are posted instead.
+    private let container: ActivityContainer?
+    /// The activity in `container`. Only the thread that posts events changes it.
+    private let activity = Locked<ManagedActivity?>(nil)
+    private let center: NotificationCenter
+    let onProgress: (@Sendable (TransferProgress) -> Void)?
+    let onEvent: (@Sendable (NetworkEvent) -> Void)?
+
+    init(
+        _ container: ActivityContainer?,
+        _ center: NotificationCenter,
+        _ onProgress: (@Sendable (TransferProgress) -> Void)?,
+        _ onEvent: (@Sendable (NetworkEvent) -> Void)?
+    ) {
+        (self.container, self.center, self.onProgress, self.onEvent) = (container, center, onProgress, onEvent)
+    }
+
+    /// Begins or continues.
+    func begin(_ task: NetworkTask, _ label: String) {
+        guard let container else { return post(task, .indicatorTaskDidResume, [TaskNotifications.labelKey: label]) }
+        guard activity.withLock({ $0 == nil }) else { return }
+        let begun = ManagedActivity(label, unit: .bytes, in: container)
+        activity.withLock { $0 = begun }
+    }
+
+    func suspend(_ task: NetworkTask) { post(task, .indicatorTaskDidSuspend) }
+
+    func end(_ task: NetworkTask, _ outcome: ActivityOutcome) {
+        post(task, .indicatorTaskDidComplete, [TaskNotifications.outcomeKey: outcome])
+        activity.withLock { $0.take() }?.end(outcome)
+    }
+
+    private func post(_ task: NetworkTask, _ name: Notification.Name, _ userInfo: [String: any Sendable]? = nil) {
+        if container == nil { center.post(name: name, object: task, userInfo: userInfo) }
+    }
+
+    /// Shows progress, in the activity as an observer of the notification would.
+    func show(
+        _ task: NetworkTask,
+        _ progress: TransferProgress,
+        _ label: String? = nil,
+        _ isWaiting: Bool? = nil
+    ) {
+        let (count, total) = (Int(progress.shown.count), progress.shown.total.map { Int($0) })
+        guard container != nil else {
+            var userInfo: [String: any Sendable] = [TaskNotifications.completedBytesKey: count]
+            userInfo[TaskNotifications.totalBytesKey] = total
+            userInfo[TaskNotifications.labelKey] = label
+            userInfo[TaskNotifications.waitingKey] = isWaiting
+            return post(task, .indicatorTaskDidProgress, userInfo)
+        }
+        guard let activity = activity.withLock({ $0 }) else { return }
+        if label != nil || activity.total != total {
+            activity.update { details in
+                details.label = label ?? details.label
+                details.isWaiting = isWaiting ?? details.isWaiting
+                details.total = total
+            }
+        }
+        // What was received earlier does not count for the rate.
+        if activity.completed == 0 { activity.completed = Int(progress.bytesReceivedEarlier) }
+        let step = count - activity.completed
+        // A retry starts again from a lower count.
+        if step < 0 { activity.completed += step } else { activity.advance(by: step) }
+    }
+}
+
+/// The progress of a request.
+public struct TransferProgress: Hashable, Sendable {
+    /// The number of bytes sent of the request's body.
+    public internal(set) var bytesSent: Int64 = 0
+    /// The length of the request's body in bytes; 0 without one, or when it is unknown.
+    public internal(set) var bytesToSend: Int64 = 0
+    /// The number of bytes received of the response's body, after decompression. A retry begins again at 0, or, if it
+    /// resumes a download, with the bytes of the earlier attempts. The page of an error, with a status of 400 or more,
+    /// does not count.
+    public internal(set) var bytesReceived: Int64 = 0
+    /// The length of the response's body in bytes; `nil` when the server does not send it, or compresses the body.
+    public internal(set) var bytesToReceive: Int64?
+    /// How many of the received bytes were received by an earlier download that is resumed.
+    var bytesReceivedEarlier: Int64 = 0
+    /// Whether the response is not what was requested.
+    var isErrorPage = false
+
+    /// The completed fraction, 0…1: of the upload if there is one, else of the download. `nil` when it is unknown.
+    public var fractionCompleted: Double? {
+        let (count, total) = shown
+        guard let total else { return nil }
+        return total == 0 ? 1 : min(1, Double(count) / Double(total))
+    }
+
+    /// What the indicator shows.
+    var shown: (count: Int64, total: Int64?) {
+        bytesToSend > 0 ? (bytesSent, bytesToSend) : (bytesReceived, bytesToReceive)
+    }
+}
