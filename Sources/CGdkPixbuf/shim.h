@@ -35,6 +35,7 @@ typedef struct {
     F(int, gdk_pixbuf_loader_close, (CGdkPixbufLoader *, CGdkPixbufError **))                                          \
     F(void, gdk_pixbuf_loader_set_size, (CGdkPixbufLoader *, int, int))                                                \
     F(CGdkPixbuf *, gdk_pixbuf_loader_get_pixbuf, (CGdkPixbufLoader *))                                                \
+    F(CGdkPixbuf *, gdk_pixbuf_apply_embedded_orientation, (CGdkPixbuf *))                                             \
     F(int, gdk_pixbuf_get_width, (const CGdkPixbuf *))                                                                 \
     F(int, gdk_pixbuf_get_height, (const CGdkPixbuf *))                                                                \
     F(int, gdk_pixbuf_get_n_channels, (const CGdkPixbuf *))                                                            \

@@ -4,8 +4,8 @@ public import NetworkKit
 /// The pixels of a decoded image.
 ///
 /// gdk-pixbuf decodes PNG, JPEG, GIF and other animations (the first frame), BMP, ICO, TIFF, and WebP if a loader is
-/// installed (Debian's `webp-pixbuf-loader`). Other formats, including SVG, are errors: a small file can take unlimited
-/// time to decode.
+/// installed (Debian's `webp-pixbuf-loader`). A picture is turned as its EXIF orientation says. Other formats,
+/// including SVG, are errors: a small file can take unlimited time to decode.
 public struct DecodedImage: Hashable, Sendable {
     /// The default limit on the number of pixels: 64 million (256 MB).
     @usableFromInline package static let defaultMaximumPixels = 64_000_000
@@ -51,7 +51,15 @@ public struct DecodedImage: Hashable, Sendable {
     ///
     /// - Throws: ``ImageError/unwritable(_:)``.
     public func pngData() throws(ImageError) -> Data {
-        try PixbufEncoder.png(self)
+        try PixbufEncoder.data(self, "png")
+    }
+
+    /// The image as a JPEG file, without alpha: the colors of transparent pixels are visible.
+    ///
+    /// - Parameter quality: 0…1. Default 0.8.
+    /// - Throws: ``ImageError/unwritable(_:)``.
+    public func jpegData(quality: Double = 0.8) throws(ImageError) -> Data {
+        try PixbufEncoder.data(self, "jpeg", quality: Int(max(0, min(1, quality)) * 100))
     }
 
     /// Writes the image as a PNG file, for example to use it as the icon of a desktop notification.
@@ -84,7 +92,7 @@ public enum ImageError: Error, Hashable, Sendable, CustomStringConvertible {
             "the image has \(width) × \(height) pixels, and at most \(maximumPixels) are allowed; "
                 + "raise maximumPixels to allow it"
         case .tooSlow(let limit): "the image took longer than \(limit) to decode; raise timeLimit to allow it"
-        case .unwritable(let reason): "the image cannot be written as PNG: \(reason)"
+        case .unwritable(let reason): "the image cannot be written: \(reason)"
         }
     }
 }

@@ -80,7 +80,12 @@ enum PixbufDecoder {
         guard let pixbuf = glib.gdk_pixbuf_loader_get_pixbuf(loader) else {
             throw .unreadable("it contains no picture")
         }
-        return try image(pixbuf, maximumPixels: maximumPixels)
+        // As the camera was held.
+        guard let upright = glib.gdk_pixbuf_apply_embedded_orientation(pixbuf) else {
+            throw .unreadable("out of memory")
+        }
+        defer { glib.g_object_unref(UnsafeMutableRawPointer(upright)) }
+        return try image(upright, maximumPixels: maximumPixels)
     }
 
     /// Small, because the time limit is only checked between chunks.
@@ -193,7 +198,10 @@ enum PixbufDecoder {
 }
 
 enum PixbufEncoder {
-    static func png(_ image: DecodedImage) throws(ImageError) -> Data {
+    /// - Parameters:
+    ///   - format: gdk-pixbuf's name.
+    ///   - quality: that of a JPEG, 0…100.
+    static func data(_ image: DecodedImage, _ format: String, quality: Int? = nil) throws(ImageError) -> Data {
         guard image.width <= Int(Int32.max) / 4, image.height <= Int(Int32.max) else {
             throw .unwritable("it is too large")
         }
@@ -223,7 +231,12 @@ enum PixbufEncoder {
         var buffer: UnsafeMutablePointer<CChar>?
         var count: UInt = 0
         var error: UnsafeMutablePointer<CGdkPixbufError>?
-        guard glib.gdk_pixbuf_save_to_bufferv(pixbuf, &buffer, &count, "png", nil, nil, &error) != 0, let buffer else {
+        let key = quality.flatMap { _ in strdup("quality") }
+        let value = quality.flatMap { strdup("\($0)") }
+        defer { for text in [key, value] { free(text) } }
+        var (keys, values) = ([key, nil], [value, nil])
+        guard glib.gdk_pixbuf_save_to_bufferv(pixbuf, &buffer, &count, format, &keys, &values, &error) != 0, let buffer
+        else {
             defer { if let error { glib.g_error_free(error) } }
             throw .unwritable(error?.pointee.message.map { String(cString: $0) } ?? "no reason given")
         }

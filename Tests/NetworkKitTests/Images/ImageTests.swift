@@ -86,6 +86,24 @@ import Testing
         }
     }
 
+    @Test(.needs(.images)) func `A JPEG is written and turned as its camera was held`() throws {
+        let pixels = (0..<48).flatMap { row in (0..<64).flatMap { _ in row < 24 ? [250, 5, 5, 0] : [5, 5, 250, 255] } }
+        let picture = try #require(DecodedImage(width: 64, height: 48, rgba: Data(pixels)))
+        let (small, large) = (try picture.jpegData(quality: 0), try picture.jpegData(quality: .infinity))
+        #expect(small.count < large.count)
+        #expect(try picture.jpegData(quality: .nan).starts(with: [0xFF, 0xD8]))
+        let image = try DecodedImage(decoding: large)
+        #expect((image.width, image.height, image.channels) == (64, 48, 3))
+        #expect(image.rgba[0] > 200 && image.rgba[2] < 50)
+        // Orientation 6: the top is at the right.
+        let entry: [UInt8] = [1, 0x12, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0]
+        let exif = Data("Exif\0\0MM\0*".utf8) + [0, 0, 0, 8, 0, 1] + entry
+        let segment = Data([0xFF, 0xE1, 0, UInt8(exif.count + 2)]) + exif
+        let turned = try DecodedImage(decoding: large.prefix(2) + segment + large.dropFirst(2))
+        #expect((turned.width, turned.height) == (48, 64))
+        #expect(turned.rgba[0] < 50 && turned.rgba[47 * 4] > 200)
+    }
+
     @Test(.needs(.images)) func `A JPEG with a whole thumbnail may be truncated`() async throws {
         let thumbnail = try await Self.convert(to: "jpg", arguments: ["-resize", "16x12"])
         let size = thumbnail.count + 8
