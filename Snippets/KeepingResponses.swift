@@ -27,7 +27,7 @@ let icons = ResponseCache(directory: URL(filePath: "/var/cache/my-app/icons"), d
 // snippet.end
 
 // snippet.policies
-let news = RouteRequest.get("news")
+let news = Endpoint.get("news")
 let asked = news.with(\.cachePolicy, .reloadRevalidatingCacheData)
 let offline = news.with(\.cachePolicy, .returnCacheDataDontLoad)
 let fresh = news.with(\.cachePolicy, .reloadIgnoringLocalCacheData)

@@ -36,7 +36,7 @@ enum Store: RequestRoute {
 
     var baseURL: URL { server }
 
-    var request: RouteRequest {
+    var request: Endpoint {
         switch self {
         case .topFree(let limit): .get("us/rss/topfreeapplications/limit=\(limit)/json")
         case .search(let term): .get("search", query: ["term": .string(term), "media": ["app", "game"]])
@@ -83,7 +83,8 @@ func use(_ indicator: IndicatorManager) async throws {
         interceptors: [.bearerToken(token, hosts: ["store.example.com"]), .header("Accept-Language", "en")],
         retry: RequestRetry(maximumAttempts: 4, initialDelay: .milliseconds(250))
     )
-    let route = URLRoute(server, .get("status").with(\.timeout, .seconds(5)), label: "Asking whether all is well")
+    let question = Endpoint.get("status").with(\.timeout, .seconds(5)).with(\.label, "Asking whether all is well")
+    let route = URLRoute(server, question)
     let status = try await careful.send(route).status
     // snippet.end
 
@@ -126,7 +127,7 @@ func use(_ indicator: IndicatorManager) async throws {
 func logIn(_ client: NetworkClient, user: String) async throws {
     // snippet.show
     // snippet.login
-    let login = RouteRequest.post("login", body: .form(["user": .string(user)])).with(\.followsRedirects, false)
+    let login = Endpoint.post("login", body: .form(["user": .string(user)])).with(\.followsRedirects, false)
     let target = try await client.send(URLRoute(server, login)).headers[.location]
     // snippet.end
     // snippet.hide

@@ -9,7 +9,7 @@ enum Store: RequestRoute {
     case topFree(limit: Int)
 
     var baseURL: URL { URL(string: "http://127.0.0.1:8080")! }
-    var request: RouteRequest { .get("feed") }
+    var request: Endpoint { .get("feed") }
 }
 
 func answer() throws {

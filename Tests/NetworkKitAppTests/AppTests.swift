@@ -43,7 +43,7 @@ import Testing
         let moved: HTTPFields = [.location: "/next"]
         try stubs.respond(to: URLRoute(url), with: .data(Data("moved".utf8), status: .found, headers: moved))
         let client = NetworkClient(options: stubs.options())
-        let request = RouteRequest.get("").with(\.followsRedirects, false)
+        let request = Endpoint.get("").with(\.followsRedirects, false)
         let response = try await client.send(URLRoute(url, request))
         #expect(response.status == .found)
         #expect(response.headers[.location] == "/next")

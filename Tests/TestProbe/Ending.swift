@@ -16,7 +16,7 @@ enum Ending {
         options.certificateAuthorities = ProcessInfo.processInfo.environment["AUTHORITIES"].map { URL(filePath: $0) }
         let client = NetworkClient(options: options)
         let credentials = Credentials(user: "user", password: "secret", scheme: .digest)
-        func route(_ request: RouteRequest) -> URLRoute { URLRoute(url, request.with(\.credentials, credentials)) }
+        func route(_ request: Endpoint) -> URLRoute { URLRoute(url, request.with(\.credentials, credentials)) }
         if way != "begin" { _ = try await client.send(route(.get(""))) }
         guard way != "answered" else { return }
         if way == "stuck" {
@@ -26,7 +26,7 @@ enum Ending {
         let file = FileManager.default.temporaryDirectory.appending(path: "\(getpid())")
         let download = Task { _ = try? await client.download(route(.get("large")), to: file) }
         let tasks = (0..<8).map { number in
-            let upload = RouteRequest.post("echo", body: .data(Data(count: 1 << 20)))
+            let upload = Endpoint.post("echo", body: .data(Data(count: 1 << 20)))
             return client.start(route(number < 4 ? .get("\(number)") : upload)) { _ in
                 if way == "blocked" { sleep(3600) }
             }

@@ -38,7 +38,7 @@ func download(_ urls: [URL], into folder: URL, _ indicator: IndicatorManager) as
         return await withTaskGroup(of: (any Error)?.self) { tasks in
             for url in urls {
                 let file = folder.appending(path: url.lastPathComponent)
-                let route = URLRoute(url, label: url.lastPathComponent)
+                let route = URLRoute(url, .get("").with(\.label, url.lastPathComponent))
                 tasks.addTask {
                     do { _ = try await client.download(route, to: file, resume: .acrossRuns, in: group) } catch {
                         return error

@@ -21,7 +21,7 @@ struct Downloads {
                 for name in arguments.dropFirst(3) {
                     group.addTask {
                         // NetworkKit posts notifications for its requests, so they are activities.
-                        let route = URLRoute(server, .get("\(name)"), label: name)
+                        let route = URLRoute(server, .get("\(name)").with(\.label, name))
                         _ = try await client.download(route, to: URL(filePath: arguments[2]).appending(path: name))
                         logger.info("\(name) is complete")
                     }

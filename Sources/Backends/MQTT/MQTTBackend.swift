@@ -99,8 +99,8 @@ public final class MQTTBackend: IndicatorBackend {
     }
 
     /// Connects with a will and publishes once, both retained and empty: they remove the will of no process, which the
-    /// right to publish states permits. Returns whether the broker speaks MQTT 5, with which it would have reported that
-    /// it forbids that.
+    /// right to publish states permits. Returns whether the broker speaks MQTT 5, with which it would have reported
+    /// that it forbids that.
     static func probe(_ settings: MQTTSettings, _ topic: MQTTTopic, within limit: Duration) async throws -> Bool {
         let thread = ServiceThread(name: "ind-mqtt", idleTime: .zero)
         let probe = Task.detached(executorPreference: thread) {

@@ -114,7 +114,7 @@ public final class NetworkClient: Sendable {
         }
     }
 
-    func validation(of request: RouteRequest) -> ResponseValidation {
+    func validation(of request: Endpoint) -> ResponseValidation {
         var validation = request.validation ?? self.validation
         validation.acceptsRedirects = !request.followsRedirects
         return validation
@@ -247,7 +247,7 @@ extension NetworkClient {
     /// Settings of a client that few apps change.
     public struct Options: Sendable {
         /// The maximum number of redirects per request. Default 20. To receive a redirect, see
-        /// ``RouteRequest/followsRedirects``.
+        /// ``Endpoint/followsRedirects``.
         public var maximumRedirects = 20
         /// The maximum length of a response's body that is held in memory, in bytes. Default 512 MiB.
         public var maximumBodySize = 512 << 20

@@ -64,7 +64,7 @@ public final class NetworkTask: Sendable {
         }
     }
 
-    let request: RouteRequest
+    let request: Endpoint
     let url: Result<URL, any Error>
     private let observers: RequestObservers
     /// Contains this task until it ends.

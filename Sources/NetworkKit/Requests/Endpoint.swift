@@ -2,8 +2,8 @@ import Foundation
 // So that an app names a route's headers without a second package.
 @_exported public import HTTPTypes
 
-/// The request of a route, relative to its base URL.
-public struct RouteRequest: Sendable, CustomStringConvertible {
+/// An endpoint of a web service: the request of a route, relative to its base URL.
+public struct Endpoint: Sendable, CustomStringConvertible {
     /// The method.
     public var method: HTTPRequest.Method
     /// The path, which is appended to the base URL's.
@@ -93,7 +93,7 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
     }
 }
 
-extension RouteRequest {
+extension Endpoint {
     func url(relativeTo base: URL) throws -> URL {
         var components = try base.httpComponents()
         if let segment = path.dotSegment {

@@ -11,9 +11,9 @@ public struct NetworkRequest: Sendable {
     public private(set) var headers = HTTPFields()
     /// The credentials.
     public var credentials: Credentials?
-    /// As in ``RouteRequest/timeout``.
+    /// As in ``Endpoint/timeout``.
     public var timeout: Duration? = .seconds(60)
-    /// As in ``RouteRequest/timeLimit``.
+    /// As in ``Endpoint/timeLimit``.
     public var timeLimit: Duration?
     /// How the request uses the response cache.
     public var cachePolicy = CachePolicy.useProtocolCachePolicy
@@ -92,7 +92,8 @@ public struct NetworkRequest: Sendable {
     /// Whether a compressed body is decompressed: not one whose encoding or range the route has asked for.
     var decodesBody: Bool { headers[.acceptEncoding] == nil && headers[.range] == nil }
 
-    /// Validates the request after the interceptors, begins its time limit, and moves the URL's credentials to ``credentials``.
+    /// Validates the request after the interceptors, begins its time limit, and moves the URL's credentials to
+    /// ``credentials``.
     func checked() throws(NetworkError) -> Self {
         if let problem { throw problem }
         var copy = self

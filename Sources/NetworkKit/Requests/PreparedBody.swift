@@ -9,7 +9,7 @@ struct PreparedBody: Sendable {
         var count: Int64?
         /// The bytes, if they are in memory.
         var data: Data?
-        var makeStream: @Sendable () throws -> InputStream
+        var makeStream: @Sendable () throws -> InputStream = { InputStream(data: Data()) }
     }
 
     private(set) var pieces: [Piece] = []
@@ -23,7 +23,7 @@ struct PreparedBody: Sendable {
     }
 
     mutating func append(_ data: Data) {
-        append(Piece(name: "the body", count: Int64(data.count), data: data) { InputStream(data: data) })
+        append(Piece(name: "the body", count: Int64(data.count), data: data))
     }
 
     /// Adds a file. Its length must not change until it is sent. Blocks.

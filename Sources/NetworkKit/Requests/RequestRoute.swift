@@ -5,7 +5,7 @@ public protocol RequestRoute: Sendable {
     /// The URL that the route's path is appended to. Its query is kept; its fragment is not sent.
     var baseURL: URL { get }
     /// The request.
-    var request: RouteRequest { get }
+    var request: Endpoint { get }
 }
 
 /// A route made of a URL and a request, where a type of its own is not worthwhile.
@@ -13,13 +13,12 @@ public struct URLRoute: RequestRoute {
     /// The URL that the request's path is appended to.
     public var baseURL: URL
     /// The request.
-    public var request: RouteRequest
+    public var request: Endpoint
 
-    /// Creates a route: by default a GET of the URL itself, with the request's label.
-    public init(_ baseURL: URL, _ request: RouteRequest = .get(""), label: String? = nil) {
+    /// Creates a route: by default a GET of the URL itself.
+    public init(_ baseURL: URL, _ request: Endpoint = .get("")) {
         self.baseURL = baseURL
         self.request = request
-        if let label { self.request.label = label }
     }
 }
 

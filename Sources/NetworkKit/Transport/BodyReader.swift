@@ -14,25 +14,31 @@ final class BodyReader {
 
     /// Reads some bytes; 0 at the end.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-        guard let start = buffer.bindMemory(to: UInt8.self).baseAddress else { return 0 }
         while let piece = pieces.last {
-            let stream = try stream ?? piece.makeStream()
-            if self.stream == nil {
-                stream.open()
-                (self.stream, count) = (stream, 0)
-            }
-            // Not what was added to a file meanwhile.
-            let left = piece.count.map { $0 - count } ?? .max
-            let read = left == 0 ? 0 : stream.read(start, maxLength: Int(min(Int64(buffer.count), left)))
-            guard read >= 0, read > 0 || left == 0 || left == .max else {
-                throw NetworkError.invalidRequest("\(piece.name) cannot be read to its end")
-            }
+            let read = try read(piece, into: buffer)
             count += Int64(read)
             if read > 0 { return read }
-            stream.close()
-            self.stream = nil
+            stream?.close()
+            (stream, count) = (nil, 0)
             pieces.removeLast()
         }
         return 0
+    }
+
+    private func read(_ piece: PreparedBody.Piece, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        if let data = piece.data { return data.dropFirst(Int(count)).prefix(buffer.count).copyBytes(to: buffer) }
+        guard let start = buffer.bindMemory(to: UInt8.self).baseAddress else { return 0 }
+        let stream = try stream ?? piece.makeStream()
+        if self.stream == nil {
+            stream.open()
+            self.stream = stream
+        }
+        // Not what was added to a file meanwhile.
+        let left = piece.count.map { $0 - count } ?? .max
+        let read = left == 0 ? 0 : stream.read(start, maxLength: Int(min(Int64(buffer.count), left)))
+        guard read >= 0, read > 0 || left == 0 || left == .max else {
+            throw NetworkError.invalidRequest("\(piece.name) cannot be read to its end")
+        }
+        return read
     }
 }

@@ -79,8 +79,8 @@ extension CurlTransfer {
         // It is not repeated if the server has closed the connection meanwhile: see ``begin(port:)``.
         if !method.isIdempotent { curl_kit_set_long(handle, CURLOPT_MAXAGE_CONN, 1) }
         if transfer.body != nil, let credentials = request.credentials, credentials.scheme != .basic {
-            // Before it has authenticated itself, libcurl sends an empty body, and, as that of Debian 12, later requests
-            // without credentials on the same connection, too.
+            // Before it has authenticated itself, libcurl sends an empty body, and, as that of Debian 12, later
+            // requests without credentials on the same connection, too.
             curl_kit_set_long(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
             curl_kit_set_long(handle, CURLOPT_FRESH_CONNECT, 1)
             curl_kit_set_long(handle, CURLOPT_FORBID_REUSE, 1)
@@ -107,8 +107,8 @@ extension CurlTransfer {
             let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
             return CurlTransfer.from(context)?.send(into: buffer) ?? Int(CURL_READFUNC_ABORT)
         }
-        // Each request begins with the start of the body: see ``begin(port:)``. Not here: libcurl may call this with the
-        // context of another transfer on the connection.
+        // Each request begins with the start of the body: see ``begin(port:)``. Not here: libcurl may call this with
+        // the context of another transfer on the connection.
         curl_kit_set_seek_function(handle) { _, offset, origin in
             offset == 0 && origin == SEEK_SET ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_CANTSEEK
         }

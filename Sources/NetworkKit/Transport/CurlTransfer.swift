@@ -13,6 +13,8 @@ final class CurlTransfer {
     private var decoder: ContentDecoder?
     /// The connection on which the request was sent last; `nil` before.
     private var connection: SocketWatch.Connection?
+    /// Whether it was established when libcurl last reported progress, as it does before it closes it.
+    private var isEstablished = false
     var headerList: UnsafeMutablePointer<curl_slist>?
     let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     /// The size of the header fields so far, with those of interim responses and the trailers.
@@ -66,17 +68,17 @@ final class CurlTransfer {
 
     /// Begins to send the request on a connection, perhaps again.
     ///
-    /// - Returns: whether it may be sent. libcurl repeats one if a connection that is used again ends before the response.
-    ///   The server may have processed it (RFC 9110 §9.2.2), unless it refuses it and keeps the connection (RFC 9113 §8.7).
+    /// - Returns: whether it may be sent. libcurl repeats one if a connection that is used again ends before the
+    ///   response. The server may have processed it (RFC 9110 §9.2.2), unless it has refused it (RFC 9113 §8.7): then
+    ///   the connection has not ended.
     func begin(port: Int32) -> Bool {
-        if let connection, !isHeadComplete, !transfer.request.method.isIdempotent, !loop.watch.isEstablished(connection)
-        {
+        if connection != nil, !isHeadComplete, !transfer.request.method.isIdempotent, !isEstablished {
             let reason = "the connection ended before the response; the server may have processed the request"
             problem = transfer.failure(.connectionLost, reason)
             return false
         }
         connection = loop.watch.connection(at: port)
-        lines = []
+        (lines, isEstablished) = ([], false)
         reader = transfer.body.map { BodyReader($0) }
         isActive()
         loop.check(by: nextLimit)
@@ -92,6 +94,10 @@ final class CurlTransfer {
     func progressed(sent: Int64, received: Int64) {
         if isFramedByEnd, transfer.origin[0] == "https", curl_kit_has_close_notify(handle) != 0 {
             hasCloseNotify = true
+        }
+        // Not while a later connection is established: then, nothing is sent, or this one is closed.
+        if !hasDeliveredHead, !transfer.request.method.isIdempotent, sent > 0 || transfer.body == nil, let connection {
+            isEstablished = loop.watch.isEstablished(connection) ?? isEstablished
         }
         if lastActivity == nil {
             isActive()
@@ -277,9 +283,11 @@ final class CurlTransfer {
         }
         let explanation = trust.explanation(of: code, text, host: transfer.origin[1])
         let kind: TransportFailure.Kind =
-            if explanation != nil { .insecure } else if code == CURLE_PARTIAL_FILE, !hasDeliveredHead {
-                .connectionLost
-            } else { .init(code) }
+            switch (explanation == nil ? TransportFailure.Kind(code) : .insecure, hasDeliveredHead) {
+            case (.connectionLost, true): .incompleteBody
+            case (.incompleteBody, false): .connectionLost
+            case (let kind, _): kind
+            }
         return transfer.failure(kind, explanation ?? text)
     }
 }

@@ -5,16 +5,16 @@ import Synchronization
 
 /// Shuts down connections on which no response will come, and those that keep libcurl's thread busy.
 ///
-/// **Dead ones.** When a connection that HTTP/2 requests share is no longer forwarded, after a change of the network for
-/// example, libcurl keeps it, and sends all later requests to it. Therefore one is shut down on which the other side has
-/// acknowledged nothing for 20 seconds, or, if something on the way still acknowledges, sent nothing until a request's
-/// timeout. (TCP_USER_TIMEOUT would also end uploads to a server that is busy for so long: it counts while the receiver's
-/// window is closed.)
+/// **Dead ones.** When a connection that HTTP/2 requests share is no longer forwarded, after a change of the network
+/// for example, libcurl keeps it, and sends all later requests to it. Therefore one is shut down on which the other
+/// side has acknowledged nothing for 20 seconds, or, if something on the way still acknowledges, sent nothing until a
+/// request's timeout. (TCP_USER_TIMEOUT would also end uploads to a server that is busy for so long: it counts while
+/// the receiver's window is closed.)
 ///
 /// **Floods.** libcurl, as that of Debian 12, reads from a connection until there is nothing left, and only then
 /// returns. What is no part of a response, such as empty frames of HTTP/2, it discards, without a call of any function.
-/// So a server that sends this fast enough would stop all transfers of a client, and their time limits. Therefore, while
-/// libcurl is busy, the timer thread looks whether it has returned or passed on a body. If not, it shuts down the
+/// So a server that sends this fast enough would stop all transfers of a client, and their time limits. Therefore,
+/// while libcurl is busy, the timer thread looks whether it has returned or passed on a body. If not, it shuts down the
 /// connections that libcurl continues to read from.
 final class SocketWatch: Sendable {
     /// A TCP connection of libcurl, or one that was.
@@ -23,8 +23,7 @@ final class SocketWatch: Sendable {
 
         fileprivate let descriptor: Int32
         fileprivate var port: Int32 = 0
-        /// Whether the other side had not closed it when libcurl did; `nil` while it is open.
-        fileprivate var wasEstablished: Bool?
+        fileprivate var isClosed = false
         /// How many bytes had been received when the first of the requests began that have got nothing since then.
         fileprivate var silence: (received: Int64, since: ContinuousClock.Instant)?
         /// How many bytes libcurl had read at the last check, and at how many checks in a row it had read more.
@@ -35,7 +34,7 @@ final class SocketWatch: Sendable {
         /// `nil` unless it is established.
         fileprivate var state: curl_kit_tcp_state? {
             var state = curl_kit_tcp_state()
-            return wasEstablished == nil && curl_kit_get_tcp_state(descriptor, &state) != 0 ? state : nil
+            return !isClosed && curl_kit_get_tcp_state(descriptor, &state) != 0 ? state : nil
         }
     }
 
@@ -87,10 +86,7 @@ final class SocketWatch: Sendable {
         curl_kit_set_close_function(handle) { watch, descriptor in
             guard let watch else { return 0 }
             let owner = Unmanaged<SocketWatch>.fromOpaque(watch).takeUnretainedValue()
-            owner.state.withLock { state in
-                let connection = state.connections.removeValue(forKey: descriptor)
-                connection?.wasEstablished = connection?.state != nil
-            }
+            owner.state.withLock { $0.connections.removeValue(forKey: descriptor)?.isClosed = true }
             return close(descriptor)
         }
         curl_kit_set_pointer(handle, CURLOPT_CLOSESOCKETDATA, context)
@@ -109,9 +105,9 @@ final class SocketWatch: Sendable {
         }
     }
 
-    /// Whether the other side has not closed a connection, perhaps until libcurl did.
-    func isEstablished(_ connection: Connection) -> Bool {
-        state.withLock { _ in connection.wasEstablished ?? (connection.state != nil) }
+    /// Whether the other side has not closed a connection; `nil` when libcurl has.
+    func isEstablished(_ connection: Connection) -> Bool? {
+        state.withLock { _ in connection.isClosed ? nil : connection.state != nil }
     }
 
     /// Shuts down a connection if the other side acknowledges nothing any more; otherwise returns when to look again.

@@ -53,7 +53,7 @@ extension PlannedStep {
     static func echoes(_ server: URL) -> [PlannedStep] {
         [
             PlannedStep(title: "GET /status/418") { context in
-                let request = RouteRequest.get("status/418").with(\.validation, .all)
+                let request = Endpoint.get("status/418").with(\.validation, .all)
                 let status = try await context.send(URLRoute(server, request)).status
                 try check(status == 418, "expected status 418, got \(status.code)")
             },

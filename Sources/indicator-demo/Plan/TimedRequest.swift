@@ -4,9 +4,9 @@ import NetworkKit
 /// A request whose response takes a given time.
 struct TimedRequest: Sendable {
     /// The request to the demo's own server.
-    var own: RouteRequest
+    var own: Endpoint
     /// The same to httpbin, which has other paths.
-    var httpbin: RouteRequest
+    var httpbin: Endpoint
     var expected = RequestOutcome.answered(200)
     /// The delay after the beginning, or after the end of the previous request.
     var delay: Duration
@@ -75,7 +75,7 @@ struct TimedRequest: Sendable {
         return PlannedStep(title: title, delay: delay) { context in
             // Nothing listens on the port of tcpmux.
             let url = expected == .refused ? URL(string: "http://127.0.0.1:1") ?? server : server
-            let route = URLRoute(url, request, label: title)
+            let route = URLRoute(url, request.with(\.label, title))
             let outcome: RequestOutcome
             do {
                 outcome = RequestOutcome(.success(try await context.send(route, handling)))

@@ -24,7 +24,7 @@ struct ServerFeatures: Sendable, Hashable {
     /// - Throws: ``Unusable`` when it cannot be reached or has no feature, or `CancellationError`.
     static func of(_ server: URL) async throws -> ServerFeatures {
         let client = NetworkClient(validation: .all, notificationCenter: NotificationCenter())
-        func answer(_ request: RouteRequest) async throws -> NetworkResponse {
+        func answer(_ request: Endpoint) async throws -> NetworkResponse {
             do {
                 return try await client.send(URLRoute(server, request.with(\.timeout, .seconds(15))))
             } catch let error as NetworkError {

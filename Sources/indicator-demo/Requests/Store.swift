@@ -18,7 +18,7 @@ enum Store: RequestRoute {
         }
     }
 
-    var request: RouteRequest {
+    var request: Endpoint {
         switch self {
         case .topFree(let limit, _):
             .get("us/rss/topfreeapplications/limit=\(limit)/json").with(\.label, "GET top free apps")

@@ -12,7 +12,7 @@ import Testing
 @Suite struct DemoServerTests {
     private let client = NetworkClient(cache: ResponseCache(directory: nil))
 
-    private func withServer(_ body: (@Sendable (RouteRequest) async throws -> NetworkResponse) async throws -> Void)
+    private func withServer(_ body: (@Sendable (Endpoint) async throws -> NetworkResponse) async throws -> Void)
         async throws
     {
         let server = try await DemoServer()
@@ -69,7 +69,7 @@ import Testing
     ]) func `A bad parameter is answered with 400`(path: String, message: String) async throws {
         try await withServer { send async throws -> Void in
             let parts = path.split(separator: "?").map(String.init)
-            var request = RouteRequest.get(RoutePath(stringLiteral: parts[0]))
+            var request = Endpoint.get(RoutePath(stringLiteral: parts[0]))
             if parts.count > 1 {
                 let pair = parts[1].split(separator: "=").map(String.init)
                 request = .get(RoutePath(stringLiteral: parts[0]), query: [pair[0]: JSON(pair[1])])
@@ -83,7 +83,7 @@ import Testing
     @Test(arguments: ["delay/x", "delay/nan", "bytes/-1", "bytes/102401", "cache/x", "redirect/0", "redirect/101"])
     func `A bad part of the path is answered with 400`(path: String) async throws {
         try await withServer { send async throws -> Void in
-            let request = RouteRequest.get(RoutePath(stringLiteral: path))
+            let request = Endpoint.get(RoutePath(stringLiteral: path))
             #expect(try await send(request.with(\.validation, .all)).status.code == 400)
         }
     }

@@ -50,7 +50,7 @@ import Testing
         let key = try #require(HTTPField.Name("X-Api-Key"))
         let fields: HTTPFields = [.authorization: "Bearer hunter2", .cookie: "id=hunter3", key: "hunter4"]
         let url = try #require(base.url)
-        let request = RouteRequest.get("", query: ["token": "hunter5"], headers: fields)
+        let request = Endpoint.get("", query: ["token": "hunter5"], headers: fields)
         #expect(try await client().send(URLRoute(url, request)).source == .network)
         #expect(try await client().send(URLRoute(url, request)).source == .cache)
         let files = try stored()
@@ -94,7 +94,7 @@ import Testing
         let server = try server()
         let client = client()
         func text(_ body: String, _ policy: CachePolicy = .useProtocolCachePolicy) async throws -> String {
-            let request = RouteRequest(.get, "", body: .data(Data(body.utf8))).with(\.cachePolicy, policy)
+            let request = Endpoint(.get, "", body: .data(Data(body.utf8))).with(\.cachePolicy, policy)
             return try await client.send(route(server, request)).string()
         }
         #expect(try await text("a") == "1")
@@ -193,7 +193,7 @@ import Testing
     @Test func `A response to return cache data else load is stored`() async throws {
         let server = try server(headers: [])
         let client = client()
-        let request = RouteRequest.get("").with(\.cachePolicy, .returnCacheDataElseLoad)
+        let request = Endpoint.get("").with(\.cachePolicy, .returnCacheDataElseLoad)
         #expect(try await client.send(route(server, request)).source == .network)
         #expect(try await client.send(route(server, request)).source == .cache)
         #expect(try await client.send(route(server)).source == .network)

@@ -51,7 +51,7 @@ import Testing
     private func answer(
         _ client: NetworkClient,
         _ server: RawServer,
-        _ request: RouteRequest = .get("")
+        _ request: Endpoint = .get("")
     ) async throws -> (Int, NetworkResponse.Source) {
         let response = try await client.send(route(server, request.with(\.validation, .all)))
         return (Int(try response.string().trimmingCharacters(in: .whitespaces)) ?? -1, response.source)
@@ -133,7 +133,7 @@ import Testing
         #expect(try await answer(client, server, .get("", headers: [.acceptLanguage: "de"])) == (1, .network))
         #expect(try await answer(client, server, .get("", headers: [.acceptLanguage: "de"])) == (1, .cache))
         #expect(try await answer(client, server, .get("", headers: [.acceptLanguage: "fr"])) == (2, .network))
-        let user = RouteRequest.get("u", headers: [.authorization: "Bearer a"])
+        let user = Endpoint.get("u", headers: [.authorization: "Bearer a"])
         #expect(try await answer(client, server, user) == (3, .network))
         #expect(try await answer(client, server, user) == (3, .cache))
         #expect(try await answer(client, server, .get("u")) == (4, .network))
@@ -142,7 +142,7 @@ import Testing
     @Test func `A requests policy decides about the cache`() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60", "ETag: \"x\""])
         let client = NetworkClient(cache: cache())
-        let only = RouteRequest.get("").with(\.cachePolicy, .returnCacheDataDontLoad)
+        let only = Endpoint.get("").with(\.cachePolicy, .returnCacheDataDontLoad)
         let missing = await thrown { _ = try await answer(client, server, only) }
         #expect("\(missing as Any)".contains("not in the cache"))
         #expect(try await answer(client, server) == (1, .network))
@@ -169,7 +169,7 @@ import Testing
         let server = try RawServer.sending(response)
         let client = NetworkClient(cache: cache())
         _ = await thrown { _ = try await answer(client, server) }
-        let kept = RouteRequest.get("").with(\.cachePolicy, .returnCacheDataDontLoad)
+        let kept = Endpoint.get("").with(\.cachePolicy, .returnCacheDataDontLoad)
         #expect(await thrown { _ = try await answer(client, server, kept) } != nil)
     }
 

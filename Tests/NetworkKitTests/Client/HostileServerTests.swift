@@ -80,7 +80,7 @@ import Testing
         let start = "HTTP/1.1 \(status)\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
         let server = try RawServer.sending(start + body + "0\r\nX-Sum: 1\r\n\r\n")
         let credentials = Credentials(user: "u", password: "p", scheme: .basic)
-        let request = RouteRequest.get("").with(\.credentials, credentials).with(\.validation, .all)
+        let request = Endpoint.get("").with(\.credentials, credentials).with(\.validation, .all)
         let response = try await NetworkClient().send(route(server, request))
         #expect(response.status.code == Int(status.prefix(3)))
         #expect(response.headers.map(\.name) == [.transferEncoding, .trailer])
@@ -127,7 +127,7 @@ import Testing
             return true
         }
         let credentials = Credentials(user: "user", password: "secret", scheme: .digest)
-        let request = RouteRequest.get("").with(\.credentials, credentials).with(\.validation, .all)
+        let request = Endpoint.get("").with(\.credentials, credentials).with(\.validation, .all)
         let error = await thrown {
             let response = try await NetworkClient().send(route(server, request))
             #expect(response.status == 401)
@@ -145,7 +145,7 @@ import Testing
                 usleep(500_000)
             }
         }
-        let request = RouteRequest.get("").with(\.timeout, .seconds(60)).with(\.timeLimit, .seconds(2))
+        let request = Endpoint.get("").with(\.timeout, .seconds(60)).with(\.timeLimit, .seconds(2))
         let error = await thrown { _ = try await NetworkClient().send(route(server, request)) }
         #expect(kind(of: error) == .timeLimitExceeded)
     }

@@ -23,7 +23,7 @@ extension Tag {
         client = NetworkClient(notificationCenter: recorder.center)
     }
 
-    private func send(_ request: RouteRequest) async throws -> NetworkResponse {
+    private func send(_ request: Endpoint) async throws -> NetworkResponse {
         try await client.send(URLRoute(httpbin.url, request))
     }
 

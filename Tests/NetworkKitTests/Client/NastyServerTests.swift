@@ -13,7 +13,7 @@ import Testing
 
     init() { client = NetworkClient(notificationCenter: recorder.center) }
 
-    private func failure(_ server: RawServer, _ request: RouteRequest = .get("")) async -> TransportFailure? {
+    private func failure(_ server: RawServer, _ request: Endpoint = .get("")) async -> TransportFailure? {
         let error = await thrown { _ = try await client.send(route(server, request)) }
         guard case .transport(let failure)? = error as? NetworkError else {
             Issue.record("expected a transport failure, got \(error as Any)")
@@ -45,7 +45,7 @@ import Testing
                 "HTTP/1.1 200 OK\r\n\(field)\r\nContent-Length: 2000000\r\n\r\n"
                     + String(repeating: "x", count: 2_000_000)
             )
-            let request = RouteRequest.get("").with(\.timeLimit, .seconds(300))
+            let request = Endpoint.get("").with(\.timeLimit, .seconds(300))
             #expect(try await client.send(route(server, request)).data.count == 2_000_000)
         }
     }

@@ -50,7 +50,7 @@ import Testing
         }
         var headers: HTTPFields = [.authorization: "Bearer hunter2", .acceptLanguage: "de"]
         for name in ["X-Api-Key", "X-Plain"] { headers[try #require(HTTPField.Name(name))] = "hunter2" }
-        let request = RouteRequest(
+        let request = Endpoint(
             .post,
             "a",
             query: ["token": "hunter2", "page": 2],
@@ -80,7 +80,7 @@ import Testing
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
         }
         let client = log.client()
-        let options = RouteRequest.get("half").with(\.retry, .never)
+        let options = Endpoint.get("half").with(\.retry, .never)
         _ = await thrown { _ = try await client.send(route(server, options)) }
         let task = client.start(route(server, .get("hangs")))
         #expect(await eventually { server.requests.count == 2 })

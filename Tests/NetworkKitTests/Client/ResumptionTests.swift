@@ -60,7 +60,7 @@ import Testing
     }
 
     /// A call that ends in the middle.
-    private func leavePart(_ server: RawServer, _ request: RouteRequest = .get("")) async throws {
+    private func leavePart(_ server: RawServer, _ request: Endpoint = .get("")) async throws {
         await #expect(throws: NetworkError.self) {
             try await NetworkClient().download(route(server, request), to: target, resume: .acrossRuns)
         }
@@ -188,13 +188,13 @@ import Testing
 
     @Test(
         arguments: [
-            RouteRequest.get("other"), .get("", query: ["a": 1]), .get("", headers: [.acceptLanguage: "de"]),
+            Endpoint.get("other"), .get("", query: ["a": 1]), .get("", headers: [.acceptLanguage: "de"]),
             .get("", headers: [.range: "bytes=0-"]),
-            RouteRequest(.get, "", body: .data(Data("a".utf8), contentType: "a/b")),
+            Endpoint(.get, "", body: .data(Data("a".utf8), contentType: "a/b")),
             .post("", body: .none),
         ]
     )
-    func `The part of another request is not continued`(request: RouteRequest) async throws {
+    func `The part of another request is not continued`(request: Endpoint) async throws {
         let server = try server()
         try await leavePart(server)
         let response = try? await NetworkClient().download(route(server, request), to: target, resume: .acrossRuns)

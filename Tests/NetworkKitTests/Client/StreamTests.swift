@@ -158,12 +158,13 @@ import Testing
         let seen = Locked<ActivityDetails?>(nil)
         try await indicator.withActivity("Downloading", total: 2) { group in
             let client = client(retry: retry)
-            _ = try await client.download(URLRoute(server.url, label: "a"), to: target, in: group) { progress in
+            _ = try await client.download(route(server, .get("").with(\.label, "a")), to: target, in: group) {
+                progress in
                 guard progress.bytesReceived == 100_000 else { return }
                 seen.withLock { $0 = indicator.snapshot.activities.last }
             }
             await #expect(throws: NetworkError.self) {
-                try await self.client().download(URLRoute(server.url, label: "b"), to: target, in: group)
+                try await self.client().download(route(server, .get("").with(\.label, "b")), to: target, in: group)
             }
         }
         let member = try #require(seen.withLock { $0 })

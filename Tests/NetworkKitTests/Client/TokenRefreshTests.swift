@@ -181,7 +181,7 @@ import Testing
 
     @Test func `Only a response to the token refreshes it`() async throws {
         let client = service.client { _ in "new" }
-        let own = RouteRequest.get("", headers: [.authorization: "Bearer own"])
+        let own = Endpoint.get("", headers: [.authorization: "Bearer own"])
         _ = await thrown { _ = try await client.send(route(service.server, own)) }
         _ = await thrown { _ = try await client.send(route(service.server, .get("other"))) }
         _ = await thrown { _ = try await client.send(route(service.server, .post("processed"))) }

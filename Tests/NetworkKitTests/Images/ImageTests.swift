@@ -87,11 +87,12 @@ import Testing
     }
 
     @Test(.needs(.images)) func `A JPEG is written and turned as its camera was held`() throws {
-        let pixels = (0..<48).flatMap { row in (0..<64).flatMap { _ in row < 24 ? [250, 5, 5, 0] : [5, 5, 250, 255] } }
+        let (red, blue): ([UInt8], [UInt8]) = ([250, 5, 5, 0], [5, 5, 250, 255])
+        let pixels = (0..<64 * 48).flatMap { $0 < 64 * 24 ? red : blue }
         let picture = try #require(DecodedImage(width: 64, height: 48, rgba: Data(pixels)))
-        let (small, large) = (try picture.jpegData(quality: 0), try picture.jpegData(quality: .infinity))
+        let (small, large) = (try picture.jpegData(quality: 0), try picture.jpegData(quality: Double.infinity))
         #expect(small.count < large.count)
-        #expect(try picture.jpegData(quality: .nan).starts(with: [0xFF, 0xD8]))
+        #expect(try picture.jpegData(quality: Double.nan).starts(with: [0xFF, 0xD8]))
         let image = try DecodedImage(decoding: large)
         #expect((image.width, image.height, image.channels) == (64, 48, 3))
         #expect(image.rgba[0] > 200 && image.rgba[2] < 50)

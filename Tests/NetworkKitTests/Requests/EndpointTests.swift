@@ -2,8 +2,8 @@ import Foundation
 import NetworkKit
 import Testing
 
-@Suite struct RouteRequestTests {
-    private func url(_ base: String, _ request: RouteRequest) throws -> String {
+@Suite struct EndpointTests {
+    private func url(_ base: String, _ request: Endpoint) throws -> String {
         try URLRoute(URL(string: base)!, request).url().absoluteString
     }
 

@@ -24,7 +24,7 @@ import Testing
 
     @Test(arguments: [Duration.zero, .nanoseconds(-1), .seconds(Int64.min)])
     func `An invalid timeout is an error`(duration: Duration) async {
-        for property in [\RouteRequest.timeout, \.timeLimit] {
+        for property in [\Endpoint.timeout, \.timeLimit] {
             let error = await thrown {
                 _ = try await NetworkClient().send(route(server, .get("").with(property, duration)))
             }
@@ -37,7 +37,7 @@ import Testing
 
     @Test(arguments: [nil, Duration.seconds(Int64.max), .seconds(1e10), .seconds(9.9e9), Duration(attoseconds: 1)])
     func `Extreme timeouts do not trap`(duration: Duration?) async {
-        let request = RouteRequest.get("").with(\.timeout, duration).with(\.timeLimit, duration)
+        let request = Endpoint.get("").with(\.timeout, duration).with(\.timeLimit, duration)
         let error = await thrown { _ = try await NetworkClient().send(route(server, request)) }
         if duration ?? .seconds(2) > .seconds(1) { #expect(error == nil) } else { #expect(error is NetworkError) }
     }
@@ -72,7 +72,7 @@ import Testing
     @Test(.needs(.httpbin)) func `Credentials are sent as basic and as digest`() async throws {
         let httpbin = try await Httpbin()
         func status(_ path: RoutePath, _ credentials: Credentials) async throws -> Int {
-            let request = RouteRequest.get(path).with(\.credentials, credentials)
+            let request = Endpoint.get(path).with(\.credentials, credentials)
                 .with(\.validation, .all)
             return try await NetworkClient().send(URLRoute(httpbin.url, request)).status.code
         }
@@ -100,7 +100,7 @@ import Testing
             return true
         }
         let credentials = Credentials(user: "u", password: "p")
-        let request = RouteRequest.get("").with(\.credentials, credentials)
+        let request = Endpoint.get("").with(\.credentials, credentials)
         let error = await thrown { _ = try await NetworkClient().send(route(plain, request)) }
         #expect("\(error as Any)".contains("401"))
         #expect(plain.requests.map { $0.headers["authorization"] } == [nil])
@@ -110,7 +110,7 @@ import Testing
     func `Control characters in credentials are an error`(text: String) async throws {
         let server = try RawServer.closing { _, connection in try connection.respond(text: "here") }
         for credentials in [Credentials(user: text, password: "p"), Credentials(user: "u", password: text)] {
-            let request = RouteRequest.get("").with(\.credentials, credentials)
+            let request = Endpoint.get("").with(\.credentials, credentials)
             let error = await thrown { _ = try await NetworkClient().send(route(server, request)) }
             #expect("\(error as Any)".contains("control character"))
         }

@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    private func received(_ request: RouteRequest, interceptors: [NetworkClient.Interceptor] = []) async throws
+    private func received(_ request: Endpoint, interceptors: [NetworkClient.Interceptor] = []) async throws
         -> ReceivedRequest
     {
         _ = try await NetworkClient(interceptors: interceptors).send(route(server, request))
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test func `Content types are requested and checked`() async throws {
-        let good = RouteRequest.get("").with(\.validation, .contentTypes("application/json"))
+        let good = Endpoint.get("").with(\.validation, .contentTypes("application/json"))
         let error = await thrown { _ = try await received(good) }
         guard case .unacceptableContentType(let failure, _)? = error as? NetworkError else {
             Issue.record("\(error as Any)")
@@ -82,7 +82,7 @@ import Testing
         // Those of the client, unless the route has others.
         let client = NetworkClient(validation: .contentTypes("image/*"))
         for (request, accepted) in [
-            (RouteRequest.get(""), "image/*"), (good, "application/json"), (.get("").with(\.validation, .all), "*/*"),
+            (Endpoint.get(""), "image/*"), (good, "application/json"), (.get("").with(\.validation, .all), "*/*"),
         ] {
             _ = await thrown { _ = try await client.send(route(server, request)) }
             #expect(server.requests.last?.headers["accept"] == accepted)

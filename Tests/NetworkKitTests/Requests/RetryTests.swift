@@ -109,9 +109,9 @@ import Testing
         let posts = NetworkClient.Interceptor { if $0.url.path().hasSuffix("post") { $0.method = .post } }
         let retry = RequestRetry(maximumAttempts: 3, initialDelay: .milliseconds(1))
         let client = NetworkClient(interceptors: [posts], retry: retry)
-        let never = RouteRequest.get("never").with(\.retry, .never)
+        let never = Endpoint.get("never").with(\.retry, .never)
         await #expect(throws: NetworkError.self) { try await client.send(route(server, never)) }
-        let twice = RouteRequest.get("twice").with(\.retry, .init(maximumAttempts: 2, initialDelay: .milliseconds(1)))
+        let twice = Endpoint.get("twice").with(\.retry, .init(maximumAttempts: 2, initialDelay: .milliseconds(1)))
         await #expect(throws: NetworkError.self) { try await client.send(route(server, twice)) }
         await #expect(throws: NetworkError.self) { try await client.send(route(server, .get("post"))) }
         #expect(server.requests.map(\.target) == ["/never", "/twice", "/twice", "/post"])

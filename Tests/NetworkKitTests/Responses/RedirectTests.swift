@@ -84,7 +84,7 @@ import Testing
             .header("X-Plain", "1", isSensitive: false),
             .header("X-Unknown", "secret"), .header("Accept-Language", "en"), .header("X-Request-ID", "1"),
         ])
-        let request = RouteRequest(test.method, "begin", body: test.hasBody ? body : .none)
+        let request = Endpoint(test.method, "begin", body: test.hasBody ? body : .none)
         _ = try await client.send(route(servers.first, request))
         return describe(servers.arrived)
     }

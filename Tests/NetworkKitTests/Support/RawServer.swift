@@ -236,7 +236,7 @@ struct RawConnection: Sendable {
 }
 
 /// A route for any request.
-func route(_ server: RawServer, _ request: RouteRequest = .get("")) -> URLRoute {
+func route(_ server: RawServer, _ request: Endpoint = .get("")) -> URLRoute {
     URLRoute(server.url, request)
 }
 

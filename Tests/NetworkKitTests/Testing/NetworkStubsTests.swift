@@ -16,7 +16,7 @@ import Testing
         // Nothing listens there.
         var baseURL: URL { URL(string: "http://127.0.0.1:1/api")! }
 
-        var request: RouteRequest {
+        var request: Endpoint {
             switch self {
             case .feed(let limit): .get("feed", query: ["limit": JSONValue(limit)])
             case .create(let text): .post("posts", body: .data(Data(text.utf8)))
@@ -95,7 +95,7 @@ import Testing
         let target = URL(string: "http://example.com/login")!
         try stubs.respond(to: URLRoute(end), with: .data(Data(), status: .found, headers: [.location: "/login"]))
         try stubs.respond(to: URLRoute(target), with: .status(.notModified), .data(Data("login".utf8)))
-        let again = RouteRequest.get("").with(\.cachePolicy, .reloadRevalidatingCacheData)
+        let again = Endpoint.get("").with(\.cachePolicy, .reloadRevalidatingCacheData)
         #expect(try await client.send(URLRoute(end, again)).string() == "login")
         #expect(stubs.requests.map { $0.request.headers[.ifNoneMatch] == nil }.suffix(4) == [false, false, true, true])
     }

@@ -44,7 +44,7 @@ import Testing
             return true
         }
         let client = NetworkClient(validation: .all)
-        let first = RouteRequest.put("first", body: .data(Data(count: 1000)))
+        let first = Endpoint.put("first", body: .data(Data(count: 1000)))
             .with(\.credentials, Credentials(user: "u", password: "p", scheme: scheme))
         #expect(try await client.send(route(server, first)).status == 401)
         for _ in 0..<2 {
@@ -63,7 +63,7 @@ import Testing
         let client = NetworkClient()
         for method in [HTTPRequest.Method.get, .post, .put, .patch, .delete, .post] {
             let body = method == .get ? RouteBody.none : .data(Data(count: 100))
-            _ = try await client.send(route(server, RouteRequest(method, "", body: body)))
+            _ = try await client.send(route(server, Endpoint(method, "", body: body)))
         }
         #expect(server.connectionCount == 1)
         #expect(server.requests.dropFirst().allSatisfy { $0.bodyCount == 100 })
@@ -88,7 +88,7 @@ import Testing
         )
         let client = server.client
         _ = try await client.send(URLRoute(server.url))
-        let request = RouteRequest(method, "", body: .data(Data(count: 1000)))
+        let request = Endpoint(method, "", body: .data(Data(count: 1000)))
         let error = await thrown { _ = try await client.send(URLRoute(server.url, request)) }
         #expect(isRefused ? error == nil : kind(of: error) == .connectionLost, "\(error as Any)")
         let sent = ["request 0", "request 0", "body 1000"]
@@ -108,7 +108,7 @@ import Testing
                 request()
                 """
         )
-        let request = RouteRequest.put("", body: .data(Data(count: size))).with(\.timeLimit, .seconds(250))
+        let request = Endpoint.put("", body: .data(Data(count: size))).with(\.timeLimit, .seconds(250))
         #expect(try await server.client.send(URLRoute(server.url, request)).string() == "hello")
     }
 
@@ -118,7 +118,7 @@ import Testing
             connection.waitForEnd()
             return false
         }
-        let request = RouteRequest(.head, "", body: .data(Data("x".utf8))).with(\.timeLimit, .seconds(250))
+        let request = Endpoint(.head, "", body: .data(Data("x".utf8))).with(\.timeLimit, .seconds(250))
         #expect(try await NetworkClient().send(route(server, request)).status == 200)
         #expect(server.requests.first?.bodyCount == 1)
     }

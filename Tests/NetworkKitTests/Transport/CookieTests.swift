@@ -67,7 +67,7 @@ import Testing
             return true
         }
         for client in [client(), NetworkClient()] {
-            let request = RouteRequest.get("", headers: [.cookie: "own=2; other=3"])
+            let request = Endpoint.get("", headers: [.cookie: "own=2; other=3"])
             _ = try await client.send(route(server, request))
             #expect(fields.withLock { $0 } == ["Cookie: own=2; other=3"])
             _ = try await client.send(route(server, request))

@@ -151,7 +151,7 @@ import Testing
             #expect(await eventually { server.output.contains("ACCEPT") })
             servers.append(server)
         }
-        let request = RouteRequest.get("").with(\.credentials, Credentials(user: "u", password: "p"))
+        let request = Endpoint.get("").with(\.credentials, Credentials(user: "u", password: "p"))
         let error = await thrown { _ = try await NetworkClient(options: options).send(URLRoute(url, request)) }
         #expect("\(error as Any)".contains("\(other.host)"), "\(error as Any)")
         #expect(servers.map(\.output) == ["ACCEPT\nASKS\n", "ACCEPT\nASKS\nKNOWS\n"])

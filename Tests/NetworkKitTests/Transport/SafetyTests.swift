@@ -145,7 +145,7 @@ import Testing
             let client = NetworkClient(retry: .init(maximumAttempts: 3, initialDelay: .milliseconds(1)))
             _ = try await client.send(route(server))
             let body = size == 0 ? RouteBody.none : .data(Data(count: size))
-            let error = await thrown { _ = try await client.send(route(server, RouteRequest(method, "", body: body))) }
+            let error = await thrown { _ = try await client.send(route(server, Endpoint(method, "", body: body))) }
             let count = heads.withLock { $0 } + server.requests.count { $0.method == method.rawValue }
             #expect(count <= 1, "point \(point): \(error as Any)")
         }
