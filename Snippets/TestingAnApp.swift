@@ -26,7 +26,7 @@ func shown() async throws {
     }
     await clock.advance(by: .milliseconds(200), settling: indicator)
     precondition(!backend.isVisible)
-    precondition(backend.snapshots.flatMap(\.finished).map(\.outcome) == [.succeeded])
+    precondition(backend.finished.map(\.outcome) == [.succeeded])
     // snippet.end
     // snippet.hide
 }

@@ -9,16 +9,12 @@ struct LEDBackend: IndicatorBackend {
     let name: String
     let path: String  // such as /sys/class/leds/input3::scrolllock/brightness
 
-    func start() async throws {
-        guard FileManager.default.isWritableFile(atPath: path) else { throw LEDError.notWritable(path) }
-    }
-
-    func update(_ snapshot: IndicatorSnapshot) async throws {
-        try Data((snapshot.isVisible ? "1" : "0").utf8).write(to: URL(fileURLWithPath: path))
-    }
-
-    func stop() async {
-        try? Data("0".utf8).write(to: URL(fileURLWithPath: path))
+    func show(_ updates: IndicatorUpdates) async throws {
+        guard let led = FileHandle(forWritingAtPath: path) else { throw LEDError.notWritable(path) }
+        defer { try? led.write(contentsOf: Data("0".utf8)) }
+        for await update in updates {
+            try led.write(contentsOf: Data((update.snapshot.isVisible ? "1" : "0").utf8))
+        }
     }
 }
 
@@ -61,7 +57,7 @@ let indicator = IndicatorManager.configured(from: ConfigurationSource(for: "my-a
 // snippet.end
 
 // snippet.test
-// In a test, with IndicatorTesting: a backend that records its snapshots, and no start delay.
+// In a test, with IndicatorTesting: a backend that records its updates, and no start delay.
 let backend = InMemoryBackend()
 let tested = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero), backends: [backend])
 tested.start("upload", label: "Uploading")

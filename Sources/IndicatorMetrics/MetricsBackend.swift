@@ -24,7 +24,7 @@ import IndicatorThreads
 /// The counters of backends are updated whenever the indicator changes, and by ``refresh()``.
 public final class MetricsBackend: IndicatorBackend {
     private struct State {
-        var control = IndicatorControl()
+        var control: IndicatorControl?
         var counters: [String: (outages: Counter, status: BackendStatus?)] = [:]
 
         /// Returns the increment of a backend's counter.
@@ -70,39 +70,31 @@ public final class MetricsBackend: IndicatorBackend {
     /// Includes changes while hidden, so that the gauges are always current.
     public var delivery: BackendDelivery { BackendDelivery(includesHidden: true) }
 
-    /// Stores the control, for the statuses of the other backends.
-    public func attach(to control: IndicatorControl) {
-        state.withLock { $0.control = control }
-    }
-
-    /// Sets the gauges to 0.
-    public func start() async throws {
-        activities.record(0)
-        visible.record(0)
-    }
-
-    /// Records the snapshot.
-    public func update(_ snapshot: IndicatorSnapshot) async throws {
-        activities.record(snapshot.activityCount)
-        visible.record(snapshot.isVisible ? 1 : 0)
-        for finished in snapshot.finished {
-            timers[finished.outcome.dimension]?.recordNanoseconds(finished.duration.wholeNanoseconds)
+    /// Records the updates; at first and at the end, sets the gauges to 0.
+    public func show(_ updates: IndicatorUpdates) async {
+        state.withLock { $0.control = updates.control }
+        record(activityCount: 0, isVisible: false)
+        for await update in updates {
+            record(activityCount: update.snapshot.activityCount, isVisible: update.snapshot.isVisible)
+            for finished in update.finished {
+                timers[finished.outcome.dimension]?.recordNanoseconds(finished.duration.wholeNanoseconds)
+            }
+            if update.omittedFinished > 0 { unmeasured.increment(by: update.omittedFinished) }
+            refresh()
         }
-        if snapshot.omittedFinishedCount > 0 { unmeasured.increment(by: snapshot.omittedFinishedCount) }
+        record(activityCount: 0, isVisible: false)
         refresh()
     }
 
-    /// Sets the gauges to 0.
-    public func stop() async {
-        activities.record(0)
-        visible.record(0)
-        refresh()
+    private func record(activityCount: Int, isVisible: Bool) {
+        activities.record(activityCount)
+        visible.record(isVisible ? 1 : 0)
     }
 
     /// Updates the counters of backends. Call it before the metrics are scraped.
     public func refresh() {
-        let control = state.withLock { $0.control }
-        for status in control.backendStatuses() where status.name != name {
+        guard let control = state.withLock({ $0.control }) else { return }
+        for status in control.backendStatuses where status.name != name {
             guard state.withLock({ $0.counters[status.name] == nil }) else { continue }
             // Created without the lock, because a factory is foreign code.
             let dimensions = [("backend", status.name)]
@@ -114,7 +106,7 @@ public final class MetricsBackend: IndicatorBackend {
         }
         // Only one thread at a time reads and applies statuses, so that an older status does not follow a newer one.
         let increments = refreshing.withLock { _ in
-            let statuses = control.backendStatuses()
+            let statuses = control.backendStatuses
             let names = Set(statuses.map(\.name))
             return state.withLock { state in
                 // The next backend with the name of a removed one begins at 0.

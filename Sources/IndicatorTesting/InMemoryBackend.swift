@@ -1,7 +1,7 @@
 public import IndicatorCore
 import IndicatorThreads
 
-/// A backend that records its snapshots, for apps' tests, with each showing and hiding.
+/// A backend that records its updates, for apps' tests, with each showing and hiding.
 ///
 /// ```swift
 /// let backend = InMemoryBackend()
@@ -11,7 +11,7 @@ import IndicatorThreads
 /// ```
 public final class InMemoryBackend: IndicatorBackend {
     private struct State: Sendable {
-        var snapshots: [IndicatorSnapshot] = []
+        var updates: [IndicatorUpdate] = []
         var starts = 0
         var stops = 0
         var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
@@ -20,19 +20,25 @@ public final class InMemoryBackend: IndicatorBackend {
 
     /// The name in diagnostics. Default `inMemory`.
     public let name: String
-    /// Which snapshots it receives.
+    /// Which updates it receives.
     public let delivery: BackendDelivery
 
     private let state = Locked(State())
 
-    /// Creates a backend without snapshots.
+    /// Creates a backend without updates.
     public init(name: String = "inMemory", delivery: BackendDelivery = BackendDelivery()) {
         self.name = name
         self.delivery = delivery
     }
 
-    /// All received snapshots, in order.
-    public var snapshots: [IndicatorSnapshot] { state.withLock { $0.snapshots } }
+    /// All received updates, in order, one for each showing and hiding that it skipped.
+    public var updates: [IndicatorUpdate] { state.withLock { $0.updates } }
+
+    /// The snapshots of ``updates``.
+    public var snapshots: [IndicatorSnapshot] { updates.map(\.snapshot) }
+
+    /// The activities that have ended.
+    public var finished: [FinishedActivity] { updates.flatMap(\.finished) }
 
     /// Whether the indicator is shown in the last snapshot.
     public var isVisible: Bool { snapshots.last?.isVisible ?? false }
@@ -49,7 +55,7 @@ public final class InMemoryBackend: IndicatorBackend {
     public func first(where condition: @escaping @Sendable (IndicatorSnapshot) -> Bool) async -> IndicatorSnapshot? {
         var seen = 0
         repeat {
-            let new = state.withLock { $0.snapshots[seen...] }
+            let new = state.withLock { $0.updates[seen...].map(\.snapshot) }
             // Without the lock: the condition may use the backend.
             if let snapshot = new.first(where: condition) { return snapshot }
             seen += new.count
@@ -68,7 +74,7 @@ public final class InMemoryBackend: IndicatorBackend {
             await withCheckedContinuation { continuation in
                 let mustWait = state.withLock { state in
                     // Under the lock: a cancellation after this check finds the waiter.
-                    if Task.isCancelled || state.snapshots.count > count { return false }
+                    if Task.isCancelled || state.updates.count > count { return false }
                     state.waiters[id] = continuation
                     return true
                 }
@@ -79,23 +85,17 @@ public final class InMemoryBackend: IndicatorBackend {
         }
     }
 
-    /// Counts the start.
-    public func start() async throws {
+    /// Records the updates.
+    public func show(_ updates: IndicatorUpdates) async {
         state.withLock { $0.starts += 1 }
-    }
-
-    /// Records the snapshot.
-    public func update(_ snapshot: IndicatorSnapshot) async throws {
-        let waiters = state.withLock { state in
-            state.snapshots += snapshot.withTransitions
-            defer { state.waiters = [:] }
-            return state.waiters.values
+        for await update in updates {
+            let waiters = state.withLock { state in
+                state.updates += update.steps
+                defer { state.waiters = [:] }
+                return state.waiters.values
+            }
+            for waiter in waiters { waiter.resume() }
         }
-        for waiter in waiters { waiter.resume() }
-    }
-
-    /// Counts the stop.
-    public func stop() async {
         state.withLock { $0.stops += 1 }
     }
 }

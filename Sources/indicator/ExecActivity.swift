@@ -167,8 +167,7 @@ private struct EndNotice: Sendable {
         let settings = TerminalNotificationSettings(whenDone: .always, after: .zero)
         let terminal = TerminalNotificationBackend(applicationName: app, settings: settings)
         do {
-            try terminal.open()
-            try terminal.notify(of: wanted)
+            try terminal.open()(wanted)
             return true
         } catch {
             // There may be no terminal, or one without notifications.

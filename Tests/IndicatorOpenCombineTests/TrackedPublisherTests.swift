@@ -68,7 +68,7 @@ import Testing
             withExtendedLifetime((failed, succeeded)) {}
         }
         await manager.shutdown()
-        let outcomes = surface.snapshots.flatMap(\.finished).dropLast().map(\.outcome)
+        let outcomes = surface.finished.dropLast().map(\.outcome)
         #expect(outcomes == [.cancelled, .failed("SomeError()"), .succeeded])
     }
 

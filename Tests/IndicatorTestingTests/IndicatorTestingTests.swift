@@ -35,17 +35,13 @@ struct IndicatorTestingTests {
     private final class Spinner: IndicatorBackend {
         let name = "spinner"
         let delivery = BackendDelivery(animationInterval: .milliseconds(100))
-        private let control = Mutex(IndicatorControl())
         let frames = Mutex<[String]>([])
 
-        func attach(to control: IndicatorControl) { self.control.withLock { $0 = control } }
-        func start() async throws {}
-        func stop() async {}
-
-        func update(_ snapshot: IndicatorSnapshot) async throws {
-            guard snapshot.isVisible else { return }
-            let time = control.withLock { $0 }.now()
-            frames.withLock { $0.append("\(time) \(snapshot.label ?? "")\(snapshot.isRepetition ? " again" : "")") }
+        func show(_ updates: IndicatorUpdates) async {
+            for await update in updates where update.snapshot.isVisible {
+                let frame = "\(updates.control.now) \(update.snapshot.label ?? "")"
+                frames.withLock { $0.append(frame + (update.isRepetition ? " again" : "")) }
+            }
         }
     }
 

@@ -25,10 +25,7 @@ enum CoreProbe {
     private static func log() async {
         struct Unnamed: IndicatorBackend {
             let name = "twice"
-
-            func start() async throws {}
-            func update(_ snapshot: IndicatorSnapshot) async throws {}
-            func stop() async {}
+            func show(_ updates: IndicatorUpdates) async { for await _ in updates {} }
         }
         let indicator = IndicatorManager(backends: [Unnamed(), Unnamed()])
         await indicator.shutdown()

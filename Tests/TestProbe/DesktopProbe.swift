@@ -113,10 +113,7 @@ final class Requests: Sendable {
 /// A backend that needs no desktop and does nothing.
 struct OtherBackend: IndicatorBackend {
     let name = "other"
-
-    func start() async throws {}
-    func update(_ snapshot: IndicatorSnapshot) async throws {}
-    func stop() async {}
+    func show(_ updates: IndicatorUpdates) async { for await _ in updates {} }
 }
 
 /// The app's commands: a name and its arguments, separated by tabs.

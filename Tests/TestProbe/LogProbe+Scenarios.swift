@@ -1,12 +1,13 @@
 import Foundation
 import IndicatorBackends
 import IndicatorCore
+import IndicatorTesting
 
 extension LogProbe {
     /// On a separate small file system: writes a line, fills the file system, writes `lines` more, frees space, and
     /// writes `after`. Prints the log.
     func fillDisk() async throws {
-        let backend = backend()
+        let backend = driver()
         try await backend.start()
         try await backend.update(snapshot("before"))
         let ballast = (path as NSString).deletingLastPathComponent + "/ballast"
@@ -77,7 +78,7 @@ extension LogProbe {
     /// reader receives.
     func loseReader() async throws {
         guard mkfifo(path, 0o600) == 0 else { throw Failure("cannot make a FIFO") }
-        let backend = backend()
+        let backend = driver()
         let first = open(path, O_RDONLY | O_NONBLOCK)
         try await backend.start()
         try await backend.update(snapshot("first"))

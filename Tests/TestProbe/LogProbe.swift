@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorBackends
 import IndicatorCore
+import IndicatorTesting
 import IndicatorThreads
 
 /// Runs one log file scenario in a separate process.
@@ -51,6 +52,8 @@ struct LogProbe {
         options[name].flatMap(Int.init) ?? defaultValue
     }
 
+    func driver() -> BackendDriver<LogFileBackend> { BackendDriver(backend()) }
+
     func backend() -> LogFileBackend {
         LogFileBackend(
             applicationName: options["app"] ?? "writer",
@@ -82,17 +85,15 @@ struct LogProbe {
             var limits = rlimit(rlim_cur: limit, rlim_max: limit)
             setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limits)
         }
-        let backend = backend()
+        let backend = driver()
         try await backend.start()
         // By others, on standard error.
         if let said = options["said"] { Foundation.write(STDERR_FILENO, said, said.utf8.count) }
         if let folder = options["meetAt"] { meet(in: folder, as: options["prefix"] ?? "line") }
-        let loss = Locked<String?>(nil)
-        backend.attach(to: IndicatorControl(surfaceWasLost: { reason in loss.withLock { $0 = reason } }))
         for index in 0..<number("lines", default: 1) {
-            try await backend.update(snapshot("\(options["prefix"] ?? "line")-\(index)"))
-            if options["fileSizeLimit"] != nil || options["lenient"] != nil { continue }
-            if let reason = loss.withLock({ $0 }) { throw Failure(reason) }
+            do { try await backend.update(snapshot("\(options["prefix"] ?? "line")-\(index)")) } catch {
+                guard options["fileSizeLimit"] != nil || options["lenient"] != nil else { throw error }
+            }
         }
         await backend.stop()
     }

@@ -158,8 +158,5 @@ enum SignalProbe {
 /// Never returns from an update.
 private final class HangingBackend: IndicatorBackend {
     let name = "hanging"
-
-    func start() async throws {}
-    func update(_ snapshot: IndicatorSnapshot) async throws { while true { pause() } }
-    func stop() async {}
+    func show(_ updates: IndicatorUpdates) async { for await _ in updates { while true { pause() } } }
 }

@@ -1,12 +1,13 @@
 import Foundation
 import IndicatorBackends
 import IndicatorCore
+import IndicatorTesting
 
 /// Shows the title and ends in the given way, for tests of what remains in the terminal: `test-probe title WAY`.
 enum TitleProbe {
     static func run(_ arguments: [String]) async throws {
-        let backend = TerminalTitleBackend(applicationName: "helper")
-        let showing = Task(executorPreference: PlainThreads()) {
+        let backend = BackendDriver(TerminalTitleBackend(applicationName: "helper"))
+        let showing = Task {
             try await backend.start()
             try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "Working"))
         }
@@ -32,7 +33,7 @@ enum TitleProbe {
     }
 
     // Written once, at the end of `main`.
-    nonisolated(unsafe) private static var lastBackend: TerminalTitleBackend?
+    nonisolated(unsafe) private static var lastBackend: BackendDriver<TerminalTitleBackend>?
 
     private static func exitWithStoppedTerminal() {
         let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
@@ -51,14 +52,5 @@ enum TitleProbe {
         print("child has ended")
         fflush(nil)
         _exit(0)
-    }
-}
-
-/// Runs every job on a plain thread. The threads of Swift's pool block signals that an app's threads do not, `SIGTTOU`
-/// among them.
-private final class PlainThreads: TaskExecutor {
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        Thread.detachNewThread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }

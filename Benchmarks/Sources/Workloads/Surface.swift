@@ -6,9 +6,7 @@ struct Surface: IndicatorBackend {
 
     var name: String { "surface" }
 
-    func start() async throws {}
-    func update(_ snapshot: IndicatorSnapshot) async throws {}
-    func stop() async {}
+    func show(_ updates: IndicatorUpdates) async { for await _ in updates {} }
 }
 
 /// Which changes of the indicator a backend receives.
@@ -23,7 +21,7 @@ public enum Audience: Sendable {
     fileprivate var surfaces: [any IndicatorBackend] {
         switch self {
         case .nobody: []
-        case .whileShown: [Surface(delivery: .latestWins)]
+        case .whileShown: [Surface(delivery: BackendDelivery())]
         case .always: [Surface(delivery: BackendDelivery(includesHidden: true))]
         }
     }

@@ -140,14 +140,12 @@ private final class CountingBackend: IndicatorBackend, Sendable {
         (finished.load(ordering: .acquiring), visible.load(ordering: .acquiring))
     }
 
-    func start() async throws {}
-
-    func update(_ snapshot: IndicatorSnapshot) async throws {
-        visible.store(snapshot.isVisible ? 1 : 0, ordering: .releasing)
-        finished.wrappingAdd(snapshot.finished.count + snapshot.omittedFinishedCount, ordering: .relaxed)
+    func show(_ updates: IndicatorUpdates) async {
+        for await update in updates {
+            visible.store(update.snapshot.isVisible ? 1 : 0, ordering: .releasing)
+            finished.wrappingAdd(update.finished.count + update.omittedFinished, ordering: .relaxed)
+        }
     }
-
-    func stop() async {}
 }
 
 /// SplitMix64, so that every run takes the same turns.

@@ -12,19 +12,16 @@ final class StatusFileBackend: IndicatorBackend {
         file = URL(filePath: path)
     }
 
-    func start() async throws {
+    func show(_ updates: IndicatorUpdates) async throws {
         try remove()
-    }
-
-    func update(_ snapshot: IndicatorSnapshot) async throws {
-        guard snapshot.isVisible else { return try remove() }
-        // Without activities, during the completion delay, the last label stays.
-        guard let label = snapshot.label else { return }
-        try "\(label)\n".write(to: file, atomically: true, encoding: .utf8)
-    }
-
-    func stop() async {
-        try? remove()
+        defer { try? remove() }
+        for await update in updates {
+            if !update.snapshot.isVisible {
+                try remove()
+            } else if let label = update.snapshot.label {
+                try "\(label)\n".write(to: file, atomically: true, encoding: .utf8)
+            }
+        }
     }
 
     private func remove() throws {

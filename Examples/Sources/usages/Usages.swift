@@ -209,9 +209,9 @@ nonisolated final class LoggingBackend: IndicatorBackend {
     let name = "logging"
     private let logger = Logger(label: "usages")
 
-    func start() async throws {}
-    func update(_ snapshot: IndicatorSnapshot) async throws { logger.info("\(snapshot.activityCount)") }
-    func stop() async {}
+    func show(_ updates: IndicatorUpdates) async {
+        for await update in updates { logger.info("\(update.snapshot.activityCount)") }
+    }
 }
 
 /// A library's notifications, identities, objects and a test's backend.

@@ -2,8 +2,7 @@ import BackendConfiguration
 import DisplayText
 import Foundation
 public import IndicatorCore
-package import IndicatorThreads
-import Synchronization
+import IndicatorThreads
 
 /// Publishes the indicator to an MQTT broker, for watching many machines.
 ///
@@ -33,14 +32,13 @@ public final class MQTTBackend: IndicatorBackend {
     public let name: String
 
     let topic: MQTTTopic
-    package let thread = ServiceThread(name: "ind-mqtt", idleTime: .zero)
 
     private let settings: MQTTSettings
-    private let session: MQTTSession
-    private let control = Locked(IndicatorControl())
-    private let hasStarted = Atomic(false)
+    private let thread = BackendThread(name: "ind-mqtt")
+    /// How many connections there were, and where the last one was lost: another node may be better.
+    private let connections = Locked((count: 0, lost: MQTTConnection.Place?.none))
 
-    /// Creates a backend. It does not use the network before ``start()``.
+    /// Creates a backend. It does not use the network.
     ///
     /// - Parameters:
     ///   - name: its name among the backends of an indicator.
@@ -52,50 +50,52 @@ public final class MQTTBackend: IndicatorBackend {
         let number = String(UInt32.random(in: 0...UInt32.max), radix: 16)
         let instance = "\(getpid())-\(String(repeating: "0", count: 8 - number.count))\(number)"
         topic = MQTTTopic(prefix: settings.topic, host: settings.host, app: applicationName, instance: instance)
-        session = MQTTSession(settings: settings, topic: topic, thread: thread)
-    }
-
-    deinit {
-        guard hasStarted.load(ordering: .relaxed) else { return }
-        Task.detached(executorPreference: thread) { [session] in await session.end() }
     }
 
     /// Includes changes while hidden: a watcher of many machines also shows the idle ones.
     public var delivery: BackendDelivery {
         // Before, a broker that does not acknowledge a message within an interval ends the connection.
-        BackendDelivery(
+        var delivery = BackendDelivery(
             includesHidden: true,
             minimumInterval: settings.interval,
             updateTimeLimit: settings.keepAlive * 2
         )
+        (delivery.thread, delivery.spreadsRetries) = (thread, true)
+        return delivery
     }
 
     /// The topic of the state.
     package var stateTopic: String { topic.state }
 
-    /// Keeps the handle, to report the loss of the broker and to retry.
-    public func attach(to control: IndicatorControl) {
-        self.control.withLock { $0 = control }
-    }
-
-    /// Connects. Throws if the broker has not accepted the client after a second; the attempt continues then.
-    public func start() async throws {
+    /// Publishes the updates; asks for the next one when the broker has acknowledged one. At the end, removes the
+    /// retained state and disconnects, within 0.7 s.
+    ///
+    /// - Throws: if the broker does not accept the client, or the connection was lost.
+    public func show(_ updates: IndicatorUpdates) async throws {
         if let problem = MQTTTopic.problem(withPrefix: settings.topic) {
             throw MQTTError.invalidTopic("\(settings.topic) (\(problem))")
         }
-        hasStarted.store(true, ordering: .relaxed)
-        let control = control.withLock { $0 }
-        try await withTaskExecutorPreference(thread) { try await session.start(control) }
-    }
-
-    /// Publishes the snapshot. Returns when the broker has acknowledged it.
-    public func update(_ snapshot: IndicatorSnapshot) async throws {
-        try await withTaskExecutorPreference(thread) { try await session.publish(snapshot) }
-    }
-
-    /// Removes the retained state and disconnects. Returns when that is delivered, or after 0.7 s.
-    public func stop() async {
-        await withTaskExecutorPreference(thread) { await session.end() }
+        let (epoch, lost) = connections.withLock { connections in
+            connections.count += 1
+            return (connections.count, connections.lost.take())
+        }
+        let attempt = MQTTAttempt(settings: settings, topic: topic, epoch: epoch, avoiding: lost, on: thread.thread)
+        let connection = try await attempt.connection(for: updates)
+        connection.onTurn = { updates.wake() }
+        var publisher = MQTTPublisher(connection, settings: settings, topic: topic, epoch: epoch)
+        do {
+            while let event = await updates.next(until: publisher.refreshDue) {
+                if case .update(let update) = event { try publisher.publish(update) }
+                try publisher.refresh()
+                try await publisher.waitForBroker(updates)
+            }
+        } catch {
+            // Without removing what was published before.
+            connection.close()
+            connections.withLock { $0.lost = connection.place }
+            throw error
+        }
+        await publisher.end()
     }
 
     /// Connects with a will and publishes once, both retained and empty: they remove the will of no process, which the
@@ -126,108 +126,83 @@ public final class MQTTBackend: IndicatorBackend {
     }
 }
 
-extension MQTTBackend: ConnectedBackend {
-    package func willStop() { thread.call(at: .min) { [session] in session.willEnd() } }
+/// An attempt to connect, which continues while the backend is unavailable.
+private struct MQTTAttempt {
+    /// After what time without an answer the broker counts as unreachable.
+    private static let answerLimit = Duration.seconds(1)
+
+    private let name: String
+    private let thread: ServiceThread
+    private let task: Task<MQTTConnection, any Error>
+
+    init(
+        settings: MQTTSettings,
+        topic: MQTTTopic,
+        epoch: Int,
+        avoiding lost: MQTTConnection.Place?,
+        on thread: ServiceThread
+    ) {
+        (name, self.thread) = (settings.brokerName, thread)
+        let will = MQTTReport.lost(epoch: epoch).payload
+        task = Task.detached(executorPreference: thread) {
+            let id = "ind-\(topic.instance)"
+            let connection = try await MQTTConnection.open(id: id, settings: settings, avoiding: lost, on: thread) {
+                $0.setWill(topic: topic.lost, payload: will, expiry: MQTTReport.lostExpiry)
+            }
+            guard Task.isCancelled else { return connection }
+            await connection.disconnect()
+            throw CancellationError()
+        }
+    }
+
+    /// The connection. At the end of the updates, an attempt has as long as a farewell.
+    func connection(for updates: IndicatorUpdates) async throws -> MQTTConnection {
+        let isOver = Locked(false)
+        Task.detached(executorPreference: thread) { [task] in
+            _ = await task.result
+            isOver.withLock { $0 = true }
+            updates.wake()
+        }
+        let noAnswer = MQTTError.unreachable(name, reason: "no answer yet")
+        var limit: SuspendingClock.Instant? = .now + Self.answerLimit
+        while !isOver.withLock(\.self), await updates.wait(until: limit) != nil {
+            guard let time = limit, time <= .now else { continue }
+            updates.reportUnavailable(noAnswer)
+            limit = nil
+        }
+        let end = ServiceThread.now + MQTTPublisher.farewellLimit.wholeNanoseconds
+        let call = thread.call(at: end) { [task] in if !isOver.withLock(\.self) { task.cancel() } }
+        defer { thread.cancelCall(call) }
+        do { return try await task.value } catch is CancellationError { throw noAnswer }
+    }
 }
 
-/// The connections of a backend, one after the other. Only used on its thread.
-private final class MQTTSession: @unchecked Sendable {
-    // `@unchecked`: only used on the thread.
+/// Publishes on one connection. Only used on its thread.
+private struct MQTTPublisher {
+    /// How long the broker may delay the end.
+    static let farewellLimit = Duration.milliseconds(700)
 
-    /// How long ``start(_:)`` waits for the broker, and for a name server.
-    private static let startLimit = Duration.seconds(1)
-    /// How long the broker may delay the end, from ``willEnd()`` on.
-    private static let farewellLimit = Duration.milliseconds(700)
-
+    private let connection: MQTTConnection
     private let settings: MQTTSettings
     private let topic: MQTTTopic
-    private let thread: ServiceThread
-    private var control = IndicatorControl()
-    private var connection: MQTTConnection?
-    /// The attempt to connect.
-    private var attempt: Task<Void, Never>?
-    /// Why the latest attempt has failed.
-    private var failure: MQTTError?
-    private var starter: CheckedContinuation<Void, any Error>?
     /// The number of the connection.
-    private var epoch = 0
+    private let epoch: Int
     /// The number of the latest state on the connection.
     private var seq = 0
     private var latest = IndicatorSnapshot()
-    /// When the end must be over; `nil` before ``willEnd()``.
+    /// When the end must be over; `nil` before it is announced.
     private var endLimit: SuspendingClock.Instant?
+    /// When the state is to be published again.
+    private(set) var refreshDue: SuspendingClock.Instant?
 
-    init(settings: MQTTSettings, topic: MQTTTopic, thread: ServiceThread) {
-        (self.settings, self.topic, self.thread) = (settings, topic, thread)
+    init(_ connection: MQTTConnection, settings: MQTTSettings, topic: MQTTTopic, epoch: Int) {
+        (self.connection, self.settings, self.topic, self.epoch) = (connection, settings, topic, epoch)
     }
 
-    func start(_ control: IndicatorControl) async throws {
-        self.control = control
-        if let connection, connection.fault == nil { return }
-        if attempt == nil { connect() }
-        let call = thread.call(at: ServiceThread.now + Self.startLimit.wholeNanoseconds) { [weak self] in
-            guard let self else { return }
-            let error = failure ?? .unreachable(settings.brokerName, reason: "no answer yet")
-            starter.take()?.resume(throwing: error)
-        }
-        defer { thread.cancelCall(call) }
-        try await withCheckedThrowingContinuation { starter = $0 }
-    }
-
-    private func connect() {
-        // Where the last connection was lost, another node may be better.
-        let failed = connection?.place
-        (epoch, seq, connection) = (epoch + 1, 0, nil)
-        let will = MQTTReport.lost(epoch: epoch).payload
-        attempt = Task.detached(executorPreference: thread) { [settings, topic, thread, weak self] in
-            let result: Result<MQTTConnection, MQTTError>
-            do throws(MQTTError) {
-                let id = "ind-\(topic.instance)"
-                result = .success(
-                    try await MQTTConnection.open(id: id, settings: settings, avoiding: failed, on: thread) { client in
-                        client.setWill(topic: topic.lost, payload: will, expiry: MQTTReport.lostExpiry)
-                    }
-                )
-            } catch {
-                result = .failure(error)
-            }
-            if !Task.isCancelled, let self { connected(result) } else { await (try? result.get())?.disconnect() }
-        }
-    }
-
-    private func connected(_ result: Result<MQTTConnection, MQTTError>) {
-        attempt = nil
-        switch result {
-        case .failure(let error):
-            failure = error
-            starter.take()?.resume(throwing: error)
-        case .success(let connection):
-            (self.connection, failure) = (connection, nil)
-            connection.onEnd = { [weak self] in self?.control.surfaceWasLost("\($0)") }
-            if let starter = starter.take() {
-                starter.resume()
-            } else if endLimit == nil {
-                // The start has failed meanwhile; the next one finds the connection.
-                control.retry()
-            } else {
-                Task.detached(executorPreference: thread) { [self] in await end() }
-            }
-        }
-    }
-
-    func publish(_ snapshot: IndicatorSnapshot) async throws(MQTTError) {
-        guard let connection else { throw .lost(settings.brokerName, reason: "it is closed") }
-        do throws(MQTTError) { try await publish(snapshot, on: connection) } catch {
-            // Without removing what was published before.
-            connection.close()
-            throw error
-        }
-    }
-
-    private func publish(_ snapshot: IndicatorSnapshot, on connection: MQTTConnection) async throws(MQTTError) {
+    mutating func publish(_ update: IndicatorUpdate) throws(MQTTError) {
         if let fault = connection.fault { throw fault }
-        latest = snapshot.withoutReports
-        let finished = snapshot.allFinished
+        latest = update.snapshot
+        let finished = update.allFinished
         if !finished.isEmpty {
             let events = MQTTEvents(
                 epoch: epoch,
@@ -236,13 +211,16 @@ private final class MQTTSession: @unchecked Sendable {
             )
             try connection.client.publish(topic: topic.events, payload: events.payload, retain: false)
         }
-        try publishState(on: connection)
-        while connection.client.unacknowledged > 0, endLimit.map({ .now < $0 }) ?? true {
-            try await connection.turn(until: endLimit)
-        }
+        try publishState()
     }
 
-    private func publishState(on connection: MQTTConnection) throws(MQTTError) {
+    /// Publishes the state again if it is time. Throws if the connection has ended.
+    mutating func refresh() throws(MQTTError) {
+        if let fault = connection.fault { throw fault }
+        if let refreshDue, refreshDue <= .now { try publishState() }
+    }
+
+    private mutating func publishState() throws(MQTTError) {
         let client = connection.client
         let standard = client.isVersion5 ? MQTTReport.standardRefresh : MQTTReport.shortRefresh
         let interval = settings.refresh.map { Int(clamping: max($0.components.seconds, 1)) } ?? standard
@@ -252,27 +230,28 @@ private final class MQTTSession: @unchecked Sendable {
         try client.publish(topic: topic.state, payload: report.payload, retain: true, expiry: expiry)
         // Of the previous connection. A watcher ignores its will after this state.
         if seq == 1, epoch > 1 { try client.publish(topic: topic.lost, payload: [], retain: true) }
-        connection.refresh = (
-            .now + .seconds(interval),
-            { [unowned self, unowned connection] () throws(MQTTError) in try publishState(on: connection) }
-        )
+        refreshDue = .now + .seconds(interval)
     }
 
-    /// The backend is to be stopped: a broker that does not answer delays that only for a limited time.
-    func willEnd() {
-        endLimit = endLimit ?? .now + Self.farewellLimit
-        connection?.resumeWaiters()
+    /// Waits until the broker has acknowledged everything; at the end of the updates, only for a limited time.
+    mutating func waitForBroker(_ updates: IndicatorUpdates) async throws(MQTTError) {
+        while connection.client.unacknowledged > 0 {
+            if await updates.wait() == nil {
+                let limit = endLimit ?? .now + Self.farewellLimit
+                endLimit = limit
+                guard .now < limit else { return }
+                try await connection.turn(until: limit)
+            }
+            if let fault = connection.fault { throw fault }
+        }
     }
 
     /// Removes the retained state and disconnects, unless the connection is lost. If the broker does not acknowledge in
     /// time, does not disconnect, so that it publishes the will.
     func end() async {
-        attempt.take()?.cancel()
-        defer { endLimit = nil }
-        guard let connection = connection.take() else { return }
         defer { connection.close() }
         guard connection.fault == nil else { return }
-        (connection.onEnd, connection.refresh) = ({ _ in }, nil)
+        connection.onTurn = {}
         let client = connection.client
         let deadline = endLimit ?? .now + Self.farewellLimit
         try? await {

@@ -18,10 +18,8 @@ package final class MQTTConnection: PollSource, @unchecked Sendable {
     package let place: Place
     /// Why it has ended.
     private(set) var fault: MQTTError?
-    /// What to publish at a time if nothing else is until then.
-    var refresh: (due: SuspendingClock.Instant, publish: () throws(MQTTError) -> Void)?
-    /// Called when it ends while no task waits for it.
-    var onEnd: (MQTTError) -> Void = { _ in }
+    /// Called when something was read or written, or it has ended.
+    var onTurn: () -> Void = {}
 
     private let thread: ServiceThread
     private var waiters: [(end: SuspendingClock.Instant?, resume: @Sendable (()) -> Void)] = []
@@ -133,30 +131,29 @@ package final class MQTTConnection: PollSource, @unchecked Sendable {
 
     /// Ends the connection. Without ``disconnect(within:)``, the broker publishes the will.
     package func close() {
-        onEnd = { _ in }
+        onTurn = {}
         end(fault ?? .lost("\(client.url)", reason: "it is closed"))
     }
 
     private func end(_ error: MQTTError) {
-        (fault, refresh) = (error, nil)
+        fault = error
         thread.remove(self)
-        if waiters.isEmpty { onEnd(error) } else { resumeWaiters() }
+        resumeWaiters()
     }
 
-    /// Ends the current calls of ``turn(until:)``.
-    func resumeWaiters() {
+    private func resumeWaiters() {
         for waiter in exchange(&waiters, with: []) { waiter.resume(()) }
+        onTurn()
     }
 
     package func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) {
         let (descriptors, check) = client.interest()
-        return (descriptors, ([check, refresh?.due].compactMap(\.self) + waiters.compactMap(\.end)).min())
+        return (descriptors, ([check] + waiters.compactMap(\.end)).min())
     }
 
     package func turn(_ descriptors: [pollfd]) {
         do throws(MQTTError) {
             try client.turn(descriptors)
-            if let refresh, refresh.due <= .now { try refresh.publish() }
             resumeWaiters()
         } catch {
             end(error)

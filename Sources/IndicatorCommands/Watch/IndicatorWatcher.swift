@@ -1,6 +1,7 @@
 #if DBus
 import Foundation
 package import IndicatorBackends
+import IndicatorCore
 import IndicatorThreads
 
 /// Observes every indicator on a bus, as a panel does.
@@ -21,26 +22,26 @@ package enum IndicatorWatcher {
         answerLimit: Duration,
         _ report: @escaping @Sendable (WatchReport) -> Void
     ) async throws {
-        let thread = BusBackend.thread(of: address)
-        let (loss, continuation) = AsyncThrowingStream<Never, any Error>.makeStream()
+        let thread = BusBackend.thread(of: address).thread
+        let address = try address.resolved(in: ProcessInfo.processInfo.environment)
         try await withTaskExecutorPreference(thread) {
             let watch = Watch(answerLimit: answerLimit, report: report)
-            let link = BusLink(
-                to: try address.resolved(in: ProcessInfo.processInfo.environment),
-                thread: thread,
-                session: watch,
-                onLoss: { continuation.finish(throwing: $0) }
-            )
+            let link = BusLink(to: address, thread: thread, session: watch)
+            let failure: (any Error)?
             do {
                 _ = try await link.begin()
-                // There may be no app, or none that answers.
-                try link.update()
-                for try await _ in loss {}
+                while !Task.isCancelled {
+                    // There may be no app, or none that answers.
+                    let due = watch.check()
+                    try await link.turn(until: due ?? .now + .seconds(3600))
+                }
+                failure = nil
             } catch {
-                await link.end()
-                throw error
+                failure = link.readable(error)
             }
-            await link.end()
+            // Not in a task that is cancelled, which would not wait.
+            await Task.detached(executorPreference: thread) { await link.end() }.value
+            if let failure { throw failure }
         }
     }
 }
@@ -78,9 +79,10 @@ private final class Watch: BusSession {
         let namespace = IndicatorBusName.prefix.dropLast()
         for rule in [
             "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0namespace='\(namespace)'",
-            "type='signal',member='PropertiesChanged',path='\(IndicatorObject.path)'"
-                + ",arg0='\(IndicatorObject.interface)'",
-            "type='signal',member='Finished',path='\(IndicatorObject.path)',interface='\(IndicatorObject.interface)'",
+            "type='signal',member='PropertiesChanged',path='\(DBusPropertyObject.path)'"
+                + ",arg0='\(DBusPropertyObject.interface)'",
+            "type='signal',member='Finished',path='\(DBusPropertyObject.path)'"
+                + ",interface='\(DBusPropertyObject.interface)'",
         ] {
             try await bus.addMatch(rule)
         }
@@ -89,7 +91,8 @@ private final class Watch: BusSession {
         return ""
     }
 
-    func update(on bus: BusLink) -> SuspendingClock.Instant? {
+    /// Reports what is silent. Returns when to call it again even without an event.
+    func check() -> SuspendingClock.Instant? {
         var next: SuspendingClock.Instant?
         for (name, indicator) in indicators {
             guard let end = indicator.silentAt else { continue }
@@ -156,10 +159,10 @@ private final class Watch: BusSession {
         indicators[name]?.reading = reading
         let call = BusMessage.call(
             name,
-            path: IndicatorObject.path,
+            path: DBusPropertyObject.path,
             interface: "org.freedesktop.DBus.Properties",
             member: "GetAll",
-            [.string(IndicatorObject.interface)]
+            [.string(DBusPropertyObject.interface)]
         )
         // Without a time limit: a process that is stopped answers when it continues.
         bus.call(call, within: nil) { [weak self] in self?.finish(reading, of: name, with: $0) }

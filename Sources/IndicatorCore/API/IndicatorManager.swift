@@ -90,12 +90,18 @@ public final class IndicatorManager: ActivityContainer, @unchecked Sendable {
     /// The state of the indicator as it changes: first the current one, then the latest after every change.
     ///
     /// Each access begins a subscription. The latest value wins: a slow subscriber skips intermediate snapshots and
-    /// always ends with the current state; ``IndicatorSnapshot/finished`` is complete nevertheless. A change of
-    /// visibility is delivered immediately, other changes at most ten times a second. The sequence ends when the
-    /// manager is shut down, when it and its activities are released, or when a task that iterates it is cancelled. One
-    /// that is kept does not keep the indicator working, only its memory.
+    /// always ends with the current state. A change of visibility is delivered immediately, other changes at most ten
+    /// times a second. The sequence ends when the manager is shut down, when it and its activities are released, or
+    /// when a task that iterates it is cancelled. One that is kept does not keep the indicator working, only its
+    /// memory.
     public var snapshots: AsyncStream<IndicatorSnapshot> {
-        SnapshotSubscription.snapshots(of: engine)
+        UpdateSubscription.snapshots(of: engine)
+    }
+
+    /// The same as ``snapshots``, with what a snapshot does not have: which activities have ended, and each showing and
+    /// hiding that a slow subscriber has skipped.
+    public var updates: AsyncStream<IndicatorUpdate> {
+        UpdateSubscription.updates(of: engine)
     }
 
     // MARK: - Backends

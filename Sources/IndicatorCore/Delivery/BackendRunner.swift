@@ -2,16 +2,22 @@ import Foundation
 import IndicatorThreads
 import Logging
 
-/// Runs one backend on its own thread, or that of its connection, and isolates its failures.
+/// Runs one backend on its own thread, or one that several share, and isolates its failures.
 ///
-/// ``BackendRunnerStateMachine`` decides; the runner holds its lock, calls the backend, sets the timer and writes the
-/// log. The runner lives until the backend has stopped.
-final class BackendRunner: SnapshotReceiver {
+/// ``BackendRunnerStateMachine`` decides; the runner holds its lock, calls the backend's function, gives it the updates
+/// for which it waits, sets the timer and writes the log. The runner lives until the function has returned.
+final class BackendRunner: UpdateReceiver, UpdateSource {
     /// The state that the runner's lock protects. Nothing is called with the lock held.
     private struct Storage: Sendable {
         var machine: BackendRunnerStateMachine
-        /// Whether the backend was added: a retry that it requests in `attach(to:)` does not start it.
+        /// Whether the backend was added. Before, nothing is called.
         var isAdded = false
+        /// The backend, while it waits, and whether for an update.
+        var waiter: (continuation: Waiter, asks: Bool)?
+        /// Whether the next wait ends immediately; see ``IndicatorUpdates/wake()``.
+        var isWoken = false
+        /// The limit of the end.
+        var limit: Limit?
         /// The callers of ``settle()``.
         var settlers: [CheckedContinuation<Void, Never>] = []
         /// The callers of ``waitUntilFinished()``.
@@ -20,105 +26,105 @@ final class BackendRunner: SnapshotReceiver {
         var timerVersion: UInt64 = 0
     }
 
+    typealias Waiter = CheckedContinuation<IndicatorEvent?, Never>
+
+    /// The limit of the end, on the clock of ``ServiceThread/now``: an injected one may stand.
+    private struct Limit: Sendable {
+        var duration: Int64
+        var begunAt: Int64
+        var progressAt: Int64
+        var call: ServiceThread.Call?
+
+        /// When the backend is given up: it has made no progress, or all took too long.
+        var end: Int64 {
+            min(progressAt + duration, begunAt + max(duration, BackendRunner.longestFinish.wholeNanoseconds))
+        }
+    }
+
+    /// How long a backend that makes progress may take to finish: 5 seconds.
+    static var longestFinish: Duration { .seconds(5) }
+
     let name: String
+    let control: IndicatorControl
+    let thread: ServiceThread
 
     private let delivery: BackendDelivery
     private let backend: any IndicatorBackend
-    private let connected: (any ConnectedBackend)?
     private let time: TimeSource
     private let logger: Logger
-    private let thread: ServiceThread
     private let storage: Locked<Storage>
     private let timer: DeadlineTimer
 
-    init(backend: any IndicatorBackend, time: TimeSource, logger: Logger) {
+    init(backend: any IndicatorBackend, control: IndicatorControl, time: TimeSource, logger: Logger) {
         name = backend.name
-        var delivery = backend.delivery
-        delivery.updateTimeLimit = min(max(delivery.updateTimeLimit, .zero), TimeSource.longest)
-        delivery.animationInterval = delivery.animationInterval.map {
-            min(max($0, .milliseconds(10)), TimeSource.longest)
-        }
-        delivery.minimumInterval = min(max(delivery.minimumInterval, .zero), TimeSource.longest)
-        self.delivery = delivery
+        delivery = backend.delivery.limited
         self.backend = backend
+        self.control = control
         self.time = time
         self.logger = logger.inBackground
-        connected = backend as? any ConnectedBackend
-        thread = connected?.thread ?? ServiceThread(name: "ind-\(name)")
-        let retryScale = connected == nil ? 1 : Double.random(in: 0.25...1)
-        storage = Locked(Storage(machine: BackendRunnerStateMachine(delivery: delivery, retryScale: retryScale)))
+        thread = delivery.thread?.thread ?? ServiceThread(name: "ind-\(name)")
+        let retryScale = delivery.spreadsRetries ? Double.random(in: 0.25...1) : 1
+        let machine = BackendRunnerStateMachine(name: name, delivery: delivery, retryScale: retryScale)
+        storage = Locked(Storage(machine: machine))
         timer = DeadlineTimer(time: time)
     }
 
     var audience: PublicationState.Audience { delivery.includesHidden ? .always : .whileVisible }
 
-    var status: BackendStatus {
-        storage.withLock { storage in
-            BackendStatus(
-                name: name,
-                state: storage.machine.backendState,
-                updatesDelivered: storage.machine.updatesDelivered,
-                outages: storage.machine.outages,
-                lastError: storage.machine.lastError
-            )
-        }
-    }
+    var status: BackendStatus { storage.withLock { $0.machine.status } }
 
-    func post(_ snapshot: IndicatorSnapshot) { storage.withLock { $0.machine.post(snapshot) } }
+    /// When the machine has something to do next.
+    var deadline: Duration? { storage.withLock { $0.machine.deadline } }
 
-    /// Begins the next call to the backend if there is none; at first, the one that starts it.
+    func post(_ update: IndicatorUpdate) { storage.withLock { $0.machine.post(update) } }
+
+    /// Begins what has become possible: at first, the call of the backend's function.
     func startDelivery() {
-        // If its thread could not be created, the current call waits for it.
+        // If its thread could not be created, the current work waits for it.
         _ = thread.start()
-        if let connected, storage.withLock({ $0.machine.isFinishing }) { connected.willStop() }
-        change { storage, _ in
-            storage.isAdded = true
-            return []
-        }
+        change { storage, _ in storage.isAdded = true }
+        if storage.withLock({ $0.limit != nil }) { checkLimit() }
     }
 
-    /// Makes a call to the backend, on its thread.
-    private func perform(_ operation: BackendRunnerStateMachine.Operation) async {
+    /// Calls the backend's function, on its thread.
+    private func show(attempt: Int) async {
         var failure: String?
-        do {
-            switch operation {
-            case .start: try await backend.start()
-            case .update(var snapshot, let isRepetition):
-                snapshot.isRepetition = isRepetition
-                try await backend.update(snapshot)
-            case .stop: await backend.stop()
-            }
-        } catch {
-            failure = "\(error)"
+        do { try await backend.show(IndicatorUpdates(from: self, attempt: attempt)) } catch { failure = "\(error)" }
+        change { storage, now in
+            storage.isWoken = false
+            storage.machine.returned(error: failure, at: now)
         }
-        change { storage, now in storage.machine.finished(error: failure, at: now) }
     }
 
-    /// Starts an unavailable backend again immediately.
-    func retry() {
-        change { storage, now in storage.machine.retry(at: now) }
+    // MARK: - The end
+
+    /// Lets the backend show what waits and end, or gives it up after the time limit.
+    func finish(timeLimit: Duration) {
+        let now = ServiceThread.now
+        let limit = min(max(timeLimit, .zero), TimeSource.longest).wholeNanoseconds
+        storage.withLock { storage in
+            storage.machine.finish()
+            if storage.limit == nil { storage.limit = Limit(duration: limit, begunAt: now, progressAt: now) }
+        }
     }
 
-    /// Stops the backend and starts it again, as if an update had thrown an error with this text.
-    func surfaceWasLost(_ reason: String) {
-        change { storage, now in storage.machine.surfaceWasLost(reason, at: now) }
+    /// Gives the backend up if its time is over, and otherwise checks again when it is.
+    private func checkLimit() {
+        let end = storage.withLock { $0.machine.isFinished ? nil : $0.limit?.end }
+        guard let end else { return }
+        if end <= ServiceThread.now { return change { storage, _ in storage.machine.giveUp() } }
+        let call = ServiceThread.shared.call(at: end) { [self] in checkLimit() }
+        let old = storage.withLock { storage in
+            defer { storage.limit?.call = call }
+            return storage.machine.isFinished ? call : storage.limit?.call
+        }
+        if let old { ServiceThread.shared.cancelCall(old) }
     }
 
-    /// Lets the backend deliver the waiting snapshots and stops it, or gives it up after the time limit.
-    func finish(timeLimit: Duration, at now: Duration) {
-        let timeLimit = min(max(timeLimit, .zero), TimeSource.longest)
-        storage.withLock { $0.machine.finish(timeLimit: timeLimit, at: now) }
-    }
-
-    /// Returns when the backend has stopped or was given up, after ``finish(timeLimit:at:)``.
+    /// Returns when the function has returned or was given up, after ``finish(timeLimit:)``.
     func waitUntilFinished() async {
         guard ServiceThread.canFinishWork else { return }
-        await withCheckedContinuation { continuation in
-            change { storage, _ in
-                storage.waiters.append(continuation)
-                return []
-            }
-        }
+        await withCheckedContinuation { continuation in change { storage, _ in storage.waiters.append(continuation) } }
     }
 
     /// Returns when the backend has received what is due now.
@@ -126,39 +132,94 @@ final class BackendRunner: SnapshotReceiver {
         await withCheckedContinuation { continuation in
             change { storage, now in
                 storage.settlers.append(continuation)
-                return storage.machine.advance(to: now)
+                storage.machine.advance(to: now)
             }
         }
     }
 
-    /// When the machine has something to do next.
-    var deadline: Duration? { storage.withLock { $0.machine.deadline } }
+    // MARK: - The backend
+
+    func wait(_ attempt: Int, asks: Bool) async -> IndicatorEvent? {
+        guard storage.withLock({ $0.machine.attempt == attempt }) else { return nil }
+        return await withCheckedContinuation { waiter in
+            change { storage, now in
+                if asks { storage.machine.ask(at: now) }
+                storage.waiter = (waiter, asks)
+            }
+        }
+    }
+
+    func wake(_ attempt: Int) {
+        change { storage, _ in if storage.machine.attempt == attempt { storage.isWoken = true } }
+    }
+
+    func consume(_ attempt: Int) {
+        change { storage, now in if storage.machine.attempt == attempt { storage.machine.consume(at: now) } }
+    }
+
+    func isEnding(_ attempt: Int) -> Bool { storage.withLock { $0.machine.isEnding || $0.machine.attempt != attempt } }
+
+    func reportUnavailable(_ reason: String, _ attempt: Int) -> Duration {
+        var delay = Duration.zero
+        change { storage, now in
+            guard storage.machine.attempt == attempt else { return }
+            delay = storage.machine.reportUnavailable(reason, at: now)
+        }
+        return delay
+    }
+
+    // MARK: - The machine
 
     private func deadlineHasCome(_ deadline: Duration) {
         change(at: max(time.now, deadline)) { storage, now in storage.machine.advance(to: now) }
     }
 
-    /// Makes a change with the lock held, and does what follows from it: begins the next call, sets the timer.
-    private func change(
-        at now: Duration? = nil,
-        _ body: (inout Storage, Duration) -> [BackendRunnerStateMachine.Event]
-    ) {
+    /// Makes a change with the lock held, and does what follows from it: calls or resumes the backend, sets the timer.
+    private func change(at now: Duration? = nil, _ body: (inout Storage, Duration) -> Void) {
         let now = now ?? time.now
-        let (events, operation, isStopped, waiters, deadline, version) = storage.withLock { storage in
-            let events = body(&storage, now)
-            let operation = storage.isAdded ? storage.machine.nextOperation(at: now) : nil
+        let (events, attempt, resumption, isStopped, waiters, limitCall, deadline, version) = storage.withLock {
+            storage in
+            let progress = storage.machine.progress
+            body(&storage, now)
+            if storage.machine.progress != progress, storage.limit != nil {
+                storage.limit?.progressAt = ServiceThread.now
+            }
+            let (attempt, resumption) = Self.next(&storage, at: now)
             let isFinished = storage.machine.isFinished
             var waiters = isFinished ? exchange(&storage.waiters, with: []) : []
             if isFinished || storage.machine.isIdle { waiters += exchange(&storage.settlers, with: []) }
             storage.timerVersion += 1
-            let (isStopped, deadline) = (storage.machine.isStopped, storage.machine.deadline)
-            return (events, operation, isStopped, waiters, deadline, storage.timerVersion)
+            return (
+                storage.machine.takeEvents(), attempt, resumption, storage.machine.isStopped, waiters,
+                isFinished ? storage.limit?.call.take() : nil, storage.machine.deadline, storage.timerVersion
+            )
         }
         timer.set(deadline, version: version, deadlineHasCome)
         for event in events { logger.log(level: event.level, "The backend '\(name)' \(event.text)") }
-        // From another thread: the calling one may hold the status lock of a task that it cancels.
+        if let limitCall { ServiceThread.shared.cancelCall(limitCall) }
+        // From other threads: the calling one may hold the status lock of a task that it cancels.
         for waiter in waiters { ServiceThread.ownCode.call(at: .min) { waiter.resume() } }
-        if let operation { Task.detached(executorPreference: thread) { [self] in await perform(operation) } }
-        if isStopped { thread.close() }
+        if let (waiter, event) = resumption { thread.call(at: .min) { waiter.resume(returning: event) } }
+        if let attempt { Task.detached(executorPreference: thread) { [self] in await show(attempt: attempt) } }
+        if isStopped, delivery.thread == nil { thread.close() }
+    }
+
+    /// What the backend gets, or the number of the call that begins. Called with the lock held.
+    private static func next(_ storage: inout Storage, at now: Duration) -> (Int?, (Waiter, IndicatorEvent?)?) {
+        guard storage.isAdded else { return (nil, nil) }
+        if storage.isWoken, let (waiter, _) = storage.waiter.take() {
+            storage.isWoken = false
+            storage.machine.withdraw()
+            return (nil, (waiter, .due))
+        }
+        switch storage.machine.next(at: now) {
+        case .show(let attempt): return (attempt, nil)
+        case .deliver(let update): return (nil, storage.waiter.take().map { ($0.continuation, .update(update)) })
+        case .end: return (nil, storage.waiter.take().map { ($0.continuation, nil) })
+        case nil:
+            // The updates have ended, or the backend waits for what it needs to show them.
+            let isOver = storage.machine.isEnding
+            return (nil, isOver ? storage.waiter.take().map { ($0.continuation, nil) } : nil)
+        }
     }
 }

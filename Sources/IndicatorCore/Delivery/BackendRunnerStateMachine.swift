@@ -1,251 +1,303 @@
 import IndicatorThreads
 import Logging
 
-/// Decides which calls a backend receives, and when.
+/// Decides when a backend's function is called, and which updates it receives.
 ///
-/// A plain value, like ``VisibilityStateMachine``: ``BackendRunner`` holds the lock, the thread and the timer.
+/// A plain value, like ``VisibilityStateMachine``: ``BackendRunner`` holds the lock, the thread, the timer and the
+/// continuation of the backend that waits.
 struct BackendRunnerStateMachine: Sendable {
-    /// A call to the backend.
-    enum Operation: Sendable {
-        case start
-        case update(IndicatorSnapshot, isRepetition: Bool)
-        case stop
-
-        /// The name of the function.
-        fileprivate var name: String {
-            switch self {
-            case .start: "start"
-            case .update: "update"
-            case .stop: "stop"
-            }
-        }
+    /// What to do with the backend.
+    enum Action: Sendable {
+        /// Call its function.
+        case show(attempt: Int)
+        /// Give it the update that it waits for.
+        case deliver(IndicatorUpdate)
+        /// End the updates that it waits for.
+        case end
     }
 
     /// An event to log: what has happened to the backend, behind its name.
     typealias Event = (level: Logger.Level, text: String)
 
     private enum Phase: Sendable {
-        /// The next call is `start()`.
+        /// The function is to be called.
         case idle
-        /// `start()` or an update threw; the next call is `start()` at `retryAt`.
+        /// The function runs.
+        case running(Step)
+        /// It has failed, and is to be called again.
         case unavailable(retryAt: Duration)
-        /// `start()` succeeded.
-        case running
-        /// An update threw, or the surface was lost; the next call is `stop()`.
-        case failed
-        /// No call follows.
+        /// It is not called again.
         case stopped
     }
 
-    private struct Finish: Sendable {
-        var timeLimit: Duration
-        var begunAt: Duration
-        var progressAt: Duration
+    /// What the function does.
+    private enum Step: Sendable {
+        /// It has not asked for an update.
+        case starting(Work)
+        /// The same, but it has reported that the surface is not available.
+        case reported(retryAt: Duration)
+        /// It has shown all that it got. Whether it waits for the next update, or does something of its own.
+        case asking(Surface, waits: Bool)
+        case showing(IndicatorUpdate, Work, Surface)
+        /// The updates have ended.
+        case ending(Work)
 
-        /// When the backend is given up: a call has made no progress, or all of them together took too long.
-        var deadline: Duration {
-            min(progressAt + timeLimit, begunAt + max(timeLimit, BackendRunnerStateMachine.longestFinish))
+        /// What the backend has to finish, if anything.
+        var work: Work? {
+            get {
+                switch self {
+                case .starting(let work), .showing(_, let work, _), .ending(let work): work
+                case .reported, .asking: nil
+                }
+            }
+            set {
+                guard let work = newValue else { return }
+                switch self {
+                case .starting: self = .starting(work)
+                case .showing(let update, _, let surface): self = .showing(update, work, surface)
+                case .ending: self = .ending(work)
+                case .reported, .asking: break
+                }
+            }
         }
+
+        /// What it has not done when it stalls.
+        var verb: String {
+            switch self {
+            case .starting, .reported: "started"
+            case .asking, .showing: "shown an update"
+            case .ending: "ended"
+            }
+        }
+    }
+
+    private struct Work: Sendable {
+        var since: Duration
+        var isStalled = false
+    }
+
+    /// What the backend shows.
+    private struct Surface: Sendable {
+        var startedAt: Duration
+        /// `nil` if it has shown nothing since it was started.
+        var shown: IndicatorSnapshot?
+        var repetitionDue: Duration?
+        /// The earliest time of the next update; see ``BackendDelivery/minimumInterval``.
+        var nextUpdate: Duration?
+    }
+
+    private enum Ending: Sendable, Equatable {
+        case none
+        /// What waits is delivered. An unavailable backend is called once more.
+        case delivering(hadLastAttempt: Bool)
+        /// Nothing waits for the backend any more.
+        case givenUp
     }
 
     /// The longest time between two attempts to start a backend: a minute.
     static var longestRetryDelay: Duration { .seconds(60) }
     /// How long a backend must run until its earlier failures are forgotten: half a minute.
     static var successTime: Duration { .seconds(30) }
-    /// How long a backend that makes progress may take to finish: 5 seconds.
-    static var longestFinish: Duration { .seconds(5) }
 
     private let delivery: BackendDelivery
     private let retryScale: Double
     private var phase = Phase.idle
-    private var call: (operation: Operation, begunAt: Duration)?
-    private var inbox: SnapshotInbox
+    private var ending = Ending.none
+    private var inbox: UpdateInbox
     private var latest: IndicatorSnapshot?
-    /// The snapshot that the surface shows; `nil` if it has shown none since it was started.
-    private var delivered: IndicatorSnapshot?
-    private var repetitionDue: Duration?
-    /// The earliest time of the next update; see ``BackendDelivery/minimumInterval``.
-    private var nextUpdate: Duration?
     private var failures = 0
-    private var startedAt = Duration.zero
     private var outage: String?
-    private var finish: Finish?
-    /// Whether a retry was requested during a call: if that fails, the next start follows immediately.
-    private var isRetryDue = false
-    /// Whether an unavailable backend has been tried once more since it is being ended.
-    private var hadLastAttempt = false
-    private(set) var isStalled = false
-    private(set) var isGivenUp = false
-    private(set) var updatesDelivered = 0
-    private(set) var outages = 0
-    private(set) var lastError: String?
+    private var counts: BackendStatus
+    private var events: [Event] = []
+    /// The number of the current call of the function, or of the last one.
+    private(set) var attempt = 0
+    /// Grows with each step of the backend.
+    private(set) var progress = 0
 
     /// The times between attempts are multiplied by `retryScale`.
-    init(delivery: BackendDelivery, retryScale: Double = 1) {
+    init(name: String = "", delivery: BackendDelivery, retryScale: Double = 1) {
         self.delivery = delivery
         self.retryScale = retryScale
-        inbox = SnapshotInbox(delivery: delivery)
+        inbox = UpdateInbox(delivery: delivery)
+        counts = BackendStatus(name: name, state: .starting)
     }
 
-    /// Whether no call follows.
+    // MARK: - Reading
+
+    /// Whether the function is not called again.
     var isStopped: Bool {
         if case .stopped = phase { true } else { false }
     }
 
     /// Whether callers that wait for the end can return.
-    var isFinished: Bool { isStopped || isGivenUp }
-
-    var backendState: BackendState {
-        if isStopped { return .stopped }
-        if isStalled { return .stalled }
-        if let outage { return .unavailable(reason: outage) }
-        if case .running = phase { return .running }
-        return .starting
-    }
-
-    /// Whether there is no call to the backend now.
-    var isIdle: Bool { call == nil }
-
-    /// When ``advance(to:)`` or the next operation is due.
-    var deadline: Duration? {
-        var deadlines: [Duration] = []
-        if let finish, !isFinished { deadlines.append(finish.deadline) }
-        if let call {
-            let limit = delivery.updateTimeLimit
-            if !isStalled, limit < TimeSource.longest { deadlines.append(call.begunAt + limit) }
-        } else if case .unavailable(let retryAt) = phase {
-            deadlines.append(retryAt)
-        } else if case .running = phase {
-            if let nextUpdate, !inbox.isEmpty { deadlines.append(nextUpdate) }
-            if let repetitionDue { deadlines.append(repetitionDue) }
-        }
-        return deadlines.min()
-    }
-
-    /// Receives a snapshot to show.
-    mutating func post(_ snapshot: IndicatorSnapshot) {
-        guard !isFinished, finish == nil else { return }
-        latest = snapshot.withoutReports
-        inbox.post(snapshot)
-    }
-
-    /// Starts an unavailable backend again immediately; one that is being called, if the call fails.
-    mutating func retry(at now: Duration) -> [Event] {
-        if call != nil { isRetryDue = true }
-        if case .unavailable = phase { phase = .unavailable(retryAt: now) }
-        return []
-    }
-
-    /// Stops and restarts a running backend that has lost its surface; one that is being ended, only during a call.
-    mutating func surfaceWasLost(_ reason: String, at now: Duration) -> [Event] {
-        guard case .running = phase, finish == nil || call != nil else { return [] }
-        defer { phase = .failed }
-        return fail(reason, at: now)
-    }
+    var isFinished: Bool { isStopped || ending == .givenUp }
 
     /// Whether the backend is being ended.
-    var isFinishing: Bool { finish != nil }
+    var isEnding: Bool { ending != .none }
 
-    /// Ends the backend: the waiting snapshots are delivered, then it is stopped.
-    mutating func finish(timeLimit: Duration, at now: Duration) {
-        if finish == nil { finish = Finish(timeLimit: timeLimit, begunAt: now, progressAt: now) }
+    private var step: Step? {
+        if case .running(let step) = phase { step } else { nil }
     }
 
-    /// Begins the next call to the backend; `nil` if there is none now.
-    mutating func nextOperation(at now: Duration) -> Operation? {
-        guard call == nil else { return nil }
-        guard let operation = nextCall(at: now) else { return nil }
-        call = (operation, now)
-        return operation
+    var status: BackendStatus {
+        var status = counts
+        switch (phase, step) {
+        case (.stopped, _): status.state = .stopped
+        case (_, let step?) where step.work?.isStalled == true: status.state = .stalled
+        case _ where outage != nil: status.state = .unavailable(reason: outage ?? "")
+        case (_, .asking), (_, .showing), (_, .ending): status.state = .running
+        default: status.state = .starting
+        }
+        return status
     }
 
-    private mutating func nextCall(at now: Duration) -> Operation? {
+    /// Whether the backend does nothing now.
+    var isIdle: Bool {
+        switch step {
+        case .starting, .asking(_, waits: false), .showing, .ending: false
+        case nil, .reported, .asking(_, waits: true): true
+        }
+    }
+
+    /// When ``advance(to:)`` or the next action is due.
+    var deadline: Duration? {
+        if let work = step?.work {
+            let limit = delivery.updateTimeLimit
+            return work.isStalled || limit >= TimeSource.longest ? nil : work.since + limit
+        }
         switch phase {
-        case .idle where finish == nil || inbox.hasChanges(since: nil):
-            // Also when finishing: a snapshot that was posted before the start must not be lost.
-            hadLastAttempt = finish != nil
-            return .start
-        case .unavailable(let retryAt) where finish == nil:
-            return retryAt <= now ? .start : nil
-        case .unavailable where !hadLastAttempt && inbox.hasUndelivered:
-            // What waits is lost otherwise, and the backend may be available again.
-            hadLastAttempt = true
-            return .start
-        case .idle, .unavailable, .stopped:
-            phase = .stopped
-            return nil
-        case .failed:
-            return .stop
-        case .running:
-            let mayUpdate = finish != nil || nextUpdate.map { $0 <= now } ?? true
-            if mayUpdate, let snapshot = inbox.take(delivered: delivered) {
-                nextUpdate = delivery.minimumInterval > .zero ? now + delivery.minimumInterval : nil
-                return .update(snapshot, isRepetition: false)
-            }
-            if finish != nil { return .stop }
-            if let repetitionDue, repetitionDue <= now, let delivered { return .update(delivered, isRepetition: true) }
-            return nil
+        case .unavailable(let retryAt): return retryAt
+        case .running(.asking(let surface, waits: true)):
+            let due = inbox.isEmpty ? nil : surface.nextUpdate
+            return [due, surface.repetitionDue].compactMap(\.self).min()
+        default: return nil
         }
     }
 
-    /// The current call has returned, or thrown an error with this text.
-    mutating func finished(error: String?, at now: Duration) -> [Event] {
-        guard let call = call.take() else { preconditionFailure("no call was under way in phase \(phase)") }
-        var events: [Event] = []
-        if isStalled {
-            isStalled = false
-            events.append((.notice, "has returned."))
+    /// Removes and returns what is to be logged.
+    mutating func takeEvents() -> [Event] { exchange(&events, with: []) }
+
+    // MARK: - Inputs: the indicator
+
+    /// Receives an update to show.
+    mutating func post(_ update: IndicatorUpdate) {
+        guard !isFinished, !isEnding else { return }
+        latest = update.snapshot
+        inbox.post(update)
+    }
+
+    /// Ends the backend: what waits is delivered before.
+    mutating func finish() {
+        guard !isEnding else { return }
+        ending = .delivering(hadLastAttempt: false)
+        inbox.close()
+    }
+
+    /// Ends the backend, or stops waiting for it, without delivering what waits.
+    mutating func giveUp() {
+        guard !isFinished else { return }
+        if case .showing(let update, _, _) = step, !update.isRepetition { inbox.giveBack(update) }
+        events.append((.warning, "did not stop in time and was given up."))
+        countLost()
+        ending = .givenUp
+    }
+
+    private mutating func countLost() {
+        let (activities, showings) = inbox.lost
+        inbox = UpdateInbox(delivery: delivery)
+        counts.lost = activities + showings
+        guard counts.lost > 0 else { return }
+        let text = [(activities, "ended activit", "y", "ies"), (showings, "showing", "", "s")]
+            .compactMap { count, noun, one, many in count == 0 ? nil : "\(count) \(noun)\(count == 1 ? one : many)" }
+        events.append((.warning, "has ended before it could show \(text.joined(separator: " and "))."))
+    }
+
+    // MARK: - Inputs: the backend
+
+    /// The backend has shown what it got, and waits for the next update.
+    mutating func ask(at now: Duration) {
+        guard case .running(var step) = phase else { return }
+        endStall(of: &step)
+        switch step {
+        case .starting, .reported:
+            step = .asking(Surface(startedAt: now), waits: true)
+            if let latest, inbox.isEmpty, ending != .givenUp { inbox.restart(with: latest) }
+        case .showing(let update, let work, let surface):
+            step = .asking(hasShown(update, work, surface, at: now), waits: true)
+        case .asking(let surface, _): step = .asking(surface, waits: true)
+        case .ending: break
         }
-        finish?.progressAt = now
-        repetitionDue = nil
-        switch (call.operation, error) {
-        case (.start, nil):
-            phase = .running
-            (delivered, nextUpdate, startedAt, isRetryDue) = (nil, nil, now, false)
-            if let latest, inbox.isEmpty, !isGivenUp { inbox.restart(with: latest) }
-        case (.start, let error?):
-            events += fail(error, at: now)
-            events.append(waitToRetry(from: now))
-        case (.update(let snapshot, let isRepetition), nil):
-            // A repetition must not report anything again.
-            (delivered, isRetryDue) = (snapshot.withoutReports, false)
-            inbox.hasShown(snapshot)
-            if !isRepetition { updatesDelivered += 1 }
-            if snapshot.isVisible, let interval = delivery.animationInterval {
-                repetitionDue = max(call.begunAt + interval, now)
-            }
-        case (.update(let snapshot, let isRepetition), let error?):
-            if !isRepetition, !isGivenUp { inbox.leave(snapshot) }
-            // If the surface was lost during the call, that is the same failure.
-            if case .running = phase { events += fail(error, at: now) } else { lastError = error }
-            phase = .failed
-        case (.stop, _):
-            delivered = nil
-            // After a failure, an attempt may be left.
-            if finish == nil || outage != nil { events.append(waitToRetry(from: now)) } else { phase = .stopped }
-        }
-        if case .running = phase, outage != nil, !inbox.hasChanges(since: delivered) {
+        phase = .running(step)
+        if case .asking(let surface, _) = step, outage != nil, !inbox.hasChanges(since: surface.shown) {
             outage = nil
             events.append((.notice, "is available again."))
         }
-        return events
     }
 
-    /// Processes the deadlines up to `now`.
-    mutating func advance(to now: Duration) -> [Event] {
-        var events: [Event] = []
-        if let call, !isStalled, call.begunAt + delivery.updateTimeLimit <= now {
-            isStalled = true
-            let target = delivery.target.map { " (\($0))" } ?? ""
-            let limit = delivery.updateTimeLimit
-            events.append((.warning, "has not returned from '\(call.operation.name)'\(target) for \(limit)."))
+    /// The backend waits for an update no longer, because of an event of its own.
+    mutating func withdraw() {
+        if case .running(.asking(let surface, _)) = phase { phase = .running(.asking(surface, waits: false)) }
+    }
+
+    /// The backend has shown the update, or wants it no more.
+    mutating func consume(at now: Duration) {
+        guard case .running(var step) = phase, case .showing(let update, let work, let surface) = step else { return }
+        endStall(of: &step)
+        phase = .running(.asking(hasShown(update, work, surface, at: now), waits: false))
+    }
+
+    private mutating func hasShown(
+        _ update: IndicatorUpdate,
+        _ work: Work,
+        _ surface: Surface,
+        at now: Duration
+    ) -> Surface {
+        var surface = surface
+        (surface.shown, surface.repetitionDue) = (update.snapshot, nil)
+        inbox.hasShown(update)
+        if !update.isRepetition { counts.updatesDelivered += 1 }
+        if update.snapshot.isVisible, let interval = delivery.animationInterval {
+            surface.repetitionDue = max(work.since + interval, now)
         }
-        if let finish, !isFinished, finish.deadline <= now {
-            isGivenUp = true
-            inbox = SnapshotInbox(delivery: delivery)
-            events.append((.warning, "did not stop in time and was given up."))
+        return surface
+    }
+
+    private mutating func endStall(of step: inout Step) {
+        progress += 1
+        guard step.work?.isStalled == true else { return }
+        step.work?.isStalled = false
+        events.append((.notice, "goes on."))
+    }
+
+    /// The backend has reported that its surface is not available. Returns when it is called again if it fails.
+    mutating func reportUnavailable(_ error: String, at now: Duration) -> Duration {
+        guard case .running(.starting(let work)) = phase else { return .zero }
+        var step = Step.starting(work)
+        endStall(of: &step)
+        fail(error)
+        phase = .running(.reported(retryAt: now + retryDelay))
+        return retryDelay
+    }
+
+    /// The function has returned, or thrown an error with this text.
+    mutating func returned(error: String?, at now: Duration) {
+        guard case .running(var step) = phase else { preconditionFailure("the function does not run in \(phase)") }
+        endStall(of: &step)
+        let reason = error ?? "it has ended before the updates"
+        var retryAt: Duration?
+        switch step {
+        case .ending:
+            counts.lastError = error ?? counts.lastError
+            return stop()
+        case .starting: fail(reason)
+        case .reported(let time): (counts.lastError, outage, retryAt) = (reason, reason, time)
+        case .asking(let surface, _): fail(reason, startedAt: surface.startedAt, at: now)
+        case .showing(let update, _, let surface):
+            if !update.isRepetition, ending != .givenUp { inbox.giveBack(update) }
+            fail(reason, startedAt: surface.startedAt, at: now)
         }
-        return events
+        phase = .unavailable(retryAt: retryAt ?? now + retryDelay)
+        if !isEnding { events.append((.debug, "will be tried again in \(retryAt.map { $0 - now } ?? retryDelay).")) }
     }
 
     /// 1 s, 2 s, 4 s, … up to a minute, or a part of it.
@@ -253,19 +305,77 @@ struct BackendRunnerStateMachine: Sendable {
         min(.seconds(1 << min(max(failures - 1, 0), 6)), Self.longestRetryDelay) * retryScale
     }
 
-    private mutating func waitToRetry(from now: Duration) -> Event {
-        let delay = exchange(&isRetryDue, with: false) ? .zero : retryDelay
-        phase = .unavailable(retryAt: now + delay)
-        return (.debug, "will be tried again in \(delay).")
+    private mutating func fail(_ error: String, startedAt: Duration? = nil, at now: Duration = .zero) {
+        // A surface that is lost again and again is tried as seldom as one that cannot be started.
+        if let startedAt, now - startedAt >= Self.successTime { failures = 0 }
+        failures += 1
+        counts.lastError = error
+        if outage == nil {
+            counts.outages += 1
+            events.append((.warning, "is unavailable and will be tried again: \(error)"))
+        }
+        outage = error
     }
 
-    private mutating func fail(_ error: String, at now: Duration) -> [Event] {
-        // A surface that is lost again and again is tried as seldom as one that cannot be started.
-        if case .running = phase, now - startedAt >= Self.successTime { failures = 0 }
-        failures += 1
-        lastError = error
-        if outage == nil { outages += 1 }
-        defer { outage = error }
-        return outage == nil ? [(.warning, "is unavailable and will be tried again: \(error)")] : []
+    private mutating func stop() {
+        phase = .stopped
+        if ending != .givenUp { countLost() }
+    }
+
+    // MARK: - Inputs: time
+
+    /// Processes the deadlines up to `now`.
+    mutating func advance(to now: Duration) {
+        guard case .running(var step) = phase, let work = step.work, !work.isStalled,
+            work.since + delivery.updateTimeLimit <= now
+        else { return }
+        step.work?.isStalled = true
+        phase = .running(step)
+        let target = delivery.target.map { " (\($0))" } ?? ""
+        events.append((.warning, "has not \(step.verb)\(target) for \(delivery.updateTimeLimit)."))
+    }
+
+    /// Begins what is to be done now; `nil` if there is nothing.
+    mutating func next(at now: Duration) -> Action? {
+        switch phase {
+        case .stopped: return nil
+        case .idle where !isEnding: return show(at: now)
+        case .unavailable(let retryAt) where !isEnding: return retryAt <= now ? show(at: now) : nil
+        case .idle, .unavailable:
+            // What waits is lost otherwise, and the backend may be available again.
+            if ending == .delivering(hadLastAttempt: false), inbox.hasUndelivered {
+                ending = .delivering(hadLastAttempt: true)
+                return show(at: now)
+            }
+            stop()
+            return nil
+        case .running(.asking(var surface, waits: true)):
+            if isEnding || surface.nextUpdate.map({ $0 <= now }) ?? true,
+                let update = inbox.take(delivered: surface.shown)
+            {
+                surface.nextUpdate = delivery.minimumInterval > .zero ? now + delivery.minimumInterval : nil
+                return deliver(update, surface, at: now)
+            }
+            if isEnding {
+                phase = .running(.ending(Work(since: now)))
+                return .end
+            }
+            if let due = surface.repetitionDue, due <= now, let shown = surface.shown {
+                return deliver(IndicatorUpdate(shown, isRepetition: true), surface, at: now)
+            }
+            return nil
+        case .running: return nil
+        }
+    }
+
+    private mutating func show(at now: Duration) -> Action {
+        attempt += 1
+        phase = .running(.starting(Work(since: now)))
+        return .show(attempt: attempt)
+    }
+
+    private mutating func deliver(_ update: IndicatorUpdate, _ surface: Surface, at now: Duration) -> Action {
+        phase = .running(.showing(update, Work(since: now), surface))
+        return .deliver(update)
     }
 }

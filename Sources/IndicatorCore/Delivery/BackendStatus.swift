@@ -6,7 +6,7 @@ public enum BackendState: Sendable, Hashable, CustomStringConvertible {
     case running
     /// It cannot show anything now; it is retried at growing intervals.
     case unavailable(reason: String)
-    /// A call to it has taken longer than its time limit and has not returned yet.
+    /// It has taken longer than its time limit to start, to show an update or to end, and still does.
     case stalled
     /// It was removed, or the manager was shut down.
     case stopped
@@ -34,10 +34,12 @@ public struct BackendStatus: Sendable, Hashable {
     public var name: String
     /// What it is doing.
     public var state: BackendState
-    /// How many updates it has processed.
+    /// How many updates it has shown.
     public var updatesDelivered = 0
     /// How often it has become unavailable.
     public var outages = 0
     /// The text of the last error, kept after the backend has recovered; `nil` if there was none.
     public var lastError: String?
+    /// How many ended activities and showings it had not shown when it was ended; 0 before.
+    public var lost = 0
 }

@@ -4,9 +4,9 @@ package import Logging
 
 /// Passes messages to another handler on a thread of its own, in their order: a thread that logs never waits for it.
 ///
-/// Most handlers write to standard error while they hold stdio's lock, for which `exit` waits. So the thread first
-/// waits until standard error is writable; a terminal that was stopped by Ctrl-S is not. At most ``capacity`` messages
-/// wait; how many were lost is logged.
+/// A handler of standard streams writes while it holds stdio's lock, for which `exit` waits. So for one of those the
+/// thread first waits until standard error is writable; a terminal that was stopped by Ctrl-S is not. At most
+/// ``capacity`` messages wait; how many were lost is logged.
 struct BackgroundLogHandler: LogHandler {
     /// How many messages wait, of all handlers, and how many were lost.
     private static let counts = Locked((waiting: 0, lost: 0))
@@ -15,9 +15,20 @@ struct BackgroundLogHandler: LogHandler {
     static var capacity: Int { 256 }
 
     private var logger: Logger
+    private let usesStandardStreams: Bool
 
     fileprivate init(_ logger: Logger) {
         self.logger = logger
+        usesStandardStreams = Self.usesStandardStreams(logger.handler)
+    }
+
+    /// Whether a handler, or one that it passes messages to, writes to a standard stream.
+    static func usesStandardStreams(_ value: Any, depth: Int = 0) -> Bool {
+        if value is StreamLogHandler || value is any StandardStreamLogHandler { return true }
+        return depth < 4
+            && Mirror(reflecting: value).children.contains {
+                usesStandardStreams($0.value, depth: depth + 1)
+            }
     }
 
     var logLevel: Logger.Level {
@@ -42,9 +53,11 @@ struct BackgroundLogHandler: LogHandler {
             return isKept
         }
         guard isKept else { return }
-        Self.thread.call(at: .min) { [logger] in
-            var request = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
-            poll(&request, 1, -1)
+        Self.thread.call(at: .min) { [logger, usesStandardStreams] in
+            if usesStandardStreams {
+                var request = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
+                poll(&request, 1, -1)
+            }
             let write = Logger.writing.withLock { $0 }
             write { logger.handler.log(event: event) }
             let lostCount = Self.counts.withLock { counts in
@@ -61,6 +74,9 @@ struct BackgroundLogHandler: LogHandler {
         await withCheckedContinuation { continuation in thread.call(at: .min) { continuation.resume() } }
     }
 }
+
+/// A handler that writes to a standard stream, other than swift-log's own.
+package protocol StandardStreamLogHandler: LogHandler {}
 
 extension Logger {
     /// Calls the function that writes a message of this package; what draws on the terminal removes its lines for it.

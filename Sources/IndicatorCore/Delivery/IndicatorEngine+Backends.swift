@@ -9,7 +9,8 @@ extension IndicatorEngine {
     /// - Parameter logger: for its diagnostics; by default the engine's.
     package func addBackend(_ backend: any IndicatorBackend, logger: Logger? = nil) -> Bool {
         let logger = logger ?? self.logger
-        let runner = BackendRunner(backend: backend, time: time, logger: logger)
+        let control = IndicatorControl(self)
+        let runner = BackendRunner(backend: backend, control: control, time: time, logger: logger)
         let refusal: String? = storage.withLock { storage in
             if storage.machine.isShutDown { return "the indicator was shut down" }
             if storage.runner(named: runner.name) != nil {
@@ -22,22 +23,10 @@ extension IndicatorEngine {
             logger.inBackground.error("The backend '\(runner.name)' was not added: \(refusal)")
             return false
         }
-        backend.attach(
-            to: IndicatorControl(
-                // A weak reference would make every later retain of the engine slow. Closing it breaks the cycle.
-                setEnabled: { [self] in setEnabled($0) },
-                retry: { [weak runner] in runner?.retry() },
-                surfaceWasLost: { [weak runner] in runner?.surfaceWasLost($0) },
-                backendStatuses: { [self] in backendStatuses },
-                isCancellable: { [self] in isCancellable },
-                requestCancellation: { [self] in requestCancellation(CancellationRequest(label: $0)) },
-                now: { [time] in time.now }
-            )
-        )
         let isNeeded = add(runner, if: { $0.runners.contains { $0 === runner } && !$0.machine.isShutDown })
         // The backend was removed, or the indicator was shut down, in the meantime.
         if !isNeeded {
-            runner.finish(timeLimit: .zero, at: time.now)
+            runner.finish(timeLimit: .zero)
             runner.startDelivery()
         }
         return true
@@ -54,8 +43,8 @@ extension IndicatorEngine {
             var hidden = storage.machine.snapshot { now }
             if hidden.isVisible { hidden.period += 1 }
             hidden.state = .inactive
-            runner.post(hidden)
-            runner.finish(timeLimit: timeLimit, at: now)
+            runner.post(IndicatorUpdate(hidden))
+            runner.finish(timeLimit: timeLimit)
             return (runner, actions)
         }
         guard let (runner, actions) = removed else { return }
@@ -89,9 +78,7 @@ extension IndicatorEngine {
         guard ServiceThread.canFinishWork else { return }
         let start = ServiceThread.now
         func time(_ limit: Duration) -> Int64 { start + min(max(limit, .zero), TimeSource.longest).wholeNanoseconds }
-        // The runners' own limits are on the indicator's clock, which may never advance.
-        let longest = time(max(timeLimit, BackendRunnerStateMachine.longestFinish)) + 1_000_000_000
-        for runner in runners { await Self.wait(until: longest) { await runner.waitUntilFinished() } }
+        for runner in runners { await runner.waitUntilFinished() }
         for resource in resources { await Self.wait(until: time(timeLimit)) { await resource.value } }
         await Self.wait(until: max(time(timeLimit), ServiceThread.now + 100_000_000)) {
             await BackgroundLogHandler.flush()

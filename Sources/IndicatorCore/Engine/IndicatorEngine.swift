@@ -23,9 +23,9 @@ package final class IndicatorEngine: Sendable {
     struct Storage: ~Copyable, Sendable {
         var machine: IndicatorStateMachine
         /// The backends' runners, in the order in which they were added.
-        var runners: [any SnapshotReceiver] = []
+        var runners: [any UpdateReceiver] = []
         /// The receivers of snapshots: those of the app, and the runners that have received their first one.
-        var receivers: [any SnapshotReceiver] = []
+        var receivers: [any UpdateReceiver] = []
         var resources: [any ManagerResource] = []
         var cancellation: [CancellationSubscriber] = []
     }
@@ -34,14 +34,14 @@ package final class IndicatorEngine: Sendable {
     /// duplicated.
     struct Actions {
         let machine: IndicatorStateMachine.Actions?
-        var receivers: [any SnapshotReceiver] = []
+        var receivers: [any UpdateReceiver] = []
 
         /// With the lock held: the snapshots enter the inboxes.
         init(_ machine: IndicatorStateMachine.Actions?, _ storage: borrowing Storage) {
             self.machine = machine
             guard let machine, !machine.publications.isEmpty else { return }
-            for (snapshot, _) in machine.publications {
-                for receiver in storage.receivers { receiver.post(snapshot) }
+            for (update, _) in machine.publications {
+                for receiver in storage.receivers { receiver.post(update) }
             }
             receivers = storage.receivers
         }
@@ -79,14 +79,14 @@ package final class IndicatorEngine: Sendable {
     }
 
     /// Hides the indicator permanently, and lets the backends, the subscriptions and the resources finish.
-    func end(timeLimit: Duration) -> (runners: [any SnapshotReceiver], resources: [Task<Void, Never>]) {
+    func end(timeLimit: Duration) -> (runners: [any UpdateReceiver], resources: [Task<Void, Never>]) {
         let now = time.now
         let (actions, hasObjects, runners, resources, cancellation) = storage.withLock { storage in
             let isFirst = !storage.machine.isShutDown
             var actions = Actions(isFirst ? storage.machine.shutDown(at: now) : nil, storage)
             if isFirst {
                 actions.receivers = storage.receivers + storage.runners
-                for receiver in actions.receivers { receiver.finish(timeLimit: timeLimit, at: now) }
+                for receiver in actions.receivers { receiver.finish(timeLimit: timeLimit) }
                 for subscriber in storage.cancellation { subscriber.finish() }
             }
             defer {
@@ -201,7 +201,7 @@ package final class IndicatorEngine: Sendable {
 
     /// Publishes what is pending for the existing receivers, and adds another one with the current snapshot. Without
     /// effect if `condition` does not hold. Returns whether it did.
-    func add(_ receiver: some SnapshotReceiver, if condition: (borrowing Storage) -> Bool) -> Bool {
+    func add(_ receiver: some UpdateReceiver, if condition: (borrowing Storage) -> Bool) -> Bool {
         let now = time.now
         let actions: Actions? = storage.withLock { storage in
             guard condition(storage) else { return nil }
@@ -210,14 +210,14 @@ package final class IndicatorEngine: Sendable {
             actions.receivers.append(receiver)
             if !storage.receivers.contains(where: { $0 === receiver }) { storage.receivers.append(receiver) }
             updateAudience(of: &storage)
-            receiver.post(storage.machine.snapshot { now })
+            receiver.post(IndicatorUpdate(storage.machine.snapshot { now }))
             return actions
         }
         if let actions { perform(actions) }
         return actions != nil
     }
 
-    func remove(_ receiver: some SnapshotReceiver, from storage: inout Storage) {
+    func remove(_ receiver: some UpdateReceiver, from storage: inout Storage) {
         storage.receivers.removeAll { $0 === receiver }
         updateAudience(of: &storage)
     }

@@ -14,8 +14,8 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
     package struct Actions: @unchecked Sendable {
         // `@unchecked`: `released` is only released.
 
-        /// The snapshots to deliver to all receivers, with a change if the indicator was shown or hidden.
-        package fileprivate(set) var publications: [(snapshot: IndicatorSnapshot, change: VisibilityChange?)] = []
+        /// The updates to deliver to all receivers, with a change if the indicator was shown or hidden.
+        package fileprivate(set) var publications: [(update: IndicatorUpdate, change: VisibilityChange?)] = []
         /// When to call ``advance(to:)``. Supersedes a lower version.
         fileprivate(set) var wake: (deadline: Duration, version: UInt64)?
         /// Objects and identities to release without the lock: they may have no other reference.
@@ -215,7 +215,9 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
         var all = publishPending(at: now)
         list.isClosed = true
         // The app has not disabled it: the last snapshots must not report that.
-        for index in all?.publications.indices ?? 0..<0 { all?.publications[index].snapshot.isEnabled = wasEnabled }
+        for index in all?.publications.indices ?? 0..<0 {
+            all?.publications[index].update.snapshot.isEnabled = wasEnabled
+        }
         return all
     }
 
@@ -307,9 +309,9 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
         counter.setPhase(phase)
         var snapshot = snapshot({ now }, isMeasured: true)
         if let state { snapshot.state = state }
-        snapshot.finishedActivities = list.takeFinished()
-        publication.publish(&snapshot, at: now) { list.date(at: $0) }
-        actions.publications.append((snapshot, change))
+        let finished = list.takeFinished()
+        publication.publish(&snapshot, lastEnd: finished.latest.last?.date, at: now) { list.date(at: $0) }
+        actions.publications.append((IndicatorUpdate(snapshot, finished), change))
     }
 
     /// Publishes a change that does not change the visibility, at most every ``PublicationState/interval``.

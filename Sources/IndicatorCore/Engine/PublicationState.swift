@@ -62,8 +62,15 @@ struct PublicationState: Sendable {
 
     /// Takes what later snapshots need of one that is published.
     ///
-    /// - Parameter date: converts a time to the wall clock.
-    mutating func publish(_ snapshot: inout IndicatorSnapshot, at now: Duration, _ date: (Duration) -> Date) {
+    /// - Parameters:
+    ///   - lastEnd: when the last activity ended that is published with it.
+    ///   - date: converts a time to the wall clock.
+    mutating func publish(
+        _ snapshot: inout IndicatorSnapshot,
+        lastEnd: Date?,
+        at now: Duration,
+        _ date: (Duration) -> Date
+    ) {
         let previous = last
         (last, due) = (now, nil)
         if snapshot.activityCount > 0 || !snapshot.isVisible { shownActivities = snapshot.activities }
@@ -71,7 +78,7 @@ struct PublicationState: Sendable {
         label = snapshot.label
         let beginning = snapshot.activities.first?.since ?? .distantPast
         let isNew = previous.map { beginning > date($0) } ?? true
-        labelSince = snapshot.finished.last?.date ?? (isNew ? beginning : date(now))
+        labelSince = lastEnd ?? (isNew ? beginning : date(now))
         snapshot.labelSince = labelSince
     }
 }

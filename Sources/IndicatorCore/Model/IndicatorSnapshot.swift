@@ -3,8 +3,9 @@ import IndicatorThreads
 
 /// The whole public state of an indicator at one moment, as a value.
 ///
-/// Backends receive snapshots, and ``IndicatorManager/snapshots`` delivers them to the app.
-public struct IndicatorSnapshot: Sendable, Hashable {
+/// Two snapshots are equal if a surface shows the same for them. ``IndicatorManager/snapshots`` delivers them to the
+/// app; backends receive them in an ``IndicatorUpdate``.
+public struct IndicatorSnapshot: Sendable, Equatable {
     /// The minimum interval between snapshots of an indicator that is neither shown nor hidden: 100 ms.
     static var minimumInterval: Duration { .milliseconds(100) }
 
@@ -45,23 +46,6 @@ public struct IndicatorSnapshot: Sendable, Hashable {
 
     /// What was shown last, while the indicator is visible and nothing is in progress; otherwise empty.
     var lastActivities: [ActivityDetails] = []
-
-    /// What ended since ``transitions``.
-    package var finishedActivities = FinishedActivities()
-
-    /// What the receiver has skipped: for each time that the indicator was shown or hidden since the previous snapshot
-    /// of the same receiver, the last snapshot of that time, in order; the last 64. Empty for most receivers, which are
-    /// as fast as the indicator, and in ``IndicatorManager/snapshots``.
-    ///
-    /// A backend that shows the current state ignores them. One that reports each showing and hiding handles them
-    /// before the snapshot itself. What each lists as ``finished``, the snapshot lists too.
-    public internal(set) var transitions: [IndicatorSnapshot] = []
-
-    /// How many more times the indicator was shown or hidden than ``transitions`` lists.
-    public internal(set) var omittedTransitionCount = 0
-
-    /// Whether a backend receives it again, unchanged, for its animation; see ``BackendDelivery/animationInterval``.
-    public internal(set) var isRepetition = false
 
     /// Makes a snapshot, by default that of an idle indicator. Without `activities`, one activity with `label` and
     /// `progress` is listed, or none if `label` is `nil`.
@@ -109,38 +93,10 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     /// What the activity that ``label`` belongs to asks the user for, if it waits for an answer.
     public var attention: String? { shownActivities.first?.attention }
 
-    /// The labelled activities that have ended since the previous snapshot of the same receiver: the last 64.
-    ///
-    /// Each receiver gets each activity once, even if it skips snapshots. The snapshot that an app reads
-    /// (``IndicatorManager/snapshot``) and the first one of a receiver have none.
-    public var finished: [FinishedActivity] { allFinished.latest }
-
-    /// How many more have ended than ``finished`` lists.
-    public var omittedFinishedCount: Int { allFinished.omittedCount }
-
-    /// The storage of ``finished`` and ``omittedFinishedCount``.
-    package var allFinished: FinishedActivities {
-        if transitions.isEmpty { return finishedActivities }
-        var all = FinishedActivities()
-        for snapshot in transitions { all.append(snapshot.finishedActivities) }
-        all.append(finishedActivities)
-        return all
-    }
-
-    /// ``transitions``, and then this snapshot with what ended after them: what a receiver that skips nothing gets.
-    package var withTransitions: [Self] {
-        if transitions.isEmpty, omittedTransitionCount == 0 { return [self] }
-        var last = self
-        (last.transitions, last.omittedTransitionCount) = ([], 0)
-        return transitions + [last]
-    }
-
-    /// A copy without what the snapshot reports beside the state: what ended, and what was skipped.
-    package var withoutReports: Self {
-        var copy = self
-        copy.finishedActivities = FinishedActivities()
-        (copy.transitions, copy.omittedTransitionCount) = ([], 0)
-        return copy
+    /// Whether a surface shows the same: times at which nothing visible changed do not count.
+    public static func == (left: Self, right: Self) -> Bool {
+        (left.state, left.isEnabled, left.activityCount) == (right.state, right.isEnabled, right.activityCount)
+            && left.since == right.since && left.shownActivities == right.shownActivities
     }
 }
 

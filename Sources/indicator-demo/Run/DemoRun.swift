@@ -127,20 +127,18 @@ final class VisibilityRecorder: IndicatorBackend {
     let name = recorderName
     let delivery = BackendDelivery(includesHidden: true)
     private let recorder: RunRecorder
-    private let isShown = Locked(false)
 
     init(recorder: RunRecorder) {
         self.recorder = recorder
     }
 
-    func start() async throws {}
-
-    func update(_ snapshot: IndicatorSnapshot) async throws {
-        for snapshot in snapshot.withTransitions {
-            let wasShown = isShown.withLock { exchange(&$0, with: snapshot.isVisible) }
-            if wasShown != snapshot.isVisible { recorder.note(.visibility(snapshot.isVisible), at: recorder.now) }
+    func show(_ updates: IndicatorUpdates) async {
+        var isShown = false
+        for await update in updates {
+            for isVisible in update.steps.map(\.snapshot.isVisible) where isVisible != isShown {
+                isShown = isVisible
+                recorder.note(.visibility(isVisible), at: recorder.now)
+            }
         }
     }
-
-    func stop() async {}
 }

@@ -1,6 +1,7 @@
 #if DBus
 import Foundation
 import IndicatorCore
+import IndicatorTesting
 import IndicatorThreads
 import Logging
 import TestSupport
@@ -14,7 +15,7 @@ import Testing
 
     /// Shows and hides each time after `isShown` and `isHidden`.
     private func cycle(
-        _ surface: BusBackend,
+        _ surface: BackendDriver<BusBackend>,
         isShown: () -> Bool = { true },
         isHidden: () -> Bool = { true }
     ) async throws {
@@ -43,9 +44,16 @@ import Testing
     func `1000 shown jobs leave no view and no match rule`() async throws {
         let bus = try await PrivateBus()
         let server = try JobServer(on: bus)
-        let surface = BusBackend(name: "probe", on: .address(bus.address)) {
-            DesktopJobSession(applicationName: "probe", settings: .init(), logger: Logger(label: "tests"), context: $0)
-        }
+        let surface = BackendDriver(
+            BusBackend(name: "probe", on: .address(bus.address)) {
+                DesktopJobSession(
+                    applicationName: "probe",
+                    settings: .init(),
+                    logger: Logger(label: "tests"),
+                    context: $0
+                )
+            }
+        )
         try await surface.start()
         #expect(try await ruleCount(on: bus) == 2)
         try await cycle(surface, isShown: { server.open.count == 1 }, isHidden: { server.open.isEmpty })
@@ -60,9 +68,11 @@ import Testing
     func entries() async throws {
         let bus = try await PrivateBus()
         let monitor = try await LauncherMonitor(bus)
-        let surface = BusBackend(name: "probe", on: .address(bus.address)) {
-            LauncherEntrySession(desktopFile: "org.example.probe.desktop", context: $0)
-        }
+        let surface = BackendDriver(
+            BusBackend(name: "probe", on: .address(bus.address)) { _ in
+                LauncherEntrySession(desktopFile: "org.example.probe.desktop")
+            }
+        )
         try await surface.start()
         try await cycle(surface)
         #expect(await eventually { monitor.updates.last ?? .nothing == .nothing })
@@ -77,14 +87,16 @@ import Testing
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address)
         let settings = DesktopNotificationSettings(through: .dbus)
-        let surface = BusBackend(name: "probe", on: .address(bus.address)) {
-            NotificationSession(
-                applicationName: "probe",
-                settings: settings,
-                logger: Logger(label: "tests"),
-                context: $0
-            )
-        }
+        let surface = BackendDriver(
+            BusBackend(name: "probe", on: .address(bus.address)) {
+                NotificationSession(
+                    applicationName: "probe",
+                    settings: settings,
+                    logger: Logger(label: "tests"),
+                    context: $0
+                )
+            }
+        )
         try await surface.start()
         #expect(try await ruleCount(on: bus) == 2)
         try await cycle(surface, isShown: { server.shown.count == 1 }, isHidden: { server.shown.isEmpty })
@@ -98,15 +110,17 @@ import Testing
     @Test("1000 shows and hides leave one name on the bus, and the property as it was")
     func properties() async throws {
         let bus = try await PrivateBus()
-        let (name, interface) = ("org.activityindicator.Indicator1.cycles", IndicatorObject.interface)
-        let object = IndicatorObject(application: "cycles", processID: 1)
-        let surface = BusBackend(name: "probe", on: .address(bus.address)) {
-            IndicatorBusSession(names: [name], object: object, context: $0)
-        }
+        let (name, interface) = ("org.activityindicator.Indicator1.cycles", DBusPropertyObject.interface)
+        let object = DBusPropertyObject(application: "cycles", processID: 1)
+        let surface = BackendDriver(
+            BusBackend(name: "probe", on: .address(bus.address)) {
+                DBusPropertySession(names: [name], object: object, context: $0)
+            }
+        )
         try await surface.start()
         let signals = try await SignalMonitor(bus, name: name)
         func properties() async throws -> String {
-            let (all, path) = ("org.freedesktop.DBus.Properties", IndicatorObject.path)
+            let (all, path) = ("org.freedesktop.DBus.Properties", DBusPropertyObject.path)
             return try await bus.busctl("call", name, path, all, "GetAll", "s", interface).output
         }
         func names() async throws -> Int {
@@ -132,14 +146,15 @@ import Testing
         let bus = try await PrivateBus()
         let login = try await LoginManager(on: bus)
         let before = try await ruleCount(on: bus)
-        let surface = BusBackend(name: "probe", on: .address(bus.address)) {
-            SleepInhibitorSession(
-                applicationName: "probe",
-                settings: .init(),
-                logger: Logger(label: "tests"),
-                context: $0
-            )
-        }
+        let surface = BackendDriver(
+            BusBackend(name: "probe", on: .address(bus.address)) { _ in
+                SleepInhibitorSession(
+                    applicationName: "probe",
+                    settings: .init(),
+                    logger: Logger(label: "tests")
+                )
+            }
+        )
         try await surface.start()
         try await cycle(surface)
         // logind lists a lock as long as a process has its descriptor.

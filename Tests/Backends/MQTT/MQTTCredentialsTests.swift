@@ -4,6 +4,7 @@ import Foundation
 @testable import BackendConfiguration
 @testable import IndicatorMQTT
 import IndicatorCore
+import IndicatorTesting
 import TestSupport
 import Testing
 
@@ -210,7 +211,7 @@ import Testing
         func problem(_ authority: String, _ certificate: String?, _ key: String?) async throws -> String {
             var settings = MQTTSettings(url: try MQTTURL("mqtts://127.0.0.1:9"))
             (settings.caFile, settings.certificateFile, settings.keyFile) = (authority, certificate, key)
-            let backend = MQTTBackend(applicationName: "x", settings: settings)
+            let backend = BackendDriver(MQTTBackend(applicationName: "x", settings: settings))
             return try await #require(#expect(throws: MQTTError.self) { try await backend.start() }).reason
         }
         for key in [locked, otherKind, text, certificates.path("server.key")] {
@@ -246,7 +247,7 @@ import Testing
     @Test func `A user name with a control character is an error`() async throws {
         var settings = MQTTSettings(url: try MQTTURL("mqtt://127.0.0.1:9"))
         settings.username = "me\u{1}"
-        let backend = MQTTBackend(applicationName: "x", settings: settings)
+        let backend = BackendDriver(MQTTBackend(applicationName: "x", settings: settings))
         await #expect(throws: MQTTError.invalidUsername) { try await backend.start() }
     }
 

@@ -2,6 +2,7 @@
 import Foundation
 @testable import IndicatorMQTT
 import IndicatorCore
+import IndicatorTesting
 import IndicatorThreads
 import TestSupport
 import Testing
@@ -294,7 +295,9 @@ import Testing
         let broker = try await MosquittoBroker()
         // The kernel accepts connections, but the broker does not answer.
         broker.send(SIGSTOP)
-        let backend = MQTTBackend(applicationName: "app", settings: MQTTSettings(url: try MQTTURL(broker.url)))
+        let backend = BackendDriver(
+            MQTTBackend(applicationName: "app", settings: MQTTSettings(url: try MQTTURL(broker.url)))
+        )
         for _ in 0..<2 {
             let error = await #expect(throws: MQTTError.self) { try await backend.start() }
             #expect(error?.reason.hasSuffix("no answer yet") == true, "\(String(describing: error))")

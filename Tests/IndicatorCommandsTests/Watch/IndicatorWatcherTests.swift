@@ -20,7 +20,7 @@ import Testing
         _ answer: @escaping @Sendable (BusMessage) -> [BusMessage?]
     ) throws -> BusPeer {
         let name = IndicatorBusName.prefix + name
-        return try BusPeer(name: name, path: IndicatorObject.path, address: bus.address, answer: answer)
+        return try BusPeer(name: name, path: DBusPropertyObject.path, address: bus.address, answer: answer)
     }
 
     @Test
@@ -55,17 +55,17 @@ import Testing
             }
             count.withLock { $0 += 1 }
             let changed = BusMessage.signal(
-                path: IndicatorObject.path,
-                interface: IndicatorObject.propertiesInterface,
+                path: DBusPropertyObject.path,
+                interface: DBusPropertyObject.propertiesInterface,
                 member: "PropertiesChanged",
-                [.string(IndicatorObject.interface), .properties([]), .strings(["Label"])]
+                [.string(DBusPropertyObject.interface), .properties([]), .strings(["Label"])]
             )
             return [changed, message.reply([])]
         }
         defer { withExtendedLifetime(peer) {} }
         let watch = try bus.watch()
         #expect(await eventually { watch.output == "lazy appeared: hidden, 'Step 0'\n" })
-        let (path, interface) = (IndicatorObject.path, IndicatorObject.interface)
+        let (path, interface) = (DBusPropertyObject.path, DBusPropertyObject.interface)
         let name = IndicatorBusName.prefix + "lazy"
         let caller = try BlockingBus(address: bus.address)
         for _ in 0..<100 { _ = try caller.call(.call(name, path: path, interface: interface, member: "Change")) }
@@ -137,10 +137,10 @@ import Testing
             }
             return (last - 999...last).map { number in
                 .signal(
-                    path: IndicatorObject.path,
-                    interface: IndicatorObject.propertiesInterface,
+                    path: DBusPropertyObject.path,
+                    interface: DBusPropertyObject.propertiesInterface,
                     member: "PropertiesChanged",
-                    [.string(IndicatorObject.interface), properties(number), .strings([])]
+                    [.string(DBusPropertyObject.interface), properties(number), .strings([])]
                 )
             } + [message.reply([])]
         }
@@ -155,8 +155,8 @@ import Testing
             for _ in 0..<times {
                 let call = BusMessage.call(
                     name,
-                    path: IndicatorObject.path,
-                    interface: IndicatorObject.interface,
+                    path: DBusPropertyObject.path,
+                    interface: DBusPropertyObject.interface,
                     member: "Flood"
                 )
                 _ = try caller.call(call, timeLimit: .seconds(60))

@@ -192,7 +192,7 @@ import Testing
         #expect(
             await eventually {
                 indicator.clock.advance(by: .milliseconds(100))
-                return indicator.surface.snapshots.contains { !$0.finished.isEmpty }
+                return !indicator.surface.finished.isEmpty
             }
         )
         for _ in 0..<20 { indicator.clock.advance(by: .seconds(1)) }
@@ -229,7 +229,7 @@ import Testing
             group.begin("c").end(.failed("HTTP 404"))
         }
         await manager.shutdown()
-        let finished = surface.snapshots.flatMap(\.finished)
+        let finished = surface.finished
         #expect(finished.map(\.label) == ["a", "b", "c", "Group"])
         #expect(finished.map(\.isMember) == [true, true, true, false])
         #expect(finished.last?.outcome == (isEnabled ? .failed("2 of 3 failed: b: HTTP 503") : .succeeded))
@@ -257,7 +257,7 @@ import Testing
             }
         }
         await manager.shutdown()
-        let finished = surface.snapshots.flatMap(\.finished)
+        let finished = surface.finished
         #expect(finished.map(\.label) == ["a", "Inner", "Outer", "b", "Other"])
         #expect(finished.map(\.messageAfterMembers) == [nil, "", "", nil, nil])
         // Where members are not listed, the group tells it.

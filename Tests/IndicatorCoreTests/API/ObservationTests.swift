@@ -65,7 +65,7 @@ extension ActivityDetails {
             )
         }
         await indicator.manager.shutdown()
-        #expect(indicator.surface.snapshots.flatMap(\.finished).map(\.outcome) == [.succeeded])
+        #expect(indicator.surface.finished.map(\.outcome) == [.succeeded])
     }
 
     @Test func `Progress is shown and ends with the task`() {
@@ -122,8 +122,8 @@ extension ActivityDetails {
             indicator.clock.advance(by: .seconds(1))
         }
         await indicator.manager.shutdown()
-        #expect(indicator.surface.snapshots.count { $0.isVisible && $0.finished.isEmpty } > 0)
-        #expect(indicator.surface.snapshots.flatMap(\.finished).map(\.label) == ["GET https://example.org/items"])
+        #expect(indicator.surface.updates.count { $0.snapshot.isVisible && $0.finished.isEmpty } > 0)
+        #expect(indicator.surface.finished.map(\.label) == ["GET https://example.org/items"])
         #expect(indicator.surface.snapshots.map(\.isVisible).filter { !$0 }.count <= 2)
         withExtendedLifetime(request) {}
     }
@@ -165,7 +165,7 @@ extension ActivityDetails {
             center.post(name: .indicatorTaskDidComplete, object: request, userInfo: information)
         }
         await indicator.manager.shutdown()
-        let finished = indicator.surface.snapshots.flatMap(\.finished)
+        let finished = indicator.surface.finished
         #expect(finished.map(\.outcome) == [.succeeded, .failed("HTTP 503"), .cancelled, .unspecified])
         other.end()
     }

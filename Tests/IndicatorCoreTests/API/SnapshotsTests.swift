@@ -31,11 +31,11 @@ import Testing
     /// Each publication made a task for each subscriber: 0.4 s of CPU for the caller with a thousand of them.
     @Test func `A thousand subscribers get the latest snapshot and each finished activity`() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
-        let sequences = (0..<1000).map { _ in indicator.manager.snapshots }
+        let sequences = (0..<1000).map { _ in indicator.manager.updates }
         let consumers = sequences.map { sequence in
             Task {
                 var labels: [String] = []
-                for await snapshot in sequence { labels += snapshot.finished.map(\.label) }
+                for await update in sequence { labels += update.finished.map(\.label) }
                 return labels
             }
         }
@@ -70,7 +70,7 @@ import Testing
 
     @Test func `Changes of the count are published ten times a second at most`() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
-        let surface = InMemoryBackend(name: "latest", delivery: .latestWins)
+        let surface = InMemoryBackend(name: "latest", delivery: BackendDelivery())
         indicator.manager.addBackend(surface)
         indicator.manager.start("first", label: "0")
         #expect(await eventually { surface.snapshots.map(\.activityCount) == [1] })
@@ -125,7 +125,7 @@ import Testing
         manager.start("a", label: "before")
         #expect(await eventually { indicator.surface.snapshots.last?.label == "before" })
         manager.update("a") { $0.label = "between" }
-        let newcomer = InMemoryBackend(name: "newcomer", delivery: .latestWins)
+        let newcomer = InMemoryBackend(name: "newcomer", delivery: BackendDelivery())
         manager.addBackend(newcomer)
         var iterator = manager.snapshots.makeAsyncIterator()
         #expect(await iterator.next()?.label == "between")
@@ -139,7 +139,7 @@ import Testing
     /// A gap between two downloads, and nearly every end, showed an empty text.
     @Test func `A backend keeps its label during the completion delay`() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
-        let latest = InMemoryBackend(name: "latest", delivery: .latestWins)
+        let latest = InMemoryBackend(name: "latest", delivery: BackendDelivery())
         let curious = InMemoryBackend(name: "curious", delivery: BackendDelivery(includesHidden: true))
         indicator.manager.addBackend(latest)
         indicator.manager.addBackend(curious)
@@ -224,25 +224,24 @@ import Testing
         manager.begin().end()
         gate.open()
         #expect(await eventually { record.snapshots.count == 204 && slow.updates.count == 2 })
-        let recorded = record.snapshots.flatMap(\.finished)
+        let recorded = record.finished
         #expect(recorded.map(\.label) == ["first"] + (0..<100).map { "\($0)" })
         #expect(recorded.first?.outcome == .failed("HTTP 503"))
         #expect(recorded.first?.duration == .seconds(3))
-        #expect(record.snapshots.allSatisfy { $0.omittedFinishedCount == 0 })
+        #expect(record.updates.allSatisfy { $0.omittedFinished == 0 })
         let skipped = try #require(slow.updates.last)
         #expect(skipped.finished.map(\.label) == (36..<100).map { "\($0)" })
-        #expect(skipped.omittedFinishedCount == 37)
+        #expect(skipped.omittedFinished == 37)
         // A later receiver gets none of them.
-        var iterator = manager.snapshots.makeAsyncIterator()
+        var iterator = manager.updates.makeAsyncIterator()
         #expect(await iterator.next()?.finished.isEmpty == true)
-        #expect(manager.snapshot.finished.isEmpty)
         await manager.shutdown()
     }
 
     @Test func `Finished activities of a failed update are not lost`() async throws {
         let clock = VirtualClock()
-        let flaky = ScriptedBackend(onUpdate: { snapshot in
-            if snapshot.finished.map(\.label) == ["a"] { throw ScriptedBackend.Failure(description: "lost") }
+        let flaky = ScriptedBackend(onUpdate: { update in
+            if update.finished.map(\.label) == ["a"] { throw ScriptedBackend.Failure(description: "lost") }
         })
         let manager = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero),
@@ -287,7 +286,7 @@ import Testing
         do { _ = manager.begin("dropped") }
         manager.begin("ended").end(.cancelled)
         await manager.shutdown()
-        let finished = record.snapshots.flatMap(\.finished)
+        let finished = record.finished
         #expect(finished.map(\.label) == ["sync", "throws", "cancelled", "renamed", "dropped", "ended"])
         #expect(
             finished.map(\.outcome)
@@ -312,10 +311,10 @@ import Testing
         )
         indicator.manager.begin("work").end()
         #expect(indicator.manager.state == .delayingCompletion)
-        let newcomer = InMemoryBackend(name: "newcomer", delivery: .latestWins)
+        let newcomer = InMemoryBackend(name: "newcomer", delivery: BackendDelivery())
         indicator.manager.addBackend(newcomer)
         #expect(await eventually { newcomer.isVisible })
-        #expect(newcomer.snapshots.first?.finished.isEmpty == true)
+        #expect(newcomer.updates.first?.finished.isEmpty == true)
         indicator.clock.advance(by: .seconds(60))
         #expect(await eventually { newcomer.snapshots.count == 2 && !newcomer.isVisible })
     }
@@ -327,7 +326,7 @@ import Testing
         let manager = IndicatorManager(backends: [backend], clock: VirtualClock())
         manager.begin("A").end(.failed("no"))
         if isRemoved { await manager.removeBackend(named: backend.name) } else { await manager.shutdown() }
-        #expect(backend.snapshots.flatMap(\.finished).map(\.label) == ["A"])
+        #expect(backend.finished.map(\.label) == ["A"])
         #expect(backend.snapshots.last?.state == .inactive)
         await manager.shutdown()
     }
@@ -376,30 +375,32 @@ import Testing
 
     /// Activities of a skipped snapshot preceded those of an earlier snapshot that was kept.
     @Test func `Finished activities are in order`() throws {
-        var inbox = SnapshotInbox(delivery: .latestWins)
-        inbox.post(snapshot(.active, "a"))
-        inbox.post(snapshot(.delayingCompletion, "b"))
+        var inbox = UpdateInbox(delivery: BackendDelivery())
+        inbox.post(update(.active, "a"))
+        inbox.post(update(.delayingCompletion, "b"))
         let first = inbox.take(delivered: nil)
         #expect(first?.finished.map(\.label) == ["a", "b"])
-        inbox.leave(try #require(first))
-        inbox.post(snapshot(.inactive, "c"))
-        #expect(inbox.take(delivered: first)?.finished.map(\.label) == ["a", "b", "c"])
+        inbox.giveBack(try #require(first))
+        inbox.post(update(.inactive, "c"))
+        #expect(inbox.take(delivered: first?.snapshot)?.finished.map(\.label) == ["a", "b", "c"])
     }
 
     /// Then, a backend that was unavailable did not get it at the shutdown.
     @Test func `What has ended is undelivered, too, beside a snapshot that shows nothing new`() {
-        var inbox = SnapshotInbox(delivery: .latestWins)
-        let hidden = snapshot(.inactive, "a")
-        inbox.restart(with: hidden)
+        var inbox = UpdateInbox(delivery: BackendDelivery())
+        let hidden = update(.inactive, "a")
+        inbox.post(update(.active, "b"))
+        inbox.post(hidden)
         inbox.hasShown(hidden)
+        _ = inbox.take(delivered: nil)
+        inbox.giveBack(hidden)
         #expect(!inbox.hasChanges(since: nil) && inbox.hasUndelivered)
     }
 
-    private func snapshot(_ state: IndicatorState, _ finished: String) -> IndicatorSnapshot {
+    private func update(_ state: IndicatorState, _ finished: String) -> IndicatorUpdate {
         var snapshot = IndicatorSnapshot(state: state, activityCount: 1, label: "x")
         snapshot.period = state.isVisible ? 1 : 2
         let activity = FinishedActivity(label: finished, outcome: .succeeded, duration: .zero)
-        snapshot.finishedActivities = FinishedActivities(latest: [activity])
-        return snapshot
+        return IndicatorUpdate(snapshot, finished: [activity])
     }
 }

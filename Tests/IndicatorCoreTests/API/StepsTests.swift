@@ -44,7 +44,7 @@ import Testing
         resumed.completed = 100
         resumed.advance(by: 20)
         for activity in [file, member, group, resumed] { activity.end() }
-        func finished() -> [FinishedActivity] { indicator.surface.snapshots.flatMap(\.finished) }
+        func finished() -> [FinishedActivity] { indicator.surface.finished }
         let areReported = await eventually {
             indicator.clock.advance(by: .milliseconds(100))
             return finished().count == 4
@@ -245,7 +245,7 @@ import Testing
         #expect(remaining == 0)
         await manager.shutdown()
         // Only those that were labelled before their end are in it, at most 64 for each snapshot.
-        let finished = surface.snapshots.flatMap(\.finished)
+        let finished = surface.finished
         #expect(finished.count > 1)
         #expect(finished.allSatisfy { $0.outcome == .failed("reason") })
     }

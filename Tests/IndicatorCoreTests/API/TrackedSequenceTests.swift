@@ -21,7 +21,7 @@ import Testing
 
     private func outcomes() async -> [ActivityOutcome] {
         await manager.shutdown()
-        return surface.snapshots.flatMap(\.finished).map(\.outcome)
+        return surface.finished.map(\.outcome)
     }
 
     @Test func `A loop advances with each element`() async {

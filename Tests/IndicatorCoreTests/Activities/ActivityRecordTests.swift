@@ -41,7 +41,7 @@ import Testing
         await manager.shutdown()
         #expect(snapshot.activities.count == 3)
         let activities = (surface.snapshots + [snapshot]).flatMap(\.activities)
-        let finished = surface.snapshots.flatMap(\.finished)
+        let finished = surface.finished
         #expect(finished.count == 6)
         let texts = activities.flatMap { [$0.label, $0.detail, $0.attention, $0.unit.name] }.compactMap(\.self)
         let reported = finished.flatMap { finished in

@@ -1,132 +1,163 @@
 import Foundation
-import IndicatorTesting
+import Logging
 import TestSupport
 import Testing
 
 @testable import IndicatorCore
 
 @Suite struct BackendRunnerStateMachineTests {
-    private var machine = BackendRunnerStateMachine(delivery: .latestWins)
+    /// The words of a script, in seconds:
+    ///
+    /// - What the machine must do next: `start`, `update`, `again` (a repetition), `end`, `-` (nothing).
+    /// - What the backend does: `ask`, `wake` (it waits no longer), `consume`, `report` (that it is unavailable), `!`
+    ///   (throws), `return`.
+    /// - What the indicator does: `show`, `hide`, `label`, `done` (a labelled activity has ended), `finish`, `giveUp`.
+    /// - What is the case: `due=` the deadline, `state=`, `outages=`, `lost=`, `new=` (the transitions and the finished
+    ///   activities of the last update, `V` for visible), `log=` (the events since).
+    /// - `@1`: time passes.
+    @Test(arguments: [
+        // Attempts.
+        "start ask - due=none state=running",
+        "start ! - due=1 state=unavailable @1 start ! due=3 @3 start ! due=7 outages=1 log=1",
+        "start ! @1 start ask state=running log=2",
+        // It goes on after half a minute as if nothing had been.
+        "start ask @29 ! due=30 @30 start ask @59 ! due=61 @61 start ask @91 ! due=92",
+        "show start ask update ! due=1 state=unavailable @1 start ask state=unavailable update ask state=running log=2",
+        "start return due=1 outages=1",
+        // What the backend reports before it asks is no stall, and waits as long as an attempt would.
+        "start report state=unavailable due=none outages=1 @9 ! start report @10 ask state=running log=2",
+        "start report ! - due=1 @1 start report ! - due=3 outages=1",
+        // Delivery.
+        "show start ask update new=/ - ask - due=none",
+        "show start ask wake - ask update ask hide update ask -",
+        "show start ask update hide show done hide ask update new=FV/1 ask - due=none",
+        "start ask label - hide - done - show update new=/1",
+        // A lost update is delivered again with what happened since, one that was consumed is not.
+        "show start ask update ask done label update new=/1 ! done label @1 start ask update new=/2",
+        "show start ask update ask done label update new=/1 consume ! done label @1 start ask update new=/1",
+        // The end.
+        "start ask finish end return - state=stopped lost=0",
+        "show start ask finish update ask end ! - state=stopped lost=0 log=0",
+        "start finish - ask end return state=stopped",
+        "finish - state=stopped",
+        "show finish start ask update ask end return - state=stopped",
+        // What waits is tried once more at the end, and counted if it is lost.
+        "start ! show done finish start ask update new=/1 ask end return - state=stopped lost=0",
+        "start ! show done finish start ! - state=stopped lost=2",
+        "start ask done finish update new=/1 ! start ask update new=/1 ask end return - state=stopped lost=0",
+        "start report show hide finish ! start ! - state=stopped lost=1",
+        // What ended while it was hidden does not wait for the next change.
+        "start ask done - finish update new=/1 ask end return state=stopped lost=0",
+        // Limits.
+        "start due=5 @5 state=stalled ask state=running log=2 due=none",
+        "show start ask update due=5 @5 state=stalled log=1 giveUp lost=1 ask end return - state=stopped lost=1",
+        "show start ask update done giveUp - lost=2 ! - state=stopped",
+        "start ask finish end due=5 @5 state=stalled return state=stopped",
+    ])
+    func script(_ script: String) {
+        Script(delivery: BackendDelivery()).run(script)
+    }
 
-    private func name(_ operation: BackendRunnerStateMachine.Operation?) -> String? {
-        switch operation {
-        case .start: "start"
-        case .update: "update"
-        case .stop: "stop"
-        case nil: nil
+    @Test("An animation is repeated while visible; one that waits for its interval is not forgotten")
+    func delivery() {
+        let animated = BackendDelivery(animationInterval: .seconds(1))
+        Script(delivery: animated).run(
+            "show start ask update ask - due=1 @1 again new=/ ask due=2 wake - due=none ask @2 again hide ask "
+                + "update ask - due=none"
+        )
+        let slow = BackendDelivery(minimumInterval: .seconds(2))
+        Script(delivery: slow).run("show start ask update ask label - due=2 @2 update ask label finish update ask end")
+        Script(delivery: BackendDelivery(updateTimeLimit: .seconds(3_155_760_000))).run("start due=none")
+        Script(delivery: BackendDelivery(includesHidden: true)).run("show hide start ask update label ask update ask -")
+    }
+
+    @Test("The time between attempts is a minute at most, or a part of it", arguments: [1, 0.25])
+    func longest(scale: Double) {
+        let script = Script(delivery: BackendDelivery(), retryScale: scale)
+        for seconds in [1.0, 2, 4, 8, 16, 32, 60, 60] {
+            let time = script.now
+            script.run("start !")
+            #expect(script.machine.deadline == time + .seconds(seconds * scale))
+            script.now = script.machine.deadline ?? time
         }
     }
 
-    private mutating func next(_ seconds: Double) -> String? { name(machine.nextOperation(at: .seconds(seconds))) }
+    /// Runs scripts on a machine.
+    private final class Script {
+        private(set) var machine: BackendRunnerStateMachine
+        var now = Duration.zero
+        private var snapshot = IndicatorSnapshot(since: .distantPast)
+        private var update: IndicatorUpdate?
+        private var endCount = 0
 
-    private mutating func finish(_ seconds: Double, error: String? = nil) {
-        _ = machine.finished(error: error, at: .seconds(seconds))
-    }
-
-    /// It was lost: the next start followed after 4 s, or 60 in a long outage.
-    @Test mutating func `A retry during a call that fails is remembered`() {
-        #expect(next(0) == "start")
-        _ = machine.retry(at: .zero)
-        finish(1, error: "no server")
-        #expect(next(1) == "start")
-        finish(1, error: "no server")
-        // Once.
-        #expect(next(1) == nil)
-        #expect(machine.deadline == .seconds(3))
-    }
-
-    @Test mutating func `A retry during an update that fails is remembered`() {
-        machine.post(IndicatorSnapshot(state: .active))
-        #expect(next(0) == "start")
-        finish(0)
-        #expect(next(0) == "update")
-        _ = machine.retry(at: .zero)
-        finish(0, error: "lost")
-        #expect(next(0) == "stop")
-        finish(0)
-        #expect(next(0) == "start")
-        finish(0)
-        // Not beyond a call that succeeds.
-        #expect(next(0) == "update")
-        _ = machine.retry(at: .zero)
-        finish(0)
-        _ = machine.surfaceWasLost("lost", at: .zero)
-        #expect(next(0) == "stop")
-        finish(0)
-        #expect(next(0) == nil)
-    }
-
-    /// It counted twice: the first pause was 2 s.
-    @Test mutating func `A surface that is lost during an update that fails is one failure`() {
-        machine.post(IndicatorSnapshot(state: .active))
-        #expect(next(0) == "start")
-        finish(0)
-        #expect(next(0) == "update")
-        _ = machine.surfaceWasLost("the server has quit", at: .zero)
-        finish(0, error: "broken pipe")
-        #expect(machine.outages == 1 && machine.lastError == "broken pipe")
-        #expect(next(0) == "stop")
-        finish(0)
-        #expect(machine.deadline == .seconds(1))
-    }
-
-    /// What waited was dropped without another attempt, although the disk had room again.
-    @Test(arguments: [false, true])
-    func `What waits is tried once more at the end`(isAvailableAgain: Bool) {
-        var machine = BackendRunnerStateMachine(delivery: .latestWins)
-        _ = machine.nextOperation(at: .zero)
-        _ = machine.finished(error: "the disk is full", at: .zero)
-        machine.post(IndicatorSnapshot(state: .active, label: "Saving"))
-        #expect(machine.nextOperation(at: .zero) == nil)
-        machine.finish(timeLimit: .seconds(2), at: .milliseconds(500))
-        #expect(name(machine.nextOperation(at: .milliseconds(500))) == "start")
-        if isAvailableAgain {
-            _ = machine.finished(error: nil, at: .milliseconds(500))
-            #expect(name(machine.nextOperation(at: .milliseconds(500))) == "update")
-            _ = machine.finished(error: nil, at: .milliseconds(500))
-            #expect(name(machine.nextOperation(at: .milliseconds(500))) == "stop")
-            _ = machine.finished(error: nil, at: .milliseconds(500))
-        } else {
-            _ = machine.finished(error: "the disk is full", at: .milliseconds(500))
+        init(delivery: BackendDelivery, retryScale: Double = 1) {
+            machine = BackendRunnerStateMachine(delivery: delivery, retryScale: retryScale)
         }
-        #expect(machine.nextOperation(at: .milliseconds(500)) == nil)
-        #expect(machine.isStopped)
-    }
 
-    /// The update that was lost is tried once more, too.
-    @Test mutating func `An update that fails at the end is tried once more`() {
-        #expect(next(0) == "start")
-        finish(0)
-        let ended = FinishedActivity(label: "Saving", outcome: .failed("no space"), duration: .seconds(1))
-        var snapshot = IndicatorSnapshot(state: .active)
-        snapshot.finishedActivities = FinishedActivities(latest: [ended])
-        machine.post(snapshot)
-        machine.finish(timeLimit: .seconds(2), at: .zero)
-        #expect(next(0) == "update")
-        finish(0, error: "the broker is gone")
-        #expect(next(0) == "stop")
-        finish(0)
-        #expect(next(0) == "start")
-        finish(0)
-        guard case .update(let again, _) = machine.nextOperation(at: .zero) else {
-            Issue.record("nothing is delivered again")
-            return
+        func run(_ script: String) {
+            for (index, word) in script.split(separator: " ").enumerated() {
+                let parts = word.split(separator: "=", maxSplits: 1)
+                guard parts.count == 2 else {
+                    expect(String(word), at: index, of: script)
+                    continue
+                }
+                #expect(value(of: parts[0]) == parts[1], "\(parts[0]) at word \(index) of '\(script)'")
+            }
         }
-        #expect(again.finished == [ended])
-        finish(0)
-        #expect(next(0) == "stop")
-        finish(0)
-        #expect(next(0) == nil && machine.isStopped)
-    }
 
-    /// With a virtual clock, it never returned.
-    @Test func `A shutdown with a virtual clock does not wait for a backend that hangs`() async throws {
-        let gate = Gate()
-        let backend = ScriptedBackend(onStart: { _ in await gate.pass() })
-        let manager = IndicatorManager(backends: [backend], clock: VirtualClock())
-        #expect(await eventually { backend.startCount == 1 })
-        await manager.shutdown(timeLimit: .milliseconds(10))
-        #expect(backend.stopCount == 0)
-        gate.open()
+        private func expect(_ word: String, at index: Int, of script: String) {
+            switch word {
+            case "ask": machine.ask(at: now)
+            case "wake": machine.withdraw()
+            case "consume": machine.consume(at: now)
+            case "report": _ = machine.reportUnavailable("no surface", at: now)
+            case "!": machine.returned(error: "lost", at: now)
+            case "return": machine.returned(error: nil, at: now)
+            case "show": post(.active)
+            case "hide": post(.inactive)
+            case "label": post(snapshot.state)
+            case "done":
+                endCount += 1
+                post(snapshot.state, [FinishedActivity(label: "\(endCount)", outcome: .succeeded, duration: .zero)])
+            case "finish": machine.finish()
+            case "giveUp": machine.giveUp()
+            case _ where word.first == "@":
+                now = .seconds(Int(word.dropFirst()) ?? 0)
+                machine.advance(to: now)
+            default: #expect(next() == word, "word \(index) of '\(script)'")
+            }
+        }
+
+        private func post(_ state: IndicatorState, _ finished: [FinishedActivity] = []) {
+            if state.isVisible != snapshot.isVisible { snapshot.period += 1 }
+            snapshot.state = state
+            snapshot.activityCount += 1
+            machine.post(IndicatorUpdate(snapshot, finished: finished))
+        }
+
+        private func next() -> String {
+            switch machine.next(at: now) {
+            case .show: return "start"
+            case .deliver(let update):
+                self.update = update
+                return update.isRepetition ? "again" : "update"
+            case .end: return "end"
+            case nil: return "-"
+            }
+        }
+
+        private func value(of name: Substring) -> String {
+            switch name {
+            case "due": return machine.deadline.map { "\($0.components.seconds)" } ?? "none"
+            case "outages": return "\(machine.status.outages)"
+            case "lost": return "\(machine.status.lost)"
+            case "log": return "\(machine.takeEvents().count { $0.level != .debug })"
+            case "new":
+                let transitions = update?.transitions.map { $0.isVisible ? "V" : "F" } ?? []
+                let count = update?.finished.count ?? 0
+                return transitions.joined() + "/" + (count == 0 ? "" : "\(count)")
+            default: return machine.status.state.name
+            }
+        }
     }
 }

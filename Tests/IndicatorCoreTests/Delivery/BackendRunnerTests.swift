@@ -53,7 +53,7 @@ import Testing
         #expect(slow.updates.count == 1)
         gate.open()
         #expect(await eventually { slow.updates.count == 2 })
-        #expect(slow.updates.map(\.isVisible) == [true, false])
+        #expect(slow.snapshots.map(\.isVisible) == [true, false])
         #expect(slow.updates.last?.transitions.map(\.isVisible) == (0..<40).map { !$0.isMultiple(of: 2) })
         let delivered = BackendStatus(name: "scripted", state: .running, updatesDelivered: 2)
         #expect(try await eventually { try status(manager) == delivered })
@@ -74,12 +74,11 @@ import Testing
         gate.open()
         #expect(await eventually { slow.updates.count == 2 })
         let last = try #require(slow.updates.last)
-        #expect(last.label == "50" && last.omittedTransitionCount == 99 - 64)
+        #expect(last.snapshot.label == "50" && last.omittedTransitions == 99 - 64)
         #expect(last.transitions.map(\.isVisible) == (0..<64).map { $0.isMultiple(of: 2) })
         #expect(last.transitions.compactMap(\.label) == (18...49).map { "\($0)" })
         // None is reported twice, and all that ended are.
         #expect(last.finished.map(\.label) == (0..<50).map { "\($0)" })
-        #expect(last.transitions.allSatisfy { $0.transitions.isEmpty })
         await manager.shutdown()
         #expect(slow.updates.last?.transitions == [])
     }
@@ -94,7 +93,7 @@ import Testing
         for number in 1...2 { manager.begin("\(number)").end() }
         await manager.shutdown()
         #expect(flaky.updates.count == 1)
-        #expect(flaky.updates.first?.withTransitions.map(\.isVisible) == [true, false, true, false])
+        #expect(flaky.updates.first?.steps.map(\.snapshot.isVisible) == [true, false, true, false])
         #expect(flaky.updates.first?.finished.map(\.label) == ["1", "2"])
     }
 
@@ -116,7 +115,7 @@ import Testing
             #expect(await eventually { flaky.startCount == starts })
             #expect(await eventually { messages(.debug).count == min(starts, 4) })
         }
-        #expect(await eventually { flaky.updates.map(\.label) == ["work"] })
+        #expect(await eventually { flaky.snapshots.map(\.label) == ["work"] })
         #expect(try await eventually { try status(manager).state == .running })
         #expect(try status(manager).lastError == reason)
         #expect(await eventually { messages(.notice).count == 1 })
@@ -124,33 +123,6 @@ import Testing
         #expect(messages(.warning).first?.hasSuffix(reason) == true)
         #expect(healthy.isVisible)
         await manager.shutdown()
-    }
-
-    @Test func `A backend may request an immediate retry`() async throws {
-        let flaky = ScriptedBackend(onStart: { number in
-            if number < 2 { throw ScriptedBackend.Failure(description: "not yet") }
-        })
-        let manager = try manager(with: flaky)
-        #expect(try await eventually { try status(manager).state == .unavailable(reason: "not yet") })
-        flaky.control?.retry()
-        #expect(try await eventually { try status(manager).state == .running })
-        flaky.control?.retry()
-        flaky.control?.setEnabled(false)
-        #expect(!manager.isEnabled)
-        await manager.shutdown()
-        #expect(flaky.startCount == 2)
-    }
-
-    /// `attach(to:)` may not have returned.
-    @Test func `A retry does not start a backend that is being added`() async {
-        let backend = ScriptedBackend()
-        let runner = BackendRunner(backend: backend, time: .reading(clock), logger: Logger(label: "test"))
-        runner.retry()
-        await runner.settle()
-        #expect(backend.startCount == 0)
-        runner.startDelivery()
-        await runner.settle()
-        #expect(backend.startCount == 1)
     }
 
     @Test func `A backend that throws at every update is restarted and logged once`() async throws {
@@ -176,7 +148,7 @@ import Testing
         #expect(messages(.warning).count == 1)
         #expect(await eventually { messages(.notice).count == 1 })
         // It was shown and hidden.
-        #expect(broken.updates.last?.withTransitions.map(\.isVisible) == [true, false])
+        #expect(broken.updates.last?.steps.map(\.snapshot.isVisible) == [true, false])
         #expect(try status(manager).updatesDelivered == 1)
         #expect(await eventually { healthy.snapshots.map(\.isVisible) == [true, false] })
         await manager.shutdown()
@@ -195,47 +167,19 @@ import Testing
         #expect(await eventually { manager.backendStatuses.last?.updatesDelivered == 1 })
         clock.advance(by: .seconds(5))
         #expect(try await eventually { try status(manager).state == .stalled })
-        let warning = "The backend 'scripted' has not returned from 'update' (/mnt/x) for 5.0 seconds."
+        let warning = "The backend 'scripted' has not shown an update (/mnt/x) for 5.0 seconds."
         #expect(await eventually { messages(.warning) == [warning] })
         manager.stop("a")
         #expect(await eventually { healthy.snapshots.count == 2 })
-        try await expectShutdown(of: manager, takes: .seconds(2))
+        await manager.shutdown(timeLimit: .milliseconds(10))
         #expect(healthy.stopCount == 1)
         #expect(stuck.stopCount == 0)
+        #expect(try status(manager).lost == 1)
         // If it returns later, it is stopped, so that its surface is restored.
         gate.open()
         #expect(await eventually { stuck.stopCount == 1 })
         #expect(try await eventually { try status(manager).state == .stopped })
         #expect(stuck.updates.count == 1)
-    }
-
-    /// The timer's thread would wait for the end of the limit, after the call, too.
-    @Test(arguments: [(5.0, Duration.seconds(5)), (3_155_760_000, nil)])
-    func `A call without a time limit has no timer`(seconds: Double, deadline: Duration?) {
-        var machine = BackendRunnerStateMachine(delivery: BackendDelivery(updateTimeLimit: .seconds(seconds)))
-        _ = machine.nextOperation(at: .zero)
-        #expect(machine.deadline == deadline)
-    }
-
-    @Test func `A backend that is lost again and again is tried more and more seldom`() {
-        var machine = BackendRunnerStateMachine(delivery: BackendDelivery())
-        var now = Duration.zero
-        func pause(afterRunning time: Duration) -> Duration? {
-            _ = machine.nextOperation(at: now)
-            _ = machine.finished(error: nil, at: now)
-            machine.post(IndicatorSnapshot(state: .active))
-            _ = machine.nextOperation(at: now)
-            _ = machine.finished(error: nil, at: now)
-            now += time
-            _ = machine.surfaceWasLost("lost", at: now)
-            _ = machine.nextOperation(at: now)
-            _ = machine.finished(error: nil, at: now)
-            let pause = machine.deadline.map { $0 - now }
-            now += pause ?? .zero
-            return pause
-        }
-        #expect((0..<3).map { _ in pause(afterRunning: .seconds(29)) } == [.seconds(1), .seconds(2), .seconds(4)])
-        #expect(pause(afterRunning: .seconds(30)) == .seconds(1))
     }
 
     @Test func `A backend that blocks its thread forever blocks nothing else`() async throws {
@@ -247,7 +191,7 @@ import Testing
         manager.start("a")
         #expect(await eventually { blocked.allSatisfy { $0.updates.count == 1 } })
         #expect(await eventually { healthy.isVisible })
-        try await expectShutdown(of: manager, takes: .seconds(2))
+        await manager.shutdown(timeLimit: .milliseconds(10))
         for _ in blocked { semaphore.signal() }
         #expect(await eventually { blocked.allSatisfy { $0.stopCount == 1 } })
     }
@@ -299,8 +243,8 @@ import Testing
         let manager = try manager(with: stuck)
         manager.start("a")
         #expect(await eventually { stuck.updates.count == 1 })
-        try await expectShutdown(of: manager, takes: .seconds(2)) { gate.waiterCount == 1 }
-        #expect(stuck.updates.map(\.isVisible) == [true, false])
+        await manager.shutdown(timeLimit: .milliseconds(10))
+        #expect(stuck.snapshots.map(\.isVisible) == [true, false])
         #expect(healthy.stopCount == 1)
         #expect(await eventually { messages(.warning).count == 1 })
         gate.open()
@@ -316,7 +260,7 @@ import Testing
             manager.stop("a")
         }
         await manager.shutdown()
-        #expect(slow.updates.flatMap(\.withTransitions).map(\.isVisible) == (0..<60).map { $0.isMultiple(of: 2) })
+        #expect(slow.updates.flatMap(\.steps).map(\.snapshot.isVisible) == (0..<60).map { $0.isMultiple(of: 2) })
         #expect(slow.stopCount == 1)
     }
 
@@ -332,7 +276,7 @@ import Testing
         }
         #expect(await eventually { spinner.updates.count == 6 })
         manager.stop("a")
-        #expect(await eventually { spinner.updates.last?.isVisible == false })
+        #expect(await eventually { spinner.snapshots.last?.isVisible == false })
         let count = spinner.updates.count
         #expect(try await eventually { try status(manager).updatesDelivered == 2 })
         clock.advance(by: .seconds(10))
@@ -375,7 +319,7 @@ import Testing
         manager.start("a", label: "work")
         #expect(await eventually { backend.updates.count == 1 })
         await manager.removeBackend(named: "removed")
-        #expect(backend.updates.map(\.isVisible) == [true, false])
+        #expect(backend.snapshots.map(\.isVisible) == [true, false])
         #expect(backend.stopCount == 1)
         #expect(manager.isVisible)
         await manager.shutdown()
@@ -386,8 +330,7 @@ import Testing
         let manager = try manager(with: backend)
         #expect(await eventually { backend.startCount == 1 })
         #expect(!manager.addBackend(backend))
-        #expect(backend.attachCount == 1)
-        backend.control?.setEnabled(false)
+        backend.control?.isEnabled = false
         #expect(!manager.isEnabled)
         await manager.shutdown()
         #expect(backend.startCount == 1)
@@ -432,32 +375,126 @@ import Testing
         await shutdown.value
     }
 
-    /// Shuts down, and checks that it takes as long as `limit` on the virtual clock.
-    ///
-    /// - Parameters:
-    ///   - manager: the indicator.
-    ///   - limit: the expected duration.
-    ///   - isStuck: whether the backends hang as expected; the clock is advanced when they do.
-    private func expectShutdown(
-        of manager: IndicatorManager,
-        takes limit: Duration,
-        once isStuck: @escaping () -> Bool = { true }
-    ) async throws {
-        let start = clock.now.offset
-        let hasEnded = Locked(false)
-        async let shutdown: Void = {
-            await manager.shutdown()
-            hasEnded.withLock { $0 = true }
-        }()
-        #expect(
-            await eventually {
-                // The healthy backend is finished last, so all limits have begun.
-                isStuck() && clock.deadlines.min() == start + limit && manager.backendStatuses.last?.state == .stopped
+    // MARK: - The end
+
+    /// With an injected clock that stands, a removal never returned, and a shutdown took six seconds.
+    @Test(arguments: [true, false]) func `The time limit of an end is real`(isRemoved: Bool) async throws {
+        let gate = Gate()
+        let stuck = ScriptedBackend(onStart: { _ in await gate.pass() })
+        let manager = try manager(with: stuck)
+        #expect(await eventually { gate.waiterCount == 1 })
+        if isRemoved {
+            await manager.removeBackend(named: stuck.name, timeLimit: .milliseconds(10))
+        } else {
+            await manager.shutdown(timeLimit: .milliseconds(10))
+        }
+        #expect(await eventually { messages(.warning).count == 1 } && stuck.stopCount == 0)
+        gate.open()
+        await manager.shutdown()
+    }
+
+    enum Fault: CaseIterable { case unavailable, failing, hanging }
+
+    /// They were lost without a word.
+    @Test(arguments: Fault.allCases) func `What is lost at the end is counted`(_ fault: Fault) async throws {
+        let gate = Gate()
+        let faulty = ScriptedBackend(
+            delivery: BackendDelivery(includesHidden: true),
+            onStart: { _ in if fault == .unavailable { throw ScriptedBackend.Failure(description: "no disk") } },
+            onUpdate: { update in
+                guard update.snapshot.activityCount > 0 || !update.finished.isEmpty else { return }
+                if fault == .hanging { await gate.pass() }
+                throw ScriptedBackend.Failure(description: "the disk is full")
             }
         )
-        clock.advance(to: start + limit - .nanoseconds(1))
-        #expect(!hasEnded.withLock { $0 })
-        clock.advance(to: start + limit)
-        await shutdown
+        let manager = try manager(with: faulty)
+        for number in 0..<100 { manager.begin("\(number)").end(.failed("no space")) }
+        await manager.shutdown(timeLimit: .milliseconds(10))
+        let status = try status(manager)
+        // A hundred ends and showings; what hangs may have been told of the first ones.
+        #expect(status.lost == 200)
+        let text = "The backend 'scripted' has ended before it could show 100 ended activities and 100 showings."
+        #expect(messages(.warning).filter { $0 == text }.count == 1)
+        gate.open()
+    }
+
+    /// Nor was it counted.
+    @Test func `What has ended while hidden is delivered with the last snapshot`() async throws {
+        let backend = InMemoryBackend()
+        let manager = IndicatorManager(backends: [backend], clock: clock)
+        manager.begin("brief").end(.failed("HTTP 503"))
+        #expect(backend.finished.isEmpty)
+        await manager.shutdown()
+        #expect(backend.finished.map(\.outcome) == [.failed("HTTP 503")])
+        #expect(backend.snapshots.map(\.isVisible) == [false])
+        #expect(manager.backendStatuses.map(\.lost) == [0])
+    }
+
+    /// What a backend waits for beside updates.
+    private final class Listener: IndicatorBackend {
+        enum Heard: Equatable { case update(Bool), ready, due }
+
+        let name = "listener"
+        let delivery = BackendDelivery(includesHidden: true)
+        let descriptor: Int32
+        let heard = Locked<[Heard]>([])
+        let updates = Locked<IndicatorUpdates?>(nil)
+
+        init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+        func show(_ updates: IndicatorUpdates) async throws {
+            self.updates.withLock { $0 = updates }
+            // Before it asks, it gets no update.
+            _ = await updates.wait(until: .now)
+            heard.withLock { $0.append(.due) }
+            while let event = await updates.next(orReady: [PolledDescriptor(descriptor)]) {
+                switch event {
+                case .update(let update): heard.withLock { $0.append(.update(update.snapshot.isVisible)) }
+                case .ready:
+                    var byte = UInt8(0)
+                    read(descriptor, &byte, 1)
+                    heard.withLock { $0.append(.ready) }
+                case .due: heard.withLock { $0.append(.due) }
+                }
+            }
+        }
+    }
+
+    @Test func `A backend waits for updates, descriptors and other threads`() async throws {
+        var pipe: [Int32] = [0, 0]
+        #expect(Foundation.pipe(&pipe) == 0)
+        let listener = Listener(pipe[0])
+        let manager = try manager(with: listener)
+        #expect(await eventually { listener.heard.withLock { $0 } == [.due, .update(false)] })
+        write(pipe[1], "x", 1)
+        #expect(await eventually { listener.heard.withLock { $0.last } == .ready })
+        manager.start("a")
+        #expect(await eventually { listener.heard.withLock { $0.last } == .update(true) })
+        listener.updates.withLock { $0 }?.wake()
+        #expect(await eventually { listener.heard.withLock { $0.last } == .due })
+        #expect(try status(manager).updatesDelivered == 2)
+        await manager.shutdown()
+        #expect(listener.heard.withLock { $0 } == [.due, .update(false), .ready, .update(true), .due, .update(false)])
+        for descriptor in pipe { close(descriptor) }
+    }
+
+    private struct RecordingHandler: LogHandler {
+        let record: InMemoryLogHandler
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.info
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) { record.log(event: event) }
+    }
+
+    @Test(arguments: [true, false]) func `Only a log handler of standard streams waits for them`(isOfStream: Bool) {
+        let other = RecordingHandler(record: log)
+        let stream = StreamLogHandler.standardError(label: "test")
+        let handler = isOfStream ? MultiplexLogHandler([other, stream]) : MultiplexLogHandler([other])
+        #expect(BackgroundLogHandler.usesStandardStreams(handler) == isOfStream)
     }
 }

@@ -2,7 +2,7 @@ import IndicatorCore
 import IndicatorThreads
 import TestSupport
 
-/// A backend whose calls run the closures of a test, and which counts them.
+/// A backend whose function runs the closures of a test, and which counts them.
 final class ScriptedBackend: IndicatorBackend {
     struct Failure: Error, CustomStringConvertible {
         var description: String
@@ -10,24 +10,23 @@ final class ScriptedBackend: IndicatorBackend {
 
     private struct State: Sendable {
         var starts = 0
-        var updates: [IndicatorSnapshot] = []
+        var updates: [IndicatorUpdate] = []
         var stops = 0
         var control: IndicatorControl?
-        var attachCount = 0
     }
 
     let name: String
     let delivery: BackendDelivery
     private let onStart: @Sendable (Int) async throws -> Void
-    private let onUpdate: @Sendable (IndicatorSnapshot) async throws -> Void
+    private let onUpdate: @Sendable (IndicatorUpdate) async throws -> Void
     private let onStop: @Sendable () async -> Void
     private let state = Locked(State())
 
     init(
         name: String = "scripted",
-        delivery: BackendDelivery = .latestWins,
+        delivery: BackendDelivery = BackendDelivery(),
         onStart: @escaping @Sendable (Int) async throws -> Void = { _ in },
-        onUpdate: @escaping @Sendable (IndicatorSnapshot) async throws -> Void = { _ in },
+        onUpdate: @escaping @Sendable (IndicatorUpdate) async throws -> Void = { _ in },
         onStop: @escaping @Sendable () async -> Void = {}
     ) {
         self.name = name
@@ -38,33 +37,26 @@ final class ScriptedBackend: IndicatorBackend {
     }
 
     var startCount: Int { state.withLock { $0.starts } }
-    var updates: [IndicatorSnapshot] { state.withLock { $0.updates } }
+    var updates: [IndicatorUpdate] { state.withLock { $0.updates } }
+    /// The snapshots of ``updates``.
+    var snapshots: [IndicatorSnapshot] { updates.map(\.snapshot) }
     var stopCount: Int { state.withLock { $0.stops } }
     var control: IndicatorControl? { state.withLock { $0.control } }
-    var attachCount: Int { state.withLock { $0.attachCount } }
 
-    func attach(to control: IndicatorControl) {
-        state.withLock { state in
-            state.control = control
-            state.attachCount += 1
-        }
-    }
-
-    func start() async throws {
+    func show(_ updates: IndicatorUpdates) async throws {
         let number = state.withLock { state in
             state.starts += 1
+            state.control = updates.control
             return state.starts
         }
         try await onStart(number)
-    }
-
-    func update(_ snapshot: IndicatorSnapshot) async throws {
-        state.withLock { $0.updates.append(snapshot) }
-        try await onUpdate(snapshot)
-    }
-
-    func stop() async {
+        var failure: (any Error)?
+        while failure == nil, let update = await updates.next() {
+            state.withLock { $0.updates.append(update) }
+            do { try await onUpdate(update) } catch { failure = error }
+        }
         state.withLock { $0.stops += 1 }
         await onStop()
+        if let failure { throw failure }
     }
 }

@@ -19,7 +19,7 @@ import Testing
             let seed = Self.seed &+ index
             var source = SnapshotSource(seed: seed)
             let delivery = source.delivery()
-            var inbox = SnapshotInbox(delivery: delivery)
+            var inbox = UpdateInbox(delivery: delivery)
             var reports = Reports()
             var delivered: IndicatorSnapshot?
             for step in 0..<200 {
@@ -36,7 +36,7 @@ import Testing
                 }
                 if let taken, !isLast, source.chance(1, of: 6) {
                     // The update failed.
-                    inbox.leave(taken)
+                    inbox.giveBack(taken)
                     delivered = nil
                     if inbox.isEmpty { inbox.restart(with: source.latest) }
                 } else if let taken {
@@ -46,7 +46,7 @@ import Testing
                         return
                     }
                     inbox.hasShown(taken)
-                    delivered = taken.withoutReports
+                    delivered = taken.snapshot
                 }
                 if isLast, reports.period != source.latest.period {
                     Issue.record("seed \(seed): ends in period \(reports.period) of \(source.latest.period)")
@@ -97,7 +97,7 @@ private struct SnapshotSource {
         )
     }
 
-    mutating func next() -> IndicatorSnapshot {
+    mutating func next() -> IndicatorUpdate {
         let states: [IndicatorState] =
             switch latest.state {
             case .inactive: [.inactive, .delayingStart, .active]
@@ -109,7 +109,7 @@ private struct SnapshotSource {
         latest.state = states[number(0...(states.count - 1))]
         if latest.isVisible != wasVisible { latest.period += 1 }
         latest.activityCount = number(0...2)
-        var snapshot = latest
+        var finished = FinishedActivities()
         for _ in 0..<(chance(1, of: 3) ? number(1...3) : chance(1, of: 20) ? 70 : 0) {
             var end = FinishedActivity(
                 label: "\(finishedCount)",
@@ -118,11 +118,10 @@ private struct SnapshotSource {
                 date: .distantPast
             )
             end.id = finishedCount
-            snapshot.finishedActivities.append(end)
+            finished.append(end)
             finishedCount += 1
         }
-        snapshot.finishedActivities = snapshot.finishedActivities.takeAll()
-        return snapshot
+        return IndicatorUpdate(latest, finished.takeAll())
     }
 }
 
@@ -133,20 +132,20 @@ private struct Reports {
     private(set) var endCount = 0
 
     /// Returns what is missing or wrong in a snapshot.
-    mutating func add(_ snapshot: IndicatorSnapshot) -> String? {
-        var omitted = snapshot.omittedTransitionCount
-        if snapshot.transitions.count > IndicatorSnapshot.transitionLimit { return "too many transitions" }
-        for snapshot in snapshot.withTransitions where snapshot.period != period {
+    mutating func add(_ update: IndicatorUpdate) -> String? {
+        var omitted = update.omittedTransitions
+        if update.transitions.count > IndicatorUpdate.transitionLimit { return "too many transitions" }
+        for snapshot in update.steps.map(\.snapshot) where snapshot.period != period {
             guard snapshot.period == period + 1 + omitted else {
                 return "\(snapshot.period) after \(period), \(omitted)"
             }
             (period, omitted) = (snapshot.period, 0)
         }
         if omitted > 0 { return "omits \(omitted) that it lists" }
-        if let first = snapshot.finished.first, Int(first.id) != endCount + snapshot.omittedFinishedCount {
+        if let first = update.finished.first, Int(first.id) != endCount + update.omittedFinished {
             return "ends with \(first.id) after \(endCount)"
         }
-        endCount += snapshot.finished.count + snapshot.omittedFinishedCount
+        endCount += update.finished.count + update.omittedFinished
         return nil
     }
 }
@@ -158,9 +157,9 @@ private struct RunnerTrace {
     private let retryScale: Double
     private var machine: BackendRunnerStateMachine
     private var now = Duration.zero
-    /// What the backend has seen.
-    private var isStarted = false
-    private var mustStop = false
+    /// What the backend does: `nil` while its function does not run.
+    private var isStarted: Bool?
+    private var showing: IndicatorUpdate?
     private var shown: IndicatorSnapshot?
     private var reports = Reports()
     private var earliestStart = Duration.zero
@@ -182,16 +181,8 @@ private struct RunnerTrace {
             var wrong: String?
             switch source.number(0...9) {
             case 0...3: machine.post(source.next())
-            case 4...7: wrong = call(mayFail: true)
-            case 8: pass(.milliseconds(source.number(0...3000)))
-            default:
-                if source.chance(1, of: 4) {
-                    _ = machine.retry(at: now)
-                    earliestStart = min(earliestStart, now)
-                } else if source.chance(1, of: 4), isStarted {
-                    _ = machine.surfaceWasLost("lost", at: now)
-                    mustStop = true
-                }
+            case 4...8: wrong = turn(mayFail: true)
+            default: pass(.milliseconds(source.number(0...3000)))
             }
             if let wrong { return "step \(step): \(wrong)" }
         }
@@ -200,52 +191,63 @@ private struct RunnerTrace {
 
     private mutating func pass(_ time: Duration) {
         now += time
-        _ = machine.advance(to: now)
+        machine.advance(to: now)
     }
 
-    /// Lets the machine make its next call, which may fail.
-    private mutating func call(mayFail: Bool) -> String? {
-        guard let operation = machine.nextOperation(at: now) else {
+    /// Lets the machine do what is due, and the backend what follows, which may fail.
+    private mutating func turn(mayFail: Bool) -> String? {
+        guard let action = machine.next(at: now) else {
+            if isStarted == true, showing == nil, mayFail, source.chance(1, of: 20) { fail() }
             // What waits for the interval is not forgotten.
-            let deadline = machine.deadline
-            return deadline.map { $0 <= now } ?? false ? "nothing to do at its own deadline" : nil
+            return machine.deadline.map { $0 <= now } ?? false ? "nothing to do at its own deadline" : nil
         }
         let begin = now
-        guard machine.nextOperation(at: now) == nil else { return "two calls at once" }
+        guard machine.next(at: now) == nil else { return "two actions at once" }
         let fails = mayFail && source.chance(1, of: 4)
         if source.chance(1, of: 4) {
             pass(.milliseconds(source.number(0...8000)))
-            if source.chance(1, of: 2) { machine.post(source.next()) }
+            if !isEnding, source.chance(1, of: 2) { machine.post(source.next()) }
         }
-        failures += fails ? 1 : 0
-        switch operation {
-        case .start:
-            if isStarted { return "start() of a started backend" }
-            if now < earliestStart, !isEnding { return "start() at \(now), before \(earliestStart)" }
-            (isStarted, shown, earliestUpdate) = (!fails, nil, .zero)
-        case .update(let snapshot, let isRepetition):
-            if !isStarted || mustStop { return "update after a failure" }
-            if isRepetition, snapshot != shown || !snapshot.isVisible { return "repeats \(snapshot)" }
-            if !isRepetition, !snapshot.differs(from: shown) { return "no news" }
-            if !isRepetition {
+        switch action {
+        case .show:
+            if isStarted != nil { return "the function is called twice" }
+            if begin < earliestStart, !isEnding { return "called at \(begin), before \(earliestStart)" }
+            (isStarted, shown, earliestUpdate) = (false, nil, .zero)
+        case .deliver(let update):
+            if isStarted != true { return "an update before it asks" }
+            if update.isRepetition, update.snapshot != shown || !update.snapshot.isVisible {
+                return "repeats \(update)"
+            }
+            if !update.isRepetition {
+                if !update.isNews(since: shown) { return "no news" }
                 if begin < earliestUpdate, !isEnding { return "update at \(begin), before \(earliestUpdate)" }
                 earliestUpdate = begin + delivery.minimumInterval
             }
             updates += 1
-            if fails {
-                mustStop = true
-            } else if let wrong = isRepetition ? nil : reports.add(snapshot) {
-                return wrong
-            } else {
-                shown = snapshot.withoutReports
-            }
-        case .stop:
-            if !isStarted { return "stop() of a stopped backend" }
-            (isStarted, mustStop, shown) = (false, false, nil)
+            showing = update
+        case .end:
+            if isStarted != true { return "an end before it asks" }
+            machine.returned(error: fails ? "failed" : nil, at: now)
+            isStarted = nil
+            return nil
         }
-        _ = machine.finished(error: fails ? "failed" : nil, at: now)
-        // At least a second, or its part, passes before another attempt, and a minute at most.
-        if !isStarted { earliestStart = now + .seconds(1) * retryScale }
+        if fails { return fail() }
+        if let showing {
+            if let wrong = showing.isRepetition ? nil : reports.add(showing) { return wrong }
+            shown = showing.snapshot
+        }
+        (isStarted, showing) = (true, nil)
+        machine.ask(at: now)
+        return nil
+    }
+
+    /// At least a second, or its part, passes before another attempt, and a minute at most.
+    @discardableResult
+    private mutating func fail() -> String? {
+        failures += 1
+        machine.returned(error: "failed", at: now)
+        (isStarted, showing, shown) = (nil, nil, nil)
+        earliestStart = now + .seconds(1) * retryScale
         return nil
     }
 
@@ -254,7 +256,7 @@ private struct RunnerTrace {
         let end = now + .seconds(61)
         if source.chance(1, of: 2) { machine.post(source.next()) }
         while true {
-            if let wrong = call(mayFail: false) { return wrong }
+            if let wrong = turn(mayFail: false) { return wrong }
             // What a hidden or ending indicator reports may wait for the next snapshot that is noticed.
             let isCurrent =
                 switch source.latest.state {
@@ -262,7 +264,7 @@ private struct RunnerTrace {
                 case .delayingCompletion: shown == source.latest || !delivery.includesHidden
                 case .inactive, .delayingStart: shown == source.latest || shown?.isVisible != true
                 }
-            if isStarted, !mustStop, isCurrent { return nil }
+            if isStarted == true, isCurrent { return nil }
             guard now < end else {
                 return "shows \(shown as Any) and \(reports.endCount) ends instead of \(source.latest)"
             }
@@ -270,20 +272,16 @@ private struct RunnerTrace {
         }
     }
 
-    /// After the end, the calls end within its limit.
+    /// After the end, everything is delivered or counted, and nothing follows.
     private mutating func end() -> String? {
-        machine.finish(timeLimit: .seconds(1), at: now)
+        machine.finish()
         isEnding = true
-        let limit = now + .seconds(5)
         for _ in 0..<100 where !machine.isFinished {
-            guard now <= limit else { return "has not ended" }
-            if let wrong = call(mayFail: true) { return wrong }
+            if let wrong = turn(mayFail: true) { return wrong }
         }
-        pass(.seconds(5))
-        guard machine.isFinished else { return "has not ended" }
-        for _ in 0..<3 where !machine.isGivenUp {
-            if machine.nextOperation(at: now) != nil { return "a call after the end" }
-        }
-        return nil
+        guard machine.isStopped else { return "has not ended" }
+        for _ in 0..<3 where machine.next(at: now) != nil { return "an action after the end" }
+        let missing = Int(source.finishedCount) - reports.endCount
+        return machine.status.lost >= missing ? nil : "lost \(missing), but counted \(machine.status.lost)"
     }
 }

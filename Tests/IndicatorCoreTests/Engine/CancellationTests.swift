@@ -7,24 +7,18 @@ import Testing
 
 /// Requests of the user to cancel what the indicator shows.
 @Suite struct CancellationTests {
-    /// A backend with a button.
-    private final class Button: IndicatorBackend {
-        let name = "button"
-        private let control = Locked<IndicatorControl?>(nil)
+    /// The button of a backend.
+    private struct Button {
+        let control: IndicatorControl
 
-        func attach(to control: IndicatorControl) { self.control.withLock { $0 = control } }
-        func start() async throws {}
-        func update(_ snapshot: IndicatorSnapshot) async throws {}
-        func stop() async {}
-
-        var isThere: Bool { control.withLock { $0 }?.isCancellable() ?? false }
-        func press(_ label: String? = nil) { control.withLock { $0 }?.requestCancellation(label) }
+        var isThere: Bool { control.isCancellable }
+        func press(_ label: String? = nil) { control.requestCancellation(CancellationRequest(label: label)) }
     }
 
     @Test("Each iteration gets each request from its beginning on; the button is there while there is one")
     func iterations() async {
-        let button = Button()
-        let indicator = IndicatorManager(backends: [button])
+        let indicator = IndicatorManager()
+        let button = Button(control: IndicatorControl(indicator.engine))
         let requests = indicator.cancellationRequests
         #expect(!button.isThere)
         do {

@@ -171,7 +171,7 @@ import Testing
         #expect(member.label == "a, retry 1 of 2")
         #expect((member.depth, member.total, member.unit) == (1, 100_000, .bytes))
         await indicator.shutdown()
-        let finished = backend.snapshots.flatMap(\.finished)
+        let finished = backend.finished
         #expect(finished.map(\.label) == ["a, retry 1 of 2", "b", "Downloading"])
         #expect(finished.first?.outcome == .succeeded)
         if case .failed? = finished.dropFirst().first?.outcome {} else { Issue.record("\(finished)") }

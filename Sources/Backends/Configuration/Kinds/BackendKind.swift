@@ -36,7 +36,7 @@ public struct BackendKind: Sendable {
     ///   - name: the name that selects the kind.
     ///   - summary: what the surface is, in a few words.
     ///   - settings: reads the settings of a section, in the order of the reference; see ``SettingsReader``.
-    ///   - make: makes a backend. Must not touch the surface: the backend does that when it is shown. Throws if the
+    ///   - make: makes a backend. Must not touch the surface: the backend's function does that. Throws if the
     ///     settings are inconsistent in a way that none of them alone is.
     ///   - isApplicable: whether there is a surface here, such as a terminal, or may be one while the app runs; by
     ///     default `true`. A backend without is skipped without a warning, because the same configuration is used in

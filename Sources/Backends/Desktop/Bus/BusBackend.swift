@@ -1,50 +1,32 @@
 import BackendConfiguration
 import Foundation
 public import IndicatorCore
-package import IndicatorThreads
+import IndicatorThreads
 
-/// A backend on a message bus, as far as all of them are the same: the handle, the latest snapshot, and one session at
-/// a time, on a connection of its own. Apps make its subclasses.
+/// A backend on a message bus, as far as all of them are the same: one session at a time, on a connection of its own.
 ///
 /// All backends on a bus share a thread. Without the bus, or what the backend needs on it, it is unavailable until that
 /// appears.
-public class BusBackend: ConnectedBackend, @unchecked Sendable {
-    // `@unchecked`: what is not constant and has no lock is only used on the thread.
+public class BusBackend: IndicatorBackend, @unchecked Sendable {
+    // `@unchecked`: the constants of a subclass are, too.
 
     /// What a session is made of.
     struct Context {
         /// The resolved address of the bus.
         var address: String
         var control: IndicatorControl
-        /// The latest snapshot; finished activities are returned once.
-        var latest: () -> IndicatorSnapshot
     }
 
     typealias SessionMaker = @Sendable (Context) throws -> any BusSession
 
     /// The name that the config file and the diagnostics use.
     public let name: String
-    /// How snapshots are delivered.
+    /// How updates are delivered.
     public let delivery: BackendDelivery
-    /// The thread of all backends on the bus.
-    package let thread: ServiceThread
 
     private let bus: DBusAddress
     private let makeSession: SessionMaker
-    private let control = Locked(IndicatorControl())
     private let currentSummary = Locked<String?>(nil)
-    private let latest = Latest()
-    private var link: BusLink?
-
-    /// The latest snapshot, for the next session after one was lost.
-    private final class Latest {
-        var snapshot = IndicatorSnapshot()
-
-        func take() -> IndicatorSnapshot {
-            defer { snapshot = snapshot.withoutReports }
-            return snapshot
-        }
-    }
 
     init(
         name: String,
@@ -55,23 +37,19 @@ public class BusBackend: ConnectedBackend, @unchecked Sendable {
         self.name = name
         var delivery = delivery
         delivery.target = "\(bus)"
+        delivery.thread = Self.thread(of: bus)
+        delivery.spreadsRetries = true
         self.delivery = delivery
         self.bus = bus
         self.makeSession = makeSession
-        thread = Self.thread(of: bus)
     }
 
-    deinit {
-        guard let link else { return }
-        Task.detached(executorPreference: thread) { await link.end() }
-    }
-
-    private static let threads = Locked<[DBusAddress: ServiceThread]>([:])
+    private static let threads = Locked<[DBusAddress: BackendThread]>([:])
 
     /// It exists while there is work for it, or a connection.
-    package static func thread(of bus: DBusAddress) -> ServiceThread {
+    package static func thread(of bus: DBusAddress) -> BackendThread {
         threads.withLock { threads in
-            let thread = threads[bus] ?? ServiceThread(name: "ind-dbus", idleTime: .zero)
+            let thread = threads[bus] ?? BackendThread(name: "ind-dbus")
             threads[bus] = thread
             return thread
         }
@@ -80,51 +58,32 @@ public class BusBackend: ConnectedBackend, @unchecked Sendable {
     /// The result of ``BusSession/begin(on:)`` while the session runs.
     var summary: String? { currentSummary.withLock { $0 } }
 
-    /// Keeps the handle, to report when what is needed appears or vanishes.
-    public func attach(to control: IndicatorControl) {
-        self.control.withLock { $0 = control }
-    }
-
-    /// Connects. Throws if there is no bus, or not what is needed on it.
-    public func start() async throws {
-        try await withTaskExecutorPreference(thread) {
-            // After a failed attempt, the previous session still waits for what was missing.
-            await link.take()?.end()
-            let link = try link(control.withLock { $0 })
-            self.link = link
-            let summary = try await link.begin()
-            currentSummary.withLock { $0 = summary }
-        }
-    }
-
-    /// Shows a snapshot. Throws if that is no longer possible.
-    public func update(_ snapshot: IndicatorSnapshot) async throws {
-        try await withTaskExecutorPreference(thread) {
-            var snapshot = snapshot
-            snapshot.prepend(latest.snapshot.allFinished)
-            latest.snapshot = snapshot
+    /// Shows the updates in a session. At the end, removes what is shown, and disconnects.
+    ///
+    /// - Throws: if there is no bus, or not what is needed on it, or if that is lost.
+    public func show(_ updates: IndicatorUpdates) async throws {
+        while true {
+            let link = try link(updates.control) { updates.wake() }
             do {
-                try link?.update()
+                let summary = try await link.begin()
+                currentSummary.withLock { $0 = summary }
+                defer { currentSummary.withLock { $0 = nil } }
+                try await link.show(updates)
+                return await link.end()
             } catch {
-                // The runner delivers the finished activities again.
-                latest.snapshot = snapshot.withoutReports
-                throw error
+                guard await link.waitForServices(updates, because: error) else {
+                    await link.end()
+                    throw error
+                }
+                await link.end()
             }
-        }
-    }
-
-    /// Removes what is shown, and disconnects.
-    public func stop() async {
-        await withTaskExecutorPreference(thread) {
-            await link.take()?.end()
-            currentSummary.withLock { $0 = nil }
         }
     }
 
     /// Checks whether a session can begin, and ends it immediately. Returns its summary.
     func probe() async throws -> String {
-        try await withTaskExecutorPreference(thread) {
-            let link = try link(IndicatorControl())
+        try await withTaskExecutorPreference(Self.thread(of: bus).thread) {
+            let link = try link(IndicatorControl(nil)) {}
             let result: Result<String, any Error>
             do { result = .success(try await link.begin()) } catch { result = .failure(error) }
             await link.end()
@@ -135,22 +94,10 @@ public class BusBackend: ConnectedBackend, @unchecked Sendable {
     /// The address of the bus, checked.
     final func address() throws -> String { try bus.resolved(in: ProcessInfo.processInfo.environment) }
 
-    private func link(_ control: IndicatorControl) throws -> BusLink {
-        let context = Context(
-            address: try address(),
-            control: control,
-            latest: { [latest] in latest.take() }
-        )
-        return BusLink(
-            to: context.address,
-            thread: thread,
-            session: try makeSession(context),
-            onLoss: { [weak self] error in
-                self?.currentSummary.withLock { $0 = nil }
-                control.surfaceWasLost("\(error)")
-            },
-            onAppearance: control.retry
-        )
+    private func link(_ control: IndicatorControl, onEvent: @escaping () -> Void) throws -> BusLink {
+        let context = Context(address: try address(), control: control)
+        let session = try makeSession(context)
+        return BusLink(to: context.address, thread: Self.thread(of: bus).thread, session: session, onEvent: onEvent)
     }
 }
 

@@ -1,7 +1,7 @@
 import BackendConfiguration
 import DisplayText
 import Foundation
-import IndicatorCore
+package import IndicatorCore
 package import IndicatorThreads
 
 /// A backend's use of a connection to a bus. Only used on the thread of the bus.
@@ -16,10 +16,10 @@ package protocol BusSession: AnyObject {
     /// Handles a signal.
     func receive(_ signal: BusMessage)
 
-    /// Updates what is shown. Called after every event.
+    /// Updates what is shown. Called with each update, and with its snapshot again after every event.
     ///
     /// Returns when to call it even without an event. Throws if the indicator can no longer be shown.
-    func update(on bus: BusLink) throws -> SuspendingClock.Instant?
+    func show(_ update: IndicatorUpdate, on bus: BusLink) throws -> SuspendingClock.Instant?
 
     /// Removes what is shown. Messages that are sent here are delivered.
     func end(on bus: BusLink) async
@@ -30,7 +30,7 @@ extension BusSession {
 
     package func receive(_ signal: BusMessage) {}
 
-    package func update(on bus: BusLink) throws -> SuspendingClock.Instant? { nil }
+    package func show(_ update: IndicatorUpdate, on bus: BusLink) throws -> SuspendingClock.Instant? { nil }
 
     package func end(on bus: BusLink) async {}
 }
@@ -64,34 +64,26 @@ package final class BusLink: @unchecked Sendable {
     private var connection: BusConnection?
     /// Whether the bus has accepted the connection.
     private var isReady = false
-    private let onLoss: (any Error) -> Void
-    private let onAppearance: () -> Void
+    private let onEvent: () -> Void
     private var phase = Phase.beginning
-    /// Why the session can no longer be used.
-    private var fault: (any Error)?
-    /// When the next update, or attempt, is due.
-    private var due: SuspendingClock.Instant?
-    private var turnWaiters: [(end: SuspendingClock.Instant, continuation: CheckedContinuation<Void, Never>)] = []
+    private var turnWaiters: [(end: SuspendingClock.Instant, resume: @Sendable (()) -> Void)] = []
     private var foreignWorkCount = 0
 
     /// - Parameters:
     ///   - address: the resolved address of the bus.
     ///   - thread: the thread of the bus, on which this is called.
     ///   - session: the session.
-    ///   - onLoss: called when it can no longer be used, outside of calls.
-    ///   - onAppearance: called when what was missing has appeared.
+    ///   - onEvent: called after every event while it is used.
     package init(
         to address: String,
         thread: ServiceThread,
         session: any BusSession,
-        onLoss: @escaping (any Error) -> Void,
-        onAppearance: @escaping () -> Void = {}
+        onEvent: @escaping () -> Void = {}
     ) {
         self.address = address
         self.thread = thread
         self.session = session
-        self.onLoss = onLoss
-        self.onAppearance = onAppearance
+        self.onEvent = onEvent
     }
 
     /// Whether the session has not ended.
@@ -104,7 +96,7 @@ package final class BusLink: @unchecked Sendable {
 
     private var deadline: SuspendingClock.Instant? {
         var deadlines = turnWaiters.map(\.end)
-        if case .ended(let until) = phase { deadlines.append(until) } else if let due { deadlines.append(due) }
+        if case .ended(let until) = phase { deadlines.append(until) }
         return deadlines.min()
     }
 
@@ -126,7 +118,6 @@ package final class BusLink: @unchecked Sendable {
             // Also for one that hangs: it may be replaced.
             if isActive, !session.services.isEmpty, connection.isConnected {
                 phase = .waiting
-                due = .now
             } else {
                 leave()
             }
@@ -156,36 +147,51 @@ package final class BusLink: @unchecked Sendable {
     }
 
     /// The error in a form for the user.
-    private func readable(_ error: any Error) -> any Error {
+    package func readable(_ error: any Error) -> any Error {
         guard let error = error as? BusError else { return error }
         return Unavailability.noBus(at: address, wasReached: isReady, error.description)
     }
 
-    /// Updates what is shown. Throws if the session can no longer be used.
-    package func update() throws {
-        if let fault { throw fault }
-        guard case .running = phase else { return }
-        do {
-            due = try updateSession()
-        } catch {
-            let error = readable(error)
-            fault = error
-            throw error
+    /// Has the session show the updates. Throws if it can no longer be used.
+    func show(_ updates: IndicatorUpdates) async throws {
+        var snapshot: IndicatorSnapshot?
+        /// What the session was not told of yet.
+        var finished = FinishedActivities()
+        var due: SuspendingClock.Instant?
+        while let event = await updates.next(until: due) {
+            if case .update(let update) = event {
+                snapshot = update.snapshot
+                finished.append(update.allFinished)
+            }
+            do {
+                guard let connection, connection.isConnected else { throw BusError.disconnected }
+                if let fault = session.services.compactMap(\.fault).first { throw fault }
+                guard let snapshot, connection.outgoingBytes < Self.outgoingLimit else { continue }
+                due = try session.show(IndicatorUpdate(snapshot, finished), on: self)
+                finished = FinishedActivities()
+            } catch {
+                throw readable(error)
+            }
         }
     }
 
-    private func updateSession() throws -> SuspendingClock.Instant? {
-        if let fault = session.services.compactMap(\.fault).first { throw fault }
-        guard connection?.outgoingBytes ?? 0 < Self.outgoingLimit else { return nil }
-        return try session.update(on: self)
+    /// Waits until a service has appeared that was missing in ``begin()``. Returns `false` if another attempt is due
+    /// without that, or could not help.
+    func waitForServices(_ updates: IndicatorUpdates, because error: any Error) async -> Bool {
+        guard case .waiting = phase else { return false }
+        let limit = SuspendingClock.now + updates.reportUnavailable(error)
+        while connection?.isConnected == true, .now < limit {
+            if session.services.contains(where: \.hasAppeared) { return true }
+            guard await updates.wait(until: limit) != nil else { return false }
+        }
+        return false
     }
 
-    /// Has the session show the last snapshot, and ends it. Returns when its messages are delivered, or after 0.7 s.
+    /// Ends the session. Returns when its messages are delivered, or after 0.7 s.
     package func end() async {
         guard isActive else { return }
         let isRunning = if case .running = phase { true } else { false }
-        if isRunning, fault == nil { try? update() }
-        (phase, due) = (.ending, nil)
+        phase = .ending
         if isRunning {
             await session.end(on: self)
             await settle(within: Self.stopLimit)
@@ -196,30 +202,14 @@ package final class BusLink: @unchecked Sendable {
 
     /// Called after every event.
     private func refresh() {
-        for waiter in exchange(&turnWaiters, with: []) { waiter.continuation.resume() }
+        for waiter in exchange(&turnWaiters, with: []) { waiter.resume(()) }
         guard let connection else { return }
         switch phase {
         case .beginning, .ending, .left: return
-        case .running:
-            guard fault == nil else {
-                // Otherwise the thread would not sleep until the session is ended.
-                if !connection.isConnected { leave() }
-                return
-            }
-            do {
-                guard connection.isConnected else { throw BusError.disconnected }
-                due = try updateSession()
-            } catch {
-                let error = readable(error)
-                (fault, due) = (error, nil)
-                if !connection.isConnected { leave() }
-                onLoss(error)
-            }
-        case .waiting:
-            guard connection.isConnected else { return leave() }
-            // Repeated after a second: the backend may not be marked unavailable yet at the first call.
-            due = session.services.contains(where: \.hasAppeared) ? .now + .seconds(1) : nil
-            if due != nil { onAppearance() }
+        case .running, .waiting:
+            // Otherwise the thread would not sleep until the session is ended.
+            if !connection.isConnected { leave() }
+            onEvent()
         case .ended(let until):
             if !isWorking || until <= .now || !connection.isConnected { leave() }
         }
@@ -227,8 +217,7 @@ package final class BusLink: @unchecked Sendable {
 
     private func leave() {
         phase = .left
-        due = nil
-        for waiter in exchange(&turnWaiters, with: []) { waiter.continuation.resume() }
+        for waiter in exchange(&turnWaiters, with: []) { waiter.resume(()) }
         if let connection = connection.take() { thread.remove(connection) }
     }
 
@@ -300,10 +289,11 @@ package final class BusLink: @unchecked Sendable {
         var body: (Value) -> Void
     }
 
-    /// Suspends until the next event, or `deadline`. Throws if the connection has ended.
-    func turn(until deadline: SuspendingClock.Instant) async throws(BusError) {
+    /// Suspends until the next event, until `deadline`, or until the task is cancelled. Throws if the connection has
+    /// ended.
+    package func turn(until deadline: SuspendingClock.Instant) async throws(BusError) {
         guard let connection else { throw .disconnected }
-        await withCheckedContinuation { turnWaiters.append((deadline, $0)) }
+        await thread.wait(orCancelled: ()) { turnWaiters.append((deadline, $0)) }
         guard connection.isConnected else { throw .disconnected }
     }
 

@@ -34,7 +34,7 @@ public struct DesktopJobSettings: Sendable, Hashable {
 public final class DesktopJobBackend: BusBackend, @unchecked Sendable {
     // `@unchecked`: as its superclass.
 
-    /// Makes a backend. Does not connect before `start()`.
+    /// Makes a backend. Does not connect.
     ///
     /// - Parameters:
     ///   - name: the name that the config file and the diagnostics use.

@@ -100,14 +100,14 @@ final class DesktopJobSession: BusSession {
         guard case .shown(let place) = view, (signal.sender, signal.path) == (place.server, place.path),
             (signal.interface, signal.member) == (Self.viewInterface, "cancelRequested")
         else { return }
-        context.control.requestCancellation(label)
+        context.control.requestCancellation(CancellationRequest(label: label))
     }
 
-    func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
-        let snapshot = context.latest()
-        let failed = snapshot.finished.last { WhenDone.failures.covers($0, after: snapshot.startDelay) }
+    func show(_ update: IndicatorUpdate, on bus: BusLink) throws -> SuspendingClock.Instant? {
+        let (snapshot, finished) = (update.snapshot, update.finished)
+        let failed = finished.last { WhenDone.failures.covers($0, after: snapshot.startDelay) }
         failure = failed ?? failure
-        hasSucceeded = hasSucceeded || snapshot.finished.contains { $0.outcome == .succeeded && !$0.isMember }
+        hasSucceeded = hasSucceeded || finished.contains { $0.outcome == .succeeded && !$0.isMember }
         guard snapshot.isVisible else {
             // A view that was requested ends when it is there.
             if case .shown(let place) = view { terminate(place, on: bus) }
@@ -120,7 +120,7 @@ final class DesktopJobSession: BusSession {
             if requestedFor != snapshot.visibilityID { request(snapshot, on: bus) }
             return nil
         case .shown(let place):
-            if !isKillable, context.control.isCancellable() {
+            if !isKillable, context.control.isCancellable {
                 // The capabilities of a view are constant.
                 send("terminate", [.uint32(Self.cancelled), .string(""), .properties([])], to: place, on: bus)
                 view = .none
@@ -152,7 +152,7 @@ final class DesktopJobSession: BusSession {
     private func request(_ snapshot: IndicatorSnapshot, on bus: BusLink) {
         view = .requested
         requestedFor = snapshot.visibilityID
-        isKillable = context.control.isCancellable()
+        isKillable = context.control.isCancellable
         (sent, label) = (properties(for: snapshot), snapshot.label)
         let hints = [
             BusProperty("application-display-name", .string(applicationName)),

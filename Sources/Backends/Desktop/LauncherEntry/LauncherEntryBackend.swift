@@ -29,15 +29,15 @@ public struct LauncherEntrySettings: Sendable, Hashable {
 public final class LauncherEntryBackend: BusBackend, @unchecked Sendable {
     // `@unchecked`: as its superclass.
 
-    /// Makes a backend. Does not connect before `start()`.
+    /// Makes a backend. Does not connect.
     ///
     /// - Parameters:
     ///   - name: the name that the config file and the diagnostics use.
     ///   - settings: the desktop file.
     public init(name: String = "launcherEntry", settings: LauncherEntrySettings) {
-        super.init(name: name, on: .session) { context in
+        super.init(name: name, on: .session) { _ in
             try Self.check(settings, in: ProcessInfo.processInfo.environment)
-            return LauncherEntrySession(desktopFile: settings.desktopFile, context: context)
+            return LauncherEntrySession(desktopFile: settings.desktopFile)
         }
     }
 

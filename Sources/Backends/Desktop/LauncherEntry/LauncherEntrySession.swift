@@ -29,16 +29,13 @@ final class LauncherEntrySession: BusSession {
     private static let dock = "com.canonical.Unity"
 
     private let desktopFile: String
-    private let context: BusBackend.Context
     /// What docks know; `nil` if one of them knows nothing.
     private var sent: Entry? = .nothing
     private var sentAt: SuspendingClock.Instant?
     private var failedUntil: SuspendingClock.Instant?
 
     /// - Parameter desktopFile: the checked identifier of the desktop file.
-    init(desktopFile: String, context: BusBackend.Context) {
-        (self.desktopFile, self.context) = (desktopFile, context)
-    }
+    init(desktopFile: String) { self.desktopFile = desktopFile }
 
     func begin(on bus: BusLink) async throws -> String {
         // A bus that forbids this only keeps a new dock from showing what was shown before.
@@ -54,9 +51,9 @@ final class LauncherEntrySession: BusSession {
         (self.sent, sentAt) = (nil, .now)
     }
 
-    func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
-        let snapshot = context.latest()
-        let failed = snapshot.finished.contains { WhenDone.failures.covers($0, after: snapshot.startDelay) }
+    func show(_ update: IndicatorUpdate, on bus: BusLink) throws -> SuspendingClock.Instant? {
+        let snapshot = update.snapshot
+        let failed = update.finished.contains { WhenDone.failures.covers($0, after: snapshot.startDelay) }
         if failed { failedUntil = .now + Self.failureTime }
         if let until = failedUntil, until <= .now { failedUntil = nil }
         let entry = entry(for: snapshot)

@@ -14,7 +14,7 @@ public import Logging
 /// With ``DesktopNotificationSettings/whenDone``, a long activity leaves a persistent notification of its outcome, with
 /// normal urgency.
 ///
-/// `stop()` returns when the server has closed the notification. If the app crashes, the server removes it within a
+/// The backend ends when the server has closed the notification. If the app crashes, the server removes it within a
 /// minute, except GNOME's: it expires after 55 seconds, and is renewed every 35 seconds.
 ///
 /// Notifications are sent through libnotify while it is healthy, otherwise over D-Bus: see the article "Desktop
@@ -22,7 +22,7 @@ public import Logging
 public final class DesktopNotificationBackend: BusBackend, @unchecked Sendable {
     // `@unchecked`: as its superclass.
 
-    /// Makes a backend. Does not connect before `start()`.
+    /// Makes a backend. Does not connect.
     ///
     /// - Parameters:
     ///   - name: the name that the config file and the diagnostics use.

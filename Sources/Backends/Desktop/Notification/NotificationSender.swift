@@ -34,7 +34,7 @@ extension NotificationSession {
     static let answerLimit = Duration.seconds(2)
 
     /// One notification on the screen.
-    final class Shown {
+    final class Card {
         /// The server's identifier, 1 in the portal; 0 if it is not shown.
         var identifier: UInt32 = 0
         /// The one before: a server gives a new one if an update was on its way when it was closed.
@@ -69,23 +69,23 @@ extension NotificationSession {
     // MARK: - The notification
 
     /// Shows the notification, or updates it. Must not be called while an earlier call waits for its reply.
-    func show(_ message: NotificationMessage, on bus: BusLink) {
-        let shown = current ?? Shown()
-        current = shown
+    func send(_ message: NotificationMessage, on bus: BusLink) {
+        let card = current ?? Card()
+        current = card
         isSending = true
-        send(message, as: shown, on: bus) { [unowned self, unowned bus] outcome in
+        send(message, as: card, on: bus) { [unowned self, unowned bus] outcome in
             isSending = false
             switch outcome {
             case .success(let identifier):
                 hasReportedRefusal = false
-                if identifier != shown.identifier { shown.formerIdentifier = shown.identifier }
-                shown.identifier = identifier
+                if identifier != card.identifier { card.formerIdentifier = card.identifier }
+                card.identifier = identifier
                 if way == .portal { sentAt = .now }
                 // The indicator was hidden meanwhile; what was closed then may be shown again.
-                if shown.isHidden { close(shown, on: bus) }
+                if card.isHidden { close(card, on: bus) }
             case .failure(let loss):
                 // If the server has ended, the next session shows it.
-                if shown.isHidden || loss.reason == BusError.disconnected.text || server.fault != nil { return }
+                if card.isHidden || loss.reason == BusError.disconnected.text || server.fault != nil { return }
                 dismissed = shownID
                 guard !exchange(&hasReportedRefusal, with: true) else { return }
                 logger.warning("the server did not show the notification; it is asked the next time: \(loss.reason)")
@@ -95,13 +95,13 @@ extension NotificationSession {
 
     func send(
         _ message: NotificationMessage,
-        as shown: Shown,
+        as card: Card,
         on bus: BusLink,
         completion: @escaping (LibNotify.Outcome) -> Void
     ) {
         // libnotify replaces only what it knows: that of the indicator.
-        guard way == .libnotify, shown === current || shown.identifier == 0 else {
-            return sendDirectly(message, as: shown, on: bus, completion)
+        guard way == .libnotify, card === current || card.identifier == 0 else {
+            return sendDirectly(message, as: card, on: bus, completion)
         }
         let onClosed = bus.handler { [weak self, weak bus] (closed: (identifier: UInt32, reason: UInt32)) in
             guard let self, let bus else { return }
@@ -109,24 +109,24 @@ extension NotificationSession {
             if let current, current.identifier == closed.identifier { close(current, on: bus) }
             wasClosed(closed.identifier, for: closed.reason)
         }
-        let owner = shown === current ? (ObjectIdentifier(self), onClosed) : nil
+        let owner = card === current ? (ObjectIdentifier(self), onClosed) : nil
         let result = bus.completion { [unowned self, unowned bus] (outcome: LibNotify.Outcome) in
             if case .failure(let loss) = outcome, exchange(&way, with: .dbus) == .libnotify {
                 logger.debug("notifications are now sent over D-Bus, without libnotify: \(loss.reason)")
             }
-            guard case .failure(let loss) = outcome, !loss.wasSent, !shown.isHidden else { return completion(outcome) }
-            sendDirectly(message, as: shown, on: bus, completion)
+            guard case .failure(let loss) = outcome, !loss.wasSent, !card.isHidden else { return completion(outcome) }
+            sendDirectly(message, as: card, on: bus, completion)
         }
-        LibNotify.shared.show(message, replacing: shown.identifier, for: owner, completion: result)
+        LibNotify.shared.show(message, replacing: card.identifier, for: owner, completion: result)
     }
 
     private func sendDirectly(
         _ message: NotificationMessage,
-        as shown: Shown,
+        as card: Card,
         on bus: BusLink,
         _ completion: @escaping (LibNotify.Outcome) -> Void
     ) {
-        let call = way == .portal ? add(message, shown.name) : notify(message, replacing: shown.identifier)
+        let call = way == .portal ? add(message, card.name) : notify(message, replacing: card.identifier)
         // Without a time limit: even a late reply has the identifier to close.
         bus.call(call, within: nil) { [way] in
             switch $0.map(\.arguments.first) {
@@ -167,9 +167,9 @@ extension NotificationSession {
     /// Closes the notification.
     func hide(on bus: BusLink) {
         (self.shown, dismissed) = (nil, nil)
-        guard let shown = current.take() else { return }
-        shown.isHidden = true
-        close(shown, on: bus)
+        guard let card = current.take() else { return }
+        card.isHidden = true
+        close(card, on: bus)
     }
 
     func end(on bus: BusLink) async {
@@ -181,12 +181,12 @@ extension NotificationSession {
     }
 
     /// Never by the name of the server: its successor may have given the identifier to another app.
-    private func close(_ shown: Shown, on bus: BusLink) {
-        guard shown.identifier != 0 || (way == .portal && isSending) else { return }
+    private func close(_ card: Card, on bus: BusLink) {
+        guard card.identifier != 0 || (way == .portal && isSending) else { return }
         let call =
             way == .portal
-            ? portalCall("RemoveNotification", [.string(shown.name)])
-            : call("CloseNotification", [.uint32(shown.identifier)])
+            ? portalCall("RemoveNotification", [.string(card.name)])
+            : call("CloseNotification", [.uint32(card.identifier)])
         // With a reply, so that a process that ends waits for it.
         bus.call(call, within: Self.answerLimit) { _ in }
     }

@@ -92,7 +92,7 @@ final class NotificationSession: BusSession {
     var way = Way.dbus
 
     /// What is on the screen, or on the way there.
-    var current: Shown?
+    var current: Card?
     /// Whether a call that shows it waits for its reply.
     var isSending = false
     var hasReportedRefusal = false
@@ -177,7 +177,7 @@ final class NotificationSession: BusSession {
 
     /// The user, or the server, has closed a notification.
     func wasClosed(_ identifier: UInt32, for reason: UInt32) {
-        if outcomes?.shown.identifier == identifier { outcomes = nil }
+        if outcomes?.card.identifier == identifier { outcomes = nil }
         // Through libnotify, whose connection is another one, the answer to the update may arrive before this.
         guard let current, identifier != 0, [current.identifier, current.formerIdentifier].contains(identifier)
         else { return }
@@ -189,14 +189,14 @@ final class NotificationSession: BusSession {
 
     // MARK: - The notification
 
-    func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
-        let snapshot = context.latest()
-        // Before outcomes are announced: those of a call that throws are delivered again.
+    func show(_ update: IndicatorUpdate, on bus: BusLink) throws -> SuspendingClock.Instant? {
+        let snapshot = update.snapshot
+        // Before outcomes are announced: those of an update that throws are delivered again.
         if isSending, snapshot.isVisible, settings.isLive, sentAt + Self.showLimit <= .now {
             throw Self.notResponding
         }
-        let finished = snapshot.finished.filter { settings.shownOutcomes.covers($0, after: settings.after) }
-        let omitted = snapshot.omittedFinishedCount
+        let finished = update.finished.filter { settings.shownOutcomes.covers($0, after: settings.after) }
+        let omitted = update.omittedFinished
         if let notice = OutcomeNotice(finished, omitted: omitted, applicationName: applicationName) {
             announce(notice, on: bus)
         }
@@ -230,7 +230,7 @@ final class NotificationSession: BusSession {
             shown = message
             sentAt = .now
             announced = (snapshot.since, snapshot.attention != nil)
-            show(message, on: bus)
+            send(message, on: bus)
             return sentAt + Self.showLimit
         }
         let tick = formats.contains(where: \.showsTime) ? SuspendingClock.now + .seconds(1) : nil
@@ -244,7 +244,7 @@ final class NotificationSession: BusSession {
 
     /// One ordinary notification of the outcomes of the last seconds, which stays.
     final class Outcomes {
-        let shown = Shown()
+        let card = Card()
         fileprivate var notice: OutcomeNotice
         /// When what ends gets another notification.
         fileprivate var until = SuspendingClock.now
@@ -274,12 +274,12 @@ final class NotificationSession: BusSession {
         let count = way == .libnotify ? 1 : 0
         unshownOutcomes += count
         (outcomes.isSending, outcomes.isOutdated) = (true, false)
-        send(message, as: outcomes.shown, on: bus) { [self, unowned bus] outcome in
+        send(message, as: outcomes.card, on: bus) { [self, unowned bus] outcome in
             unshownOutcomes -= count
             outcomes.isSending = false
             switch outcome {
             case .success(let identifier):
-                outcomes.shown.identifier = identifier
+                outcomes.card.identifier = identifier
                 if outcomes.isOutdated { send(outcomes, on: bus) }
             case .failure(let loss):
                 logger.warning("the server did not show the notification of an outcome: \(loss.reason)")

@@ -1,7 +1,7 @@
 public import BackendConfiguration
 import DisplayText
 import Foundation
-public import IndicatorCore
+import IndicatorCore
 
 /// The settings of a ``DBusPropertyBackend``.
 public struct DBusPropertySettings: Sendable, Hashable {
@@ -55,7 +55,7 @@ public struct DBusPropertySettings: Sendable, Hashable {
 public final class DBusPropertyBackend: BusBackend, @unchecked Sendable {
     // `@unchecked`: as its superclass.
 
-    /// Makes a backend. Does not connect before `start()`.
+    /// Makes a backend. Does not connect.
     ///
     /// - Parameters:
     ///   - name: the name that the config file and the diagnostics use.
@@ -73,9 +73,9 @@ public final class DBusPropertyBackend: BusBackend, @unchecked Sendable {
             delivery: BackendDelivery(includesHidden: true)
         ) { context in
             let processID = getpid()
-            return IndicatorBusSession(
+            return DBusPropertySession(
                 names: IndicatorBusName.candidates(for: settings.name ?? applicationName, processID: processID),
-                object: IndicatorObject(
+                object: DBusPropertyObject(
                     application: SafeText.singleLine(applicationName),
                     processID: UInt32(bitPattern: processID)
                 ),
@@ -88,13 +88,6 @@ public final class DBusPropertyBackend: BusBackend, @unchecked Sendable {
     package var busName: String? { summary }
 
     override func probe() async throws -> String { "\(try await super.probe()) on \(try address())" }
-
-    /// Publishes the snapshot. Throws if the bus was lost.
-    public override func update(_ snapshot: IndicatorSnapshot) async throws {
-        var snapshot = snapshot
-        snapshot.activities = snapshot.shownActivities
-        try await super.update(snapshot)
-    }
 }
 
 extension BackendKind {

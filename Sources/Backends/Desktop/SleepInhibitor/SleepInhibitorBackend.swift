@@ -39,7 +39,7 @@ public struct SleepInhibitorSettings: Sendable, Hashable {
 public final class SleepInhibitorBackend: BusBackend, @unchecked Sendable {
     // `@unchecked`: as its superclass.
 
-    /// Makes a backend. Does not connect before `start()`.
+    /// Makes a backend. Does not connect.
     ///
     /// - Parameters:
     ///   - name: the name that the config file and the diagnostics use.
@@ -52,8 +52,8 @@ public final class SleepInhibitorBackend: BusBackend, @unchecked Sendable {
         settings: SleepInhibitorSettings = SleepInhibitorSettings(),
         logger: Logger = Logger(label: "IndicatorBackends.SleepInhibitor")
     ) {
-        super.init(name: name, on: .system) {
-            SleepInhibitorSession(applicationName: applicationName, settings: settings, logger: logger, context: $0)
+        super.init(name: name, on: .system) { _ in
+            SleepInhibitorSession(applicationName: applicationName, settings: settings, logger: logger)
         }
     }
 }
@@ -67,7 +67,6 @@ final class SleepInhibitorSession: BusSession {
     private let applicationName: String
     private let settings: SleepInhibitorSettings
     private let logger: Logger
-    private let context: BusBackend.Context
     let services = [BusServiceOwner(SleepInhibitorSession.login)]
     private var lock: BusDescriptor?
     private var isAsking = false
@@ -77,9 +76,9 @@ final class SleepInhibitorSession: BusSession {
     /// Since when the indicator is shown for which a lock was asked for.
     private var askedFor: IndicatorSnapshot.VisibilityID?
 
-    init(applicationName: String, settings: SleepInhibitorSettings, logger: Logger, context: BusBackend.Context) {
+    init(applicationName: String, settings: SleepInhibitorSettings, logger: Logger) {
         self.applicationName = SafeText.singleLine(applicationName)
-        (self.settings, self.logger, self.context) = (settings, logger, context)
+        (self.settings, self.logger) = (settings, logger)
     }
 
     func begin(on bus: BusLink) async throws -> String {
@@ -87,8 +86,8 @@ final class SleepInhibitorSession: BusSession {
         return "\(Self.login): \(actions)"
     }
 
-    func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
-        let snapshot = context.latest()
+    func show(_ update: IndicatorUpdate, on bus: BusLink) throws -> SuspendingClock.Instant? {
+        let snapshot = update.snapshot
         guard snapshot.isVisible else {
             lock = nil
             return nil
@@ -119,7 +118,7 @@ final class SleepInhibitorSession: BusSession {
             guard let self else { return }
             isAsking = false
             do {
-                // Released by `update` if the indicator was hidden.
+                // Released by `show` if the indicator was hidden.
                 let descriptor = try result.get().descriptor
                 if !hasEnded { lock = descriptor }
                 if descriptor == nil { report("the answer has no descriptor") } else { hasReportedRefusal = false }

@@ -1,9 +1,8 @@
 import BackendConfiguration
 public import DisplayText
 public import IndicatorCore
-package import IndicatorThreads
+import IndicatorThreads
 public import Logging
-import Synchronization
 
 /// An event that a hook reports.
 public struct HookEvent: Sendable, Hashable {
@@ -60,7 +59,7 @@ public struct HookSettings: Sendable, Hashable {
 /// The function is called on the backend's own thread, for one event at a time. Activities that end within five seconds
 /// are one event, with a count, as in a notification. An event whose function throws is not repeated: a warning says
 /// which one was lost, and why. In a config file, the kinds `command` and `webhook` are hooks.
-public final class HookBackend: ConnectedBackend {
+public final class HookBackend: IndicatorBackend {
     /// What to do for an event. The function that it is passed returns whether the backend is being ended: what
     /// follows is lost otherwise.
     typealias Run = @Sendable (HookEvent, @Sendable () -> Bool) async throws -> Void
@@ -68,13 +67,10 @@ public final class HookBackend: ConnectedBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
 
-    private struct State {
+    /// What the events are compared with.
+    private struct Shown {
         var isVisible = false
         var attention: String?
-        /// When the next end may be reported, on the clock of the thread.
-        var nextReport = Int64.min
-        /// Ends the wait for that.
-        var endWait: (@Sendable (()) -> Void)?
     }
 
     private let applicationName: String
@@ -84,10 +80,6 @@ public final class HookBackend: ConnectedBackend {
     private let logger: Logger
     private let run: Run
     private let check: @Sendable () throws -> Void
-    private let state = Locked(State())
-    private let isEnding = Atomic(false)
-    package let thread: ServiceThread
-
     /// Makes a backend.
     ///
     /// - Parameters:
@@ -137,7 +129,6 @@ public final class HookBackend: ConnectedBackend {
         self.logger = logger
         self.check = check
         self.run = run
-        thread = ServiceThread(name: "ind-\(name)")
     }
 
     /// Includes changes while the indicator is hidden if activities may end then.
@@ -149,56 +140,39 @@ public final class HookBackend: ConnectedBackend {
         return delivery
     }
 
-    /// Throws if the function cannot work.
-    public func start() async throws { try check() }
-
-    /// Calls the function for each event since the previous snapshot.
-    public func update(_ snapshot: IndicatorSnapshot) async throws {
-        for event in snapshot.withTransitions.dropLast().flatMap({ events(in: $0) })
-            + events(in: snapshot, finished: snapshot.finished)
-        {
-            if event.kind == .finished { await waitForNextReport() }
-            do {
-                try await run(event) { self.isEnding.load(ordering: .relaxed) }
-            } catch {
-                // Not thrown: the runner would deliver the snapshot, with its events, again.
-                let text = "\(event.title): \(event.text)"
-                logger.warning("'\(name)' did not report '\(text)': \(error)", metadata: ["backend": "\(name)"])
+    /// Calls the function for each event since the previous update.
+    ///
+    /// - Throws: if the function cannot work.
+    public func show(_ updates: IndicatorUpdates) async throws {
+        try check()
+        var shown = Shown()
+        var nextReport = SuspendingClock.now
+        for await update in updates {
+            for event in update.steps.dropLast().flatMap({ events(in: $0.snapshot, &shown) })
+                + events(in: update.snapshot, finished: update.allFinished, &shown)
+            {
+                if event.kind == .finished {
+                    // What ends meanwhile is in the next update.
+                    while nextReport > .now, await updates.wait(until: nextReport) != nil {}
+                    nextReport = .now + reportInterval
+                }
+                do { try await run(event) { updates.isEnding } } catch {
+                    // Not thrown: the update would be delivered again, with its other events.
+                    let text = "\(event.title): \(event.text)"
+                    logger.warning("'\(name)' did not report '\(text)': \(error)", metadata: ["backend": "\(name)"])
+                }
             }
         }
     }
 
-    /// Suspends until an end may be reported, or the backend is to be stopped. What ends meanwhile is in the next
-    /// snapshot.
-    private func waitForNextReport() async {
-        let due = state.withLock(\.nextReport)
-        if due > ServiceThread.now {
-            var call: ServiceThread.Call?
-            await thread.wait(orCancelled: ()) { finish in
-                state.withLock { $0.endWait = finish }
-                call = thread.call(at: isEnding.load(ordering: .relaxed) ? .min : due) { finish(()) }
-            }
-            if let call { thread.cancelCall(call) }
-        }
-        let next = ServiceThread.now + Int64(reportInterval / .nanoseconds(1))
-        state.withLock { ($0.nextReport, $0.endWait) = (next, nil) }
-    }
-
-    /// Lets a call that waits for its program return.
-    package func willStop() {
-        isEnding.store(true, ordering: .relaxed)
-        state.withLock(\.endWait)?(())
-    }
-
-    /// Does nothing: there is nothing to restore.
-    public func stop() async {}
-
-    /// - Parameter finished: what has ended since the last snapshot, also in those that were skipped.
-    private func events(in snapshot: IndicatorSnapshot, finished: [FinishedActivity] = []) -> [HookEvent] {
-        let before = state.withLock { state in
-            defer { (state.isVisible, state.attention) = (snapshot.isVisible, snapshot.attention) }
-            return state
-        }
+    /// - Parameter finished: what has ended since the last update, also in snapshots that were skipped.
+    private func events(
+        in snapshot: IndicatorSnapshot,
+        finished: FinishedActivities = FinishedActivities(),
+        _ shown: inout Shown
+    ) -> [HookEvent] {
+        let before = shown
+        (shown.isVisible, shown.attention) = (snapshot.isVisible, snapshot.attention)
         let title = snapshot.label ?? applicationName
         var events: [HookEvent] = []
         func add(_ kind: HookEvent.Kind, _ title: String, _ text: String, _ activity: FinishedActivity? = nil) {
@@ -212,8 +186,8 @@ public final class HookBackend: ConnectedBackend {
             if settings.events.contains(kind) { events.append(event) }
         }
         if snapshot.isVisible, !before.isVisible { add(.shown, title, "In progress") }
-        let reported = finished.filter { settings.whenDone.covers($0, after: settings.after) }
-        let omitted = finished.isEmpty ? 0 : snapshot.omittedFinishedCount
+        let reported = finished.latest.filter { settings.whenDone.covers($0, after: settings.after) }
+        let omitted = finished.omittedCount
         if let notice = OutcomeNotice(reported, omitted: omitted, applicationName: applicationName) {
             add(.finished, notice.title, notice.body, notice.activity)
         }

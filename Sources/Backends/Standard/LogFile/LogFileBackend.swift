@@ -57,16 +57,15 @@ public import Logging
 ///
 ///     {"time":"…","event":"lost","count":12,"since":"…","app":"my-app","pid":4242}
 public final class LogFileBackend: IndicatorBackend {
+    /// What outlasts the use of a file.
     private struct State {
         var transitions = LogTransitions()
-        var file: LogFile?
         /// The lines that could not be written, and were not reported yet.
         var loss: (count: Int, since: LogTimestamp, until: LogTimestamp)?
         /// How many of them are in the app's log.
         var loggedLosses = 0
         /// The time of the previous line.
         var latest: LogTimestamp?
-        var control = IndicatorControl()
 
         mutating func lose(_ count: Int, at time: LogTimestamp) {
             loss = ((loss?.count ?? 0) + count, loss?.since ?? time, time)
@@ -83,7 +82,7 @@ public final class LogFileBackend: IndicatorBackend {
     private let formatter: LogLineFormatter
     private let state = Locked(State())
 
-    /// Makes a backend. Nothing is opened before ``start()``.
+    /// Makes a backend. Nothing is opened.
     ///
     /// - Parameters:
     ///   - name: the name that the config file and the diagnostics use.
@@ -113,92 +112,80 @@ public final class LogFileBackend: IndicatorBackend {
         return try LogFilePath(settings.path, applicationName: applicationName, environment: environment)
     }
 
-    /// Keeps the control, to report that a line could not be written.
-    public func attach(to control: IndicatorControl) { state.withLock { $0.control = control } }
-
-    /// Opens the file, and creates it if it is missing.
+    /// Writes the lines for each update, and for what was skipped before it, to the file, which is created if it is
+    /// missing. One that cannot be written counts as lost.
     ///
     /// - Throws: an error with the path, what is wrong and what to do.
-    public func start() async throws {
-        let path = try path()
-        try change { state throws(Unavailability) in
-            var file = LogFile(path: path, maxSize: settings.maxSize, keep: settings.keep)
+    public func show(_ updates: IndicatorUpdates) async throws {
+        var file = LogFile(path: try path(), maxSize: settings.maxSize, keep: settings.keep)
+        try change(&file) { file, state throws(Unavailability) in
             try file.open()
-            state.file = file
-            try reportLoss(&state)
+            try reportLoss(to: &file, &state)
+        }
+        defer { logLoss() }
+        for await update in updates {
+            do throws(Unavailability) {
+                try change(&file) { file, state throws(Unavailability) in try write(update, to: &file, &state) }
+            } catch {
+                // What could not be written counts as lost.
+                updates.consume()
+                throw error
+            }
         }
     }
 
-    /// Writes the lines for this snapshot, and for what was skipped before it. One that cannot be written counts as
-    /// lost.
-    public func update(_ snapshot: IndicatorSnapshot) async throws {
-        do {
-            try change { state throws(Unavailability) in
-                if let next = snapshot.transitions.first, snapshot.omittedTransitionCount > 0 {
-                    state.lose(snapshot.omittedTransitionCount, at: Self.time(of: next.since, after: state.latest))
+    private func write(_ update: IndicatorUpdate, to file: inout LogFile, _ state: inout State) throws(Unavailability) {
+        if let next = update.transitions.first, update.omittedTransitions > 0 {
+            state.lose(update.omittedTransitions, at: Self.time(of: next.since, after: state.latest))
+            state.transitions.isUncertain = true
+        }
+        if let next = update.finished.first, update.omittedFinished > 0, settings.events.contains(.finished) {
+            state.lose(update.omittedFinished, at: Self.time(of: next.date, after: state.latest))
+        }
+        var failure: Unavailability?
+        for step in update.steps {
+            for (event, date, finished) in occurrences(in: step, &state) where settings.events.contains(event) {
+                let time = Self.time(of: date, after: state.latest)
+                state.latest = time
+                do throws(Unavailability) {
+                    try reportLoss(to: &file, &state)
+                    try file.append(formatter.line(event, at: time, of: step.snapshot, finished: finished))
+                } catch {
+                    failure = error
+                    state.lose(1, at: time)
                     state.transitions.isUncertain = true
                 }
-                if let next = snapshot.finished.first, snapshot.omittedFinishedCount > 0,
-                    settings.events.contains(.finished)
-                {
-                    state.lose(snapshot.omittedFinishedCount, at: Self.time(of: next.date, after: state.latest))
-                }
-                var failure: Unavailability?
-                for snapshot in snapshot.withTransitions {
-                    do throws(Unavailability) { try write(snapshot, &state) } catch { failure = error }
-                }
-                if let failure { throw failure }
-            }
-        } catch {
-            // Not thrown: the manager would deliver again what is lost.
-            state.withLock(\.control).surfaceWasLost("\(error)")
-        }
-    }
-
-    private func write(_ snapshot: IndicatorSnapshot, _ state: inout State) throws(Unavailability) {
-        var failure: Unavailability?
-        for (event, date, finished) in occurrences(in: snapshot, &state) where settings.events.contains(event) {
-            let time = Self.time(of: date, after: state.latest)
-            state.latest = time
-            do throws(Unavailability) {
-                try reportLoss(&state)
-                try state.file?.append(formatter.line(event, at: time, of: snapshot, finished: finished))
-            } catch {
-                failure = error
-                state.lose(1, at: time)
             }
         }
-        guard let failure else { return }
-        state.transitions.isUncertain = true
-        throw failure
+        if let failure { throw failure }
     }
 
-    /// Closes the file, and logs how many lines were lost.
-    public func stop() async {
+    /// Logs how many lines were lost since the last time.
+    private func logLoss() {
         let losses = state.withLock { state in
-            state.file = nil
             let count = state.loss?.count ?? 0
             return count - exchange(&state.loggedLosses, with: count)
         }
         if losses > 0 { logger.error("'\(name)': \(losses == 1 ? "1 line was" : "\(losses) lines were") lost") }
     }
 
-    /// Changes the state, then logs a new rotation failure without holding the lock.
-    private func change(_ body: (inout State) throws(Unavailability) -> Void) throws(Unavailability) {
-        let (warning, failure) = state.withLock { state -> (String?, Unavailability?) in
-            let before = state.file?.rotationFailure
-            var failure: Unavailability?
-            do throws(Unavailability) { try body(&state) } catch { failure = error }
-            let after = state.file?.rotationFailure
-            return (after == before ? nil : after, failure)
+    /// Changes the file, then logs a new rotation failure without holding the lock.
+    private func change(
+        _ file: inout LogFile,
+        _ body: (inout LogFile, inout State) throws(Unavailability) -> Void
+    ) throws(Unavailability) {
+        let before = file.rotationFailure
+        var failure: Unavailability?
+        state.withLock { state in
+            do throws(Unavailability) { try body(&file, &state) } catch { failure = error }
         }
-        if let warning { logger.warning("\(warning)") }
+        if let warning = file.rotationFailure, warning != before { logger.warning("\(warning)") }
         if let failure { throw failure }
     }
 
-    private func reportLoss(_ state: inout State) throws(Unavailability) {
+    private func reportLoss(to file: inout LogFile, _ state: inout State) throws(Unavailability) {
         guard let loss = state.loss else { return }
-        try state.file?.append(formatter.line(lost: loss.count, since: loss.since, until: loss.until))
+        try file.append(formatter.line(lost: loss.count, since: loss.since, until: loss.until))
         (state.loss, state.loggedLosses) = (nil, 0)
     }
 
@@ -211,13 +198,14 @@ public final class LogFileBackend: IndicatorBackend {
 
     /// The events since the previous snapshot, in order.
     private func occurrences(
-        in snapshot: IndicatorSnapshot,
+        in update: IndicatorUpdate,
         _ state: inout State
     ) -> [(event: Event, date: Date, finished: FinishedActivity?)] {
+        let snapshot = update.snapshot
         let event = state.transitions.event(for: snapshot)
         var occurrences: [(Event, Date, FinishedActivity?)] = []
         func add(_ activity: FinishedActivity) { occurrences.append((.finished, activity.date, activity)) }
-        var finished = snapshot.finished[...]
+        var finished = update.finished[...]
         if let event, event != .label {
             for activity in finished.prefix(while: { event == .hidden || $0.date < snapshot.since }) {
                 add(activity)

@@ -2,7 +2,7 @@ import BackendConfiguration
 public import DisplayText
 import Foundation
 public import IndicatorCore
-import IndicatorThreads
+import Synchronization
 
 /// The settings of a ``SystemdStatusBackend``.
 public struct SystemdStatusSettings: Sendable, Hashable {
@@ -41,18 +41,13 @@ public final class SystemdStatusBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
 
-    private struct State: Sendable {
-        var socket: NotifySocket?
-        var text = ""
-        var sentAt: ContinuousClock.Instant?
-    }
-
     private let applicationName: String
     private let settings: SystemdStatusSettings
     private let environment: @Sendable () -> [String: String]
-    private let state = Locked(State())
+    /// Whether a text could not be removed.
+    private let remains = Atomic(false)
 
-    /// Makes a backend. Opens nothing before ``start()``.
+    /// Makes a backend. Opens nothing.
     ///
     /// - Parameters:
     ///   - name: the name that the config file and the diagnostics use.
@@ -85,36 +80,28 @@ public final class SystemdStatusBackend: IndicatorBackend {
         BackendDelivery(animationInterval: settings.format.showsTime ? .seconds(1) : nil)
     }
 
-    /// Opens a socket. Throws if there is none to send to.
-    public func start() async throws {
+    /// Sends the text when it has changed, and removes it at the end.
+    ///
+    /// - Throws: if there is no socket to send to, or systemd does not read it.
+    public func show(_ updates: IndicatorUpdates) async throws {
         let socket = try NotifySocket(environment: environment())
         if settings.isReady { try socket.send("READY=1") }
-        // What was sent before an update failed.
-        if !state.withLock({ $0.text }).isEmpty { try socket.send("STATUS=") }
-        state.withLock { $0 = State(socket: socket) }
-    }
-
-    /// Sends the text if it has changed. Throws if systemd does not read it.
-    public func update(_ snapshot: IndicatorSnapshot) async throws {
-        let text = text(for: snapshot)
-        let (socket, sentAt) = state.withLock { ($0.text == text ? nil : $0.socket, $0.sentAt) }
-        guard let socket else { return }
-        // The thread is the backend's own. The delivery itself is not limited while the indicator is shown and hidden.
-        let pause = sentAt.map { ContinuousClock.now.duration(to: $0 + Self.interval) } ?? .zero
-        if pause > .zero { usleep(UInt32(pause / .microseconds(1))) }
-        try send(text, to: socket)
-    }
-
-    /// Removes the text.
-    public func stop() async {
-        guard let socket = state.withLock({ state in state.text.isEmpty ? nil : state.socket }) else { return }
-        try? send("", to: socket)
-        state.withLock { $0.socket = nil }
-    }
-
-    private func send(_ text: String, to socket: NotifySocket) throws {
-        try socket.send("STATUS=\(text)")
-        state.withLock { ($0.text, $0.sentAt) = (text, .now) }
+        if remains.exchange(false, ordering: .relaxed) { try socket.send("STATUS=") }
+        var (shown, sentAt) = ("", ContinuousClock.Instant?.none)
+        defer {
+            let isCleared = shown.isEmpty || (try? socket.send("STATUS=")) != nil
+            remains.store(!isCleared, ordering: .relaxed)
+        }
+        for await update in updates {
+            let text = text(for: update.snapshot)
+            guard text != shown else { continue }
+            // The thread is the backend's own. The delivery itself is not limited while the indicator is shown and
+            // hidden.
+            let pause = sentAt.map { ContinuousClock.now.duration(to: $0 + Self.interval) } ?? .zero
+            if pause > .zero { usleep(UInt32(pause / .microseconds(1))) }
+            try socket.send("STATUS=\(text)")
+            (shown, sentAt) = (text, .now)
+        }
     }
 
     private func text(for snapshot: IndicatorSnapshot) -> String {

@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// Can be used from any thread. Its lock is held for non-blocking writes, never while waiting for the terminal.
 final class SharedTerminal: Sendable {
-    /// How long ``stop()`` waits for a terminal that accepts no bytes before a thread takes over.
+    /// How long the end of a backend waits for a terminal that accepts no bytes before a thread takes over.
     static let stopLimit: Duration = .milliseconds(500)
 
     let device: TerminalDevice
@@ -25,7 +25,7 @@ final class SharedTerminal: Sendable {
     init(device: TerminalDevice, environment: [String: String]) {
         self.device = device
         let known = KnownTerminal.recognize(by: environment)
-        let title = TitleLedger(style: known.title, charset: known.charset(in: environment))
+        let title = TitleState(style: known.title, charset: known.charset(in: environment))
         state = Locked(State(outbox: TerminalOutbox(title: title)))
     }
 
@@ -42,7 +42,7 @@ final class SharedTerminal: Sendable {
     }
 
     /// Changes the title without writing it; ``settle(within:)`` writes it.
-    func change(_ body: (inout TitleLedger) -> Void) {
+    func change(_ body: (inout TitleState) -> Void) {
         withSignalsBlocked { state.withLock { body(&$0.outbox.title) } }
     }
 
@@ -240,7 +240,7 @@ enum TerminalRegistry {
     private static var terminals: [SharedTerminal] { change { $0.terminals.compactMap(\.terminal) } }
 
     /// Changes the state of every terminal, and waits for them no longer than the limit.
-    private static func settleAll(lines: (inout LiveLines) -> Void, _ body: (inout TitleLedger) -> Void) {
+    private static func settleAll(lines: (inout LiveLines) -> Void, _ body: (inout TitleState) -> Void) {
         let deadline = ContinuousClock.now + restoreLimit
         let terminals = terminals
         for terminal in terminals {

@@ -4,12 +4,12 @@
 /// terminal shows to what it should show, at the moment at which it accepts some: after an hour without output, it gets
 /// only the latest state. What is partly written is completed before anything else.
 struct TerminalOutbox: Sendable {
-    var title: TitleLedger
+    var title: TitleState
     var lines = LiveLines()
     /// The rest of the bytes that are partly written.
     private var unwritten: ArraySlice<UInt8> = []
 
-    init(title: TitleLedger) {
+    init(title: TitleState) {
         self.title = title
     }
 

@@ -2,7 +2,7 @@ import BackendConfiguration
 import DisplayText
 import CIndicatorLinux
 import Foundation
-import IndicatorCore
+public import IndicatorCore
 public import Logging
 
 /// Standard output or standard error, for an app whose terminal shows live progress: its text appears above the lines
@@ -148,7 +148,7 @@ public struct TerminalOutput: TextOutputStream, Sendable {
 /// handler that writes elsewhere does not need to be wrapped.
 ///
 /// While the terminal accepts no output (Ctrl-S, a window that hangs), a message waits, as `print` does.
-public struct IndicatorLogHandler: LogHandler {
+public struct IndicatorLogHandler: StandardStreamLogHandler {
     private var handler: any LogHandler
 
     /// Makes a handler that logs with another one.

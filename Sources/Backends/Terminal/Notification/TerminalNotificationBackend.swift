@@ -17,7 +17,6 @@ public final class TerminalNotificationBackend: IndicatorBackend {
     private let settings: TerminalNotificationSettings
     private let path: String
     private let environment: [String: String]
-    private let state = Locked<(terminal: SharedTerminal, style: TerminalNotificationStyle)?>(nil)
 
     /// Makes a backend. Opens nothing.
     ///
@@ -57,31 +56,25 @@ public final class TerminalNotificationBackend: IndicatorBackend {
     /// Includes changes while the indicator is hidden: activities may end then.
     public var delivery: BackendDelivery { BackendDelivery(includesHidden: true) }
 
-    /// Opens the terminal; writes nothing.
+    /// Writes a notification when activities have ended that the settings select. They remain at the end.
     ///
-    /// - Throws: if there is no terminal, or if it is not known to show notifications.
-    public func start() async throws { try open() }
-
-    /// Writes a notification if an activity has ended that the settings select.
-    public func update(_ snapshot: IndicatorSnapshot) async throws { try notify(of: snapshot.finished) }
-
-    /// Releases the terminal. Its notifications remain.
-    public func stop() async { state.withLock { $0 = nil } }
-
-    /// Opens the terminal, as ``start()`` does.
-    package func open() throws {
-        let opened = try Self.openTerminal(path: path, environment: environment)
-        state.withLock { $0 = opened }
+    /// - Throws: if there is no terminal, if it is not known to show notifications, or if it was closed.
+    public func show(_ updates: IndicatorUpdates) async throws {
+        let notify = try open()
+        for await update in updates { try notify(update.finished) }
     }
 
-    /// Writes one notification for those of the activities that the settings select.
-    package func notify(of finished: [FinishedActivity]) throws {
-        let wanted = finished.filter { settings.whenDone.covers($0, after: settings.after) }
-        guard let (terminal, style) = state.withLock(\.self),
-            let notice = OutcomeNotice(wanted, applicationName: applicationName)
-        else { return }
-        terminal.change { $0.send(style.sequence(for: notice)) }
-        try terminal.settle(within: SharedTerminal.stopLimit)
+    /// Opens the terminal; writes nothing.
+    ///
+    /// - Returns: a function that writes one notification for those of the activities that the settings select.
+    package func open() throws -> (_ finished: [FinishedActivity]) throws -> Void {
+        let (terminal, style) = try Self.openTerminal(path: path, environment: environment)
+        return { [settings, applicationName] finished in
+            let wanted = finished.filter { settings.whenDone.covers($0, after: settings.after) }
+            guard let notice = OutcomeNotice(wanted, applicationName: applicationName) else { return }
+            terminal.change { $0.send(style.sequence(for: notice)) }
+            try terminal.settle(within: SharedTerminal.stopLimit)
+        }
     }
 
     /// Whether the terminal shows no notification while its window has the focus: kitty, because the sequence says so,

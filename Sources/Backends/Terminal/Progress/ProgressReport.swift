@@ -38,12 +38,14 @@ struct ProgressReport: Sendable {
     /// Processes a snapshot, and returns the line to write now, if any.
     ///
     /// - Parameters:
-    ///   - finished: the finished activities of the snapshot to consider.
+    ///   - finished: the finished activities to consider.
+    ///   - omitted: how many more have ended.
     ///   - date: the wall-clock time.
     ///   - now: the time of the clock that schedules the lines.
     mutating func line(
         for snapshot: IndicatorSnapshot,
         finished: [FinishedActivity],
+        omitted: Int = 0,
         date: Date,
         at now: Duration
     ) -> String? {
@@ -56,7 +58,7 @@ struct ProgressReport: Sendable {
             add(finished.id, end(of: finished), finished.outcome.isFailure ? .failure : .end)
         }
         // The outcomes of omitted activities are unknown: they are counted if any of the listed ones is wanted.
-        if !wanted.isEmpty { omittedCount += snapshot.omittedFinishedCount }
+        if !wanted.isEmpty { omittedCount += omitted }
         for activity in snapshot.activities where activity.attention != questions[activity.id] {
             questions[activity.id] = activity.attention
             guard let attention = activity.attention, let label = activity.label else { continue }

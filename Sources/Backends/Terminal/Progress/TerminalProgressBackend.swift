@@ -50,11 +50,9 @@ public final class TerminalProgressBackend: IndicatorBackend {
         case live, plain, off
     }
 
-    private struct State {
-        var terminal: SharedTerminal?
-        /// The wall-clock time when the indicator was shown; `nil` while it is hidden.
-        var shownSince: Date?
-        var report: ProgressReport
+    /// The lines that are redrawn in place.
+    private struct Lines {
+        let terminal: SharedTerminal
         /// The content of the lines until ``contentDue``.
         var content: (snapshot: IndicatorSnapshot, date: Date)?
         var contentDue: Duration = .zero
@@ -74,7 +72,6 @@ public final class TerminalProgressBackend: IndicatorBackend {
     private let environment: [String: String]
     private let time: TimeSource
     private let date: @Sendable () -> Date
-    private let state: Locked<State>
 
     /// Makes a backend. Writes nothing.
     ///
@@ -123,7 +120,6 @@ public final class TerminalProgressBackend: IndicatorBackend {
             maxLines: settings.maxLines,
             template: settings.template
         )
-        state = Locked(State(report: ProgressReport(settings: settings, look: look)))
         delivery = BackendDelivery(
             includesHidden: settings.finished != .none && display != .off,
             animationInterval: display == .live ? Self.frameInterval : display == .plain ? .seconds(1) : nil,
@@ -152,13 +148,15 @@ public final class TerminalProgressBackend: IndicatorBackend {
         }
     }
 
-    /// Opens the terminal if lines will be redrawn in place; writes nothing.
+    /// Draws frames or writes lines, and waits while the terminal accepts no bytes. At the end, removes the lines, and
+    /// writes pending reports.
     ///
-    /// - Throws: if it cannot be opened.
-    public func start() async throws {
-        let terminal = display == .live ? try Self.openTerminal(descriptor, environment) : nil
-        state.withLock {
-            $0 = State(terminal: terminal, report: ProgressReport(settings: settings, look: layout.look))
+    /// - Throws: if lines are redrawn in place, and the terminal cannot be opened or was closed.
+    public func show(_ updates: IndicatorUpdates) async throws {
+        switch display {
+        case .off: for await _ in updates {}
+        case .plain: await report(updates)
+        case .live: try await draw(updates)
         }
     }
 
@@ -173,107 +171,90 @@ public final class TerminalProgressBackend: IndicatorBackend {
         )
     }
 
-    /// Draws a frame or writes a line, and waits while the terminal accepts no bytes.
-    ///
-    /// - Throws: if the terminal was closed.
-    public func update(_ snapshot: IndicatorSnapshot) async throws {
-        switch display {
-        case .off: break
-        case .plain: report(snapshot)
-        case .live: try show(snapshot)
+    private func report(_ updates: IndicatorUpdates) async {
+        var report = ProgressReport(settings: settings, look: layout.look)
+        func write(_ line: String?) {
+            if let line { TerminalOutput.write(Array(line.utf8), to: descriptor) }
         }
-    }
-
-    private func report(_ snapshot: IndicatorSnapshot) {
-        let (now, date) = (time.now, date())
-        let line = state.withLock { state in
-            let finished = Self.finished(of: snapshot, &state)
-            return state.report.line(for: snapshot, finished: finished, date: date, at: now)
+        var shownSince: Date?
+        for await update in updates {
+            let finished = Self.finished(of: update, &shownSince)
+            let (snapshot, omitted) = (update.snapshot, update.omittedFinished)
+            write(report.line(for: snapshot, finished: finished, omitted: omitted, date: date(), at: time.now))
         }
-        if let line { TerminalOutput.write(Array(line.utf8), to: descriptor) }
+        write(report.takeLine(at: time.now))
     }
 
     /// The finished activities to consider: those that failed, and others that ended while the indicator was shown.
-    private static func finished(of snapshot: IndicatorSnapshot, _ state: inout State) -> [FinishedActivity] {
-        if snapshot.isVisible, state.shownSince == nil { state.shownSince = snapshot.since }
-        let since = state.shownSince ?? .distantFuture
-        let finished = snapshot.finished.filter { $0.outcome.isFailure || $0.date >= since }
-        if !snapshot.isVisible { state.shownSince = nil }
-        return finished
+    ///
+    /// - Parameter shownSince: the wall-clock time when the indicator was shown; `nil` while it is hidden.
+    private static func finished(of update: IndicatorUpdate, _ shownSince: inout Date?) -> [FinishedActivity] {
+        let snapshot = update.snapshot
+        if snapshot.isVisible, shownSince == nil { shownSince = snapshot.since }
+        let since = shownSince ?? .distantFuture
+        if !snapshot.isVisible { shownSince = nil }
+        return update.finished.filter { $0.outcome.isFailure || $0.date >= since }
     }
 
-    private func show(_ snapshot: IndicatorSnapshot) throws {
-        let (now, date) = (time.now, date())
-        let terminal = state.withLock { state -> SharedTerminal? in
-            let finished = Self.finished(of: snapshot, &state)
-            guard let terminal = state.terminal else { return nil }
-            let wanted = finished.filter { settings.finished.includes($0, in: snapshot) }
+    private func draw(_ updates: IndicatorUpdates) async throws {
+        let terminal = try Self.openTerminal(descriptor, environment)
+        defer {
+            terminal.changeLines { $0.hide(ObjectIdentifier(self)) }
+            if (try? terminal.settle(within: SharedTerminal.stopLimit)) == false {
+                TerminalRegistry.settleLater(terminal)
+            }
+        }
+        var lines = Lines(terminal: terminal)
+        var shownSince: Date?
+        for await update in updates {
+            let snapshot = update.snapshot
+            let wanted = Self.finished(of: update, &shownSince).filter { settings.finished.includes($0, in: snapshot) }
             // The outcomes of omitted activities are unknown: they are counted if any of the listed ones is wanted.
-            state.finished.append(
-                FinishedActivities(latest: wanted, omittedCount: snapshot.omittedFinishedCount)
-            )
+            lines.finished.append(FinishedActivities(latest: wanted, omittedCount: update.omittedFinished))
             if snapshot.isVisible {
-                draw(snapshot, on: terminal, at: now, date, state: &state)
+                draw(snapshot, &lines)
             } else {
-                writeFinished(on: terminal, state: &state)
-                (state.content, state.frameDue) = (nil, .zero)
+                writeFinished(&lines)
+                (lines.content, lines.frameDue) = (nil, .zero)
                 terminal.changeLines { $0.hide(ObjectIdentifier(self)) }
             }
-            return terminal
-        }
-        try terminal?.settle()
-    }
-
-    /// Removes the lines, and writes pending reports.
-    public func stop() async {
-        let now = time.now
-        let (terminal, line) = state.withLock { ($0.terminal.take(), $0.report.takeLine(at: now)) }
-        if let line { TerminalOutput.write(Array(line.utf8), to: descriptor) }
-        guard let terminal else { return }
-        terminal.changeLines { $0.hide(ObjectIdentifier(self)) }
-        if (try? terminal.settle(within: SharedTerminal.stopLimit)) == false {
-            TerminalRegistry.settleLater(terminal)
+            try terminal.settle()
         }
     }
 
-    private func draw(
-        _ snapshot: IndicatorSnapshot,
-        on terminal: SharedTerminal,
-        at now: Duration,
-        _ date: Date,
-        state: inout State
-    ) {
-        let isFirst = state.content == nil
+    private func draw(_ snapshot: IndicatorSnapshot, _ shown: inout Lines) {
+        let (terminal, now, date) = (shown.terminal, time.now, date())
+        let isFirst = shown.content == nil
         // Timers are not exact to the millisecond; on average there are ten frames a second.
-        guard isFirst || now >= state.frameDue - .milliseconds(20) else { return }
-        state.frameDue = max(state.frameDue, now - Self.frameInterval) + Self.frameInterval
-        state.frame += 1
+        guard isFirst || now >= shown.frameDue - .milliseconds(20) else { return }
+        shown.frameDue = max(shown.frameDue, now - Self.frameInterval) + Self.frameInterval
+        shown.frame += 1
         // During the completion delay, the last content stays.
-        let hasChanged = state.content?.snapshot.activities.map(\.id) != snapshot.activities.map(\.id)
-        if isFirst || snapshot.activityCount > 0, hasChanged || now >= state.contentDue {
-            state.content = (Self.countingDown(snapshot, at: date, &state.estimates), date)
-            state.contentDue = now + Self.contentInterval
+        let hasChanged = shown.content?.snapshot.activities.map(\.id) != snapshot.activities.map(\.id)
+        if isFirst || snapshot.activityCount > 0, hasChanged || now >= shown.contentDue {
+            shown.content = (Self.countingDown(snapshot, at: date, &shown.estimates), date)
+            shown.contentDue = now + Self.contentInterval
         }
         guard terminal.device.isInForeground, terminal.device.isInLineMode else {
             terminal.changeLines { $0.forget(ObjectIdentifier(self)) }
             return
         }
-        writeFinished(on: terminal, state: &state)
+        writeFinished(&shown)
         let size = terminal.device.size
-        guard let content = state.content else { return }
+        guard let content = shown.content else { return }
         let lines = layout.lines(
             for: content.snapshot,
             width: size.columns,
             // One row is for the cursor.
             height: size.rows - 1,
             now: content.date,
-            frame: state.frame
+            frame: shown.frame
         )
-        let isComplete = now >= state.completeDue
+        let isComplete = now >= shown.completeDue
         if isComplete {
             let count = lines.reduce(0) { $0 + $1.changes(from: nil).utf8.count }
             let interval = Duration.seconds(Double(count) / Self.completeBytesPerSecond)
-            state.completeDue = now + min(interval, Self.completeInterval)
+            shown.completeDue = now + min(interval, Self.completeInterval)
         }
         terminal.changeLines { $0.show(ObjectIdentifier(self), lines, size: size, anew: isComplete) }
     }
@@ -297,9 +278,10 @@ public final class TerminalProgressBackend: IndicatorBackend {
         return snapshot
     }
 
-    private func writeFinished(on terminal: SharedTerminal, state: inout State) {
-        guard !state.finished.isEmpty, terminal.device.isInForeground, terminal.device.isInLineMode else { return }
-        let finished = state.finished.takeAll()
+    private func writeFinished(_ shown: inout Lines) {
+        let terminal = shown.terminal
+        guard !shown.finished.isEmpty, terminal.device.isInForeground, terminal.device.isInLineMode else { return }
+        let finished = shown.finished.takeAll()
         var lines = finished.latest.map(layout.line)
         if finished.omittedCount > 0 {
             lines.append("and \(finished.omittedCount) more \(finished.omittedCount == 1 ? "has" : "have") ended")

@@ -41,8 +41,9 @@ public final class TerminalTitleBackend: IndicatorBackend {
 
     static let spinnerInterval: Duration = .milliseconds(100)
 
-    private struct State {
-        var terminal: SharedTerminal?
+    /// What the terminal shows.
+    private struct Surface {
+        let terminal: SharedTerminal
         /// When the indicator was shown; `nil` while it is hidden.
         var shownAt: Duration?
         var progressWrittenAt: Duration = .zero
@@ -60,7 +61,6 @@ public final class TerminalTitleBackend: IndicatorBackend {
     /// Whether the title has no spinner.
     private let isStill: Bool
     private let time: TimeSource
-    private let state = Locked(State())
 
     /// Makes a backend. Opens nothing.
     ///
@@ -112,35 +112,25 @@ public final class TerminalTitleBackend: IndicatorBackend {
         )
     }
 
-    /// Opens the terminal; writes nothing.
+    /// Shows, changes and restores the title, and waits while the terminal accepts no bytes.
     ///
-    /// - Throws: if there is no terminal, or it does not support what the settings select.
-    public func start() async throws {
+    /// - Throws: if there is no terminal, or it does not support what the settings select, or it was closed.
+    public func show(_ updates: IndicatorUpdates) async throws {
         let terminal = try Self.openTerminal(path: path, environment: environment, settings: settings)
-        state.withLock { $0 = State(terminal: terminal) }
-    }
-
-    /// Shows, changes or restores the title, and waits while the terminal accepts no bytes.
-    ///
-    /// - Throws: if the terminal was closed.
-    public func update(_ snapshot: IndicatorSnapshot) async throws {
-        let now = time.now
-        let terminal = state.withLock { state -> SharedTerminal? in
-            guard let terminal = state.terminal else { return nil }
-            if snapshot.isVisible {
-                show(snapshot, on: terminal, at: now, state: &state)
+        defer { restore(terminal) }
+        var surface = Surface(terminal: terminal)
+        for await update in updates {
+            if update.snapshot.isVisible {
+                show(update, on: &surface)
             } else {
-                (state.shownAt, state.hasFailure) = (nil, false)
+                (surface.shownAt, surface.hasFailure) = (nil, false)
                 terminal.change { $0.hide(ObjectIdentifier(self)) }
             }
-            return terminal
+            try terminal.settle()
         }
-        try terminal?.settle()
     }
 
-    /// Restores the title and releases the terminal.
-    public func stop() async {
-        guard let terminal = state.withLock({ $0.terminal.take() }) else { return }
+    private func restore(_ terminal: SharedTerminal) {
         terminal.change { $0.hide(ObjectIdentifier(self)) }
         if (try? terminal.settle(within: SharedTerminal.stopLimit)) == false { TerminalRegistry.settleLater(terminal) }
     }
@@ -159,23 +149,23 @@ public final class TerminalTitleBackend: IndicatorBackend {
         return terminal
     }
 
-    private func show(_ snapshot: IndicatorSnapshot, on terminal: SharedTerminal, at now: Duration, state: inout State)
-    {
-        let shownAt = state.shownAt ?? now
-        let isFirst = state.shownAt == nil
-        state.shownAt = shownAt
+    private func show(_ update: IndicatorUpdate, on surface: inout Surface) {
+        let (snapshot, now) = (update.snapshot, time.now)
+        let shownAt = surface.shownAt ?? now
+        let isFirst = surface.shownAt == nil
+        surface.shownAt = shownAt
         let repeatsProgress =
-            known.progressExpires && now - state.progressWrittenAt >= Self.progressRepeatInterval
+            known.progressExpires && now - surface.progressWrittenAt >= Self.progressRepeatInterval
             && !CommandOnTerminal.isPresent
-        if isFirst || repeatsProgress { state.progressWrittenAt = now }
+        if isFirst || repeatsProgress { surface.progressWrittenAt = now }
         let frame = (now - shownAt).wholeMilliseconds / Self.spinnerInterval.wholeMilliseconds
         let title = title(for: snapshot, frame: frame)
-        if !isFirst, snapshot.finished.contains(where: \.outcome.isFailure) { state.hasFailure = true }
+        if !isFirst, update.finished.contains(where: \.outcome.isFailure) { surface.hasFailure = true }
         let progress = TerminalProgress(
-            state: snapshot.attention != nil ? .attention : state.hasFailure ? .failed : .normal,
+            state: snapshot.attention != nil ? .attention : surface.hasFailure ? .failed : .normal,
             percentage: Percentage(snapshot.progress)
         )
-        terminal.change { ledger in
+        surface.terminal.change { ledger in
             ledger.show(
                 ObjectIdentifier(self),
                 title: known.setsTitle(settings) ? title : nil,

@@ -78,10 +78,10 @@ import Testing
         for _ in 0..<5 where !wentOn {
             let probe = try await DesktopProbe("notification", "property", through: .dbus, bus: bus)
             try await probe.tell("begin", "work")
-            let get = ["get-property", "org.activityindicator.Indicator1.probe", IndicatorObject.path]
+            let get = ["get-property", "org.activityindicator.Indicator1.probe", DBusPropertyObject.path]
             #expect(
                 try await eventually {
-                    try await bus.busctl(get[0], get[1], get[2], IndicatorObject.interface, "Visible").output
+                    try await bus.busctl(get[0], get[1], get[2], DBusPropertyObject.interface, "Visible").output
                         .hasPrefix("b true")
                 }
             )

@@ -182,7 +182,7 @@ import Testing
             address: bus.address,
             answer: { _ in [] }
         )
-        let surface = BusBackend(name: "probe", on: .address(bus.address)) {
+        let backend = BusBackend(name: "probe", on: .address(bus.address)) {
             NotificationSession(
                 applicationName: "probe",
                 settings: DesktopNotificationSettings(through: .dbus),
@@ -190,16 +190,14 @@ import Testing
                 context: $0
             )
         }
-        // No runner: only the connection can find the next server.
-        let retries = Locked(0)
-        surface.attach(to: IndicatorControl(retry: { retries.withLock { $0 += 1 } }))
-        await #expect(throws: NotificationSession.notResponding) { try await surface.start() }
+        let indicator = IndicatorManager(backends: [backend])
+        let reason = "\(NotificationSession.notResponding)"
+        #expect(await eventually { indicator.backendStatuses[0].state == .unavailable(reason: reason) })
         withExtendedLifetime(hanging) {}
         hanging = nil
         let server = try ScriptedServer(address: bus.address)
-        #expect(await eventually { retries.withLock { $0 } > 0 })
-        try await surface.start()
-        await surface.stop()
+        #expect(await eventually { indicator.backendStatuses[0].state == .running })
+        await indicator.shutdown()
         withExtendedLifetime(server) {}
     }
 

@@ -207,28 +207,25 @@ import Testing
     {
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address, isSilent: true)
-        let snapshot = Locked(IndicatorSnapshot(state: .active, activityCount: 1, label: "work", progress: nil))
+        let snapshot = IndicatorSnapshot(state: .active, activityCount: 1, label: "work", progress: nil)
         let session = NotificationSession(
             applicationName: "app",
             settings: DesktopNotificationSettings(whenDone: .always, after: .zero, through: .dbus),
             logger: Logger(label: "test"),
-            context: .init(address: bus.address, control: .init(), latest: { snapshot.withLock(\.self) })
+            context: .init(address: bus.address, control: IndicatorControl(nil))
         )
         let thread = ServiceThread(name: "test", idleTime: .zero)
-        let link = BusLink(to: bus.address, thread: thread, session: session, onLoss: { _ in })
+        let link = BusLink(to: bus.address, thread: thread, session: session)
         try await withTaskExecutorPreference(thread) {
             _ = try await link.begin()
             var isLate = false
             while !isLate {
-                do { _ = try session.update(on: link) } catch { isLate = true }
+                do { _ = try session.show(IndicatorUpdate(snapshot), on: link) } catch { isLate = true }
                 try await link.turn(until: .now + .milliseconds(50))
             }
-            snapshot.withLock {
-                $0.finishedActivities.latest = [
-                    FinishedActivity(label: "work", outcome: .succeeded, duration: .seconds(1))
-                ]
-            }
-            #expect(throws: NotificationSession.notResponding) { try session.update(on: link) }
+            let ended = FinishedActivity(label: "work", outcome: .succeeded, duration: .seconds(1))
+            let update = IndicatorUpdate(snapshot, finished: [ended])
+            #expect(throws: NotificationSession.notResponding) { try session.show(update, on: link) }
             // Sent after what the update may have sent.
             let interface = NotificationSession.interface
             _ = try await link.call(

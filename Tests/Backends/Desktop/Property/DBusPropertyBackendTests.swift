@@ -3,6 +3,7 @@ import Foundation
 @testable import BackendConfiguration
 @testable import DesktopBackends
 import IndicatorCore
+import IndicatorTesting
 import IndicatorThreads
 import Logging
 import TestSupport
@@ -13,8 +14,16 @@ import Testing
     static let path = "/org/activityindicator/Indicator1"
     static let interface = "org.activityindicator.Indicator1"
 
-    private func makeBackend(on bus: PrivateBus, application: String = "test") -> DBusPropertyBackend {
-        DBusPropertyBackend(applicationName: application, settings: DBusPropertySettings(bus: .address(bus.address)))
+    private func makeBackend(
+        on bus: PrivateBus,
+        application: String = "test",
+        indicator: IndicatorManager? = nil
+    ) -> BackendDriver<DBusPropertyBackend> {
+        let settings = DBusPropertySettings(bus: .address(bus.address))
+        return BackendDriver(
+            DBusPropertyBackend(applicationName: application, settings: settings),
+            indicator: indicator
+        )
     }
 
     private let busy = IndicatorSnapshot(state: .active, activityCount: 2, label: "Fetching", progress: 0.25)
@@ -68,7 +77,7 @@ import Testing
         let bus = try await PrivateBus()
         let backend = makeBackend(on: bus)
         try await backend.start()
-        #expect(backend.busName == Self.own)
+        #expect(backend.backend.busName == Self.own)
         var expected = [
             "Visible": "b false", "State": "s inactive", "ActivityCount": "u 0", "Label": "s ", "Attention": "s ",
             "Progress": "d -1.0", "Activities": "a(sd) ",
@@ -84,7 +93,7 @@ import Testing
         expected["Activities"] = "a(sd) Fetching 0.25"
         #expect(try await properties(bus) == expected)
         await backend.stop()
-        #expect(backend.busName == nil)
+        #expect(backend.backend.busName == nil)
         #expect(try await bus.busctl("call", Self.own, Self.path, Self.interface, "X").status != 0)
     }
 
@@ -92,8 +101,10 @@ import Testing
     func finished() async throws {
         let bus = try await PrivateBus()
         let backend = makeBackend(on: bus)
-        let indicator = IndicatorManager(backends: [backend])
-        #expect(await eventually { backend.busName != nil && indicator.backendStatuses[0].updatesDelivered > 0 })
+        let indicator = IndicatorManager(backends: [backend.backend])
+        #expect(
+            await eventually { backend.backend.busName != nil && indicator.backendStatuses[0].updatesDelivered > 0 }
+        )
         let monitor = try await SignalMonitor(bus, name: Self.own)
         indicator.begin().end(.failed("without a label"))
         indicator.begin("Fetch\u{1B}ing").end(.failed("HTTP\n503"))
@@ -148,7 +159,7 @@ import Testing
         let bus = try await PrivateBus()
         let backend = makeBackend(on: bus, application: "te\u{1B}st")
         try await backend.start()
-        let name = try #require(backend.busName)
+        let name = try #require(backend.backend.busName)
         #expect(try await properties(bus, name: name)["Application"] == "s test")
         let monitor = try await SignalMonitor(bus, name: name)
         let labels = [
@@ -270,10 +281,9 @@ import Testing
     )
     func switchedImmediately() async throws {
         let bus = try await PrivateBus()
-        let backend = makeBackend(on: bus)
-        let switched = Locked<[Bool]>([])
         // No snapshot follows, so the values that Get returns do not come from the indicator.
-        backend.attach(to: IndicatorControl(setEnabled: { isEnabled in switched.withLock { $0.append(isEnabled) } }))
+        let indicator = IndicatorManager()
+        let backend = makeBackend(on: bus, indicator: indicator)
         try await backend.start()
         try await backend.update(busy)
         let loop = try BlockingBus(address: bus.address)
@@ -286,11 +296,10 @@ import Testing
         }
         for isEnabled in [false, true, false] {
             #expect(try call("Set", .string("Enabled"), .variant(.boolean(isEnabled))) == nil)
-            #expect(switched.withLock { $0.last } == isEnabled)
+            #expect(indicator.isEnabled == isEnabled)
             #expect(try call("Get", .string("Enabled")) == .variant(.boolean(isEnabled)))
             #expect(try call("Get", .string("Visible")) == .variant(.boolean(isEnabled)))
         }
-        #expect(switched.withLock { $0 } == [false, true, false])
         // A value that the indicator does not confirm is temporary.
         #expect(try await eventually { try call("Get", .string("Enabled")) == .variant(.boolean(true)) })
         await backend.stop()

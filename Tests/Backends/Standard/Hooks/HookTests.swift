@@ -23,15 +23,14 @@ import Testing
         _ label: String? = nil,
         attention: String? = nil,
         finished: [FinishedActivity] = []
-    ) -> IndicatorSnapshot {
+    ) -> IndicatorUpdate {
         var snapshot = IndicatorSnapshot(state: state, activityCount: label == nil ? 0 : 1, label: label, progress: nil)
         if attention != nil {
             var details = ActivityDetails(label: label)
             details.attention = attention
             snapshot.activities = [details]
         }
-        snapshot.finishedActivities.latest = finished
-        return snapshot
+        return IndicatorUpdate(snapshot, finished: finished)
     }
 
     private let log = InMemoryLogHandler()
@@ -40,10 +39,10 @@ import Testing
     private var messages: [String] { log.entries.map(\.message.description) }
 
     /// A backend of the standard registry with the settings of a config file.
-    private func backend(_ kind: String, _ values: [String: SettingValue]) throws -> any IndicatorBackend {
+    private func backend(_ kind: String, _ values: [String: SettingValue]) throws -> BackendDriver<HookBackend> {
         let kind = try #require(BackendRegistry.standard.kind(named: kind))
         let context = BackendContext(name: kind.name, applicationName: "app", logger: logger)
-        return try kind.with(values).make(context)
+        return BackendDriver(try #require(try kind.with(values).make(context) as? HookBackend))
     }
 
     /// A backend that reports ends as they come.
@@ -102,8 +101,8 @@ import Testing
     @Test("each event calls the function once, and only those that are selected")
     func events() async throws {
         let events = Locked<[HookEvent]>([])
-        let hook = hook { event in events.withLock { $0.append(event) } }
-        func update(_ snapshot: IndicatorSnapshot) async throws -> [String] {
+        let hook = BackendDriver(hook { event in events.withLock { $0.append(event) } })
+        func update(_ snapshot: IndicatorUpdate) async throws -> [String] {
             events.withLock { $0 = [] }
             try await hook.update(snapshot)
             return events.withLock { $0.map { "\($0.kind) \($0.title): \($0.text)" } }
@@ -198,7 +197,7 @@ import Testing
         let folder = try TemporaryDirectory()
         let words = ["sh", "-c", #"echo "$1" >>"$0"; until [ -e "$0.go" ]; do sleep 0.05; done; echo "$1" >>"$0""#]
         let hook = try backend("command", ["run": .list(words + [folder.appending("out"), "{title}"])])
-        let manager = IndicatorManager(backends: [hook])
+        let manager = IndicatorManager(backends: [hook.backend])
         manager.isEnabled = true
         func lines() -> Set<String> { Set(((try? folder.read("out")) ?? "").split(separator: "\n").map(String.init)) }
         for name in ["first", "second"] {

@@ -51,7 +51,7 @@ import Testing
     @Test("What was shown and hidden while the log was slow has its lines, and what is left out counts as lost")
     func transitions() async throws {
         let gate = Gate()
-        let slow = SlowStart(base: LogFileBackend.fixture(path: folder.appending("x.log")), gate: gate)
+        let slow = SlowStart(base: LogFileBackend.fixture(path: folder.appending("x.log")).backend, gate: gate)
         let indicator = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
             backends: [slow]
@@ -73,13 +73,10 @@ import Testing
 
         init(base: LogFileBackend, gate: Gate) { (self.base, self.gate) = (base, gate) }
 
-        func start() async throws {
+        func show(_ updates: IndicatorUpdates) async throws {
             await gate.pass()
-            try await base.start()
+            try await base.show(updates)
         }
-
-        func update(_ snapshot: IndicatorSnapshot) async throws { try await base.update(snapshot) }
-        func stop() async { await base.stop() }
     }
 
     @Test func `Only the owner has access to the file and its folders`() async throws {
@@ -120,9 +117,10 @@ import Testing
         let logger = Logger(label: "test", factory: { _ in messages })
         let backend = LogFileBackend.fixture(path: "/dev/full", logger: logger)
         try await backend.start()
-        for snapshot in [IndicatorSnapshot.shown("a", at: 1), .hidden(at: 2)] { try await backend.update(snapshot) }
-        for _ in 0..<2 { await backend.stop() }
-        #expect(messages.entries.map(\.message.description) == ["'logFile': 2 lines were lost"])
+        // It cannot be used again before the loss is reported.
+        for _ in 0..<2 { try? await backend.update(.shown("a", at: 1)) }
+        await backend.stop()
+        #expect(messages.entries.map(\.message.description) == ["'logFile': 1 line was lost"])
     }
 
     @Test func `Times never go backwards`() async throws {

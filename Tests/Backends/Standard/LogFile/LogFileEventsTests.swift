@@ -23,8 +23,10 @@ struct LogFileEventsTests {
         return text.split(separator: "\n").map { $0.split(separator: " ").dropFirst(2).joined(separator: " ") }
     }
 
-    private func backend(_ events: Set<LogFileBackend.Event>) -> LogFileBackend {
-        LogFileBackend(applicationName: "my-app", settings: .init(path: path, format: .text, events: events))
+    private func backend(_ events: Set<LogFileBackend.Event>) -> BackendDriver<LogFileBackend> {
+        BackendDriver(
+            LogFileBackend(applicationName: "my-app", settings: .init(path: path, format: .text, events: events))
+        )
     }
 
     @Test

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorTesting
 import IndicatorThreads
 import Logging
 import TestSupport
@@ -52,15 +53,15 @@ extension IndicatorSnapshot {
     }
 }
 
-extension LogFileBackend {
+extension BackendDriver<LogFileBackend> {
     /// Updates the backend. Returns the error that it reports; `nil` if all lines were written.
-    func loss(in snapshot: IndicatorSnapshot) async throws -> String? {
-        let reason = Locked<String?>(nil)
-        attach(to: IndicatorControl(surfaceWasLost: { text in reason.withLock { $0 = text } }))
-        try await update(snapshot)
-        return reason.withLock { $0 }
+    func loss(in snapshot: IndicatorSnapshot) async -> String? {
+        do { try await update(snapshot) } catch { return "\(error)" }
+        return nil
     }
+}
 
+extension LogFileBackend {
     /// A backend of the app "my-app".
     static func fixture(
         path: String?,
@@ -68,11 +69,13 @@ extension LogFileBackend {
         maxSize: Int = 0,
         keep: Int = 3,
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-    ) -> LogFileBackend {
-        LogFileBackend(
-            applicationName: "my-app",
-            settings: Settings(path: path, format: format, maxSize: maxSize, keep: keep),
-            logger: logger
+    ) -> BackendDriver<LogFileBackend> {
+        BackendDriver(
+            LogFileBackend(
+                applicationName: "my-app",
+                settings: Settings(path: path, format: format, maxSize: maxSize, keep: keep),
+                logger: logger
+            )
         )
     }
 }

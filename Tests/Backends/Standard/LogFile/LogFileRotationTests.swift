@@ -1,6 +1,7 @@
 import Foundation
 import InMemoryLogging
 import IndicatorCore
+import IndicatorTesting
 import Logging
 import TestSupport
 import Testing

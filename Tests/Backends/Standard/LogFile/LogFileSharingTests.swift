@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorTesting
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorTesting
 import TestSupport
 import Testing
 
@@ -10,8 +11,8 @@ import Testing
     private func backend(
         _ address: String,
         settings: SystemdStatusSettings = SystemdStatusSettings()
-    ) -> SystemdStatusBackend {
-        SystemdStatusBackend(applicationName: "app", settings: settings) { ["NOTIFY_SOCKET": address] }
+    ) -> BackendDriver<SystemdStatusBackend> {
+        BackendDriver(SystemdStatusBackend(applicationName: "app", settings: settings) { ["NOTIFY_SOCKET": address] })
     }
 
     private func snapshot(_ label: String?, progress: Double? = nil, count: Int = 1) -> IndicatorSnapshot {

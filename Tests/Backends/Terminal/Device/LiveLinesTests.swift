@@ -1,3 +1,4 @@
+import IndicatorTesting
 import TestSupport
 import Testing
 

@@ -29,7 +29,7 @@ struct TerminalOutboxTests {
             line.append(text)
             return [line]
         }
-        var outbox = TerminalOutbox(title: TitleLedger(style: .stack))
+        var outbox = TerminalOutbox(title: TitleState(style: .stack))
         outbox.title.show(id, title: "Work", progress: nil)
         #expect(take(10, from: &outbox) == "\u{1B}[22;0t\u{1B}]0" && outbox.isDrawn)
         for number in 1...1000 {
@@ -45,7 +45,7 @@ struct TerminalOutboxTests {
     @Test("A title waits for the end of a control sequence of the app's text")
     func sequences() {
         let claimant = Claimant()
-        var outbox = TerminalOutbox(title: TitleLedger(style: .stack))
+        var outbox = TerminalOutbox(title: TitleState(style: .stack))
         outbox.lines.write(Array("\u{1B}[3".utf8))
         outbox.title.show(ObjectIdentifier(claimant), title: "Work", progress: nil)
         #expect(take(from: &outbox) == "\u{1B}[3")
@@ -59,7 +59,7 @@ struct TerminalOutboxTests {
     )
     func randomEvents(seed: Int) {
         var random = SplitMix(state: UInt64(seed))
-        var outbox = TerminalOutbox(title: TitleLedger(style: .stack))
+        var outbox = TerminalOutbox(title: TitleState(style: .stack))
         var terminal = TitleEmulator()
         let claimants = [Claimant(), Claimant(), Claimant()]
         for step in 0..<300 {

@@ -41,24 +41,24 @@ import Testing
     ])
     func `Each terminal gets its own sequence`(environment: [String: String], expected: String) throws {
         let backend = makeBackend(TerminalNotificationSettings(), environment)
-        try backend.open()
+        let notify = try backend.open()
         // No text can end the sequence or begin another one.
-        try backend.notify(of: [activity("a;\u{1B}\u{07}\u{9C}b", .failed("HTTP;\u{1B}\\\n503"))])
+        try notify([activity("a;\u{1B}\u{07}\u{9C}b", .failed("HTTP;\u{1B}\\\n503"))])
         let first = written()
         #expect(
             first.replacing(/i=indicator-[0-9]+-[0-9]+/, with: "i=indicator-N")
                 == expected.replacing("HTTP; 503", with: "HTTP;\\ 503").replacing("HTTP, 503", with: "HTTP,\\ 503")
         )
         // kitty replaces a notification by another one with the same identifier.
-        try backend.notify(of: [activity("a", .failed("HTTP 503"))])
+        try notify([activity("a", .failed("HTTP 503"))])
         #expect(!expected.contains("i=") || first.prefix { $0 != ":" } != written().prefix { $0 != ":" })
     }
 
     @Test func `Only long and selected outcomes are notified`() throws {
         func sent(_ whenDone: WhenDone, _ outcome: ActivityOutcome, seconds: Int = 12) throws -> Bool {
             let backend = makeBackend(TerminalNotificationSettings(whenDone: whenDone), ["TERM": "foot"])
-            try backend.open()
-            try backend.notify(of: [activity("A", outcome, seconds: seconds)])
+            let notify = try backend.open()
+            try notify([activity("A", outcome, seconds: seconds)])
             return !terminal.read().isEmpty
         }
         #expect(try sent(.always, .succeeded) && sent(.always, .unspecified) && sent(.always, .failed("")))
@@ -68,8 +68,8 @@ import Testing
 
     @Test func `Several are one notification`() throws {
         let backend = makeBackend(TerminalNotificationSettings(), ["TERM": "foot"])
-        try backend.open()
-        try backend.notify(of: [
+        let notify = try backend.open()
+        try notify([
             activity("A", .succeeded), activity("B", .failed("no"), seconds: 200), activity("C", .succeeded),
         ])
         #expect(written() == "\u{1B}]777;notify;B;Failed after 3 min 20 s: no; 2 more have ended\u{1B}\\")

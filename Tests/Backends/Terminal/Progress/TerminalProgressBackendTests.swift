@@ -27,15 +27,17 @@ struct TerminalProgressBackendTests {
         _ settings: TerminalProgressSettings = .init(),
         _ environment: [String: String] = ["LANG": "C.UTF-8"],
         type: String = "xterm"
-    ) -> TerminalProgressBackend {
+    ) -> BackendDriver<TerminalProgressBackend> {
         let (clock, start) = (clock, start)
-        return TerminalProgressBackend(
-            applicationName: "app",
-            settings: settings,
-            descriptor: file.fileDescriptor,
-            environment: environment.merging(["TERM": type]) { $1 },
-            clock: clock,
-            date: { start.addingTimeInterval(clock.now.offset / .seconds(1)) }
+        return BackendDriver(
+            TerminalProgressBackend(
+                applicationName: "app",
+                settings: settings,
+                descriptor: file.fileDescriptor,
+                environment: environment.merging(["TERM": type]) { $1 },
+                clock: clock,
+                date: { start.addingTimeInterval(clock.now.offset / .seconds(1)) }
+            )
         )
     }
 
@@ -216,11 +218,13 @@ struct TerminalProgressBackendTests {
         ]
     )
     func finished(which: TerminalProgressSettings.Finished, expected: [String]) async throws {
-        let backend = TerminalProgressBackend(
-            applicationName: "app",
-            settings: .init(finished: which),
-            descriptor: file.fileDescriptor,
-            environment: ["TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"]
+        let backend = BackendDriver(
+            TerminalProgressBackend(
+                applicationName: "app",
+                settings: .init(finished: which),
+                descriptor: file.fileDescriptor,
+                environment: ["TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"]
+            )
         )
         let indicator = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
@@ -253,11 +257,13 @@ struct TerminalProgressBackendTests {
         mode: TerminalProgressSettings.Mode,
         finished: TerminalProgressSettings.Finished
     ) async throws {
-        let backend = TerminalProgressBackend(
-            applicationName: "app",
-            settings: .init(mode: mode, finished: finished),
-            descriptor: file.fileDescriptor,
-            environment: ["TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"]
+        let backend = BackendDriver(
+            TerminalProgressBackend(
+                applicationName: "app",
+                settings: .init(mode: mode, finished: finished),
+                descriptor: file.fileDescriptor,
+                environment: ["TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"]
+            )
         )
         let indicator = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .seconds(1000), completionDelay: .zero),
@@ -283,11 +289,13 @@ struct TerminalProgressBackendTests {
 
     @Test
     func `reports nothing of many activities that succeed before the indicator is shown`() async throws {
-        let backend = TerminalProgressBackend(
-            applicationName: "app",
-            settings: .init(mode: .plain),
-            descriptor: file.fileDescriptor,
-            environment: [:]
+        let backend = BackendDriver(
+            TerminalProgressBackend(
+                applicationName: "app",
+                settings: .init(mode: .plain),
+                descriptor: file.fileDescriptor,
+                environment: [:]
+            )
         )
         let indicator = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .seconds(1000), completionDelay: .zero),
@@ -300,10 +308,12 @@ struct TerminalProgressBackendTests {
 
     @Test
     func `reports how many more have failed if there are too many for a line each`() async throws {
-        let backend = TerminalProgressBackend(
-            applicationName: "app",
-            descriptor: file.fileDescriptor,
-            environment: ["TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"]
+        let backend = BackendDriver(
+            TerminalProgressBackend(
+                applicationName: "app",
+                descriptor: file.fileDescriptor,
+                environment: ["TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"]
+            )
         )
         let indicator = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
@@ -339,7 +349,7 @@ struct TerminalProgressBackendTests {
     @Test("writes nothing if it is off, and plain lines in CI, on a dumb terminal and for screen readers")
     func modes() async throws {
         func display(_ settings: TerminalProgressSettings, _ environment: [String: String] = ["TERM": "xterm"])
-            -> TerminalProgressBackend.Display
+            -> BackendDriver<TerminalProgressBackend>.Display
         {
             TerminalProgressBackend.display(settings, descriptor: file.fileDescriptor, environment: environment)
         }
@@ -371,12 +381,14 @@ struct TerminalProgressBackendTests {
 
     @Test
     func `writes at most one plain line a second, and the rest when the indicator is hidden`() async throws {
-        let backend = TerminalProgressBackend(
-            applicationName: "app",
-            settings: .init(mode: .plain),
-            descriptor: file.fileDescriptor,
-            environment: [:],
-            clock: clock
+        let backend = BackendDriver(
+            TerminalProgressBackend(
+                applicationName: "app",
+                settings: .init(mode: .plain),
+                descriptor: file.fileDescriptor,
+                environment: [:],
+                clock: clock
+            )
         )
         let indicator = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),

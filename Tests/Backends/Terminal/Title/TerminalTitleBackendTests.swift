@@ -21,13 +21,15 @@ import Testing
         environment: [String: String] = ["TERM": "xterm-ghostty"],
         locale: String = "C.UTF-8",
         clock: VirtualClock = VirtualClock()
-    ) throws -> TerminalTitleBackend {
-        TerminalTitleBackend(
-            applicationName: "app",
-            settings: TerminalTitleSettings(format: try SnapshotFormat(format), title: title, progress: progress),
-            path: terminal.path,
-            environment: environment.merging(["LC_ALL": locale]) { $1 },
-            clock: clock
+    ) throws -> BackendDriver<TerminalTitleBackend> {
+        BackendDriver(
+            TerminalTitleBackend(
+                applicationName: "app",
+                settings: TerminalTitleSettings(format: try SnapshotFormat(format), title: title, progress: progress),
+                path: terminal.path,
+                environment: environment.merging(["LC_ALL": locale]) { $1 },
+                clock: clock
+            )
         )
     }
 

@@ -1,6 +1,7 @@
 @testable import BackendConfiguration
 @testable import TerminalBackends
 import IndicatorCore
+import IndicatorTesting
 import Logging
 import TestSupport
 import Testing

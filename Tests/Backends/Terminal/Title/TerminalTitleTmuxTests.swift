@@ -1,18 +1,21 @@
 @testable import TerminalBackends
 import IndicatorCore
+import IndicatorTesting
 import TestSupport
 import Testing
 
 /// The title in tmux, a real terminal whose title and screen can be read.
 @Suite(.needs("tmux", package: "tmux")) struct TerminalTitleTmuxTests {
     private func makeBackend(_ tmux: Tmux, progress: TerminalTitleSettings.When = .auto) async throws
-        -> TerminalTitleBackend
+        -> BackendDriver<TerminalTitleBackend>
     {
-        TerminalTitleBackend(
-            applicationName: "app",
-            settings: TerminalTitleSettings(progress: progress),
-            path: try await tmux.terminalPath,
-            environment: ["TERM": "tmux-256color", "TMUX": "yes", "VTE_VERSION": "8203", "LANG": "C.UTF-8"]
+        BackendDriver(
+            TerminalTitleBackend(
+                applicationName: "app",
+                settings: TerminalTitleSettings(progress: progress),
+                path: try await tmux.terminalPath,
+                environment: ["TERM": "tmux-256color", "TMUX": "yes", "VTE_VERSION": "8203", "LANG": "C.UTF-8"]
+            )
         )
     }
 

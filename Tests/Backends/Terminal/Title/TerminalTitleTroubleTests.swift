@@ -3,20 +3,23 @@ import Foundation
 @testable import DisplayText
 @testable import TerminalBackends
 import IndicatorCore
+import IndicatorTesting
 import Logging
 import TestSupport
 import Testing
 
 /// Missing, stopped and closed terminals.
 @Suite struct TerminalTitleTroubleTests {
-    private func makeBackend(path: String, type: String? = "alacritty") throws -> TerminalTitleBackend {
+    private func makeBackend(path: String, type: String? = "alacritty") throws -> BackendDriver<TerminalTitleBackend> {
         var environment: [String: String] = [:]
         environment["TERM"] = type
-        return TerminalTitleBackend(
-            applicationName: "app",
-            settings: TerminalTitleSettings(format: try SnapshotFormat("{label}"), progress: .on),
-            path: path,
-            environment: environment
+        return BackendDriver(
+            TerminalTitleBackend(
+                applicationName: "app",
+                settings: TerminalTitleSettings(format: try SnapshotFormat("{label}"), progress: .on),
+                path: path,
+                environment: environment
+            )
         )
     }
 

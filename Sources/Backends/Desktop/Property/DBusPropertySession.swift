@@ -4,7 +4,7 @@ import Foundation
 import IndicatorCore
 
 /// An indicator on one connection to a bus: owns a name, answers calls, announces changes.
-final class IndicatorBusSession: BusSession {
+final class DBusPropertySession: BusSession {
     /// At most ten announcements a second.
     private static let interval = Duration.milliseconds(100)
 
@@ -12,8 +12,9 @@ final class IndicatorBusSession: BusSession {
     private static let switchLimit = Duration.seconds(1)
 
     private let names: [String]
-    private let object: IndicatorObject
+    private let object: DBusPropertyObject
     private let context: BusBackend.Context
+    private var latest = IndicatorSnapshot()
     private var announced = IndicatorSnapshot()
     private var nextAnnouncement = SuspendingClock.now
     /// The finished activities that were not announced yet.
@@ -24,19 +25,22 @@ final class IndicatorBusSession: BusSession {
     private var switched: (isEnabled: Bool, until: SuspendingClock.Instant)?
 
     /// - Parameter names: the bus names to try, in order of preference.
-    init(names: [String], object: IndicatorObject, context: BusBackend.Context) {
+    init(names: [String], object: DBusPropertyObject, context: BusBackend.Context) {
         (self.names, self.object, self.context) = (names, object, context)
     }
 
     func begin(on bus: BusLink) async throws -> String {
         self.bus = bus
         announced = current()
-        bus.serve(path: IndicatorObject.path) { [weak self] in self?.answer($0) }
+        bus.serve(path: DBusPropertyObject.path) { [weak self] in self?.answer($0) }
         return try await Self.own(names, on: bus)
     }
 
     /// Announces the changes since the last call.
-    func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
+    func show(_ update: IndicatorUpdate, on bus: BusLink) throws -> SuspendingClock.Instant? {
+        latest = update.snapshot
+        latest.activities = latest.shownActivities
+        finished.append(update.allFinished)
         let snapshot = current()
         if nextAnnouncement > .now { return min(nextAnnouncement, switched?.until ?? nextAnnouncement) }
         announce(snapshot, on: bus)
@@ -55,8 +59,7 @@ final class IndicatorBusSession: BusSession {
     }
 
     private func current() -> IndicatorSnapshot {
-        var snapshot = context.latest()
-        finished.append(snapshot.allFinished)
+        var snapshot = latest
         guard let (isEnabled, until) = switched else { return snapshot }
         if until <= .now {
             switched = nil
@@ -74,7 +77,7 @@ final class IndicatorBusSession: BusSession {
         case .values(let values): reply = call.reply(values)
         case .failure(let error): reply = call.reply(error)
         case .setEnabled(let isEnabled):
-            context.control.setEnabled(isEnabled)
+            context.control.isEnabled = isEnabled
             switched = (isEnabled, .now + Self.switchLimit)
             reply = call.reply([])
         }
@@ -102,10 +105,10 @@ final class IndicatorBusSession: BusSession {
 extension BusMessage {
     fileprivate static func propertiesChanged(_ changes: [BusProperty]) -> BusMessage {
         .signal(
-            path: IndicatorObject.path,
-            interface: IndicatorObject.propertiesInterface,
+            path: DBusPropertyObject.path,
+            interface: DBusPropertyObject.propertiesInterface,
             member: "PropertiesChanged",
-            [.string(IndicatorObject.interface), .properties(changes), .strings([])]
+            [.string(DBusPropertyObject.interface), .properties(changes), .strings([])]
         )
     }
 }

@@ -1,19 +1,19 @@
-/// A receiver of snapshots: a backend's runner, or a subscription.
-protocol SnapshotReceiver: AnyObject, Sendable {
+/// A receiver of updates: a backend's runner, or a subscription.
+protocol UpdateReceiver: AnyObject, Sendable {
     /// Which changes it observes.
     var audience: PublicationState.Audience { get }
 
-    /// Adds a snapshot to the inbox. Called under the engine's lock, so it takes only its own; ``startDelivery()``
+    /// Adds an update to the inbox. Called under the engine's lock, so it takes only its own; ``startDelivery()``
     /// follows.
-    func post(_ snapshot: IndicatorSnapshot)
+    func post(_ update: IndicatorUpdate)
 
-    /// No more snapshots follow. Called as ``post(_:)``.
-    func finish(timeLimit: Duration, at now: Duration)
+    /// No more updates follow. Called as ``post(_:)``.
+    func finish(timeLimit: Duration)
 
     /// Begins what has become necessary. Called without a lock, on any thread, in any order.
     func startDelivery()
 
-    /// Returns when nothing is delivered any more, after ``finish(timeLimit:at:)``.
+    /// Returns when nothing is delivered any more, after ``finish(timeLimit:)``.
     func waitUntilFinished() async
 }
 

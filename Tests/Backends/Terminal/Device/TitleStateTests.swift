@@ -4,18 +4,18 @@ import Testing
 @testable import DisplayText
 @testable import TerminalBackends
 
-@Suite struct TitleLedgerTests {
+@Suite struct TitleStateTests {
     private final class Claimant: Sendable {}
 
     private let first = Claimant()
     private let second = Claimant()
 
-    private func written(_ ledger: inout TitleLedger) -> String {
+    private func written(_ ledger: inout TitleState) -> String {
         String(decoding: ledger.render(), as: UTF8.self)
     }
 
     @Test func `The title is saved set and restored`() {
-        var ledger = TitleLedger(style: .stack)
+        var ledger = TitleState(style: .stack)
         #expect(written(&ledger) == "")
         ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
         #expect(written(&ledger) == "\u{1B}[22;0t\u{1B}]0;Work\u{07}")
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test func `Progress is shown and cleared`() throws {
-        var ledger = TitleLedger(style: .stack)
+        var ledger = TitleState(style: .stack)
         ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress())
         #expect(written(&ledger) == "\u{1B}[22;0t\u{1B}]0;Work\u{07}\u{1B}]9;4;3\u{1B}\\")
         ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress(percentage: Percentage(0.5)))
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func `A failure and a request for attention are shown`() {
-        var ledger = TitleLedger(style: .stack)
+        var ledger = TitleState(style: .stack)
         ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress(state: .failed))
         #expect(written(&ledger).hasSuffix("\u{1B}]9;4;2\u{1B}\\"))
         let half = Percentage(0.5)
@@ -69,7 +69,7 @@ import Testing
         beginning: String,
         end: String
     ) {
-        var ledger = TitleLedger(style: style)
+        var ledger = TitleState(style: style)
         ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
         #expect(written(&ledger) == beginning + "\u{1B}]0;Work\u{07}")
         ledger.hide(ObjectIdentifier(first))
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func `Progress is shown without a title`() {
-        var ledger = TitleLedger(style: .emptied)
+        var ledger = TitleState(style: .emptied)
         ledger.show(ObjectIdentifier(first), title: nil, progress: TerminalProgress())
         #expect(written(&ledger) == "\u{1B}]9;4;3\u{1B}\\")
         ledger.hide(ObjectIdentifier(first))
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test func `A suspended terminal is restored and shown again`() {
-        var ledger = TitleLedger(style: .stack)
+        var ledger = TitleState(style: .stack)
         ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress())
         _ = written(&ledger)
         ledger.isSuspended = true
@@ -97,14 +97,14 @@ import Testing
     }
 
     @Test func `A title that was never written is skipped`() {
-        var ledger = TitleLedger(style: .stack)
+        var ledger = TitleState(style: .stack)
         ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress())
         ledger.hide(ObjectIdentifier(first))
         #expect(written(&ledger) == "")
     }
 
     @Test func `The latest claim is shown and then the earlier one`() {
-        var ledger = TitleLedger(style: .stack)
+        var ledger = TitleState(style: .stack)
         var terminal = TitleEmulator()
         ledger.show(ObjectIdentifier(first), title: "A1", progress: TerminalProgress())
         terminal.receive(Array(written(&ledger).utf8))
@@ -126,7 +126,7 @@ import Testing
     }
 
     @Test func `Closing withdraws every claim and ignores new ones`() {
-        var ledger = TitleLedger(style: .stack)
+        var ledger = TitleState(style: .stack)
         ledger.show(ObjectIdentifier(first), title: "A", progress: nil)
         ledger.show(ObjectIdentifier(second), title: "B", progress: nil)
         _ = written(&ledger)

@@ -7,7 +7,7 @@ import DisplayText
 ///
 /// Each backend that is visible on the terminal has a claim, and the title of the latest claim is shown. The original
 /// title is saved before the first claim is shown and restored after the last one.
-struct TitleLedger: Sendable {
+struct TitleState: Sendable {
     /// Identifies a claim.
     typealias ClaimID = ObjectIdentifier
 
@@ -107,7 +107,7 @@ struct TitleLedger: Sendable {
     }
 }
 
-extension TitleLedger {
+extension TitleState {
     /// OSC 9;4: shows, changes or, with `nil`, clears the progress; documented at ConEmu's `AnsiEscapeCodes`.
     ///
     /// Terminated by ST: VTE requires it in every OSC newer than the title.

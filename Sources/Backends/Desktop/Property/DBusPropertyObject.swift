@@ -4,8 +4,8 @@ import IndicatorCore
 
 /// The object that represents an indicator on a bus: its interface, its properties, and its answers to calls.
 ///
-/// A plain value: ``IndicatorBusSession`` passes it the calls and sends the answers.
-package struct IndicatorObject {
+/// A plain value: ``DBusPropertySession`` passes it the calls and sends the answers.
+package struct DBusPropertyObject {
     package static let path = "/org/activityindicator/Indicator1"
     package static let interface = "org.activityindicator.Indicator1"
 
@@ -143,7 +143,7 @@ package struct IndicatorObject {
     ]
 }
 
-extension IndicatorObject.Answer {
+extension DBusPropertyObject.Answer {
     fileprivate static func failure(_ name: String, _ text: String) -> Self {
         .failure(BusError(name: "org.freedesktop.DBus.Error.\(name)", text: text))
     }
@@ -156,7 +156,7 @@ extension IndicatorObject.Answer {
 /// A caller's text for an error message.
 private func quoted(_ text: String) -> String { SafeText.singleLine(text, limit: 100) }
 
-extension IndicatorObject {
+extension DBusPropertyObject {
     /// The answer to `Introspect` (D-Bus specification, "Introspection Data Format").
     private var introspection: String {
         let properties = Property.allCases.map { property in

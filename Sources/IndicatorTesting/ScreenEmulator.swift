@@ -1,24 +1,35 @@
-/// The part of a terminal that live lines use: a window that scrolls, and its history.
-package struct ScreenEmulator {
+/// The screen of a terminal, as far as bars use it: a window that scrolls, and its history.
+///
+/// ```swift
+/// var screen = ScreenEmulator(columns: 80, rows: 24)
+/// screen.receive(output)
+/// #expect(screen.lines == ["debian-13.iso  ━━━━━━━━━╸──────  16.2 of 40.0 MB"])
+/// ```
+///
+/// It understands the control sequences that the bars of this package write, and lists others as
+/// ``unknown``. Like a terminal in raw mode, it moves the cursor to the first column for a carriage return only.
+public struct ScreenEmulator {
     private let columns: Int
     private let rows: Int
     private var history: [[Character]] = []
     private var window: [[Character]]
     private var saved = (row: 0, column: 0)
     private var wraps = true
-    /// The position of the cursor.
-    package private(set) var row = 0
-    package private(set) var column = 0
+    /// The row of the cursor, from 0.
+    public private(set) var row = 0
+    /// The column of the cursor, from 0; that after the last one if it is full.
+    public private(set) var column = 0
     /// The unknown sequences that it has received.
-    package private(set) var unknown: [String] = []
+    public private(set) var unknown: [String] = []
 
-    package init(columns: Int, rows: Int) {
+    /// Makes an empty screen.
+    public init(columns: Int, rows: Int) {
         (self.columns, self.rows) = (columns, rows)
         window = Array(repeating: [], count: rows)
     }
 
     /// The lines of the window up to the last that is not empty.
-    package var lines: [String] {
+    public var lines: [String] {
         var lines = window.map { line in
             var line = line
             while line.last == " " { line.removeLast() }
@@ -29,11 +40,12 @@ package struct ScreenEmulator {
     }
 
     /// The first lines, including those that were scrolled out of the window.
-    package func all(count: Int) -> [String] {
+    public func all(count: Int) -> [String] {
         (history + window).prefix(count).map { String($0) }
     }
 
-    package mutating func receive(_ text: String) {
+    /// Processes what a program has written. A control sequence must be complete.
+    public mutating func receive(_ text: String) {
         var scalars = Array(text.unicodeScalars)[...]
         while let scalar = scalars.popFirst() {
             switch scalar {

@@ -1,0 +1,79 @@
+import IndicatorCore
+import IndicatorTesting
+import IndicatorThreads
+import Testing
+
+/// The suite for backends, on backends that do something wrong.
+@Suite struct BackendCompatibilityTests {
+    /// A surface in memory, and what is wrong with its backend.
+    private final class Paper: IndicatorBackend {
+        enum Fault: CaseIterable { case none, keepsText, ignoresLoss, staysLost, countsRepetitions, neverStarts }
+
+        struct Missing: Error {}
+
+        let name = "paper"
+        let delivery = BackendDelivery(includesHidden: true)
+        let fault: Fault
+        let text: Box
+
+        final class Box: Sendable {
+            /// `nil` while there is no paper.
+            let text = Locked<String?>("")
+        }
+
+        init(_ fault: Fault, on text: Box) { (self.fault, self.text) = (fault, text) }
+
+        private func write(_ new: String) throws {
+            let isThere = text.text.withLock { text in
+                if text != nil { text = new }
+                return text != nil
+            }
+            if !isThere, fault != .ignoresLoss { throw Missing() }
+        }
+
+        func show(_ updates: IndicatorUpdates) async throws {
+            if fault == .neverStarts { throw Missing() }
+            try write("")
+            defer { if fault != .keepsText { try? write("") } }
+            var count = 0
+            for await update in updates {
+                count += 1
+                let label = update.snapshot.isVisible ? update.snapshot.label ?? "" : ""
+                try write(fault == .countsRepetitions && !label.isEmpty ? "\(label) \(count)" : label)
+            }
+        }
+    }
+
+    private func violations(of fault: Paper.Fault) async throws -> Set<BackendCompatibility.Case> {
+        var violations: Set<BackendCompatibility.Case> = []
+        for expectation in BackendCompatibility.Case.allCases {
+            let paper = Paper.Box()
+            let suite = BackendCompatibility(
+                make: { Paper(fault, on: paper) },
+                surface: BackendCompatibility.Surface(
+                    take: { paper.text.withLock { $0 = nil } },
+                    giveBack: { paper.text.withLock { $0 = $0 ?? "" } },
+                    shown: { paper.text.withLock { $0 } ?? "no paper" }
+                ),
+                limit: fault == .none ? .seconds(60) : .milliseconds(500)
+            )
+            do { try await suite.check(expectation) } catch is BackendCompatibility.Violation {
+                violations.insert(expectation)
+            }
+        }
+        return violations
+    }
+
+    @Test func `A backend that does what it must passes`() async throws {
+        #expect(try await violations(of: .none) == [])
+    }
+
+    @Test(arguments: [
+        (Paper.Fault.keepsText, BackendCompatibility.Case.restores), (.keepsText, .restarts),
+        (.ignoresLoss, .retries), (.ignoresLoss, .recovers), (.ignoresLoss, .counts), (.countsRepetitions, .repeats),
+        (.neverStarts, .restores), (.neverStarts, .retries),
+    ])
+    private func `A fault is found`(_ fault: Paper.Fault, _ expectation: BackendCompatibility.Case) async throws {
+        #expect(try await violations(of: fault).contains(expectation))
+    }
+}
