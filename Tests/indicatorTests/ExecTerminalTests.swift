@@ -163,6 +163,22 @@ import Testing
         }
     }
 
+    @Test("Commands that run at once have a bar each, and leave none")
+    func severalBars() async throws {
+        let (go, names) = (program.home.appending("go"), ["one", "two", "three"])
+        let commands = names.map { name in
+            "'\(program.path)' exec --label \(name) -- sh -c 'until [ -e \(go) ]; do sleep 0.05; done' >\(go).\(name) 2>&1 &"
+        }
+        let script = try program.home.write(commands.joined(separator: "\n") + "\nwait\n", to: "script")
+        try await inTerminal { tmux in
+            func counts(_ lines: [String]) -> [Int] { names.map { name in lines.count { $0.hasPrefix("\(name) ") } } }
+            try await tmux.type("clear; sh \(script)")
+            #expect(try await shows(tmux) { counts($0) == [1, 1, 1] })
+            try program.home.write("", to: "go")
+            #expect(try await shows(tmux) { $0.last == "ready>" && counts($0) == [0, 0, 0] })
+        }
+    }
+
     @Test("A shell with job control works, also when it is suspended")
     func shell() async throws {
         try await inTerminal { tmux in

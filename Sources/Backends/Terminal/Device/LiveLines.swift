@@ -21,6 +21,7 @@ import IndicatorCore
 /// - A window that becomes narrower wraps the lines below the cursor, where the next drawing erases them. A drawing for
 ///   a window that has just become smaller is clipped: it neither wraps nor scrolls.
 /// - Removing the lines takes a few bytes, and if the process is killed, the cursor is already in the right place.
+/// - Processes that draw on one terminal at once have rows of their own, below each other.
 struct LiveLines: Sendable {
     /// Identifies a claim.
     typealias ClaimID = ObjectIdentifier
@@ -43,7 +44,11 @@ struct LiveLines: Sendable {
     /// The cursor after ``text``, if nothing else writes.
     private var cursor = CursorTracker()
     private var mustDrawAnew = false
-    /// Erases ``shown``.
+    /// Where ``shown`` is, or will be.
+    private var rows = TerminalDevice.Rows()
+    private var hasMoved = false
+    /// Erases ``shown``. Also lines of other processes, which draw them again soon: after a line break in other output, it
+    /// is not known whose lines are where.
     private var erasure = ""
     /// What the terminal shows after what was rendered.
     private var shown: [LiveLine] = []
@@ -75,6 +80,13 @@ struct LiveLines: Sendable {
         if size != self.size { mustDrawAnew = true }
         cursor.resize(to: size)
         self.size = size
+    }
+
+    /// Claims as many rows as there are lines, when they are written.
+    mutating func claimRows(_ body: (Int, TerminalDevice.Rows) -> TerminalDevice.Rows) {
+        let offset = rows.offset
+        rows = body(max(wantedLines.count, shown.count), rows)
+        hasMoved = hasMoved || rows.offset != offset
     }
 
     /// Removes the lines of a claim, if there is one.
@@ -129,7 +141,7 @@ struct LiveLines: Sendable {
         shown = lines
         // While there are no lines, others write.
         if text.isEmpty, wantedLines.isEmpty { cursor.assumeStartOfLine() }
-        (text, mustDrawAnew) = ([], false)
+        (text, mustDrawAnew, hasMoved) = ([], false, false)
         erasure = Self.erasure(keepsRow: cursor.hasTextBehind)
         return bytes
     }
@@ -138,16 +150,16 @@ struct LiveLines: Sendable {
     private var wantedLines: [LiveLine] {
         let isHidden = claims.isEmpty || holds > 0 || isSuspended || isClosed
         // One row is for the cursor.
-        return isHidden ? [] : Array(claims.flatMap(\.lines).prefix(max(size.rows - 1, 0)))
+        return isHidden ? [] : Array(claims.flatMap(\.lines).prefix(max(size.rows - 1 - rows.offset, 0)))
     }
 
     private func transition() -> (bytes: ArraySlice<UInt8>, result: [LiveLine]) {
         let lines = cursor.allowsLines ? wantedLines : []
         let hasText = !text.isEmpty
         var bytes: [UInt8] = []
-        if !shown.isEmpty, lines.isEmpty || hasText { bytes += erasure.utf8 }
+        if !shown.isEmpty, lines.isEmpty || hasText || hasMoved { bytes += erasure.utf8 }
         bytes += text
-        let isAnew = mustDrawAnew || hasText || shown.count > lines.count || shown.isEmpty
+        let isAnew = mustDrawAnew || hasText || shown.count > lines.count || shown.isEmpty || hasMoved
         bytes += drawing(lines, over: isAnew ? nil : shown).utf8
         return (ArraySlice(bytes), lines)
     }
@@ -160,18 +172,21 @@ struct LiveLines: Sendable {
         // the cursor (DECSC) and restoring it (DECRC). The cursor is saved with the current colours. Without automatic
         // line breaks (DECAWM), and with CUD, which does not scroll, that also holds in a window that has just become
         // smaller: tmux reports the size up to a quarter of a second later.
+        let depth = rows.offset + last + 1
         var text =
-            String(repeating: "\u{1B}D", count: last + 1)
-            + "\u{1B}[\(last + 1)A\u{1B}7\u{1B}[m\(Self.selectASCII)\u{1B}[?7l"
+            String(repeating: "\u{1B}D", count: depth)
+            + "\u{1B}[\(depth)A\u{1B}7\u{1B}[m\(Self.selectASCII)\u{1B}[?7l"
         // The line that other output began may be on one of the lines.
         if !cursor.hasTextBehind { text += Self.eraseToEnd }
-        var row = -1
+        var row = -1 - rows.offset
         for index in changed {
             text += "\r\u{1B}[\(index - row)B"
             row = index
             text += lines[index].changes(from: old?.indices.contains(index) == true ? old?[index] : nil)
         }
-        return text + (old == nil ? Self.eraseBelow : "") + "\u{1B}[?7h\u{1B}8"
+        // Below may be lines of others.
+        let rest = String(repeating: "\r\u{1B}[B\(Self.eraseToEnd)", count: max(shown.count - lines.count, 0))
+        return text + (old != nil ? "" : rows.isShared ? rest : Self.eraseBelow) + "\u{1B}[?7h\u{1B}8"
     }
 
     /// Erases the lines, without the colours of the text, and what is to the right of the cursor unless that is text.

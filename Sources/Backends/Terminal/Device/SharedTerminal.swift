@@ -102,7 +102,10 @@ final class SharedTerminal: Sendable {
                 if let failure = state.failure { throw failure }
                 do throws(TerminalError) {
                     state.outbox.lines.resize(to: device.size)
-                    return try state.outbox.flush(device.write)
+                    state.outbox.lines.claimRows(device.claim)
+                    let result = try state.outbox.flush(device.write)
+                    if !state.outbox.isDrawn { state.outbox.lines.claimRows(device.claim) }
+                    return result
                 } catch {
                     state.failure = error
                     state.outbox.abandon()

@@ -121,6 +121,45 @@ package final class TerminalDevice: Sendable {
         return poll(&request, 1, milliseconds) != 0
     }
 
+    /// The rows below the cursor on which this process draws.
+    struct Rows: Sendable, Hashable {
+        /// How many rows of other processes are above them.
+        var offset = 0
+        var count = 0
+        /// Whether another process has rows, too.
+        var isShared = false
+    }
+
+    /// Claims rows below those that other processes have claimed, such as several `indicator exec` of a script.
+    ///
+    /// Each row is a byte of `/dev/tty`, at a place of its own for each terminal, and locked by the process that draws
+    /// on it (F_OFD_SETLK of fcntl(2)). So a claim ends with its process.
+    func claim(_ count: Int, insteadOf rows: Rows) -> Rows {
+        if count == 0, rows.count == 0 { return rows }
+        func request(_ command: CInt, _ type: CInt, at row: Int, _ count: Int) -> flock? {
+            let start = Int(number) << 16 + row
+            let whence = Int16(SEEK_SET)
+            var lock = flock(l_type: Int16(type), l_whence: whence, l_start: start, l_len: count, l_pid: 0)
+            return fcntl(descriptor, command, &lock) == 0 ? lock : nil
+        }
+        // Swift does not import these two.
+        let (get, set): (CInt, CInt) = (36, 37)
+        var claimed = rows
+        if count > rows.count || count == 0 {
+            _ = request(set, CInt(F_UNLCK), at: 0, 1 << 16)
+            claimed = Rows(count: count)
+            while count > 0, request(set, CInt(F_WRLCK), at: claimed.offset, count) == nil {
+                guard let other = request(get, CInt(F_WRLCK), at: claimed.offset, count), claimed.offset < 1000,
+                    other.l_type != Int16(F_UNLCK)
+                else { break }
+                claimed.offset = (other.l_start + other.l_len) & 0xFFFF
+            }
+        }
+        let other = request(get, CInt(F_WRLCK), at: 0, 1 << 16)
+        claimed.isShared = other.map { $0.l_type != Int16(F_UNLCK) } ?? false
+        return claimed
+    }
+
     static func number(of descriptor: CInt) -> dev_t {
         // TIOCGDEV, which Swift does not import: it returns the terminal's device number, `fstat` that of `/dev/tty`.
         var number: CUnsignedInt = 0
