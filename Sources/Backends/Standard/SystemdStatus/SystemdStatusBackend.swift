@@ -2,6 +2,7 @@ import BackendConfiguration
 public import DisplayText
 import Foundation
 public import IndicatorCore
+import IndicatorThreads
 import Synchronization
 
 /// The settings of a ``SystemdStatusBackend``.
