@@ -261,7 +261,9 @@ final class CurlTransfer {
 
     func completed(with code: CURLcode) {
         if code == CURLE_OK { deliverHead() }
-        if problem == nil, code == CURLE_OK { complete() } else { transfer.finish(throwing: problem ?? error(code)) }
+        // A server that has answered may reset the stream of a body that it does not read.
+        let isComplete = problem == nil && (code == CURLE_OK || isAnswered)
+        if isComplete { complete() } else { transfer.finish(throwing: problem ?? error(code)) }
     }
 
     /// Ends the transfer after the last byte of the response.
