@@ -8,7 +8,7 @@ import Testing
 @testable import TerminalBackends
 
 /// The backends of this module on pseudo terminals.
-@Suite final class TerminalCompatibilityTests {
+@Suite final class TerminalCompatibilityTests: Sendable {
     private let terminal: PseudoTerminal
     private let screen = Locked(ScreenEmulator(columns: 80, rows: 24))
     private let title = Locked(TitleEmulator())

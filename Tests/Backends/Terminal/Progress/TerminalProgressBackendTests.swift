@@ -148,7 +148,7 @@ struct TerminalProgressBackendTests {
     @Test("draws at most ten frames a second, a spinner's with a few bytes")
     func frames() async throws {
         let backend = makeBackend()
-        #expect(backend.delivery.animationInterval == .milliseconds(100))
+        #expect(backend.backend.delivery.animationInterval == .milliseconds(100))
         try await backend.start()
         var text = ""
         for _ in 0..<1000 {
@@ -228,7 +228,7 @@ struct TerminalProgressBackendTests {
         )
         let indicator = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
-            backends: [backend]
+            backends: [backend.backend]
         )
         let first = indicator.begin("a")
         let second = indicator.begin("b")
@@ -267,7 +267,7 @@ struct TerminalProgressBackendTests {
         )
         let indicator = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .seconds(1000), completionDelay: .zero),
-            backends: [backend]
+            backends: [backend.backend]
         )
         var text = ""
         let ends = [ActivityOutcome.failed("HTTP 404"), .succeeded, .cancelled]
@@ -299,7 +299,7 @@ struct TerminalProgressBackendTests {
         )
         let indicator = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .seconds(1000), completionDelay: .zero),
-            backends: [backend]
+            backends: [backend.backend]
         )
         for number in 0..<1000 { indicator.begin("\(number)").end(.succeeded) }
         await indicator.shutdown()
@@ -317,7 +317,7 @@ struct TerminalProgressBackendTests {
         )
         let indicator = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
-            backends: [backend]
+            backends: [backend.backend]
         )
         let work = indicator.begin("Work")
         var text = ""
@@ -349,7 +349,7 @@ struct TerminalProgressBackendTests {
     @Test("writes nothing if it is off, and plain lines in CI, on a dumb terminal and for screen readers")
     func modes() async throws {
         func display(_ settings: TerminalProgressSettings, _ environment: [String: String] = ["TERM": "xterm"])
-            -> BackendDriver<TerminalProgressBackend>.Display
+            -> TerminalProgressBackend.Display
         {
             TerminalProgressBackend.display(settings, descriptor: file.fileDescriptor, environment: environment)
         }
@@ -366,7 +366,7 @@ struct TerminalProgressBackendTests {
             TerminalProgressBackend.display(terminalOnly, descriptor: -1, environment: ["TERM": "xterm"]) == .off
         )
         let off = makeBackend(.init(mode: .off))
-        #expect(off.delivery.animationInterval == nil)
+        #expect(off.backend.delivery.animationInterval == nil)
         try await off.start()
         try await off.update(busy("Work"))
         await off.stop()
@@ -392,7 +392,7 @@ struct TerminalProgressBackendTests {
         )
         let indicator = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
-            backends: [backend]
+            backends: [backend.backend]
         )
         let first = indicator.begin("one")
         var text = ""

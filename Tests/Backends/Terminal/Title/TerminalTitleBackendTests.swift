@@ -104,7 +104,7 @@ import Testing
     @Test func `The spinner turns ten times a second at most`() async throws {
         let clock = VirtualClock()
         let backend = try makeBackend("{spinner} {label}", clock: clock)
-        #expect(backend.delivery.animationInterval == .milliseconds(100))
+        #expect(backend.backend.delivery.animationInterval == .milliseconds(100))
         try await backend.start()
         try await backend.update(busy())
         #expect(written() == "\u{1B}[22;0t\u{1B}]0;⠋ Work\u{07}")
@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test func `A format without spinner asks for no animation`() throws {
-        #expect(try makeBackend().delivery.animationInterval == nil)
+        #expect(try makeBackend().backend.delivery.animationInterval == nil)
     }
 
     @Test func `Progress is shown beside the title`() async throws {
@@ -160,7 +160,7 @@ import Testing
         let clock = VirtualClock()
         let backend = try makeBackend("{label}", progress: .auto, clock: clock)
         // Even without a spinner, there are updates.
-        #expect(backend.delivery.animationInterval == .seconds(5))
+        #expect(backend.backend.delivery.animationInterval == .seconds(5))
         try await backend.start()
         try await backend.update(busy())
         _ = terminal.read()
@@ -190,13 +190,13 @@ import Testing
 
     @Test func `Progress is repeated only for a terminal that removes it`() throws {
         let environment = ["TERM": "xterm-256color", "VTE_VERSION": "8203"]
-        #expect(try makeBackend(progress: .auto, environment: environment).delivery.animationInterval == nil)
-        #expect(try makeBackend(progress: .off).delivery.animationInterval == nil)
+        #expect(try makeBackend(progress: .auto, environment: environment).backend.delivery.animationInterval == nil)
+        #expect(try makeBackend(progress: .off).backend.delivery.animationInterval == nil)
     }
 
     @Test func `A title with the elapsed time is updated every second`() throws {
-        #expect(try makeBackend("{label} {elapsed}").delivery.animationInterval == .seconds(1))
-        #expect(try makeBackend("{spinner} {elapsed}").delivery.animationInterval == .milliseconds(100))
+        #expect(try makeBackend("{label} {elapsed}").backend.delivery.animationInterval == .seconds(1))
+        #expect(try makeBackend("{spinner} {elapsed}").backend.delivery.animationInterval == .milliseconds(100))
     }
 
     @Test func `GNU Screen is written to in ASCII`() async throws {
@@ -346,7 +346,7 @@ import Testing
 
     @Test func `A failure and a request for attention are shown beside the title`() async throws {
         let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
-        indicator.addBackend(try makeBackend("{label}", progress: .on))
+        indicator.addBackend(try makeBackend("{label}", progress: .on).backend)
         var output = ""
         func writes(_ sequence: String) async -> Bool {
             await eventually {
