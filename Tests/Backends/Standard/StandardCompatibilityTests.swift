@@ -76,7 +76,7 @@ import Testing
         chmod(program, 0o755)
         let kind = try #require(BackendRegistry.standard.kind(named: "command"))
         let context = BackendContext(name: kind.name, applicationName: "app", logger: Logger(label: "test"))
-        let configured = kind.with([
+        let configured = try kind.with([
             "run": .list([program]), "events": .list(["shown", "hidden", "finished"]), "after": 0,
         ])
         let suite = BackendCompatibility(

@@ -370,7 +370,7 @@ import Testing
         let hooks = try urls.map { url in
             try backend("webhook", ["url": .string(url), "after": 0, "timeLimit": 600])
         }
-        let managers = hooks.map { IndicatorManager(backends: [$0]) }
+        let managers = hooks.map { IndicatorManager(backends: [$0.backend]) }
         for manager in managers {
             manager.begin("=?UTF-8?B?w5w=?=").end(.succeeded)
             await manager.shutdown(timeLimit: .seconds(600))

@@ -43,7 +43,7 @@ struct LogFileEventsTests {
     @Test
     func `have each labelled activity that ended, however short, or a count`() async throws {
         let clock = VirtualClock()
-        let indicator = IndicatorManager(backends: [backend([.shown, .finished])], clock: clock)
+        let indicator = IndicatorManager(backends: [backend([.shown, .finished]).backend], clock: clock)
         indicator.begin("short").end(.failed("exit 3"))
         await clock.advance(by: .milliseconds(100), settling: indicator)
         #expect(lines == [#"finished outcome=failed seconds=0.0 message="exit 3" label="short""#])

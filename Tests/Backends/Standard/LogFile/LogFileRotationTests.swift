@@ -20,7 +20,7 @@ import Testing
         try decodeLog(folder.read(name)).map(\.label)
     }
 
-    private func write(_ labels: [String], to backend: LogFileBackend) async throws {
+    private func write(_ labels: [String], to backend: BackendDriver<LogFileBackend>) async throws {
         for label in labels { try await backend.update(.shown(label)) }
     }
 

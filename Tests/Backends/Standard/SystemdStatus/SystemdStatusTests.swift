@@ -128,7 +128,7 @@ import Testing
         let start = ContinuousClock.now
         let indicator = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
-            backends: [backend(address)]
+            backends: [backend(address).backend]
         )
         for cycle in 0..<1000 {
             let activity = indicator.begin("cycle \(cycle)")
