@@ -213,7 +213,7 @@ import Testing
         for backend in backends { try await backend.start() }
         let second = "\(Self.own).instance\(getpid())"
         let names: [String?] = [Self.own, second, second + "_2"]
-        #expect(backends.map(\.busName) == names)
+        #expect(backends.map(\.backend.busName) == names)
         #expect(try await properties(bus, name: second)["Application"] == "s test")
         for backend in backends { await backend.stop() }
         // On a busy machine, a backend does not wait long enough for the bus.
@@ -224,7 +224,7 @@ import Testing
         #expect(isFree)
         let again = makeBackend(on: bus)
         try await again.start()
-        #expect(again.busName == Self.own)
+        #expect(again.backend.busName == Self.own)
         await again.stop()
     }
 
@@ -236,9 +236,10 @@ import Testing
             BackendContext(name: "panel", applicationName: "test", logger: .init(label: "test"))
         )
         #expect(backend.name == "panel")
-        try await backend.start()
+        let driver = BackendDriver(try #require(backend as? DBusPropertyBackend))
+        try await driver.start()
         #expect(try await properties(bus, name: "org.activityindicator.Indicator1.my_panel")["Application"] == "s test")
-        await backend.stop()
+        await driver.stop()
     }
 
     @Test("A panel switches the indicator off and on, and immediately reads the new value", .needs(.bus))
@@ -246,7 +247,7 @@ import Testing
         let bus = try await PrivateBus()
         let manager = IndicatorManager(
             delays: try .init(startDelay: .zero, completionDelay: .zero),
-            backends: [makeBackend(on: bus)]
+            backends: [makeBackend(on: bus).backend]
         )
         #expect(await eventually { manager.backendStatuses[0].state == .running })
         let activity = manager.begin("Working")

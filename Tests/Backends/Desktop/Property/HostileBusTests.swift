@@ -1,6 +1,7 @@
 #if DBus
 import Foundation
 import IndicatorCore
+import IndicatorTesting
 import IndicatorThreads
 import TestSupport
 import Testing
@@ -168,13 +169,13 @@ import Testing
     }
 
     /// Sends a signal at each update.
-    private final class Talker: BusSession {
-        var count = 0
+    private final class Talker: BusSession, Sendable {
+        let count = Locked(0)
 
         func begin(on bus: BusLink) async throws -> String { "" }
 
-        func update(on bus: BusLink) throws -> SuspendingClock.Instant? {
-            count += 1
+        func show(_ update: IndicatorUpdate, on bus: BusLink) throws -> SuspendingClock.Instant? {
+            count.withLock { $0 += 1 }
             let text = String(repeating: "x", count: 1024)
             bus.send(.signal(path: "/x", interface: "org.example.X", member: "X", [.string(text)]))
             return nil
@@ -185,20 +186,17 @@ import Testing
         async throws
     {
         let bus = try await PrivateBus()
-        let thread = ServiceThread(name: "test", idleTime: .zero)
-        try await withTaskExecutorPreference(thread) {
-            let talker = Talker()
-            let link = BusLink(to: bus.address, thread: thread, session: talker, onLoss: { _ in })
-            _ = try await link.begin()
-            bus.pause()
-            for _ in 0..<4000 { try link.update() }
-            // The socket has room for 200 KiB.
-            let sent = talker.count
-            #expect(sent > 200 && sent < 1000)
-            bus.resume()
-            while talker.count == sent { try await link.turn(until: .now + .seconds(60)) }
-            await link.end()
-        }
+        let talker = Talker()
+        let surface = BackendDriver(BusBackend(name: "talker", on: .address(bus.address)) { _ in talker })
+        try await surface.start()
+        bus.pause()
+        for _ in 0..<4000 { try await surface.update(IndicatorSnapshot(state: .active, activityCount: 1)) }
+        // The socket has room for 200 KiB.
+        let sent = talker.count.withLock { $0 }
+        #expect(sent > 200 && sent < 1000)
+        bus.resume()
+        #expect(await eventually { talker.count.withLock { $0 } > sent })
+        await surface.stop()
     }
 
     @Test
