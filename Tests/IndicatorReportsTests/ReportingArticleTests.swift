@@ -37,7 +37,7 @@ import Testing
         let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
         let ended = Locked<[FinishedActivity]>([])
         let watcher = Task {
-            for await snapshot in indicator.snapshots { ended.withLock { $0 += snapshot.finished } }
+            for await update in indicator.updates { ended.withLock { $0 += update.finished } }
         }
         let reports = ProgramReports(
             on: ManagedActivity("command", in: indicator),
