@@ -99,7 +99,7 @@ import Testing
         "The command has the same environment, arguments, descriptors, signals and group as without it",
         .needs("python3", package: "python3"),
         arguments: [
-            "env | LC_ALL=C sort", "tr '\\0' '\\n' </proc/$$/cmdline",
+            "env | grep -v ^INDICATOR_SOCKET= | LC_ALL=C sort", "tr '\\0' '\\n' </proc/$$/cmdline",
             "ls /proc/$$/fd", "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status",
             "cat", "ulimit -a", "umask", "pwd",
             // Also under a parent that ignores signals, as nohup does, or closes streams.
