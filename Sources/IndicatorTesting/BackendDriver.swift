@@ -29,10 +29,11 @@ public final class BackendDriver<Backend: IndicatorBackend>: Sendable {
         source = DriverSource(control: IndicatorControl(indicator?.engine), thread: thread)
     }
 
-    /// Calls the backend's function, and returns when it asks for the first update.
+    /// Calls the backend's function, and returns when it asks for the first update. If it runs already, waits for that.
     ///
     /// - Throws: what the function throws, also later than here.
     public func start() async throws {
+        if isRunning { return try await source.settle() }
         let attempt = source.begin()
         Task.detached(executorPreference: source.thread) { [backend, source] in
             let result: Result<Void, any Error>
@@ -103,7 +104,6 @@ private final class DriverSource: UpdateSource {
 
     func begin() -> Int {
         state.withLock { state in
-            precondition(state.result != nil, "the backend was started already")
             (state.result, state.next, state.isEnding, state.isOver, state.isWoken) = (nil, nil, false, false, false)
             state.attempt += 1
             return state.attempt

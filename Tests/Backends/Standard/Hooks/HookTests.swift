@@ -398,6 +398,7 @@ import Testing
         #expect(messages == ["\(lost): \(host): 'curl' ended with status 22: \(reason)"])
         #expect(server.output.contains(#""Authorization": "Bearer s3cr3t""#))
 
+        await hook.stop()
         _ = try folder.write("ftp://s3cr3t\n", to: "url")
         await #expect { try await hook.start() } throws: { "\($0)".contains("is no address that begins with") }
         _ = try folder.write("", to: "token")
