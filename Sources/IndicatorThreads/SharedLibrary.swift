@@ -25,8 +25,8 @@ package enum SharedLibrary {
         return find(&functions, symbol, library).map { "\(file) lacks \(String(cString: $0))" }
     }
 
-    /// Keeps OpenSSL, if a library uses it, from releasing its memory in `exit`, while threads use it. Counts only if it
-    /// is the first initialisation of OpenSSL in the process.
+    /// Keeps OpenSSL, if a library uses it, from releasing its memory in `exit`, while threads use it. Counts only if
+    /// it is the first initialisation of OpenSSL in the process.
     ///
     /// - Parameter file: the name of the library; `nil` for one that the program links.
     package static func keepOpenSSL(of file: String?) {

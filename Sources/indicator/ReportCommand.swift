@@ -12,8 +12,8 @@ struct ReportCommand: ParsableCommand {
         usage: "indicator report <state> [--progress <percent> | --done <n> --total <n>] [--id <id>] [<text>]",
         discussion: """
             Under 'indicator exec', the report changes what is shown of the command, on every backend: the label, the \
-            progress, that it waits for you, and how its work ended, even if the command goes on. Elsewhere, a terminal \
-            that shows the Program Status Protocol (OSC 7501) gets it. Otherwise, nothing happens.
+            progress, that it waits for you, and how its work ended, even if the command goes on. Elsewhere, a \
+            terminal that shows the Program Status Protocol (OSC 7501) gets it. Otherwise, nothing happens.
 
             The states are working, blocked (it waits for you), done, error, idle (there is nothing to do) and clear \
             (as if there had been no report). Each report replaces the one before.

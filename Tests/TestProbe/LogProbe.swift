@@ -6,8 +6,8 @@ import IndicatorThreads
 
 /// Runs one log file scenario in a separate process.
 ///
-/// Usage: `test-probe log SCENARIO PATH [KEY=VALUE …]`. `user` and `group` switch to these IDs. Exit status: 0 success, 1 the
-/// backend threw an error (printed to standard error), 64 wrong usage.
+/// Usage: `test-probe log SCENARIO PATH [KEY=VALUE …]`. `user` and `group` switch to these IDs. Exit status: 0 success,
+/// 1 the backend threw an error (printed to standard error), 64 wrong usage.
 struct LogProbe {
     let path: String
     private let options: [String: String]

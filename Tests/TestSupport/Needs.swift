@@ -100,8 +100,8 @@ extension Needs {
 
 /// How often tests run in CI.
 package enum Tier: String, Sendable {
-    /// For each change. `Scripts/test` sets it from `CI`, which the programs under test do not see: it changes what they
-    /// write to terminals.
+    /// For each change. `Scripts/test` sets it from `CI`, which the programs under test do not see: it changes what
+    /// they write to terminals.
     case change = "INDICATOR_CI"
     /// Each night: with large desktops, which need hundreds of packages.
     case nightly = "INDICATOR_NIGHTLY"

@@ -37,8 +37,8 @@ struct ProcessTests {
         }
     }
 
-    /// Thresholds. They do not depend on the load of the machine, so a higher count is a fault. Allocations are those of
-    /// a build without optimizations, in 10,000 rounds; the benchmark counts in an optimized one.
+    /// Thresholds. They do not depend on the load of the machine, so a higher count is a fault. Allocations are those
+    /// of a build without optimizations, in 10,000 rounds; the benchmark counts in an optimized one.
     @Test("What activities cost other than time is within its limits", .needs("gcc", package: "gcc"))
     func counts() async throws {
         let limits: [(name: String, limit: Int)] = [

@@ -47,8 +47,8 @@ struct LiveLines: Sendable {
     /// Where ``shown`` is, or will be.
     private var rows = TerminalDevice.Rows()
     private var hasMoved = false
-    /// Erases ``shown``. Also lines of other processes, which draw them again soon: after a line break in other output, it
-    /// is not known whose lines are where.
+    /// Erases ``shown``. Also lines of other processes, which draw them again soon: after a line break in other output,
+    /// it is not known whose lines are where.
     private var erasure = ""
     /// What the terminal shows after what was rendered.
     private var shown: [LiveLine] = []
