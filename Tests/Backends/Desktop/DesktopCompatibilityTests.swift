@@ -60,7 +60,7 @@ import Testing
         try await check(expectation, on: bus, takes: false) {
             DesktopJobSession(applicationName: "probe", settings: .init(), logger: Self.quiet, context: $0)
         }
-        #expect(server.open.isEmpty)
+        #expect(await eventually { server.open.isEmpty })
     }
 
     @Test(.needs(.notifications), arguments: BackendCompatibility.Case.allCases)
@@ -75,7 +75,7 @@ import Testing
                 context: $0
             )
         }
-        #expect(server.shown.isEmpty)
+        #expect(await eventually { server.shown.isEmpty })
     }
 
     @Test(.needs(.rootMounts), .needs(.login), arguments: BackendCompatibility.Case.allCases)
