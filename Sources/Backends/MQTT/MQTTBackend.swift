@@ -35,11 +35,9 @@ public final class MQTTBackend: IndicatorBackend {
 
     private let settings: MQTTSettings
     private let thread = BackendThread(name: "ind-mqtt")
-    /// How many connections there were, and where the last one was lost: another node may be better.
-    private let connections = Locked((count: 0, lost: MQTTConnection.Place?.none))
-    /// The one that continues after an earlier call: for two connections with one identifier, the broker publishes the
-    /// will of the first.
-    private let attempt = Locked<MQTTAttempt?>(nil)
+    /// How many connections there were, where the last one was lost (another node may be better), and whether it was
+    /// attempted until the end.
+    private let connections = Locked((count: 0, lost: MQTTConnection.Place?.none, wasLast: false))
 
     /// Creates a backend. It does not use the network.
     ///
@@ -78,13 +76,18 @@ public final class MQTTBackend: IndicatorBackend {
         if let problem = MQTTTopic.problem(withPrefix: settings.topic) {
             throw MQTTError.invalidTopic("\(settings.topic) (\(problem))")
         }
-        let attempt = attempt.withLock { $0.take() }.flatMap { $0.resume() ? $0 : nil } ?? newAttempt()
+        let (epoch, lost, wasLast) = connections.withLock { connections in
+            connections.count += 1
+            return (connections.count, connections.lost.take(), exchange(&connections.wasLast, with: false))
+        }
+        // Another attempt would take over the session, of which a broker that was stopped then publishes the will.
+        if wasLast, updates.isEnding { throw MQTTAttempt.noAnswer(settings) }
+        let attempt = MQTTAttempt(settings: settings, topic: topic, epoch: epoch, avoiding: lost, on: thread.thread)
         let connection: MQTTConnection
         do { connection = try await attempt.connection(for: updates) } catch {
-            self.attempt.withLock { $0 = attempt }
+            connections.withLock { $0.wasLast = updates.isEnding }
             throw error
         }
-        let epoch = attempt.epoch
         connection.onTurn = { updates.wake() }
         var publisher = MQTTPublisher(connection, settings: settings, topic: topic, epoch: epoch)
         do {
@@ -100,14 +103,6 @@ public final class MQTTBackend: IndicatorBackend {
             throw error
         }
         await publisher.end()
-    }
-
-    private func newAttempt() -> MQTTAttempt {
-        let (epoch, lost) = connections.withLock { connections in
-            connections.count += 1
-            return (connections.count, connections.lost.take())
-        }
-        return MQTTAttempt(settings: settings, topic: topic, epoch: epoch, avoiding: lost, on: thread.thread)
     }
 
     /// Connects with a will and publishes once, both retained and empty: they remove the will of no process, which the
@@ -139,26 +134,13 @@ public final class MQTTBackend: IndicatorBackend {
 }
 
 /// An attempt to connect, which continues while the backend is unavailable.
-private struct MQTTAttempt: Sendable {
+private struct MQTTAttempt {
     /// After what time without an answer the broker counts as unreachable.
     private static let answerLimit = Duration.seconds(1)
 
-    private struct State: Sendable {
-        var isOver = false
-        /// Nobody waits for the connection any more.
-        var isAbandoned = false
-        var onEnd: (@Sendable (()) -> Void)?
-    }
-
-    /// Shared with the task.
-    private final class Progress: Sendable { let state = Locked(State()) }
-
-    /// The number of the connection.
-    let epoch: Int
     private let noAnswer: MQTTError
     private let thread: ServiceThread
     private let task: Task<MQTTConnection, any Error>
-    private let progress = Progress()
 
     init(
         settings: MQTTSettings,
@@ -167,64 +149,41 @@ private struct MQTTAttempt: Sendable {
         avoiding lost: MQTTConnection.Place?,
         on thread: ServiceThread
     ) {
-        let noAnswer = MQTTError.unreachable(settings.brokerName, reason: "no answer yet")
-        (self.epoch, self.noAnswer, self.thread) = (epoch, noAnswer, thread)
+        (noAnswer, self.thread) = (Self.noAnswer(settings), thread)
         let will = MQTTReport.lost(epoch: epoch).payload
-        task = Task.detached(executorPreference: thread) { [progress] in
+        task = Task.detached(executorPreference: thread) {
             let id = "ind-\(topic.instance)"
             let connection = try await MQTTConnection.open(id: id, settings: settings, avoiding: lost, on: thread) {
                 $0.setWill(topic: topic.lost, payload: will, expiry: MQTTReport.lostExpiry)
             }
-            guard progress.state.withLock(\.isAbandoned) else { return connection }
-            // Otherwise the broker publishes the will.
+            guard Task.isCancelled else { return connection }
             await connection.disconnect()
-            throw noAnswer
+            throw CancellationError()
         }
     }
 
-    /// Returns whether it still goes on, for another call.
-    func resume() -> Bool {
-        progress.state.withLock { state in
-            (state.isAbandoned, state.onEnd) = (false, nil)
-            return !state.isOver
-        }
+    static func noAnswer(_ settings: MQTTSettings) -> MQTTError {
+        .unreachable(settings.brokerName, reason: "no answer yet")
     }
 
-    /// The connection. At the end of the updates, the attempt has as long as a farewell.
+    /// The connection. At the end of the updates, an attempt has as long as a farewell.
     func connection(for updates: IndicatorUpdates) async throws -> MQTTConnection {
-        Task.detached(executorPreference: thread) { [task, progress] in
+        let isOver = Locked(false)
+        Task.detached(executorPreference: thread) { [task] in
             _ = await task.result
-            let onEnd = progress.state.withLock { state in
-                state.isOver = true
-                return state.onEnd
-            }
-            onEnd?(())
+            isOver.withLock { $0 = true }
             updates.wake()
         }
         var limit: SuspendingClock.Instant? = .now + Self.answerLimit
-        while !progress.state.withLock(\.isOver), await updates.wait(until: limit) != nil {
+        while !isOver.withLock(\.self), await updates.wait(until: limit) != nil {
             guard let time = limit, time <= .now else { continue }
             updates.reportUnavailable(noAnswer)
             limit = nil
         }
-        if !progress.state.withLock(\.isOver) { await waitForEnd() }
-        guard
-            progress.state.withLock({ state in
-                state.isAbandoned = !state.isOver
-                return state.isOver
-            })
-        else { throw noAnswer }
-        return try await task.value
-    }
-
-    private func waitForEnd() async {
         let end = ServiceThread.now + MQTTPublisher.farewellLimit.wholeNanoseconds
-        var call: ServiceThread.Call?
-        await thread.wait(orCancelled: ()) { finish in
-            progress.state.withLock { $0.onEnd = finish }
-            call = thread.call(at: end) { finish(()) }
-        }
-        if let call { thread.cancelCall(call) }
+        let call = thread.call(at: end) { [task] in if !isOver.withLock(\.self) { task.cancel() } }
+        defer { thread.cancelCall(call) }
+        do { return try await task.value } catch { throw task.isCancelled ? noAnswer : error }
     }
 }
 

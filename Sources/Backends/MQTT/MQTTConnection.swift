@@ -104,6 +104,8 @@ package final class MQTTConnection: PollSource, @unchecked Sendable {
                 try await connection.turn(until: deadline)
             }
         } catch {
+            // A broker that was stopped would otherwise accept the client later, and publish its will.
+            client.disconnect()
             connection.close()
             throw error
         }
