@@ -42,7 +42,7 @@ import Testing
         let first = try await app(broker, in: folder)
         #expect(
             await eventually {
-                watch.output.contains("h/probe/") && watch.output.contains(" appeared: hidden, inactive")
+                watch.output.contains("h/probe/") && watch.output.contains(" appeared: hidden\n")
             }
         )
         first.write("begin\tCopying")
@@ -57,7 +57,7 @@ import Testing
                 late.output.count(where: \.isNewline) == 2 && late.output.contains(#""label":"Copying""#)
             }
         )
-        #expect(await eventually { filtered.output.contains(/^other\/probe\/\S+ appeared: hidden, inactive/) })
+        #expect(await eventually { filtered.output.contains(/^other\/probe\/\S+ appeared: hidden\n/) })
 
         await first.end()
         #expect(await eventually { watch.output.contains(" lost: shown, 1 activity, 'Copying'\n") })
@@ -374,9 +374,11 @@ import Testing
         let seconds = try #require(finished.seconds)
         #expect(finished.label == "One" && (0...(ContinuousClock.now - start) / .seconds(1)).contains(seconds))
 
+        // It is hidden a moment later.
+        #expect(try await eventually { try Line.last(in: watch) { $0.host == "wrong" }?.state == "inactive" })
         // A late watcher treats neither the state as old nor the app as lost.
         let late = try self.watch(broker, "--host", "wrong")
-        #expect(await eventually { late.output.contains(" appeared: hidden, inactive") })
+        #expect(await eventually { late.output.contains(" appeared: hidden\n") })
         #expect(!late.output.contains("lost"))
         // The current state follows after a lost connection, too, and its `lost` message is gone.
         await broker.end()
@@ -404,6 +406,7 @@ import Testing
         var event: String
         var host: String
         var instance: String
+        var state: String?
         var label: String?
         var since: String?
         var seconds: Double?
@@ -492,9 +495,9 @@ import Testing
         }
         #expect(
             try await once("--host", "web-*") == """
-                HOST   APP     INSTANCE  STATE   COUNT  DONE  LABEL
-                web-1  backup  i         active  2      40%   Copying
-                web-2  backup  j         lost    2      40%   Copying
+                HOST   APP     INSTANCE  STATE  COUNT  DONE  LABEL
+                web-1  backup  i         shown  2      40%   Copying
+                web-2  backup  j         lost   2      40%   Copying
                 1 shown, 0 hidden, 1 lost; 2 in progress, 0 failed
 
                 """
