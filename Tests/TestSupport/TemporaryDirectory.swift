@@ -6,13 +6,19 @@ package final class TemporaryDirectory: Sendable {
     package let path: String
     private let endsProcesses: Bool
 
-    /// Creates one in the system's folder for temporary files.
+    /// Creates one.
     ///
-    /// - Parameter endsProcesses: whether to end, before the folder is removed, all processes that have its path in
-    ///   their arguments or their environment, such as shells that save their history there when they end.
-    package init(_ prefix: String = "indicator-test", endsProcesses: Bool = false) throws {
+    /// - Parameters:
+    ///   - parent: the folder in which to create it; by default the system's one for temporary files.
+    ///   - endsProcesses: whether to end, before the folder is removed, all processes that have its path in their
+    ///     arguments or their environment, such as shells that save their history there when they end.
+    package init(
+        _ prefix: String = "indicator-test",
+        in parent: String = FileManager.default.temporaryDirectory.path,
+        endsProcesses: Bool = false
+    ) throws {
         self.endsProcesses = endsProcesses
-        var template = Array("\(FileManager.default.temporaryDirectory.path)/\(prefix).XXXXXX".utf8CString)
+        var template = Array("\(parent)/\(prefix).XXXXXX".utf8CString)
         let isMade = mkdtemp(&template) != nil
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         guard isMade else { throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: path]) }

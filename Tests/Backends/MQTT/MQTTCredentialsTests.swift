@@ -281,7 +281,9 @@ import Testing
 
     @Test(.needs(.broker))
     func `A password that every user of the machine can read causes a warning`() throws {
-        let folder = try TemporaryDirectory()
+        // Not below the folder for temporary files, which others may be unable to enter.
+        let folder = try TemporaryDirectory(in: "/tmp")
+        chmod(folder.path, 0o755)
         let secret = try folder.write("hush\n", to: "secret")
         let path = try folder.write("backends: [mqtt]\nmqtt: {passwordFile: \(secret)}\n", to: "indicator.yaml")
         func warnings() throws -> [String] {
