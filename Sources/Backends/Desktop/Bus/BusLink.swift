@@ -155,20 +155,20 @@ package final class BusLink: @unchecked Sendable {
     /// Has the session show the updates. Throws if it can no longer be used.
     func show(_ updates: IndicatorUpdates) async throws {
         var snapshot: IndicatorSnapshot?
-        /// What the session was not told of yet.
-        var finished = FinishedActivities()
         var due: SuspendingClock.Instant?
         while let event = await updates.next(until: due) {
+            var finished = FinishedActivities()
             if case .update(let update) = event {
                 snapshot = update.snapshot
-                finished.append(update.allFinished)
+                finished = update.allFinished
             }
             do {
+                // What follows is merged until the bus reads. At the end, the last state is sent in any case.
+                while let connection, connection.outgoingBytes >= Self.outgoingLimit, await updates.wait() != nil {}
                 guard let connection, connection.isConnected else { throw BusError.disconnected }
                 if let fault = session.services.compactMap(\.fault).first { throw fault }
-                guard let snapshot, connection.outgoingBytes < Self.outgoingLimit else { continue }
+                guard let snapshot else { continue }
                 due = try session.show(IndicatorUpdate(snapshot, finished), on: self)
-                finished = FinishedActivities()
             } catch {
                 throw readable(error)
             }

@@ -190,12 +190,20 @@ import Testing
         let surface = BackendDriver(BusBackend(name: "talker", on: .address(bus.address)) { _ in talker })
         try await surface.start()
         bus.pause()
-        for _ in 0..<4000 { try await surface.update(IndicatorSnapshot(state: .active, activityCount: 1)) }
-        // The socket has room for 200 KiB.
-        let sent = talker.count.withLock { $0 }
-        #expect(sent > 200 && sent < 1000)
+        let updating = Task {
+            for _ in 0..<4000 { try await surface.update(IndicatorSnapshot(state: .active, activityCount: 1)) }
+        }
+        // The socket has room for 200 KiB. Then the update that is being shown waits.
+        var sent = 0
+        let isWaiting = await eventually {
+            let count = talker.count.withLock { $0 }
+            defer { sent = count }
+            return count > 200 && count == sent
+        }
+        #expect(isWaiting && sent < 1000)
         bus.resume()
-        #expect(await eventually { talker.count.withLock { $0 } > sent })
+        try await updating.value
+        #expect(talker.count.withLock { $0 } > sent)
         await surface.stop()
     }
 
