@@ -283,6 +283,13 @@ struct BackendRunnerStateMachine: Sendable {
     mutating func returned(error: String?, at now: Duration) {
         guard case .running(var step) = phase else { preconditionFailure("the function does not run in \(phase)") }
         endStall(of: &step)
+        if isEnding, error == nil {
+            // It was asked to end.
+            if case .showing(let update, _, _) = step, !update.isRepetition, ending != .givenUp {
+                inbox.giveBack(update)
+            }
+            return stop()
+        }
         let reason = error ?? "it has ended before the updates"
         var retryAt: Duration?
         switch step {
@@ -312,7 +319,7 @@ struct BackendRunnerStateMachine: Sendable {
         counts.lastError = error
         if outage == nil {
             counts.outages += 1
-            events.append((.warning, "is unavailable and will be tried again: \(error)"))
+            events.append((.warning, "is unavailable\(isEnding ? "" : " and will be tried again"): \(error)"))
         }
         outage = error
     }

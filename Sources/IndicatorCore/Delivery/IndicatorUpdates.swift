@@ -80,7 +80,13 @@ public struct IndicatorUpdates: AsyncSequence, Sendable {
         if !descriptors.isEmpty {
             let poll = DescriptorWait(descriptors, until: deadline, onReady: wake)
             return await withTaskExecutorPreference(thread) {
-                guard thread.add(poll) else { return .ready(descriptors) }
+                guard thread.add(poll) else {
+                    // Without a descriptor for the wait, the backend looks itself, ten times a second.
+                    let soon = SuspendingClock.now + .milliseconds(100)
+                    let event = await wait(orReady: [], until: Swift.min(deadline ?? soon, soon), asks: asks)
+                    if case .due = event { return .ready(descriptors) }
+                    return event
+                }
                 defer { thread.remove(poll) }
                 let event = await source.wait(attempt, asks: asks)
                 if case .due = event, !poll.ready.isEmpty { return .ready(poll.ready) }
