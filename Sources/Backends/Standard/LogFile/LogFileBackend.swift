@@ -139,8 +139,12 @@ public final class LogFileBackend: IndicatorBackend {
             state.lose(update.omittedTransitions, at: Self.time(of: next.since, after: state.latest))
             state.transitions.isUncertain = true
         }
-        if let next = update.finished.first, update.omittedFinished > 0, settings.events.contains(.finished) {
-            state.lose(update.omittedFinished, at: Self.time(of: next.date, after: state.latest))
+        // Each step has its own lines: only what a step omits has none.
+        let omitted = update.steps.reduce(0) { $0 + $1.omittedFinished }
+        if omitted > 0, settings.events.contains(.finished),
+            let next = update.steps.first(where: { $0.omittedFinished > 0 })?.finished.first
+        {
+            state.lose(omitted, at: Self.time(of: next.date, after: state.latest))
         }
         var failure: Unavailability?
         for step in update.steps {

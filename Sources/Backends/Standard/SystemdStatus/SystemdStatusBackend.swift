@@ -87,7 +87,10 @@ public final class SystemdStatusBackend: IndicatorBackend {
     public func show(_ updates: IndicatorUpdates) async throws {
         let socket = try NotifySocket(environment: environment())
         if settings.isReady { try socket.send("READY=1") }
-        if remains.exchange(false, ordering: .relaxed) { try socket.send("STATUS=") }
+        if remains.load(ordering: .relaxed) {
+            try socket.send("STATUS=")
+            remains.store(false, ordering: .relaxed)
+        }
         var (shown, sentAt) = ("", ContinuousClock.Instant?.none)
         defer {
             let isCleared = shown.isEmpty || (try? socket.send("STATUS=")) != nil
