@@ -206,7 +206,9 @@ package enum ProgramReport: Sendable, Hashable {
             if let text = value(after: "STATUS=") {
                 self = .label(text.isEmpty ? nil : text)
             } else if let text = value(after: "X_INDICATOR_PROGRESS=") {
-                guard text.isEmpty || Double(text) != nil else { return nil }
+                guard text.utf8.allSatisfy({ "0123456789.".utf8.contains($0) }),
+                    Double(text).map({ $0 <= 100 }) ?? text.isEmpty
+                else { return nil }
                 self = .progress(Double(text).map { $0 / 100 })
             } else {
                 return nil

@@ -3,7 +3,7 @@ import IndicatorThreads
 
 /// A datagram socket to which programs report their work.
 ///
-/// It is a file of its own in `$XDG_RUNTIME_DIR/indicator`, or without that variable in a new temporary folder. Both
+/// It is a file of its own in `$XDG_RUNTIME_DIR/indicator`, or where that is not the user's in a folder in `/tmp`. Both
 /// are accessible only to the user. A path survives what an inherited descriptor does not: sudo(8), a shell in tmux(1),
 /// Python's `subprocess`.
 package final class ReportSocket: Sendable {
@@ -27,16 +27,17 @@ package final class ReportSocket: Sendable {
         func failure(_ path: String) -> Failure {
             Failure(description: "cannot make a socket for reports at '\(path)': \(String(cString: strerror(errno)))")
         }
-        if let runtime, runtime.hasPrefix("/") {
-            let folder = "\(runtime)/indicator"
-            mkdir(folder, 0o700)
+        // Without the variable, as under cron, also one that those that are killed do not leave behind for ever.
+        let folders = [runtime.map { "\($0)/indicator" }, "/tmp/indicator-\(geteuid())"].compactMap { $0 }
+        for folder in folders { mkdir(folder, 0o700) }
+        if let folder = folders.first(where: Self.isOwn) {
             Self.removeLeftovers(in: folder)
             path = "\(folder)/\(String(UInt64.random(in: .min ... .max), radix: 36))\(Self.suffix)"
             temporaryFolder = nil
         } else {
             var template = Array("/tmp/indicator-XXXXXX".utf8CString)
             guard mkdtemp(&template) != nil else { throw failure("/tmp") }
-            let folder = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
+            let folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
             (path, temporaryFolder) = ("\(folder)/socket", folder)
         }
         let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
@@ -54,6 +55,8 @@ package final class ReportSocket: Sendable {
     /// Lets no further program find the socket.
     package func unlink() {
         Foundation.unlink(path)
+        // Nor may those that have found it send more. What waits is still read.
+        shutdown(descriptor, Int32(SHUT_RD))
         if let temporaryFolder { rmdir(temporaryFolder) }
     }
 
@@ -91,6 +94,13 @@ package final class ReportSocket: Sendable {
 
     private static var suffix: String { ".reports" }
 
+    /// Whether a folder, and no link to one, belongs to the user alone.
+    private static func isOwn(_ path: String) -> Bool {
+        var info = stat()
+        return lstat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR && info.st_uid == geteuid()
+            && info.st_mode & 0o022 == 0
+    }
+
     /// Removes the sockets that no process has: only those refuse a connection.
     private static func removeLeftovers(in folder: String) {
         guard let stream = opendir(folder) else { return }
@@ -99,8 +109,9 @@ package final class ReportSocket: Sendable {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) {
                 String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
             }
-            guard name.hasSuffix(suffix) else { continue }
             let path = "\(folder)/\(name)"
+            var info = stat()
+            guard name.hasSuffix(suffix), lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFSOCK else { continue }
             let socket = StandardStreams.excluding(
                 socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
             )

@@ -35,8 +35,8 @@ struct ReportedWork {
     /// - Returns: the programs' own work, if it has ended by this report.
     mutating func apply(_ report: ProgramReport) -> FinishedActivity? {
         switch report {
-        case .label(let text): root.label = text ?? label
-        case .progress(let progress): root.progress = progress
+        case .label(let text): (root.label, rootReport) = (text ?? label, nil)
+        case .progress(let progress): (root.progress, rootReport) = (progress, nil)
         case .status(let status):
             if let id = status.id { apply(status, to: id) } else { return apply(status) }
         }

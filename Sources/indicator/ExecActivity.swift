@@ -3,6 +3,7 @@ import InMemoryLogging
 import IndicatorBackends
 import IndicatorCore
 import IndicatorReports
+import IndicatorThreads
 import Logging
 
 /// A command as an activity: an indicator with that alone, and a notification at its end.
@@ -67,7 +68,10 @@ final class ExecActivity {
         self.notice = notice
         if configured.isEmpty, !prefersTerminal, notice.whenDone != .never { notice.addNotification() }
         reports = socket.map { [activity] socket in
-            ProgramReports(on: activity, socket: socket) { notice.notify(of: $0, waits: false) }
+            ProgramReports(on: activity, socket: socket) { end in
+                // It may wait for the terminal: not on the thread of the timers.
+                ServiceThread.foreignCode.call(at: .min) { notice.notify(of: end, waits: false) }
+            }
         }
     }
 

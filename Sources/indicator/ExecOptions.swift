@@ -42,10 +42,16 @@ struct ExecOptions {
         unsetenv(ReportSocket.variable)
         let began = ContinuousClock.now - (lasted ?? .zero)
         var activity: ExecActivity?
-        var deadline = lasted == nil ? began + Self.unshownTime : nil
+        let shownAt = began + Self.unshownTime
+        var deadline: ContinuousClock.Instant? = lasted == nil ? began : nil
         while true {
             switch child.wait(until: deadline) {
             case .deadline:
+                // What is reported is read early: the queue of a socket is short.
+                if socket?.hasReports != true, .now < shownAt {
+                    deadline = min(shownAt, socket == nil ? shownAt : .now + .milliseconds(5))
+                    continue
+                }
                 activity = commandActivity(since: began, socket)
                 deadline = nil
             case .stopped(let signal):

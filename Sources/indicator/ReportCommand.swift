@@ -12,8 +12,8 @@ struct ReportCommand: ParsableCommand {
         usage: "indicator report <state> [--progress <percent> | --done <n> --total <n>] [--id <id>] [<text>]",
         discussion: """
             Under 'indicator exec', the report changes what is shown of the command, on every backend: the label, the \
-            progress, that it waits for you, and how its work ended, even if the command goes on. Elsewhere, a \
-            terminal that shows the Program Status Protocol (OSC 7501) gets it. Otherwise, nothing happens.
+            progress, that it waits for you, and how its work ended, even if the command goes on. Elsewhere, nothing \
+            happens.
 
             The states are working, blocked (it waits for you), done, error, idle (there is nothing to do) and clear \
             (as if there had been no report). Each report replaces the one before.
@@ -82,8 +82,8 @@ struct ReportOptions {
 
         init?(argument: String) {
             let text = argument.last == "%" ? argument.dropLast() : argument[...]
-            guard let number = Double(text), (0...100).contains(number) else { return nil }
-            value = Int(number)
+            guard let number = Double(text), number.isFinite else { return nil }
+            value = Int(min(max(number, 0), 100))
         }
     }
 
@@ -91,7 +91,6 @@ struct ReportOptions {
     var mistake: String? {
         if (done == nil) != (total == nil) { return "--done and --total belong together: --done 3 --total 7" }
         if progress != nil, done != nil { return "--progress and --done are two ways to say the same; use one" }
-        if let total, total < 1 { return "--total is \(total); it must be at least 1" }
         if let id, !ProgramStatus.isPath(id) {
             return
                 "--id is '\(id)'; it must be names joined by '/', at most 8, each of 1 to 32 letters, digits and '_.+-'"
@@ -106,7 +105,9 @@ struct ReportOptions {
     /// Sends the report to the `indicator exec` that runs this program, or to the terminal.
     func send() {
         var status = ProgramStatus(state, kind: kind, progress: progress?.value, id: id)
-        if let done, let total { status.progress = Int(clamping: Int128(max(done, 0)) * 100 / Int128(total)) }
+        if let done, let total, total > 0 {
+            status.progress = Int(clamping: Int128(max(done, 0)) * 100 / Int128(total))
+        }
         let text = text.first { !Self.isJSON($0) } ?? text.first.flatMap(Self.message(inJSON:))
         if state == .working { status.title = text } else { status.message = text }
         if let path = getenv(ReportSocket.variable), path.pointee != 0 {

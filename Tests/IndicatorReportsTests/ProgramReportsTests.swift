@@ -37,6 +37,7 @@ struct ProgramReportsTests {
             (["state=blocked:msg=YQ", "state=working"], ["make"]),
             (["STATUS=Link\nX_INDICATOR_PROGRESS=12"], ["Link 12%"]),
             (["STATUS=Link", "STATUS="], ["make"]),
+            (["state=working:progress=10", "STATUS=Link", "state=working:progress=10"], ["make 10%"]),
             // It ends, and the next report of work begins another.
             (["state=done"], []),
             (["state=done", "state=idle", "state=error", "state=clear"], []),
@@ -123,7 +124,7 @@ struct ProgramReportsTests {
             let second = try ReportSocket(in: (folder as NSString).deletingLastPathComponent)
             let left = Set(try FileManager.default.contentsOfDirectory(atPath: folder))
             #expect(!left.contains("dead.reports"))
-            #expect(left.isSuperset(of: ["other", (second.path as NSString).lastPathComponent]))
+            #expect(left.isSuperset(of: ["file.reports", "other", (second.path as NSString).lastPathComponent]))
             #expect(FileManager.default.fileExists(atPath: try #require(reports.environment["INDICATOR_SOCKET"])))
             second.unlink()
             for name in left where names.contains(name) {
@@ -152,20 +153,29 @@ struct ProgramReportsTests {
         socket.unlink()
     }
 
-    @Test(
-        "Where no socket can be made, the error names the path, and nothing is left",
-        arguments: ["/dev/null", String(repeating: "/x", count: 60)]
-    )
-    func failure(folder: String) {
-        #expect(throws: ReportSocket.Failure.self) { try ReportSocket(in: folder) }
+    @Test("Where no socket can be made, the error names the path") func failure() throws {
+        let directory = try TemporaryDirectory(String(repeating: "x", count: 100))
+        let error = #expect(throws: ReportSocket.Failure.self) { try ReportSocket(in: directory.path) }
+        #expect(error?.description.contains("\(directory.path)/indicator/") == true)
     }
 
-    @Test("Without a folder for sockets, there is a temporary one, only for the user, and none afterwards")
-    func temporaryFolder() throws {
-        let socket = try ReportSocket(in: nil)
-        let folder = (socket.path as NSString).deletingLastPathComponent
-        #expect(try FileManager.default.attributesOfItem(atPath: folder)[.posixPermissions] as? Int == 0o700)
+    @Test("Without a runtime folder of the user's own, the socket is in a folder in /tmp that only the user has")
+    func otherFolder() throws {
+        let shared = try TemporaryDirectory()
+        chmod(shared.path, 0o777)
+        for runtime in [nil, "/dev/null", "relative", "\(shared.path)/missing"] {
+            let socket = try ReportSocket(in: runtime)
+            #expect(socket.path.hasPrefix("/tmp/indicator-\(geteuid())/"))
+            let folder = (socket.path as NSString).deletingLastPathComponent
+            #expect(try FileManager.default.attributesOfItem(atPath: folder)[.posixPermissions] as? Int == 0o700)
+            socket.unlink()
+            #expect(!FileManager.default.fileExists(atPath: socket.path))
+        }
+        // Another user's folder, or one that others may write, is not used.
+        mkdir("\(shared.path)/indicator", 0o700)
+        chmod("\(shared.path)/indicator", 0o777)
+        let socket = try ReportSocket(in: shared.path)
+        #expect(socket.path.hasPrefix("/tmp/indicator-"))
         socket.unlink()
-        #expect(!FileManager.default.fileExists(atPath: folder))
     }
 }

@@ -90,7 +90,10 @@ struct ProgramStatusTests {
                 [.status(.init(.done, app: "a")), .status(.init(.idle))]
             ),
             ("READY=1\nSTATUS=\nX_INDICATOR_PROGRESS=", [.label(nil), .progress(nil)]),
-            ("X_INDICATOR_PROGRESS=much\nprogress=4:state=done\n \u{1B}]0;title\u{07}", []),
+            (
+                "X_INDICATOR_PROGRESS=nan\nX_INDICATOR_PROGRESS=-5\nX_INDICATOR_PROGRESS=101\nprogress=4:state=done\n \u{1B}]0;title\u{07}",
+                []
+            ),
             (String(repeating: "STATUS=a\n", count: 456), []),
         ]
     )
