@@ -26,7 +26,9 @@ import Testing
         #expect([.timedOut, .timeLimitExceeded].contains(kind(of: error)), "\(error as Any)")
         server.daemon.send(SIGCONT)
         #expect(try await client.send(URLRoute(server.url)).string() == "found")
-        #expect(Set(server.daemon.output.matches(of: /\[id=([0-9]+)\]/).map(\.1)).count == 2)
+        #expect(
+            await eventually { Set(server.daemon.output.matches(of: /\[id=([0-9]+)\]/).map(\.1)).count == 2 }
+        )
     }
 
     // MARK: - Authentication

@@ -113,7 +113,7 @@ import Testing
         let backend = LogFileBackend.fixture(path: "/dev/full")
         try await backend.start()
         let problem = "cannot write to it: No space left on device"
-        #expect(try await backend.loss(in: .shown())?.contains(problem) == true)
+        #expect(await backend.loss(in: .shown())?.contains(problem) == true)
         let error = await #expect(throws: Unavailability.self) { try await backend.start() }
         #expect(error?.reason.hasSuffix(problem) == true)
     }
