@@ -29,8 +29,11 @@ package final class ReportSocket: Sendable {
         }
         // Without the variable, as under cron, also one that those that are killed do not leave behind for ever.
         let folders = [runtime.map { "\($0)/indicator" }, "/tmp/indicator-\(geteuid())"].compactMap { $0 }
-        for folder in folders { mkdir(folder, 0o700) }
-        if let folder = folders.first(where: Self.isOwn) {
+        let own = folders.first { folder in
+            mkdir(folder, 0o700)
+            return Self.isOwn(folder)
+        }
+        if let folder = own {
             Self.removeLeftovers(in: folder)
             path = "\(folder)/\(String(UInt64.random(in: .min ... .max), radix: 36))\(Self.suffix)"
             temporaryFolder = nil

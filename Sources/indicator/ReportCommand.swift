@@ -4,7 +4,7 @@ import IndicatorBackends
 import IndicatorCommands
 import IndicatorReports
 
-/// `indicator report`: says what a script is doing, to the `indicator exec` that runs it, or to the terminal.
+/// `indicator report`: says what a script is doing, to the `indicator exec` that runs it.
 struct ReportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "report",
@@ -102,7 +102,7 @@ struct ReportOptions {
         return nil
     }
 
-    /// Sends the report to the `indicator exec` that runs this program, or to the terminal.
+    /// Sends the report to the `indicator exec` that runs this program, if one does.
     func send() {
         var status = ProgramStatus(state, kind: kind, progress: progress?.value, id: id)
         if let done, let total, total > 0 {
@@ -110,11 +110,8 @@ struct ReportOptions {
         }
         let text = text.first { !Self.isJSON($0) } ?? text.first.flatMap(Self.message(inJSON:))
         if state == .working { status.title = text } else { status.message = text }
-        if let path = getenv(ReportSocket.variable), path.pointee != 0 {
-            ReportSocket.send(status.body, to: String(cString: path))
-        } else {
-            ReportingTerminal.write(status)
-        }
+        guard let path = getenv(ReportSocket.variable), path.pointee != 0 else { return }
+        ReportSocket.send(status.body, to: String(cString: path))
     }
 
     private static func isJSON(_ text: String) -> Bool { text.first == "{" && text.last == "}" }
