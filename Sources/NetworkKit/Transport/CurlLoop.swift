@@ -290,7 +290,11 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         for host in hosts.values {
             for transfer in host.waiting.suffix(host.newCount) { transfer.onEvent(.waits) }
             host.newCount = 0
-            host.waiting.removeAll { $0.failIfOverdue() }
+            host.waiting.removeAll { transfer in
+                guard let failure = transfer.overdueFailure else { return false }
+                transfer.finish(throwing: failure)
+                return true
+            }
             for transfer in host.waiting { check(by: transfer.deadline) }
         }
     }

@@ -239,24 +239,26 @@ final class CurlTransfer {
 
     /// Ends the transfer when a limit is exceeded.
     func endIfOverdue() -> Bool {
-        var mustEnd = transfer.failIfOverdue()
-        if !mustEnd, let lastActivity, !transfer.isPaused {
+        var failure = transfer.overdueFailure
+        if failure == nil, let lastActivity, !transfer.isPaused {
             if isAnswered, lastActivity + Self.unreadLimit <= .now {
                 complete()
                 return true
             }
             if let timeout, lastActivity + timeout <= .now {
-                transfer.finish(throwing: transfer.failure(.timedOut, "no data was transferred for \(timeout)"))
-                mustEnd = true
+                failure = transfer.failure(.timedOut, "no data was transferred for \(timeout)")
             } else if let connection, let nextLook, nextLook <= .now {
                 self.nextLook = .now + loop.watch.endIfUnacknowledged(connection)
             }
         }
-        if mustEnd, let connection, loop.watch.endIfSilent(connection) {
+        guard let failure else { return false }
+        // Before the error is thrown: the next request may be what ends the silence.
+        if let connection, loop.watch.endIfSilent(connection) {
             // Unless other requests use it.
             curl_kit_set_long(handle, CURLOPT_FORBID_REUSE, 1)
         }
-        return mustEnd
+        transfer.finish(throwing: failure)
+        return true
     }
 
     func completed(with code: CURLcode) {

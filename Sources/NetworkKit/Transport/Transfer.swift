@@ -148,11 +148,10 @@ final class Transfer: Sendable {
         return reception
     }
 
-    /// Fails the transfer when it has taken too long.
-    func failIfOverdue() -> Bool {
-        guard let deadline, deadline <= .now else { return false }
-        finish(throwing: failure(.timeLimitExceeded, "the request took longer than its time limit"))
-        return true
+    /// The error of a transfer that has taken longer than its time limit.
+    var overdueFailure: NetworkError? {
+        guard let deadline, deadline <= .now else { return nil }
+        return failure(.timeLimitExceeded, "the request took longer than its time limit")
     }
 
     /// Ends the transfer and resumes the task that waits. The first end counts.
