@@ -133,7 +133,10 @@ struct ProgramReportsTests {
         }
     }
 
-    @Test("Descriptors that come along are closed, and a datagram that is too long is ignored")
+    @Test(
+        "Descriptors that come along are closed, and a datagram that is too long is ignored",
+        .needs("python3", package: "python3")
+    )
     func descriptors() async throws {
         let directory = try TemporaryDirectory()
         let socket = try ReportSocket(in: directory.path)

@@ -127,7 +127,8 @@ enum SignalProbe {
     }
 
     private static func say(_ text: String) {
-        FileHandle.standardOutput.write(Data("\(text)\n".utf8))
+        // Not with FileHandle, which traps when the reader has ended.
+        _ = write(STDOUT_FILENO, text + "\n", text.utf8.count + 1)
     }
 
     private static func handleTermination() {
