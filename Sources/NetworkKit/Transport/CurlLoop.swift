@@ -240,13 +240,6 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
             transfer.finish(throwing: problem)
             return remove(transfer, multi)
         }
-        if !transfer.request.method.isIdempotent, let host = hosts[transfer.origin], host.limit > limit,
-            host.activeCount > 1
-        {
-            // A server that ends a shared connection (GOAWAY) may have processed what was under way on it, and this
-            // would not be sent again.
-            curl_kit_set_long(handle, CURLOPT_FRESH_CONNECT, 1)
-        }
         if keepsCookies { Cookie.use(share, in: handle) }
         guard curl_multi_add_handle(multi, handle) == CURLM_OK else {
             curl.completed(with: CURLE_OUT_OF_MEMORY)

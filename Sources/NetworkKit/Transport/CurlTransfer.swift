@@ -13,8 +13,6 @@ final class CurlTransfer {
     private var decoder: ContentDecoder?
     /// The connection on which the request was sent last; `nil` before.
     private var connection: SocketWatch.Connection?
-    /// Whether it was established when libcurl last reported progress, as it does before it closes it.
-    private var isEstablished = false
     var headerList: UnsafeMutablePointer<curl_slist>?
     let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     /// The size of the header fields so far, with those of interim responses and the trailers.
@@ -69,20 +67,26 @@ final class CurlTransfer {
     /// Begins to send the request on a connection, perhaps again.
     ///
     /// - Returns: whether it may be sent. libcurl repeats one if a connection that is used again ends before the
-    ///   response. The server may have processed it (RFC 9110 §9.2.2), unless it has refused it (RFC 9113 §8.7): then
-    ///   the connection has not ended.
+    ///   response. The server may have processed it (RFC 9110 §9.2.2), unless it has refused it (RFC 9113 §8.7).
     func begin(port: Int32) -> Bool {
-        if connection != nil, !isHeadComplete, !transfer.request.method.isIdempotent, !isEstablished {
+        if connection != nil, !isHeadComplete, !transfer.request.method.isIdempotent, !isRefused {
             let reason = "the connection ended before the response; the server may have processed the request"
             problem = transfer.failure(.connectionLost, reason)
             return false
         }
         connection = loop.watch.connection(at: port)
-        (lines, isEstablished) = ([], false)
+        lines = []
         reader = transfer.body.map { BodyReader($0) }
         isActive()
         loop.check(by: nextLimit)
         return true
+    }
+
+    /// Whether the server has refused the request that libcurl repeats. Otherwise it has an error from the connection,
+    /// except with HTTP/1, in which a server cannot refuse.
+    private var isRefused: Bool {
+        let text = String(cString: errorText)
+        return connection?.isShared == true && text.isEmpty || text.contains("HTTP_1_1_REQUIRED")
     }
 
     private func isActive() {
@@ -94,10 +98,6 @@ final class CurlTransfer {
     func progressed(sent: Int64, received: Int64) {
         if isFramedByEnd, transfer.origin[0] == "https", curl_kit_has_close_notify(handle) != 0 {
             hasCloseNotify = true
-        }
-        // Not while a later connection is established: then, nothing is sent, or this one is closed.
-        if !hasDeliveredHead, !transfer.request.method.isIdempotent, sent > 0 || transfer.body == nil, let connection {
-            isEstablished = loop.watch.isEstablished(connection) ?? isEstablished
         }
         if lastActivity == nil {
             isActive()
@@ -150,7 +150,10 @@ final class CurlTransfer {
         guard !hasDeliveredHead, isHeadComplete, status >= 200 else { return }
         hasDeliveredHead = true
         let isMultiplexed = curl_kit_get_long(handle, CURLINFO_HTTP_VERSION) >= CURL_HTTP_VERSION_2_0
-        if isMultiplexed { loop.connectionsAreShared(at: transfer.origin) }
+        if isMultiplexed {
+            connection?.isShared = true
+            loop.connectionsAreShared(at: transfer.origin)
+        }
         var head = ResponseHead(url: transfer.request.url, status: .init(code: min(status, 999)), headers: fields)
         head.announcesEnd = isMultiplexed || head.hasEnd
         isFramedByEnd = !head.announcesEnd && transfer.request.method != .head

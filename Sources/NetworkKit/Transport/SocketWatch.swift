@@ -19,8 +19,10 @@ import Synchronization
 final class SocketWatch: Sendable {
     /// A TCP connection of libcurl, or one that was.
     final class Connection: @unchecked Sendable {
-        // `@unchecked`: the lock of the watch protects the variables.
+        // `@unchecked`: the lock of the watch protects the variables, except the first.
 
+        /// Whether HTTP/2 requests share it. Only used on libcurl's thread.
+        var isShared = false
         fileprivate let descriptor: Int32
         fileprivate var port: Int32 = 0
         fileprivate var isClosed = false
@@ -103,11 +105,6 @@ final class SocketWatch: Sendable {
             if found.silence?.received != received { found.silence = (received, .now) }
             return found
         }
-    }
-
-    /// Whether the other side has not closed a connection; `nil` when libcurl has.
-    func isEstablished(_ connection: Connection) -> Bool? {
-        state.withLock { _ in connection.isClosed ? nil : connection.state != nil }
     }
 
     /// Shuts down a connection if the other side acknowledges nothing any more; otherwise returns when to look again.
