@@ -25,11 +25,6 @@ struct ChildCommand {
         let command: String
         let errorNumber: Int32
 
-        init(_ arguments: ProgramArguments, _ errorNumber: Int32) {
-            command = arguments[0].map { String(cString: $0) } ?? ""
-            self.errorNumber = errorNumber
-        }
-
         /// The exit status, as of shells and env(1): 127 for a command that does not exist, 126 for one that cannot be
         /// run.
         var status: Int32 { errorNumber == ENOENT ? 127 : 126 }
@@ -85,7 +80,7 @@ struct ChildCommand {
         identifier = startProgram(arguments, blocking: before)
         if identifier < 0 {
             pthread_sigmask(SIG_SETMASK, &before, nil)
-            throw StartError(arguments, -identifier)
+            throw StartError(command: arguments[0].map { String(cString: $0) } ?? "", errorNumber: -identifier)
         }
         // After the start of the command, which must have the same closed streams.
         StandardStreams.openMissing()

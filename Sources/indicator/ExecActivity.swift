@@ -19,24 +19,37 @@ final class ExecActivity {
     private static let messages = InMemoryLogHandler()
     fileprivate static let logger = Logger(label: "indicator", factory: { _ in messages })
 
+    /// A line of a shell that has ended. Who looks at the shell has seen that; where only the terminal knows whether the
+    /// user does, it notifies.
+    convenience init(ofLine options: ExecCommand, label: String, began: ContinuousClock.Instant) {
+        let isFocused = options.notify == .never ? false : TerminalFocus.isFocused
+        self.init(
+            of: options,
+            label: label,
+            began: began,
+            isQuiet: isFocused == true,
+            prefersTerminal: isFocused == nil && TerminalFocus.isKnownToTerminal
+        )
+    }
+
     /// - Parameters:
+    ///   - options: the app whose config file is used, when to notify of the end, and how long the command must last
+    ///     for that; by default as in the config file, or always, and 10 seconds.
     ///   - label: the label of the activity.
     ///   - began: when the command began.
-    ///   - app: the name of the app whose config file is used.
-    ///   - notify: when to notify of the end; `nil`: the setting of the config file, or always.
-    ///   - after: how long the command must last for that; `nil`: the setting of the config file, or 10 seconds.
+    ///   - isQuiet: whether its end causes no notification, whatever the options say.
     ///   - prefersTerminal: whether the terminal notifies instead of the desktop.
     ///   - socket: where the command reports its work.
     init(
+        of options: ExecCommand,
         label: String,
         began: ContinuousClock.Instant,
-        app: String,
-        notify: WhenDone?,
-        after: Duration?,
+        isQuiet: Bool = false,
         prefersTerminal: Bool = false,
         socket: ReportSocket? = nil
     ) {
         (self.label, self.began) = (label, began)
+        let (app, notify, after) = (options.app, isQuiet ? .never : options.notify, options.after)
         var source = ConfigurationSource(
             for: app,
             reloadTriggers: [],

@@ -3,6 +3,7 @@ import Foundation
 public import IndicatorBackends
 import IndicatorCommands
 import IndicatorCore
+import IndicatorReports
 
 /// `indicator exec`: runs a command as an activity.
 struct ExecCommand: ParsableCommand {
@@ -122,39 +123,163 @@ struct ExecCommand: ParsableCommand {
     }
 
     func run() throws {
-        // Unmodified: they may not be UTF-8.
-        let arguments = ProgramArguments(CommandLine.unsafeArgv + Int(CommandLine.argc) - command.count)
-        let options = ExecOptions(
-            label: label,
-            notify: notify,
-            after: after,
-            lasted: lasted,
-            app: app,
-            arguments: arguments
-        )
-        if let pid { try follow(pid, options) } else { options.run() }
+        if let pid { try follow(pid) } else { runCommand() }
     }
 
     /// Shows a running process until it ends.
-    private func follow(_ pid: Int32, _ options: ExecOptions) throws {
+    private func follow(_ pid: Int32) throws {
         let process: RunningProcess
-        do throws(RunningProcess.Problem) {
-            process = try RunningProcess(pid)
-        } catch {
-            try? Output.error.write("indicator: \(error)\n")
+        do throws(Unavailability) { process = try RunningProcess(pid) } catch {
+            try? Output.error.write("indicator: \(error.reason)\n")
             throw ExitCode.failure
         }
         // It may execute another program: the child of a shell does, soon after its beginning.
         func currentLabel() -> String? { label ?? process.command.map { CommandLabel($0).text } ?? process.name }
-        let activity = options.activity(
-            currentLabel() ?? "process \(pid)",
-            since: .now - (process.lasted ?? .zero)
-        )
+        let began = ContinuousClock.now - (process.lasted ?? .zero)
+        let activity = ExecActivity(of: self, label: currentLabel() ?? "process \(pid)", began: began)
         repeat {
             activity.update(label: currentLabel(), process.position)
         } while !process.wait(milliseconds: 500)
         // Only its parent knows how it ended.
         activity.end(.unspecified)
+    }
+
+    /// A command that ends within this time is not shown: nobody could read it, and `exec` then only costs a process.
+    /// Unless it fails.
+    private static let unshownTime = Duration.milliseconds(50)
+
+    /// Runs the command, and ends this process as the command ends.
+    func runCommand() -> Never {
+        let line = lasted == nil ? nil : Self.takeShellLine()
+        // Before the command, which inherits the path. Without a socket, it finds none, and is shown as it is.
+        let socket = lasted == nil ? try? ReportSocket() : nil
+        unsetenv(ReportSocket.variable)
+        if let socket { setenv(ReportSocket.variable, socket.path, 1) }
+        var child: ChildCommand
+        do throws(ChildCommand.StartError) {
+            // Unmodified: the arguments may not be UTF-8.
+            child = try ChildCommand(CommandLine.unsafeArgv + Int(CommandLine.argc) - command.count)
+        } catch {
+            socket?.unlink()
+            try? Output.error.write("indicator: \(error)\n")
+            Foundation.exit(error.status)
+        }
+        // Hooks of this process report nothing.
+        unsetenv(ReportSocket.variable)
+        let began = ContinuousClock.now - (lasted ?? .zero)
+        func show() -> ExecActivity {
+            CommandOnTerminal.begin()
+            let label = self.label ?? CommandLabel(command).text
+            return ExecActivity(of: self, label: label, began: began, socket: socket)
+        }
+        var activity: ExecActivity?
+        let shownAt = began + Self.unshownTime
+        var deadline: ContinuousClock.Instant? = lasted == nil ? began : nil
+        while true {
+            switch child.wait(until: deadline) {
+            case .deadline:
+                // What is reported is read early: the queue of a socket is short.
+                if socket?.hasReports != true, .now < shownAt {
+                    deadline = min(shownAt, socket == nil ? shownAt : .now + .milliseconds(5))
+                    continue
+                }
+                activity = show()
+                deadline = nil
+            case .stopped(let signal):
+                child.stop(by: signal, after: ProcessSignals.willStop)
+                ProcessSignals.didContinue()
+            case .ended(let ending):
+                if lasted == nil {
+                    let outcome = ending.outcome(wasInterrupted: child.wasInterrupted)
+                    if activity == nil, outcome.isFailure || socket?.hasReports == true { activity = show() }
+                    if let activity { activity.end(outcome) } else { socket?.unlink() }
+                } else if let reported = ending.reported, line?.isIgnored != true {
+                    ExecActivity(ofLine: self, label: label ?? line?.text ?? "command", began: began)
+                        .end(reported.outcome(wasInterrupted: true))
+                }
+                ChildCommand.end(ending)
+            }
+        }
+    }
+
+    /// Takes what the shell that reports a command has passed: no other program inherits it.
+    private static func takeShellLine() -> (text: String?, isIgnored: Bool)? {
+        func take(_ name: String) -> String? {
+            defer { unsetenv(name) }
+            return getenv(name).map { String(cString: $0) }
+        }
+        let aliases = take(ShellInitCommand.aliasesVariable)
+        guard let text = take(ShellInitCommand.lineVariable) else { return nil }
+        let line = ShellLine(text, aliases: aliases ?? "")
+        let names = getenv(ShellInitCommand.ignoreVariable).map { String(cString: $0) }
+        return (line.label?.text, line.isIgnored(names: names))
+    }
+}
+
+extension ExecCommand {
+    /// Reads the command line of `exec`, where its options are complete and correct.
+    ///
+    /// Without ArgumentParser, which takes longer than many a command. `nil` for everything else: it has the help and
+    /// explains mistakes.
+    static func reading(_ words: ProgramArguments) -> Self? {
+        guard words[0] != nil, let name = words[1], strcmp(name, "exec") == 0 else { return nil }
+        var exec = Self()
+        (exec.label, exec.notify, exec.after, exec.lasted) = (nil, nil, nil, nil)
+        (exec.pid, exec.app, exec.command) = (nil, "indicator", [])
+        var words = words + 2
+        while let word = words[0], word.pointee == 0x2D /* - */ {
+            words += 1
+            if strcmp(word, "--") == 0 { break }
+            guard let value = words[0].map({ String(cString: $0) }), !value.hasPrefix("-") else { return nil }
+            words += 1
+            let seconds = try? Duration.seconds(argument: value)
+            switch (String(cString: word), WhenDone(rawValue: value), seconds) {
+            case ("--label", _, _): exec.label = value
+            case ("--notify", let when?, _): exec.notify = when
+            case ("--after", _, let seconds?): exec.after = seconds
+            case ("--lasted", _, let seconds?): exec.lasted = seconds
+            case ("--app", _, _) where !value.isEmpty: exec.app = value
+            default: return nil
+            }
+        }
+        while let word = words[0] {
+            exec.command.append(String(cString: word))
+            words += 1
+        }
+        return exec.command.isEmpty ? nil : exec
+    }
+}
+
+extension ChildCommand.Ending {
+    /// The outcome of the activity.
+    ///
+    /// - Parameter wasInterrupted: whether there was an interrupt, as by Ctrl-C. A program that handles it exits with
+    ///   130, as shells do.
+    fileprivate func outcome(wasInterrupted: Bool) -> ActivityOutcome {
+        switch self {
+        case .exited(0): .succeeded
+        case .exited(128 + SIGINT) where wasInterrupted: .cancelled
+        case .exited(let status): .failed("exit status \(status)")
+        // Usually by the user.
+        case .killed(SIGINT): .cancelled
+        case .killed(let signal): .failed("killed by \(Self.name(of: signal))")
+        }
+    }
+
+    /// The ending of a command for which a shell has this exit status: above 128, that of a signal. `nil` if the
+    /// command has not ended, but was stopped.
+    fileprivate var reported: Self? {
+        guard case .exited(let status) = self, (1...64).contains(status - 128) else { return self }
+        let signal = status - 128
+        return [SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU].contains(signal) ? nil : .killed(signal: signal)
+    }
+
+    private static func name(of signal: Int32) -> String {
+        let names = """
+            HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU \
+            URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS
+            """.split(separator: " ")
+        return names.indices.contains(Int(signal) - 1) ? "SIG\(names[Int(signal) - 1])" : "signal \(signal)"
     }
 }
 

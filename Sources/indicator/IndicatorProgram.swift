@@ -35,7 +35,7 @@ struct IndicatorProgram: ParsableCommand {
 
     static func main() {
         let words = ProgramArguments(CommandLine.unsafeArgv)
-        if let options = ExecOptions(words) { options.run() }
-        if let options = ReportOptions(words) { options.send() } else { runProgram() }
+        if let command = ExecCommand.reading(words) { command.runCommand() }
+        if let command = ReportCommand.reading(words) { command.run() } else { runProgram() }
     }
 }

@@ -38,7 +38,7 @@ struct ReportCommand: ParsableCommand {
     var state: ProgramStatus.State
 
     @Option(parsing: .unconditional, help: ArgumentHelp("How much is done: 40 or 40%.", valueName: "percent"))
-    var progress: ReportOptions.Percent?
+    var progress: Percent?
 
     @Option(parsing: .unconditional, help: ArgumentHelp("How many of --total are done.", valueName: "n"))
     var done: Int?
@@ -55,27 +55,6 @@ struct ReportCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("What is being done, or the message.", valueName: "text"))
     var text: [String] = []
 
-    private var options: ReportOptions {
-        ReportOptions(state: state, progress: progress, done: done, total: total, id: id, kind: kind, text: text)
-    }
-
-    func validate() throws {
-        if let mistake = options.mistake { throw ValidationError(mistake) }
-    }
-
-    func run() { options.send() }
-}
-
-/// The options of `report`, and what it does with them.
-struct ReportOptions {
-    var state: ProgramStatus.State
-    var progress: Percent?
-    var done: Int?
-    var total: Int?
-    var id: String?
-    var kind: ProgramStatus.Kind?
-    var text: [String] = []
-
     /// A number of percent, with or without the sign.
     struct Percent: ExpressibleByArgument {
         let value: Int
@@ -87,23 +66,25 @@ struct ReportOptions {
         }
     }
 
-    /// What is wrong with them; `nil` if nothing is.
-    var mistake: String? {
-        if (done == nil) != (total == nil) { return "--done and --total belong together: --done 3 --total 7" }
-        if progress != nil, done != nil { return "--progress and --done are two ways to say the same; use one" }
+    func validate() throws {
+        if (done == nil) != (total == nil) {
+            throw ValidationError("--done and --total belong together: --done 3 --total 7")
+        }
+        if progress != nil, done != nil {
+            throw ValidationError("--progress and --done are two ways to say the same; use one")
+        }
         if let id, !ProgramStatus.isPath(id) {
-            return
-                "--id is '\(id)'; it must be names joined by '/', at most 8, each of 1 to 32 letters, digits and '_.+-'"
+            let names = "names joined by '/', at most 8, each of 1 to 32 letters, digits and '_.+-'"
+            throw ValidationError("--id is '\(id)'; it must be \(names)")
         }
         // A program that runs this for its events may append one argument of JSON.
         if text.dropLast(text.last.map(Self.isJSON) == true ? 1 : 0).count > 1 {
-            return "Quote the text: indicator report working \"Copying photos\""
+            throw ValidationError("Quote the text: indicator report working \"Copying photos\"")
         }
-        return nil
     }
 
     /// Sends the report to the `indicator exec` that runs this program, if one does.
-    func send() {
+    func run() {
         var status = ProgramStatus(state, kind: kind, progress: progress?.value, id: id)
         if let done, let total, total > 0 {
             status.progress = Int(clamping: Int128(max(done, 0)) * 100 / Int128(total))
@@ -123,11 +104,11 @@ struct ReportOptions {
     }
 }
 
-extension ReportOptions {
+extension ReportCommand {
     /// Reads the command line of `report`, where it is complete and correct; `nil` for everything else.
     ///
     /// Without ArgumentParser, which takes longer than the report. It has the help and explains mistakes.
-    init?(_ words: ProgramArguments) {
+    static func reading(_ words: ProgramArguments) -> Self? {
         guard let command = words[0].flatMap({ _ in words[1] }), strcmp(command, "report") == 0 else { return nil }
         var words = words + 2
         func next() -> String? {
@@ -136,23 +117,25 @@ extension ReportOptions {
             return word
         }
         guard let state = next().flatMap({ ProgramStatus.State(rawValue: $0) }) else { return nil }
-        self.init(state: state)
+        var report = Self()
+        (report.state, report.progress, report.done, report.total) = (state, nil, nil, nil)
+        (report.id, report.kind, report.text) = (nil, nil, [])
         while let word = next() {
             guard word.hasPrefix("-") else {
-                text.append(word)
+                report.text.append(word)
                 continue
             }
             guard let value = next() else { return nil }
             switch (word, Percent(argument: value), Int(value), ProgramStatus.Kind(rawValue: value)) {
-            case ("--progress", let percent?, _, _): progress = percent
-            case ("--done", _, let number?, _): done = number
-            case ("--total", _, let number?, _): total = number
-            case ("--kind", _, _, let kind?): self.kind = kind
-            case ("--id", _, _, _): id = value
+            case ("--progress", let percent?, _, _): report.progress = percent
+            case ("--done", _, let number?, _): report.done = number
+            case ("--total", _, let number?, _): report.total = number
+            case ("--kind", _, _, let kind?): report.kind = kind
+            case ("--id", _, _, _): report.id = value
             default: return nil
             }
         }
-        if words[0] != nil || mistake != nil { return nil }
+        return words[0] != nil || (try? report.validate()) == nil ? nil : report
     }
 }
 

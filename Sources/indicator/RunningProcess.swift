@@ -1,22 +1,18 @@
 import CIndicatorLinux
 import Foundation
+import IndicatorBackends
 
 /// A process that `indicator` has not started, until it ends.
 struct RunningProcess {
-    /// Why a process cannot be watched.
-    struct Problem: Error, CustomStringConvertible {
-        let description: String
-    }
-
     private let id: Int32
     /// Refers to this process even when another one has got its number (pidfd_open(2)).
     private let descriptor: Int32
 
-    init(_ id: Int32) throws(Problem) {
+    init(_ id: Int32) throws(Unavailability) {
         descriptor = linux_open_process(id)
         guard descriptor >= 0 else {
             let reason = errno == ESRCH ? "there is no such process" : String(cString: strerror(errno))
-            throw Problem(description: "cannot wait for process \(id): \(reason)")
+            throw Unavailability(reason: "cannot wait for process \(id): \(reason)")
         }
         self.id = id
     }
