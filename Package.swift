@@ -31,7 +31,6 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
@@ -80,10 +79,7 @@ let package = Package(
         module("NetworkKitTesting", "HTTPTypes IndicatorThreads NetworkKit"),
 
         // The programs.
-        module(
-            "IndicatorCommands",
-            "\(core) ArgumentParser DequeModule IndicatorBackends IndicatorTesting JSONScanning"
-        ),
+        module("IndicatorCommands", "\(core) ArgumentParser IndicatorBackends IndicatorTesting JSONScanning"),
         program("indicator", "\(commands) InMemoryLogging IndicatorReports"),
         program("indicator-demo", "\(commands) \(network) FlyingFox FlyingSocks IndicatorTracking"),
 
@@ -173,9 +169,9 @@ func tests(
 }
 func dependencies(_ names: String) -> [Target.Dependency] {
     let packages = [
-        "ArgumentParser": "swift-argument-parser", "CoreMetrics": "swift-metrics", "DequeModule": "swift-collections",
-        "FlyingFox": "FlyingFox", "FlyingSocks": "FlyingFox", "HTTPTypes": "swift-http-types",
-        "InMemoryLogging": "swift-log", "Logging": "swift-log", "MetricsTestKit": "swift-metrics",
+        "ArgumentParser": "swift-argument-parser", "CoreMetrics": "swift-metrics", "FlyingFox": "FlyingFox",
+        "FlyingSocks": "FlyingFox", "HTTPTypes": "swift-http-types", "InMemoryLogging": "swift-log",
+        "Logging": "swift-log", "MetricsTestKit": "swift-metrics",
         "OpenCombine": "OpenCombine", "ServiceLifecycle": "swift-service-lifecycle", "Subprocess": "swift-subprocess",
         "SystemPackage": "swift-system", "UnixSignals": "swift-service-lifecycle", "Yams": "Yams",
     ]
@@ -183,7 +179,7 @@ func dependencies(_ names: String) -> [Target.Dependency] {
     // default trait does not resolve them.
     let optional = [
         "ArgumentParser", "FlyingFox", "FlyingSocks", "OpenCombine", "CoreMetrics", "MetricsTestKit",
-        "ServiceLifecycle", "UnixSignals", "DequeModule",
+        "ServiceLifecycle", "UnixSignals",
     ]
     // Sorted, because a name may come twice, and the order must not change: the compiler's arguments depend on it.
     return Set(names.split(separator: " ").map(String.init)).sorted().map { name in

@@ -106,22 +106,22 @@ extension BrokerOptions {
 
     /// What is reported of an event on a broker.
     package static func reports(of report: MQTTWatcher.Report) -> [WatchReport] {
-        let event: WatchEvent
+        func event(_ kind: WatchEvent.Kind, _ topic: MQTTTopic, _ report: MQTTReport? = nil) -> WatchEvent {
+            WatchEvent(kind, .init(topic), state: report.map(WatchedState.init))
+        }
         switch report {
         case .listed: return [.listed]
         case .notice(let text): return [.notice(text)]
-        case .event(.appeared(let topic, let report)): event = WatchEvent(.appeared, .init(topic), state: .init(report))
-        case .event(.changed(let topic, let report)): event = WatchEvent(.changed, .init(topic), state: .init(report))
-        case .event(.lost(let topic, let report)):
-            event = WatchEvent(.lost, .init(topic), state: report.map(WatchedState.init))
-        case .event(.vanished(let topic)): event = WatchEvent(.vanished, .init(topic))
+        case .event(.appeared(let topic, let report)): return [.event(event(.appeared, topic, report))]
+        case .event(.changed(let topic, let report)): return [.event(event(.changed, topic, report))]
+        case .event(.lost(let topic, let report)): return [.event(event(.lost, topic, report))]
+        case .event(.vanished(let topic)): return [.event(event(.vanished, topic))]
         case .event(.broken(let topic, let problem)):
-            event = WatchEvent(.broken, .init(topic), problem: WatchedState.text(problem))
+            return [.event(WatchEvent(.broken, .init(topic), problem: WatchedState.text(problem)))]
         case .event(.finished(let topic, let events)):
             return events.finished.map { .event(WatchEvent(.finished, .init(topic), finished: .init($0))) }
                 + (events.omitted.map { [.event(WatchEvent(.finished, .init(topic), omitted: $0))] } ?? [])
         }
-        return [.event(event)]
     }
 }
 
@@ -142,10 +142,10 @@ extension WatchEvent.Finished {
 extension WatchedState {
     fileprivate init(_ report: MQTTReport) {
         self.init()
-        (visible, state, count) = (report.visible ?? false, report.state, report.count)
-        (label, progress, attention) = (report.label, report.progress, report.attention)
+        (visible, state, count) = (report.visible ?? false, Self.text(report.state), report.count)
+        (label, progress) = (report.label.map(Self.text), report.progress)
+        (attention, since) = (report.attention.map(Self.text), report.since.map(Self.text))
         activities = report.activities?.map { Activity(label: $0.label, progress: $0.progress) }
-        since = report.since
     }
 }
 #endif

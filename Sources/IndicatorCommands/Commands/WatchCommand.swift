@@ -135,24 +135,19 @@ package struct WatchCommand: AsyncParsableCommand {
         var isListed = false
         do {
             for try await _ in feed.wakes {
-                var hasMore = true
-                while hasMore {
-                    let report = feed.take()
-                    hasMore = report != nil
+                for report in feed.takeAll() {
                     switch report {
-                    case .event(let event)?: try display.receive(event, at: time.now)
-                    case .listed?: isListed = true
-                    case .notice(let text)?: try? Output.error.write("\(Program.name): \(text)\n")
-                    case nil: break
+                    case .event(let event): try display.receive(event, at: time.now)
+                    case .listed: isListed = true
+                    case .notice(let text): try? Output.error.write("\(Program.name): \(text)\n")
                     }
-                    guard isListed || !once && !Display.waitsForList else { continue }
-                    let (text, wakeAt) = try display.next(at: time.now)
-                    try Output.standard.write(text)
-                    if once { return }
-                    guard !hasMore else { continue }
-                    version += 1
-                    timer.set(wakeAt, version: version) { _ in feed.wake() }
                 }
+                guard isListed || !once && !Display.waitsForList else { continue }
+                let (text, wakeAt) = try display.next(at: time.now)
+                try Output.standard.write(text)
+                if once { return }
+                version += 1
+                timer.set(wakeAt, version: version) { _ in feed.wake() }
             }
         } catch let error as any BackendProblem {
             if !once, isListed { try Output.standard.write(display.farewell()) }

@@ -77,14 +77,13 @@ private final class Watch: BusSession {
     func begin(on bus: BusLink) async throws -> String {
         self.bus = bus
         let namespace = IndicatorBusName.prefix.dropLast()
+        let (path, interface) = (DBusPropertyObject.path, DBusPropertyObject.interface)
         for rule in [
-            "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0namespace='\(namespace)'",
-            "type='signal',member='PropertiesChanged',path='\(DBusPropertyObject.path)'"
-                + ",arg0='\(DBusPropertyObject.interface)'",
-            "type='signal',member='Finished',path='\(DBusPropertyObject.path)'"
-                + ",interface='\(DBusPropertyObject.interface)'",
+            "sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0namespace='\(namespace)'",
+            "member='PropertiesChanged',path='\(path)',arg0='\(interface)'",
+            "member='Finished',path='\(path)',interface='\(interface)'",
         ] {
-            try await bus.addMatch(rule)
+            try await bus.addMatch("type='signal'," + rule)
         }
         guard case .strings(let names)? = try await bus.callBus("ListNames").first else { return "" }
         for name in names.sorted() where indicators[name] == nil { add(name, owner: nil) }
@@ -132,9 +131,8 @@ private final class Watch: BusSession {
             let finished = all.compactMap(WatchEvent.Finished.init)
             for (_, indicator) in indicators where indicator.owner == signal.sender {
                 for (index, one) in finished.enumerated() {
-                    var event = WatchEvent(.finished, indicator.source, finished: one)
-                    if omitted > 0, index + 1 == finished.count { event.omitted = Int(omitted) }
-                    report(.event(event))
+                    let more = omitted > 0 && index + 1 == finished.count ? Int(omitted) : nil
+                    report(.event(WatchEvent(.finished, indicator.source, finished: one, omitted: more)))
                 }
             }
         default:
@@ -171,18 +169,18 @@ private final class Watch: BusSession {
     private func finish(_ reading: Int, of name: String, with result: Result<BusMessage, BusError>) {
         guard var indicator = indicators[name], indicator.reading == reading else { return }
         (indicator.reading, indicator.silentAt) = (nil, nil)
-        var problem: String?
-        switch result {
-        case .failure(let error): problem = WatchedState.text(error.description)
-        case .success(let reply):
-            if reply.signature == "a{sv}", case .properties(let properties)? = reply.arguments.first {
-                (indicator.owner, indicator.properties) = (reply.sender, properties)
-            } else {
-                problem = "its properties have another type, or are too long"
-            }
+        if case .success(let reply) = result, reply.signature == "a{sv}",
+            case .properties(let properties)? = reply.arguments.first
+        {
+            (indicator.owner, indicator.properties) = (reply.sender, properties)
+            indicators[name] = indicator
+            show(name)
+        } else {
+            var problem = "its properties have another type, or are too long"
+            if case .failure(let error) = result { problem = WatchedState.text(error.description) }
+            indicators[name] = indicator
+            say(.broken, name, problem: problem)
         }
-        indicators[name] = indicator
-        if let problem { say(.broken, name, problem: problem) } else { show(name) }
         if indicator.isOutdated { read(name) }
     }
 
@@ -208,19 +206,18 @@ private final class Watch: BusSession {
             default: continue
             }
         }
-        do throws(WatchedState.Problem) {
+        do throws(Unavailability) {
             let state = try WatchedState(properties)
             say(indicator.reported?.state == nil ? .appeared : .changed, name, state: state)
         } catch {
-            say(.broken, name, problem: error.description)
+            say(.broken, name, problem: error.reason)
         }
     }
 
     private func say(_ kind: WatchEvent.Kind, _ name: String, state: WatchedState? = nil, problem: String? = nil) {
         guard let indicator = indicators[name] else { return }
-        let isKnown = indicator.reported.map { $0.state == state && $0.problem == problem } ?? false
-        if isKnown, kind != .vanished { return }
         let event = WatchEvent(kind, indicator.source, state: state, problem: problem)
+        if let old = indicator.reported, (old.state, old.problem) == (state, problem), kind != .vanished { return }
         indicators[name]?.reported = event
         report(.event(event))
     }
@@ -237,12 +234,7 @@ extension WatchEvent.Finished {
 }
 
 extension WatchedState {
-    /// Why properties are not those of an indicator.
-    fileprivate struct Problem: Error, CustomStringConvertible {
-        var description: String
-    }
-
-    fileprivate init(_ properties: [BusProperty]) throws(Problem) {
+    fileprivate init(_ properties: [BusProperty]) throws(Unavailability) {
         self.init()
         func progress(_ value: Double) -> Double? { (0...1).contains(value) ? value : nil }
         for property in properties {
@@ -263,12 +255,12 @@ extension WatchedState {
                 }
             case ("Visible", _), ("Enabled", _), ("State", _), ("ActivityCount", _), ("Label", _), ("Attention", _),
                 ("Progress", _), ("Activities", _):
-                throw Problem(description: "its property '\(property.name)' has another type")
+                throw Unavailability(reason: "its property '\(property.name)' has another type")
             default: continue
             }
         }
         guard Self.isKnown(state) else {
-            throw Problem(description: "its state is '\(Self.text(state))', which is not known")
+            throw Unavailability(reason: "its state is '\(Self.text(state))', which is not known")
         }
     }
 }

@@ -200,34 +200,28 @@ enum WatchFormat: String, CaseIterable, ExpressibleByArgument {
         case .tmux: line.text.replacing("#", with: "##") + "\n"
         // Begins a tag, and cannot be escaped (src/tags/parser.cpp).
         case .polybar: line.text.replacing("%{", with: "% {") + "\n"
-        case .i3bar: try JSONLine.text(of: [I3Block(line)]) + (isOnly ? "\n" : ",\n")
+        case .i3bar:
+            try JSONLine.text(of: [I3Block(full_text: line.text, urgent: [.attention, .failed].contains(line.kind))])
+                + (isOnly ? "\n" : ",\n")
         case .waybar: try JSONLine.text(of: WaybarLine(line)) + "\n"
         }
     }
 
     private struct I3Block: Encodable {
-        var name = "indicator"
+        let name = "indicator"
         var full_text: String
         var urgent: Bool
-
-        init(_ line: PanelLine) {
-            full_text = line.text
-            urgent = line.kind == .attention || line.kind == .failed
-        }
     }
 
     /// waybar-custom(5). The texts are Pango markup.
     private struct WaybarLine: Encodable {
-        var text: String
-        var alt: PanelLine.Kind
-        var tooltip: String
-        var `class`: PanelLine.Kind
+        var text, tooltip: String
+        var alt, `class`: PanelLine.Kind
         var percentage: Int?
 
         init(_ line: PanelLine) {
             (text, tooltip) = (Self.escaped(line.text), Self.escaped(line.tooltip))
-            (alt, `class`) = (line.kind, line.kind)
-            percentage = line.percentage
+            (alt, `class`, percentage) = (line.kind, line.kind, line.percentage)
         }
 
         private static func escaped(_ text: String) -> String {

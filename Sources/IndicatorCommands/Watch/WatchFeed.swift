@@ -1,4 +1,3 @@
-import DequeModule
 import IndicatorThreads
 
 /// What a watcher of a bus or of a broker reports.
@@ -14,43 +13,31 @@ package enum WatchReport: Sendable, Hashable {
 struct WatchBacklog: Sendable {
     /// How many reports are kept as they are.
     static let limit = 1000
-    /// Of how many indicators the latest report is kept.
-    static let sourceLimit = 200_000
 
-    private var reports: Deque<WatchReport> = []
-    /// The latest of each indicator, after ``reports``, in the order of the first one.
-    private var latest: [String: WatchEvent] = [:]
-    private var order: Deque<String> = []
+    private var reports: [WatchReport] = []
+    /// Where the latest event of an indicator is, of those beyond the limit.
+    private var latest: [String: Int] = [:]
     private var droppedCount = 0
 
-    var count: Int { reports.count + latest.count }
-
     mutating func append(_ report: WatchReport) {
-        guard case .event(let event) = report, reports.count >= Self.limit || !order.isEmpty else {
-            return reports.append(report)
-        }
-        let name = event.source.name
+        guard reports.count >= Self.limit, case .event(var event) = report else { return reports.append(report) }
         if event.event == .finished {
             droppedCount += 1
-        } else if let earlier = latest[name] {
+        } else if let index = latest[event.source.name], case .event(let earlier) = reports[index] {
             droppedCount += 1
-            latest[name] = event
-            if earlier.event == .appeared, event.event == .changed { latest[name]?.event = .appeared }
-        } else if latest.count < Self.sourceLimit {
-            latest[name] = event
-            order.append(name)
+            if earlier.event == .appeared, event.event == .changed { event.event = .appeared }
+            reports[index] = .event(event)
         } else {
-            droppedCount += 1
+            latest[event.source.name] = reports.count
+            reports.append(report)
         }
     }
 
-    /// The oldest report, and at the end the number of those dropped.
-    mutating func take() -> WatchReport? {
-        if let report = reports.popFirst() { return report }
-        if let event = order.popFirst().flatMap({ latest.removeValue(forKey: $0) }) { return .event(event) }
-        guard droppedCount > 0 else { return nil }
-        defer { droppedCount = 0 }
-        return .notice("\(droppedCount) events were not printed, because the output was blocked")
+    /// All reports, and at the end the number of those dropped.
+    mutating func takeAll() -> [WatchReport] {
+        defer { self = Self() }
+        guard droppedCount > 0 else { return reports }
+        return reports + [.notice("\(droppedCount) events were not printed, because the output was blocked")]
     }
 }
 
@@ -70,7 +57,7 @@ final class WatchFeed: Sendable {
         waker.yield()
     }
 
-    func take() -> WatchReport? { backlog.withLock { $0.take() } }
+    func takeAll() -> [WatchReport] { backlog.withLock { $0.takeAll() } }
 
     func wake() { waker.yield() }
 
