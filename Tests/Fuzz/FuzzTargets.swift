@@ -73,7 +73,7 @@ private func fuzzTrace(_ bytes: [UInt8]) {
     if let value = try? JSONValue(parsing: Data(bytes)) {
         precondition((try? JSONValue(parsing: value.description)) == value)
     }
-    guard let replay = try? Replay(Data(bytes), overrides: DelayOverrides()) else { return }
+    guard let replay = try? Replay(Data(bytes)) else { return }
     precondition(zip(replay.steps, replay.steps.dropFirst()).allSatisfy { $0.time <= $1.time })
     _ = TimelineRenderer(style: TerminalStyle(width: 80, usesUnicode: true)).render(replay.timeline)
 }

@@ -1,5 +1,6 @@
 package import ArgumentParser
 import Foundation
+import IndicatorCore
 
 /// `replay`: when a trace would show and hide the indicator.
 package struct ReplayCommand: AsyncParsableCommand {
@@ -60,14 +61,14 @@ package struct ReplayCommand: AsyncParsableCommand {
     package init() {}
 
     package func run() async throws {
-        var overrides = DelayOverrides()
-        (overrides.startDelay, overrides.completionDelay) = (startDelay, completionDelay)
-        overrides.minimumVisibleTime = minimumVisibleTime
+        let delays: [IndicatorDelays.Setting: Duration?] = [
+            .startDelay: startDelay, .completionDelay: completionDelay, .minimumVisibleTime: minimumVisibleTime,
+        ]
         try await Output.guarding {
             let name = trace == "-" ? "standard input" : trace
             let replay: Replay
             do throws(TraceError) {
-                replay = try Replay(Self.contents(of: trace), overrides: overrides)
+                replay = try Replay(Self.contents(of: trace), overrides: delays.compactMapValues(\.self))
             } catch {
                 let line = error.line.map { "\($0):" } ?? ""
                 try? Output.error.write("\(name):\(line) error: \(error.message)\n")

@@ -64,16 +64,9 @@ extension Replay {
         func time(_ date: Date) -> Duration {
             .milliseconds(Int((date.timeIntervalSince(origin) * 1000).rounded()))
         }
-        var steps: [Step] = []
-        // Several activities may have the same label at once.
-        var ends: [String: Date] = [:]
-        for (index, (start, end, label, outcome)) in (ended + inProgress).enumerated() {
-            let isOnly = end == nil || ends[label].map { $0 <= start } ?? true
-            let id = isOnly ? label : "\(label) (\(index + 1))"
-            steps.append(Step(time: time(start), id: id, growth: 1))
-            guard let end else { continue }
-            ends[label] = max(ends[label] ?? end, end)
-            steps.append(Step(time: time(end), id: id, growth: -1, outcome: outcome))
+        let steps = (ended + inProgress).flatMap { start, end, label, outcome in
+            [Step(time: time(start), id: label, growth: 1)]
+                + (end.map { [Step(time: time($0), id: label, growth: -1, outcome: outcome)] } ?? [])
         }
         // Of all processes: shown as long as any of them shows its indicator.
         let edges = shown.flatMap { start, end in [(time: start, growth: 1)] + (end.map { [($0, -1)] } ?? []) }
@@ -94,9 +87,7 @@ extension Replay {
     }
 
     /// When each process showed its indicator, without an end if it still does, and what those began with.
-    private static func shown(
-        in lines: [Log.Line]
-    ) -> (spans: [Span], running: [Log.Line]) {
+    private static func shown(in lines: [Log.Line]) -> (spans: [Span], running: [Log.Line]) {
         var spans: [Span] = []
         var open: [Int?: (latest: Date, line: Log.Line)] = [:]
         for line in lines {

@@ -34,7 +34,7 @@ package struct Replay {
     /// - Parameters:
     ///   - data: the file. Invalid UTF-8 is a mistake.
     ///   - overrides: delays that override those of the trace.
-    package init(_ data: Data, overrides: DelayOverrides) throws(TraceError) {
+    package init(_ data: Data, overrides: Trace.Delays = [:]) throws(TraceError) {
         let data = data.starts(with: [0xEF, 0xBB, 0xBF]) ? data.dropFirst(3) : data
         guard String(validating: data, as: UTF8.self) != nil else { throw TraceError("this is not valid UTF-8") }
         if data.starts(with: Data("20".utf8)), data.prefix(11).last == UInt8(ascii: "T") {
@@ -44,19 +44,24 @@ package struct Replay {
             try self.init(trace: Trace(data), overrides: overrides)
             return
         }
-        guard overrides == DelayOverrides() else {
+        guard overrides.isEmpty else {
             throw TraceError("a log has when the indicator was shown; delays can only be given for other traces")
         }
         self.init(log)
     }
 
-    private init(trace: Trace, overrides: DelayOverrides) throws(TraceError) {
+    private init(trace: Trace, overrides: Trace.Delays) throws(TraceError) {
+        let (given, standard) = (trace.delays.merging(overrides) { $1 }, IndicatorDelays.standard)
         let replay: ActivityReplay
         do throws(InvalidDelayError) {
-            replay = ActivityReplay(delays: try overrides.applied(to: trace.delays.applied(to: .standard)))
+            let delays = try IndicatorDelays(
+                startDelay: given[.startDelay] ?? standard.startDelay,
+                completionDelay: given[.completionDelay] ?? standard.completionDelay,
+                minimumVisibleTime: given[.minimumVisibleTime] ?? standard.minimumVisibleTime
+            )
+            replay = ActivityReplay(delays: delays)
         } catch { throw TraceError("\(error)") }
-        (steps, changes) = ([], [])
-        isInMilliseconds = trace.events.last?.isInMilliseconds == true
+        (steps, changes, isInMilliseconds) = ([], [], trace.isInMilliseconds)
         for event in trace.events {
             let before = replay.activityCount
             changes += replay.apply(event.event, at: event.time)
@@ -101,42 +106,43 @@ package struct Replay {
 
     /// A row for each of the first identities, one for all others, and one for activities without an identity.
     package var timeline: Timeline {
+        let times = [steps.map(\.time), changes.map(\.instant)].joined()
+        let (first, last) = (times.min() ?? .zero, times.max() ?? .zero)
+        let start = first > last - first ? first : .zero
+        let end = last - start
         var rows: [Timeline.Row] = []
         var rowOfIdentity: [String: Int] = [:]
         var (others, anonymous) = (Timeline.Row("others"), Timeline.Row("(no id)"))
         for step in steps {
+            let time = step.time - start
             guard let id = step.id else {
-                anonymous.change(by: step.growth, at: step.time)
+                anonymous.change(by: step.growth, at: time)
                 continue
             }
             if rowOfIdentity[id] == nil, rows.count < Self.rowLimit { rows.append(Timeline.Row(id)) }
             let index = rowOfIdentity[id] ?? rowOfIdentity.count
             rowOfIdentity[id] = index
-            if index < rows.count {
-                rows[index].change(by: step.growth, at: step.time)
-                if let outcome = step.outcome { rows[index].note(outcome) }
-            } else {
-                others.change(by: step.growth, at: step.time)
+            guard index < rows.count else {
+                others.change(by: step.growth, at: time)
+                continue
             }
+            rows[index].change(by: step.growth, at: time)
+            if let outcome = step.outcome { rows[index].note(outcome) }
         }
         var indicator = Timeline.Row("indicator")
-        for change in changes { indicator.change(by: change.isVisible ? 1 : -1, at: change.instant) }
-
-        let times = [steps.map(\.time), changes.map(\.instant)].joined()
-        let (first, last) = (times.min() ?? .zero, times.max() ?? .zero)
+        for change in changes { indicator.change(by: change.isVisible ? 1 : -1, at: change.instant - start) }
         if rowOfIdentity.count > rows.count {
             others.label = "and \(rowOfIdentity.count - rows.count) more"
             rows.append(others)
         }
         rows.append(anonymous)
-        for index in rows.indices { rows[index].end(at: last, "in progress") }
+        for index in rows.indices { rows[index].end(at: end, "in progress") }
         if rows.last?.spans.isEmpty == true { rows.removeLast() }
-        indicator.end(at: last, "still shown")
+        indicator.end(at: end, "still shown")
         // A little longer, so that the last end is visible.
-        let start = first > last - first ? first : .zero
-        var timeline = Timeline(rows: rows, indicator: indicator, end: (last + (last - start) * 0.04) / .seconds(1))
-        timeline.start = start / .seconds(1)
+        var timeline = Timeline(rows: rows, indicator: indicator, end: end * 1.04 / .seconds(1))
         timeline.origin = origin.map(Self.text)
+        if start > .zero { timeline.origin = "t = \((start / .seconds(1) * 1e6).rounded() / 1e6) s" }
         return timeline
     }
 }

@@ -1,27 +1,8 @@
 package import Foundation
 import IndicatorBackends
-import IndicatorCore
+package import IndicatorCore
 package import IndicatorTesting
 import JSONScanning
-
-/// The delays of a trace or of the command line; `nil`: those of another source.
-package struct DelayOverrides: Sendable, Hashable {
-    var startDelay: Duration?
-    var completionDelay: Duration?
-    var minimumVisibleTime: Duration?
-
-    /// Overrides nothing.
-    package init() {}
-
-    /// Returns the delays with these overrides.
-    func applied(to delays: IndicatorDelays) throws(InvalidDelayError) -> IndicatorDelays {
-        try IndicatorDelays(
-            startDelay: startDelay ?? delays.startDelay,
-            completionDelay: completionDelay ?? delays.completionDelay,
-            minimumVisibleTime: minimumVisibleTime ?? delays.minimumVisibleTime
-        )
-    }
-}
 
 /// Events with their times, in JSON: one event per line, or an object with delays and a list of events.
 package struct Trace {
@@ -29,18 +10,25 @@ package struct Trace {
     package struct Event: Hashable, Sendable {
         package var time: Duration
         package var event: ActivityReplay.Event
-        /// Whether its time was in milliseconds, as `t_ms`; otherwise in seconds, as `time`.
-        var isInMilliseconds = false
     }
 
+    /// Some of the delays.
+    package typealias Delays = [IndicatorDelays.Setting: Duration]
+
     /// The delays that it sets.
-    package private(set) var delays = DelayOverrides()
+    package private(set) var delays: Delays = [:]
+    /// Whether the last time was in milliseconds, as `t_ms`; otherwise in seconds, as `time`.
+    private(set) var isInMilliseconds = false
     /// In the order of their times.
     package private(set) var events: [Event] = []
 
-    private static let keys = [
-        "name", "startDelay", "completionDelay", "minimumVisibleTime", "events", "expected", "start_delay_ms",
-        "completion_delay_ms", "minimum_visible_time_ms",
+    private static let keys =
+        [
+            "name", "startDelay", "completionDelay", "minimumVisibleTime", "events", "expected",
+        ] + delaysInMilliseconds.map(\.value)
+    private static let delaysInMilliseconds: KeyValuePairs<IndicatorDelays.Setting, String> = [
+        .startDelay: "start_delay_ms", .completionDelay: "completion_delay_ms",
+        .minimumVisibleTime: "minimum_visible_time_ms",
     ]
 
     /// Reads a trace, which is held in memory.
@@ -68,17 +56,40 @@ package struct Trace {
             isFirst = false
             do throws(TraceError) {
                 guard isObject else { throw TraceError("this is not an object") }
-                try append(Event(object))
+                try append(object)
             } catch { throw TraceError(line: number, error.message) }
         }
         return true
     }
 
-    private mutating func append(_ event: Event) throws(TraceError) {
-        if let latest = events.last?.time, event.time < latest {
+    /// In nanoseconds, the sum of all times has a place in 64 bits.
+    private static let longest = 100 * 365 * 86_400.0
+
+    private mutating func append(_ object: FlatObject) throws(TraceError) {
+        try object.check(["time", "event", "id", "t_ms"])
+        var seconds = try object.number("t_ms").map { $0 / 1000 }
+        isInMilliseconds = seconds != nil
+        if isInMilliseconds, object["time"] != nil { throw TraceError("both 'time' and 't_ms' are given") }
+        if seconds == nil { seconds = try object.number("time") }
+        guard let seconds else { throw TraceError("'time' is missing") }
+        guard (0...Self.longest).contains(seconds) else {
+            throw TraceError("the time is \(seconds) s; expected one from 0 to 100 years")
+        }
+        let time = Duration.milliseconds(Int((seconds * 1000).rounded()))
+        guard let name = try object.text("event") else { throw TraceError("'event' is missing") }
+        let id = try object.text("id")
+        let event: ActivityReplay.Event
+        switch name {
+        case "start": event = .start(id: id)
+        case "stop": event = .stop(id: id)
+        case "enable": event = .enable
+        case "disable": event = .disable
+        default: throw TraceError("unknown event '\(name)', expected 'start', 'stop', 'enable' or 'disable'")
+        }
+        if let latest = events.last?.time, time < latest {
             throw TraceError("its time is earlier than that of the event before, \(latest / .seconds(1)) s")
         }
-        events.append(event)
+        events.append(Event(time: time, event: event))
     }
 
     /// Reads the object form. A mistake of syntax anywhere comes first.
@@ -102,52 +113,23 @@ package struct Trace {
             throw TraceError(line: 1 + bytes.prefix(error.offset).count { $0 == 0x0A }, error.message)
         }
         try object.check(Self.keys)
-        func delay(_ setting: IndicatorDelays.Setting, _ milliseconds: String) throws(TraceError) -> Duration? {
+        for (setting, milliseconds) in Self.delaysInMilliseconds {
             var value = try object.number(setting.rawValue)
             if value == nil { value = try object.number(milliseconds).map { $0 / 1000 } }
-            guard let value else { return nil }
-            if let delay = SettingValue.string("\(value)").seconds { return delay }
-            throw TraceError("\(InvalidDelayError(setting: setting, value: "\(value) s"))")
+            guard let value else { continue }
+            delays[setting] = SettingValue.string("\(value)").seconds
+            guard delays[setting] != nil else {
+                throw TraceError("\(InvalidDelayError(setting: setting, value: "\(value) s"))")
+            }
         }
-        delays.startDelay = try delay(.startDelay, "start_delay_ms")
-        delays.completionDelay = try delay(.completionDelay, "completion_delay_ms")
-        delays.minimumVisibleTime = try delay(.minimumVisibleTime, "minimum_visible_time_ms")
         guard let list else {
             throw TraceError(object["events"] == nil ? "'events' is missing" : "'events' is not a list")
         }
         for (index, event) in list.enumerated() {
             do throws(TraceError) {
                 guard let event else { throw TraceError("this is not an object") }
-                try append(Event(event))
+                try append(event)
             } catch { throw TraceError("events[\(index)]: \(error)") }
-        }
-    }
-}
-
-extension Trace.Event {
-    /// In nanoseconds, the sum of all times has a place in 64 bits.
-    private static let longest = 100 * 365 * 86_400.0
-    private static let keys = ["time", "event", "id", "t_ms"]
-
-    fileprivate init(_ object: FlatObject) throws(TraceError) {
-        try object.check(Self.keys)
-        var seconds = try object.number("t_ms").map { $0 / 1000 }
-        isInMilliseconds = seconds != nil
-        if isInMilliseconds, object["time"] != nil { throw TraceError("both 'time' and 't_ms' are given") }
-        if seconds == nil { seconds = try object.number("time") }
-        guard let seconds else { throw TraceError("'time' is missing") }
-        guard (0...Self.longest).contains(seconds) else {
-            throw TraceError("the time is \(seconds) s; expected one from 0 to 100 years")
-        }
-        time = .milliseconds(Int((seconds * 1000).rounded()))
-        guard let name = try object.text("event") else { throw TraceError("'event' is missing") }
-        let id = try object.text("id")
-        switch name {
-        case "start": event = .start(id: id)
-        case "stop": event = .stop(id: id)
-        case "enable": event = .enable
-        case "disable": event = .disable
-        default: throw TraceError("unknown event '\(name)', expected 'start', 'stop', 'enable' or 'disable'")
         }
     }
 }

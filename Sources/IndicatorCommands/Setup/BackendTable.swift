@@ -32,18 +32,11 @@ package struct BackendTable {
 
     /// What `backends: auto` chooses, and why.
     func text(ofAutomatic choices: [(kind: String, fit: AutomaticFit)]) -> String {
-        "'backends: auto' here:\n"
-            + rows(
-                choices.map { kind, fit in
-                    let word = fit.isChosen ? "yes" : "no"
-                    return Row(
-                        name: "  \(kind)",
-                        word: word,
-                        texts: [fit.reason],
-                        emphasis: fit.isChosen ? .green : nil
-                    )
-                }
-            )
+        let lines = choices.map { kind, fit in
+            let (word, emphasis) = fit.isChosen ? ("yes", TerminalStyle.Emphasis.green) : ("no", nil)
+            return Row(name: "  \(kind)", word: word, texts: [fit.reason], emphasis: emphasis)
+        }
+        return "'backends: auto' here:\n" + rows(lines)
     }
 
     private struct Row {

@@ -49,11 +49,9 @@ package struct Timeline: Sendable, Hashable {
     package var rows: [Row]
     /// The times at which the indicator was shown.
     package var indicator: Row
-    /// The start of the axis in seconds.
-    package var start = 0.0
-    /// The minimum end of the axis in seconds.
+    /// The end of the axis in seconds.
     package var end: Double
-    /// The wall-clock time of 0 on the axis, if it is known.
+    /// The time of 0 on the axis, if that is another one.
     package var origin: String?
 
     package init(rows: [Row], indicator: Row, end: Double) {

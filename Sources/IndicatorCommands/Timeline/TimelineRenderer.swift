@@ -10,37 +10,23 @@ package struct TimelineRenderer {
     /// A bar's full column, its left half and its right half.
     private typealias Glyphs = (both: Character, left: Character, right: Character)
 
-    private struct Layout {
-        var label: Int
-        var plot: Int
-        var note: Int
-    }
+    private typealias Layout = (label: Int, plot: Int, note: Int)
 
     private let style: TerminalStyle
 
-    package init(style: TerminalStyle) {
-        self.style = style
-    }
+    package init(style: TerminalStyle) { self.style = style }
 
     /// The lines: the axis, one row per request, the indicator, and a legend.
     package func render(_ timeline: Timeline) -> [String] {
         let layout = layout(of: timeline)
-        let duration = max(timeline.end - timeline.start, 0.001)
-        let axis = TimelineAxis(duration: duration, columns: layout.plot, usesUnicode: style.usesUnicode)
+        let axis = axis(duration: max(timeline.end, 0.001), columns: layout.plot)
         let indent = String(repeating: " ", count: layout.label + (layout.label > 0 ? 2 : 0))
-        var lines: [String] = []
-        if let origin = timeline.origin {
-            lines.append(style.styled(fitted("times from \(origin)", to: style.width), .faint))
+        func faint(_ text: String, indent: String = "") -> String {
+            indent + style.styled(fitted(text, to: max(style.width - indent.count, 0)), .faint)
         }
-        if timeline.start > 0 {
-            let origin = "times from t = \((timeline.start * 1e6).rounded() / 1e6) s"
-            lines.append(style.styled(fitted(origin, to: style.width), .faint))
-        }
-        lines.append(indent + style.styled(axis.labels, .faint))
-        lines.append(indent + style.styled(axis.rule, .faint))
-        for row in timeline.rows {
-            lines.append(line(of: row, glyphs: busy, in: timeline, layout: layout))
-        }
+        var lines = timeline.origin.map { [faint("times from \($0)")] } ?? []
+        lines += [indent + style.styled(axis.labels, .faint), indent + style.styled(axis.rule, .faint)]
+        lines += timeline.rows.map { line(of: $0, glyphs: busy, in: timeline, layout: layout) }
         if !timeline.rows.isEmpty { lines.append(indent + style.styled(axis.rule, .faint)) }
         lines.append(line(of: timeline.indicator, glyphs: shown, emphasis: .cyan, in: timeline, layout: layout))
         let isBusy = timeline.rows.contains { !$0.spans.isEmpty }
@@ -48,8 +34,7 @@ package struct TimelineRenderer {
             isBusy ? "\(busy.both)\(busy.both) in progress" : nil,
             timeline.indicator.spans.isEmpty ? nil : "\(shown.both)\(shown.both) indicator shown",
         ].compactMap(\.self).joined(separator: "   ")
-        lines += ["", indent + style.styled(fitted(legend, to: max(style.width - indent.count, 0)), .faint)]
-        return lines
+        return lines + ["", faint(legend, indent: indent)]
     }
 
     private func layout(of timeline: Timeline) -> Layout {
@@ -60,7 +45,7 @@ package struct TimelineRenderer {
         func plot() -> Int { style.width - (label > 0 ? label + 2 : 0) - (note > 0 ? note + 2 : 0) }
         if plot() < 2 * least { note = 0 }
         if plot() < least { label = max(style.width - least - 2, 0) }
-        return Layout(label: label, plot: max(plot(), 1), note: note)
+        return (label, max(plot(), 1), note)
     }
 
     private var busy: Glyphs { style.usesUnicode ? ("━", "╸", "╺") : ("=", "=", "=") }
@@ -87,12 +72,11 @@ package struct TimelineRenderer {
     }
 
     private func bars(of row: Timeline.Row, glyphs: Glyphs, in timeline: Timeline, columns: Int) -> String {
-        let scale = Double(columns * 2) / max(timeline.end - timeline.start, 0.001)
+        let scale = Double(columns * 2) / max(timeline.end, 0.001)
         var halves = [Bool](repeating: false, count: columns * 2)
         for span in row.spans {
-            let start = min(Int(((span.lowerBound - timeline.start) * scale).rounded()), halves.count - 1)
-            let end = min(max(Int(((span.upperBound - timeline.start) * scale).rounded()), start + 1), halves.count)
-            guard start >= 0 else { continue }
+            let start = min(Int((span.lowerBound * scale).rounded()), halves.count - 1)
+            let end = min(max(Int((span.upperBound * scale).rounded()), start + 1), halves.count)
             for half in start..<end { halves[half] = true }
         }
         return String(
@@ -114,5 +98,33 @@ package struct TimelineRenderer {
 
     private func styled(_ text: String, _ emphasis: TerminalStyle.Emphasis?) -> String {
         emphasis.map { style.styled(text, $0) } ?? text
+    }
+
+    // MARK: - Axis
+
+    /// The units of time in seconds, and readable steps.
+    private static let units = [("s", 1.0), ("min", 60), ("h", 3600), ("d", 86_400)]
+    private static let steps: [Double] =
+        [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30]
+        + [1, 2, 5, 10, 15, 30].map { $0 * 60 } + [1, 2, 3, 6, 12].map { $0 * 3600 }
+        + [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000].map { $0 * 86_400 }
+
+    /// The labels and the marks of a time axis, whose length is in seconds.
+    func axis(duration: Double, columns: Int) -> (labels: String, rule: String) {
+        let step = Self.steps.first { duration / $0 * 9 <= Double(columns) } ?? duration / 4
+        let (unit, seconds) = Self.units.last { step >= $0.1 } ?? Self.units[0]
+        let digits = step >= 1 ? 0 : step >= 0.1 ? 1 : step >= 0.01 ? 2 : 3
+        var labels = ""
+        var rule = [Character](repeating: style.usesUnicode ? "─" : "-", count: columns)
+        for time in stride(from: 0, through: duration, by: step) {
+            let column = Int(time / duration * Double(columns))
+            let text = String(format: "%.\(digits)f \(unit)", time / seconds)
+            guard column < columns else { break }
+            rule[column] = style.usesUnicode ? (column == 0 ? "├" : "┼") : "+"
+            if column + text.count <= columns, column == 0 || column > labels.count {
+                labels += String(repeating: " ", count: column - labels.count) + text
+            }
+        }
+        return (labels, String(rule))
     }
 }

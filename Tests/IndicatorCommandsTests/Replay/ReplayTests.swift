@@ -8,10 +8,10 @@ import Testing
 @Suite struct ReplayTests {
     private func trace(_ text: String) throws -> Trace { try Trace(Data(text.utf8)) }
 
-    private func replay(_ text: String) throws -> Replay { try Replay(Data(text.utf8), overrides: DelayOverrides()) }
+    private func replay(_ text: String) throws -> Replay { try Replay(Data(text.utf8)) }
 
     private func milliseconds(_ count: Int, _ event: ActivityReplay.Event) -> Trace.Event {
-        Trace.Event(time: .milliseconds(count), event: event, isInMilliseconds: true)
+        Trace.Event(time: .milliseconds(count), event: event)
     }
 
     // MARK: - Traces
@@ -28,7 +28,7 @@ import Testing
             {"t_ms":3000000000000,"event":"disable"}
             """
         )
-        #expect(trace.delays == DelayOverrides())
+        #expect(trace.delays.isEmpty)
         #expect(
             trace.events == [
                 milliseconds(0, .start(id: "a")), milliseconds(12, .stop(id: nil)),
@@ -46,15 +46,15 @@ import Testing
              "start_delay_ms": 0}
             """
         )
-        #expect(inMilliseconds.delays.startDelay == .zero)
-        #expect(inMilliseconds.delays.completionDelay == .milliseconds(7))
-        #expect(inMilliseconds.delays.minimumVisibleTime == nil)
-        #expect(inMilliseconds.events.count == 2)
+        #expect(inMilliseconds.delays[.startDelay] == .zero)
+        #expect(inMilliseconds.delays[.completionDelay] == .milliseconds(7))
+        #expect(inMilliseconds.delays[.minimumVisibleTime] == nil)
+        #expect(inMilliseconds.events.count == 2 && inMilliseconds.isInMilliseconds)
         let inSeconds = try trace(
             #"{"startDelay": 0.5, "completionDelay": 2, "events": [{"time": 1.8004, "event": "start"}]}"#
         )
-        #expect(inSeconds.delays.startDelay == .milliseconds(500))
-        #expect(inSeconds.delays.completionDelay == .seconds(2))
+        #expect(inSeconds.delays[.startDelay] == .milliseconds(500))
+        #expect(inSeconds.delays[.completionDelay] == .seconds(2))
         #expect(inSeconds.events == [Trace.Event(time: .milliseconds(1800), event: .start(id: nil))])
     }
 
@@ -122,7 +122,7 @@ import Testing
 
     @Test func `Bytes that are not UTF-8 are a mistake`() throws {
         let bytes = Data(#"{"t_ms": 5, "event": "start", "id": ""#.utf8) + [0xFF] + Data("\"}\n".utf8)
-        let error = #expect(throws: TraceError.self) { try Replay(bytes, overrides: DelayOverrides()) }
+        let error = #expect(throws: TraceError.self) { try Replay(bytes) }
         #expect(error?.message == "this is not valid UTF-8")
     }
 

@@ -63,7 +63,8 @@ import Testing
     }
 
     @Test(arguments: [0.001, 0.5, 9, 60, 4000, 90_000, 1e7, 1e10]) func `Marks are not crowded`(duration: Double) {
-        let axis = TimelineAxis(duration: duration, columns: 60, usesUnicode: false)
+        let style = TerminalStyle(width: 80, usesUnicode: false)
+        let axis = TimelineRenderer(style: style).axis(duration: duration, columns: 60)
         #expect(axis.rule.count == 60)
         #expect(axis.labels.count <= 60)
         #expect((1...8).contains(axis.rule.count { $0 == "+" }), "\(axis.labels)")
