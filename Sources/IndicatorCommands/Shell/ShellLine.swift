@@ -31,8 +31,8 @@ package struct ShellLine: Sendable, Hashable {
     package private(set) var label: CommandLabel?
     /// The last command of the line, which is the one that the user has seen end; `nil` if that is not sure.
     private var last: CommandLabel?
-    /// Whether the last command has arguments, and one other than options.
-    private var (hasArguments, hasArgument) = (false, false)
+    /// Whether the last command has an argument other than options.
+    private var hasArgument = false
 
     /// The commands that are not reported by default: the user works in them, or has seen them end.
     private static let ignored: Set<String> = [
@@ -82,8 +82,7 @@ package struct ShellLine: Sendable, Hashable {
     /// The commands that pass on what others write.
     private static let filters: Set<String> = [
         "awk", "bat", "bzip2", "cat", "column", "cut", "egrep", "fgrep", "fmt", "fold", "gawk", "grep", "gunzip",
-        "gzip",
-        "head", "jq", "less", "more", "most", "nl", "paste", "pv", "rev", "rg", "sed", "sort", "tac", "tail",
+        "gzip", "head", "jq", "less", "more", "most", "nl", "paste", "pv", "rev", "rg", "sed", "sort", "tac", "tail",
         "tee", "tr", "ts", "uniq", "wc", "xz", "zcat", "zstd",
     ]
 
@@ -112,7 +111,7 @@ package struct ShellLine: Sendable, Hashable {
         read(line, definitions)
     }
 
-    private mutating func read(_ line: String, _ aliases: [String: String]) {
+    private mutating func read(_ line: String, _ definitions: [String: String]) {
         enum State {
             /// Before a command, of which the name comes next.
             case command
@@ -123,23 +122,16 @@ package struct ShellLine: Sendable, Hashable {
         }
         var state = State.command
         var current: [String] = []
-        var alias: String?
+        var aliases = definitions
         var setting: CommandLabel?
         /// Of the current pipeline, the last command that is not a filter, and the first filter.
         var (command, filter): (CommandLabel?, CommandLabel?)
         /// Ends the current command, and with it the pipeline unless another one follows.
         func finish(before separator: String = "") {
             if !current.isEmpty {
-                var found = CommandLabel(current)
-                (last, hasArguments) = (found, current.count > 1)
+                let found = CommandLabel(current)
+                last = found
                 hasArgument = current.dropFirst().contains { !$0.hasPrefix("-") }
-                let inner = alias.map { ShellLine(alias: $0) }
-                if let inner, let name = inner.last?.name {
-                    last = CommandLabel([name, inner.last?.word ?? found.word ?? ""])
-                    hasArgument = hasArgument || inner.hasArgument
-                    // It may be the value of an option.
-                    if inner.hasArguments || Self.wordless.contains(name) { found.word = nil }
-                }
                 if Self.settings.contains(found.name) {
                     setting = setting ?? found
                 } else if Self.filters.contains(found.name) {
@@ -186,9 +178,11 @@ package struct ShellLine: Sendable, Hashable {
                 break reading
             case let text where word.isPlain && Self.loops.contains(text): state = .skipped
             case let text where word.isPlain && Self.reserved.contains(text): state = .command
+            // A shell replaces none of them within its own definition.
+            case let text where word.isPlain && aliases[text] != nil:
+                words.insert(aliases.removeValue(forKey: text) ?? "")
             default:
                 current = [word.text]
-                alias = word.isPlain ? aliases[word.text] : nil
                 state = Self.prefixes[word.text].map { .prefix($0.options, $0.arguments) } ?? .arguments
             }
         }
@@ -198,9 +192,6 @@ package struct ShellLine: Sendable, Hashable {
         if !words.isAtEnd { last = nil }
         label = label ?? (words.isAtEnd ? setting : nil)
     }
-
-    /// Reads the definition of an alias, in which the shell replaces no further one.
-    private init(alias: String) { read(alias, [:]) }
 }
 
 /// The words of a line that a shell reads, without redirections and comments.
@@ -242,18 +233,21 @@ struct ShellWords: Sequence, IteratorProtocol {
     private nonisolated(unsafe) static let redirection =
         /(?:[0-9]+|\{[A-Za-z_]+\})?(?:<<<|<<-|<<|<&|<>|>>|>&|>\||<|>)|&>>?/
 
-    private var rest: Substring
+    private var rest: Substring = ""
     /// Whether a here-document follows the line.
     private var hasDocument = false
 
-    init(_ line: String) {
+    init(_ line: String) { insert(line) }
+
+    /// Inserts the definition of an alias, or the whole line.
+    mutating func insert(_ line: String) {
         // A shell compares bytes. To Swift, a quote with an accent is no quote, and U+037E is a semicolon.
         let uncertain = line.firstIndex { character in
             if character.isWhitespace { return !" \t\n".contains(character) }
             let hasSyntax = character.unicodeScalars.contains { $0.isASCII && !$0.properties.isAlphabetic }
             return character.utf8.count > 1 && (hasSyntax || ";`".contains(character))
         }
-        rest = uncertain.map { line[..<$0] + "`" } ?? line[...]
+        rest = (uncertain.map { line[..<$0] + "`" } ?? line[...]) + " " + rest
     }
 
     /// Whether the whole line has been read.

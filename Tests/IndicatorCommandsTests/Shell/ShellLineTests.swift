@@ -26,10 +26,13 @@ import Testing
             ("make all; echo done", "make all"), ("echo done", "echo"), ("make 2>&1 |& less", "make"),
             ("cat x | while read y; do make; done", "cat"), ("make | $PAGER", "make"), ("echo x | $SUDO make", nil),
             ("cat <<EOF\nmake all\nEOF", "cat"), ("<<EOF cat\nmake all\nEOF", "cat"),
+            ("g -p", "git log"), ("cd x && u update", "apt update"), ("ls x", "ls"), ("\\g x", "g x"),
         ] as [(String, String?)]
     )
     func label(line: String, label: String?) {
-        #expect(ShellLine(line, aliases: "").label?.text == label)
+        #expect(
+            ShellLine(line, aliases: "alias g='git log'\nalias u='T=1 sudo apt'\nalias ls='ls -F'").label?.text == label
+        )
     }
 
     /// Each of them once leaked the secret or a part of it.
@@ -68,10 +71,16 @@ import Testing
             // A shell compares bytes: neither an accent, nor a paragraph's end, nor a Greek question mark changes them.
             "T='\u{301} s3cret cret\u{301}'", "T=x\u{2029}s3cret cmd", "T=x\u{B}s3cret cmd", "T=x\u{37E}s3cret cmd",
             "T=\u{301}s3cret cmd",
+            // Addresses with a password.
+            "git clone https://me:letmein@host/x", "curl https://me:letmein@host", "psql postgres://me:letmein@host/x",
+            "curl -u me:letmein https://host", "wget --password letmein https://host", "mysql -pletmein",
+            "docker login -p letmein", "printf '%s\n' letmein | docker login --password-stdin", "cmd <<E\nletmein\nE",
+            "echo https://me:letmein@host | xargs curl", "rsync me:letmein@host:x .", "s letmein", "d letmein",
         ]
     )
     func secrets(line: String) {
-        let label = ShellLine(line, aliases: "alias e=echo\nalias c='curl -u'").label?.text ?? ""
+        let aliases = "alias e=echo\nalias c='curl -u'\nalias s='T=s3cret cmd -p'\nalias d='cmd letmein@host'"
+        let label = ShellLine(line, aliases: aliases).label?.text ?? ""
         #expect(!label.hasPrefix("in") && !label.contains(/s3|cret|=|letmein/), "\(label)")
     }
 
