@@ -92,6 +92,13 @@ final class SharedTerminal: Sendable {
         }
     }
 
+    /// Writes at the end of a backend. A terminal that accepts no bytes now is restored as soon as it does: until then a
+    /// control sequence may be partly written, and the terminal would treat the app's next output as its rest.
+    func settleAtEnd() {
+        guard (try? settle(within: Self.stopLimit)) == false else { return }
+        _ = ThreadStarter.start(named: "terminal-title") { _ = try? self.settle() }
+    }
+
     /// Writes what the terminal accepts now.
     ///
     /// - Returns: whether everything was written, and how many bytes were.
@@ -141,7 +148,11 @@ enum TerminalRegistry {
     )
 
     /// Opens a terminal, or returns it if it is already open.
-    static func open(path: String, environment: [String: String]) throws(TerminalError) -> SharedTerminal {
+    ///
+    /// - Parameter forSequences: whether it must support control sequences.
+    static func open(path: String, environment: [String: String], forSequences: Bool = false) throws(TerminalError)
+        -> SharedTerminal
+    {
         ProcessSignals.observe(hooks)
         Logger.writing.withLock { $0 = writeLog }
         let device = try TerminalDevice(path: path)
@@ -154,32 +165,14 @@ enum TerminalRegistry {
             return (terminal, open)
         }.0
         _ = try? terminal.settle(within: .zero)
+        let type = environment["TERM"]
+        if forSequences, ["", "dumb"].contains(type ?? "") { throw .dumbTerminal(type: type) }
         return terminal
     }
 
     /// Writes a message of this package above the lines, as ``IndicatorLogHandler`` does.
     @Sendable private static func writeLog(_ write: () -> Void) {
         if drawnTerminal(of: STDERR_FILENO) == nil { write() } else { TerminalOutput.suspend(write) }
-    }
-
-    /// Opens a terminal that supports control sequences, as ``open(path:environment:)`` does.
-    static func openForSequences(
-        path: String,
-        environment: [String: String]
-    ) throws(TerminalError) -> SharedTerminal {
-        let terminal = try open(path: path, environment: environment)
-        let type = environment["TERM"]
-        if type == nil || type == "" || type == "dumb" { throw .dumbTerminal(type: type) }
-        return terminal
-    }
-
-    /// Restores a terminal that accepts no bytes now as soon as it does, on a thread that waits for it.
-    ///
-    /// Until then a control sequence may be partly written, and the terminal would treat the app's next output as its
-    /// rest.
-    static func settleLater(_ terminal: SharedTerminal) {
-        // A closed terminal does not need to be restored.
-        _ = ThreadStarter.start(named: "terminal-title") { _ = try? terminal.settle() }
     }
 
     /// Restores the titles and removes the lines permanently, because the process ends.

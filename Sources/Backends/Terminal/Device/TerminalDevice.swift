@@ -89,12 +89,7 @@ package final class TerminalDevice: Sendable {
     ///
     /// For the controlling terminal not the descriptor's own path: after `su`, that belongs to another user.
     static func path(of descriptor: CInt) -> String {
-        let terminal = StandardStreams.excluding(
-            open(controllingTerminal, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
-        )
-        defer { if terminal >= 0 { close(terminal) } }
-        let isControlling = terminal >= 0 && number(of: terminal) == number(of: descriptor)
-        return isControlling ? controllingTerminal : "/proc/self/fd/\(descriptor)"
+        controlling?.number == number(of: descriptor) ? controllingTerminal : "/proc/self/fd/\(descriptor)"
     }
 
     /// Writes what the terminal accepts now, with a single system call: no other process can write in between.

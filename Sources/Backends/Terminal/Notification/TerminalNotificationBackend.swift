@@ -68,7 +68,7 @@ public final class TerminalNotificationBackend: IndicatorBackend {
     ///
     /// - Returns: a function that writes one notification for those of the activities that the settings select.
     package func open() throws -> (_ finished: [FinishedActivity]) throws -> Void {
-        let (terminal, style) = try Self.openTerminal(path: path, environment: environment)
+        let (terminal, style) = try openTerminal()
         return { [settings, applicationName] finished in
             let wanted = finished.filter { settings.whenDone.covers($0, after: settings.after) }
             guard let notice = OutcomeNotice(wanted, applicationName: applicationName) else { return }
@@ -84,11 +84,8 @@ public final class TerminalNotificationBackend: IndicatorBackend {
         return known.notification == .kitty || known.name == "foot"
     }
 
-    fileprivate static func openTerminal(
-        path: String,
-        environment: [String: String]
-    ) throws -> (terminal: SharedTerminal, style: TerminalNotificationStyle) {
-        let terminal = try TerminalRegistry.openForSequences(path: path, environment: environment)
+    fileprivate func openTerminal() throws -> (terminal: SharedTerminal, style: TerminalNotificationStyle) {
+        let terminal = try TerminalRegistry.open(path: path, environment: environment, forSequences: true)
         let known = KnownTerminal.recognize(by: environment)
         guard let style = known.notification else { throw TerminalError.showsNoNotifications(terminal: known.name) }
         return (terminal, style)
@@ -120,9 +117,7 @@ extension TerminalNotificationSettings {
 extension BackendKind {
     /// A notification by the terminal when work is done.
     public static var terminalNotification: BackendKind {
-        let path = TerminalDevice.controllingTerminal
-        let environment = ProcessInfo.processInfo.environment
-        return BackendKind(
+        BackendKind(
             name: "terminalNotification",
             summary: "a notification by the terminal when work is done, also over SSH",
             settings: TerminalNotificationSettings.init(_:),
@@ -134,12 +129,10 @@ extension BackendKind {
                 )
             },
             isApplicable: { _, _ in
-                !TerminalError.isAbsent {
-                    try TerminalNotificationBackend.openTerminal(path: path, environment: environment).terminal
-                }
+                !TerminalError.isAbsent { try TerminalNotificationBackend(applicationName: "").openTerminal().terminal }
             },
             availability: { _, _ in
-                try TerminalNotificationBackend.openTerminal(path: path, environment: environment).terminal.device.name
+                try TerminalNotificationBackend(applicationName: "").openTerminal().terminal.device.name
             }
         )
     }

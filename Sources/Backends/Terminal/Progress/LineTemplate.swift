@@ -4,29 +4,8 @@ import IndicatorCore
 
 /// The columns of a line of progress, as a text: `{label:30}  {bar:40.cyan}  {progress}  {remaining} left`.
 ///
-/// | placeholder | value | empty if |
-/// |---|---|---|
-/// | `{label}` | the label of the activity, indented below its group | never |
-/// | `{bar}` | a bar; without a progress, an animated character unless the template has `{spinner}` | never |
-/// | `{spinner}` | an animated character | the progress is known |
-/// | `{progress}` | the progress in percent, such as `40%` | it is unknown |
-/// | `{amount}` | such as `12.3 of 40.0 MB`; the progress in percent if nothing is counted | both are unknown |
-/// | `{done}` | the completed amount, such as `12.3 MB` or `3` | nothing is counted |
-/// | `{total}` | the total amount, such as `40.0 MB` | it is unknown |
-/// | `{rate}` | the rate, such as `3.1 MB/s` | it is unknown |
-/// | `{elapsed}` | how long the activity has lasted, such as `1:05` | never |
-/// | `{remaining}` | the remaining time at the current rate, such as `0:40` | it is unknown |
-/// | `{detail}` | a short text of the app (`activity.detail`), such as `3 failed` | there is none |
-///
-/// Options follow a colon: an alignment (`<`, `^` or `>`), a width in columns, and after a dot each, styles: a colour
-/// (`black`, `red`, `green`, `yellow`, `blue`, `magenta`, `cyan`, `white`), `bold`, `dim`, `italic`, `underlined`,
-/// `reverse`. After a `/`, a bar has the styles of its rest. A label and a bar with a width have at most that width; by
-/// default, they share the room that the other columns leave. `{{` and `}}` are literal braces.
-///
-/// Spaces separate the columns, which are aligned in all lines. Text that touches a placeholder belongs to its column,
-/// and a word by itself, such as `left`, to the nearer column, or the one before it; a separator such as `|` belongs to
-/// the one after it. A column without a value in any line is left out, and so are columns for which a window has no
-/// room.
+/// The article "Live progress" has the placeholders, their options, and how text belongs to columns. A column without a
+/// value in any line is left out, and so are columns for which a window has no room.
 public struct LineTemplate: Sendable, Hashable, CustomStringConvertible {
     /// The values that a template can contain.
     enum Field: String, Sendable, Hashable, CaseIterable {
@@ -70,8 +49,6 @@ public struct LineTemplate: Sendable, Hashable, CustomStringConvertible {
     enum Piece: Sendable, Hashable {
         case literal(String)
         case placeholder(Placeholder)
-
-        static func spaces(_ count: Int) -> Self { .literal(String(repeating: " ", count: count)) }
     }
 
     /// A part that is left out as a whole.
@@ -168,7 +145,7 @@ public struct LineTemplate: Sendable, Hashable, CustomStringConvertible {
             if joined.isEmpty || !joinsNext && (!isWord || isPrefix) {
                 joined.append(column)
             } else {
-                joined[joined.count - 1].pieces += [.spaces(column.gap)] + column.pieces
+                joined[joined.count - 1].pieces += [.literal(String(repeating: " ", count: column.gap))] + column.pieces
             }
             joinsNext = isPrefix || joined.last?.placeholders.isEmpty == true
         }

@@ -123,24 +123,18 @@ struct ProgressReport: Sendable {
 
     private func end(of finished: FinishedActivity) -> String {
         let label = look.shown(finished.label)
-        let time = look.time(finished.duration)
         let message = look.shown(finished.listedMessage)
-        if settings.accessible {
-            return switch finished.outcome {
-            case .failed: "\(label) failed after \(time)\(message.isEmpty ? "" : ": \(message)")."
-            case .cancelled: "\(label) was cancelled after \(time)."
-            case .succeeded: "\(label) finished after \(time)."
-            case .unspecified: "\(label) ended after \(time)."
+        let (word, sentence) =
+            switch finished.outcome {
+            case .failed: ("failed", "failed")
+            case .cancelled: ("cancelled", "was cancelled")
+            case .succeeded: ("done", "finished")
+            case .unspecified: ("ended", "ended")
             }
-        }
-        let summary = look.summary(of: finished)
-        let failed =
-            look.usesColor ? LiveLine.Style.failure.sequence + "failed" + LiveLine.Style.plain.sequence : "failed"
-        return switch finished.outcome {
-        case .failed: "\(label): \(failed)\(message.isEmpty ? "" : ": \(message)") (\(summary))"
-        case .cancelled: "\(label): cancelled (\(summary))"
-        case .succeeded: "\(label): done (\(summary))"
-        case .unspecified: "\(label): ended (\(summary))"
-        }
+        let reason = finished.outcome.isFailure && !message.isEmpty ? ": \(message)" : ""
+        if settings.accessible { return "\(label) \(sentence) after \(look.time(finished.duration))\(reason)." }
+        let isRed = finished.outcome.isFailure && look.usesColor
+        let shown = isRed ? LiveLine.Style.failure.sequence + word + LiveLine.Style.plain.sequence : word
+        return "\(label): \(shown)\(reason) (\(look.summary(of: finished)))"
     }
 }

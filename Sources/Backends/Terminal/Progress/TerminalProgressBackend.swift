@@ -13,21 +13,14 @@ import IndicatorThreads
 /// and 3 more
 /// ```
 ///
-/// - The cursor stays above the lines, where the app and the user continue to write. Output through ``TerminalOutput``
-///   and ``IndicatorLogHandler`` appears above the lines immediately. After other output, the lines are complete again
-///   within two seconds, few and short ones sooner.
-/// - There are at most ten frames a second, and none while the indicator is hidden. A frame is one write with the
-///   changes. Numbers change at most three times a second.
-/// - Nothing is drawn while the process is in the background of its terminal, or while the terminal is not in its usual
-///   mode, with input by lines and echo: editors, pagers, full-screen programs, and questions for a password.
-/// - The cursor is never hidden. The lines are removed when the indicator is hidden, the backend is stopped or the
-///   process exits. For signals that end or stop the process, see `IndicatorManager.configured(for:)`.
-/// - An activity that ends leaves a line (``TerminalProgressSettings/finished``).
+/// The cursor stays above the lines, where the app and the user continue to write. There are at most ten frames a second,
+/// and none while the indicator is hidden; a frame is one write with the changes. Nothing is drawn while the process is
+/// in the background of its terminal, or while another program has that in its own mode. The lines are removed when the
+/// indicator is hidden, the backend is stopped or the process exits. For signals that end or stop the process, see
+/// `IndicatorManager.configured(for:)`. An activity that ends leaves a line (``TerminalProgressSettings/finished``).
 ///
-/// If standard error is not a terminal, does not support control sequences or does not know the size of its window, and
-/// in CI (the variable `CI` is set), it writes plain lines instead: one for an activity that has lasted the start
-/// delay, one every ten seconds, and one when it ends; at most one a second while the indicator is visible. Under
-/// `indicator exec` it writes none, unless the mode is `plain`.
+/// Where lines cannot be redrawn, and in CI, it writes plain lines instead; under `indicator exec` none, unless the mode
+/// is `plain`. The article "Live progress" has the details.
 public final class TerminalProgressBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
@@ -200,9 +193,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
         let terminal = try Self.openTerminal(descriptor, environment)
         defer {
             terminal.changeLines { $0.hide(ObjectIdentifier(self)) }
-            if (try? terminal.settle(within: SharedTerminal.stopLimit)) == false {
-                TerminalRegistry.settleLater(terminal)
-            }
+            terminal.settleAtEnd()
         }
         var lines = Lines(terminal: terminal)
         var shownSince: Date?

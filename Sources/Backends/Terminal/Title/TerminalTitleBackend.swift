@@ -132,7 +132,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
 
     private func restore(_ terminal: SharedTerminal) {
         terminal.change { $0.hide(ObjectIdentifier(self)) }
-        if (try? terminal.settle(within: SharedTerminal.stopLimit)) == false { TerminalRegistry.settleLater(terminal) }
+        terminal.settleAtEnd()
     }
 
     /// Opens the terminal, if it shows the title or the progress.
@@ -141,7 +141,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
         environment: [String: String],
         settings: TerminalTitleSettings
     ) throws(TerminalError) -> SharedTerminal {
-        let terminal = try TerminalRegistry.openForSequences(path: path, environment: environment)
+        let terminal = try TerminalRegistry.open(path: path, environment: environment, forSequences: true)
         let known = KnownTerminal.recognize(by: environment)
         guard
             known.setsTitle(settings) || known.showsProgress(settings, in: environment)
