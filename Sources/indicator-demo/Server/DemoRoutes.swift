@@ -84,14 +84,9 @@ extension HTTPServer {
         _ handler: @escaping @Sendable (HTTPRequest) async throws -> HTTPResponse
     ) {
         appendRoute(route) { request in
-            do {
-                return try await handler(request)
-            } catch let error as BadParameter {
-                return HTTPResponse(
-                    statusCode: .badRequest,
-                    headers: DemoRoutes.text,
-                    body: Data("\(error.message)\n".utf8)
-                )
+            do { return try await handler(request) } catch let error as BadParameter {
+                let body = Data("\(error.message)\n".utf8)
+                return HTTPResponse(statusCode: .badRequest, headers: DemoRoutes.text, body: body)
             }
         }
     }

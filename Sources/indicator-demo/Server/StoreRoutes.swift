@@ -18,8 +18,7 @@ enum StoreRoutes {
 
     private static let names = [
         "Lantern", "Tidebook", "Pocket Orchard", "Signal Garden", "Quiet Hours", "Paper Trail", "Nimbus Notes",
-        "Bread Clock",
-        "Kite Maps", "Ledger Fox",
+        "Bread Clock", "Kite Maps", "Ledger Fox",
     ]
 
     static func add(to server: HTTPServer) async {
