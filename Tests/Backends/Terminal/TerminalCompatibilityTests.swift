@@ -21,9 +21,16 @@ import Testing
     @Test(arguments: BackendCompatibility.Case.allCases)
     func `The title`(_ expectation: BackendCompatibility.Case) async throws {
         let environment = ["TERM": "xterm-ghostty", "LC_ALL": "C.UTF-8"]
+        // Without a spinner, which may move between two equal snapshots.
+        let settings = TerminalTitleSettings(accessible: true)
         let suite = BackendCompatibility(
             make: { [terminal] in
-                TerminalTitleBackend(applicationName: "app", path: terminal.path, environment: environment)
+                TerminalTitleBackend(
+                    applicationName: "app",
+                    settings: settings,
+                    path: terminal.path,
+                    environment: environment
+                )
             },
             surface: BackendCompatibility.Surface(shown: { [self] in
                 let bytes = terminal.read()
@@ -41,7 +48,7 @@ import Testing
         let file = try #require(FileHandle(forUpdatingAtPath: terminal.path))
         let environment = ["TERM": "xterm", "LANG": "C.UTF-8"]
         // Only the lines below the cursor are restored; lines of ended activities stay.
-        let settings = TerminalProgressSettings(finished: .none)
+        let settings = TerminalProgressSettings(finished: .none, template: try LineTemplate("{label}  {progress}"))
         let suite = BackendCompatibility(
             make: {
                 TerminalProgressBackend(

@@ -558,7 +558,7 @@ struct TerminalProgressProcessTests {
             #expect(written == "")
         } else {
             #expect(await eventually { daemon.errors.contains("warning") && daemon.errors.contains("logFile") })
-            #expect(!daemon.errors.contains("terminal"), "\(daemon.errors)")
+            #expect(!daemon.errors.contains("'terminal"), "\(daemon.errors)")
         }
         // The daemon is `setsid`, not the app.
         try send("return")
