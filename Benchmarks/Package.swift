@@ -30,6 +30,7 @@ let package = Package(
                 "bare-app",
                 "indicator-app",
                 .product(name: "IndicatorCore", package: "swift-indicator"),
+                .product(name: "IndicatorReports", package: "swift-indicator"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
         ),

@@ -34,6 +34,9 @@ struct Plan {
                 Step(names: BackendCosts.names, measure: BackendCosts.measure),
                 Step(names: StartUp.names, measure: StartUp.count),
             ]
+            + zip(ReportCosts.names, ReportCosts.measurements).map { name, measure in
+                Step(names: [name]) { [try measure($0)] }
+            }
     }
 
     /// Runs all steps. A step that throws yields figures with the reason.

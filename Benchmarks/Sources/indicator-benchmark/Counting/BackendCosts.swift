@@ -40,20 +40,29 @@ enum BackendCosts {
     }
 
     /// Receives what is sent to a socket, as a service manager does.
-    private static func receiveStatuses(at path: String) throws {
+    static func receiveStatuses(at path: String) throws {
         let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
-        let status = withUnsafePointer(to: address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
+        guard withAddress(path, { bind(descriptor, $0, $1) }) == 0 else {
+            throw Child.Failure(description: "could not bind a socket to \(path)")
         }
-        guard status == 0 else { throw Child.Failure(description: "could not bind a socket to \(path)") }
         Thread.detachNewThread {
             var buffer = [UInt8](repeating: 0, count: 4096)
             while recv(descriptor, &buffer, buffer.count, 0) >= 0 {}
+        }
+    }
+
+    /// Calls `body` with the address of a socket file.
+    static func withAddress<Result>(
+        _ path: String,
+        _ body: (UnsafePointer<sockaddr>, socklen_t) throws -> Result
+    ) rethrows -> Result {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
+        return try withUnsafePointer(to: address) { pointer in
+            try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                try body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
         }
     }
 }
