@@ -193,29 +193,23 @@ package enum ProgramReport: Sendable, Hashable {
     }
 
     private init?(line: some Collection<UInt8>) {
-        func value(after prefix: String) -> String? {
+        func text(after prefix: String) -> String? {
             line.starts(with: prefix.utf8) ? String(validating: line.dropFirst(prefix.utf8.count), as: UTF8.self) : nil
         }
-        let status: ProgramStatus?
-        if line.starts(with: "state=".utf8) {
-            status = ProgramStatus(line)
-        } else if line.starts(with: "\u{1B}]7501;".utf8) {
-            // A sequence ends with ST, or BEL.
-            status = ProgramStatus(line.dropFirst(7).prefix { $0 != 0x1B && $0 != 0x07 })
+        // A sequence ends with ST, or BEL.
+        let isFramed = line.starts(with: "\u{1B}]7501;".utf8)
+        let body = line.dropFirst(isFramed ? 7 : 0).prefix { !isFramed || $0 != 0x1B && $0 != 0x07 }
+        if isFramed || line.starts(with: "state=".utf8) {
+            guard let status = ProgramStatus(body) else { return nil }
+            self = .status(status)
+        } else if let text = text(after: "STATUS=") {
+            self = .label(text.isEmpty ? nil : text)
+        } else if let text = text(after: "X_INDICATOR_PROGRESS="), text.utf8.allSatisfy("0123456789.".utf8.contains),
+            Double(text).map({ $0 <= 100 }) ?? text.isEmpty
+        {
+            self = .progress(Double(text).map { $0 / 100 })
         } else {
-            if let text = value(after: "STATUS=") {
-                self = .label(text.isEmpty ? nil : text)
-            } else if let text = value(after: "X_INDICATOR_PROGRESS=") {
-                guard text.utf8.allSatisfy({ "0123456789.".utf8.contains($0) }),
-                    Double(text).map({ $0 <= 100 }) ?? text.isEmpty
-                else { return nil }
-                self = .progress(Double(text).map { $0 / 100 })
-            } else {
-                return nil
-            }
-            return
+            return nil
         }
-        guard let status else { return nil }
-        self = .status(status)
     }
 }

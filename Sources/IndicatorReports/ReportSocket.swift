@@ -3,8 +3,8 @@ import IndicatorThreads
 
 /// A datagram socket to which programs report their work.
 ///
-/// It is a file of its own in `$XDG_RUNTIME_DIR/indicator`, or where that is not the user's in a folder in `/tmp`. Both
-/// are accessible only to the user. A path survives what an inherited descriptor does not: sudo(8), a shell in tmux(1),
+/// It is a file of its own in `$XDG_RUNTIME_DIR/indicator`, or where that is not the user's, in a folder of its own in
+/// `/tmp`. Both are accessible only to the user. A path survives what an inherited descriptor does not: sudo(8), a shell in tmux(1),
 /// Python's `subprocess`.
 package final class ReportSocket: Sendable {
     /// Why there is no socket.
@@ -27,21 +27,21 @@ package final class ReportSocket: Sendable {
         func failure(_ path: String) -> Failure {
             Failure(description: "cannot make a socket for reports at '\(path)': \(String(cString: strerror(errno)))")
         }
-        // Without the variable, as under cron, also one that those that are killed do not leave behind for ever.
-        let folders = [runtime.map { "\($0)/indicator" }, "/tmp/indicator-\(geteuid())"].compactMap { $0 }
-        let own = folders.first { folder in
-            mkdir(folder, 0o700)
-            return Self.isOwn(folder)
-        }
-        if let folder = own {
+        let folder = runtime.map { "\($0)/indicator" } ?? ""
+        mkdir(folder, 0o700)
+        if Self.isOwn(folder) {
             Self.removeLeftovers(in: folder)
             path = "\(folder)/\(String(UInt64.random(in: .min ... .max), radix: 36))\(Self.suffix)"
             temporaryFolder = nil
         } else {
+            // As under cron.
+            for name in Self.names(in: "/tmp") where name.hasPrefix("indicator-") && Self.isOwn("/tmp/\(name)") {
+                if Self.removeLeftovers(in: "/tmp/\(name)") { rmdir("/tmp/\(name)") }
+            }
             var template = Array("/tmp/indicator-XXXXXX".utf8CString)
             guard mkdtemp(&template) != nil else { throw failure("/tmp") }
             let folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            (path, temporaryFolder) = ("\(folder)/socket", folder)
+            (path, temporaryFolder) = ("\(folder)/socket\(Self.suffix)", folder)
         }
         let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         descriptor = StandardStreams.excluding(socket(AF_UNIX, type, 0))
@@ -104,24 +104,29 @@ package final class ReportSocket: Sendable {
             && info.st_mode & 0o022 == 0
     }
 
+    private static func names(in folder: String) -> [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    }
+
     /// Removes the sockets that no process has: only those refuse a connection.
-    private static func removeLeftovers(in folder: String) {
-        guard let stream = opendir(folder) else { return }
-        defer { closedir(stream) }
-        while let entry = readdir(stream) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
+    ///
+    /// - Returns: whether there was one.
+    @discardableResult
+    private static func removeLeftovers(in folder: String) -> Bool {
+        var isFound = false
+        for name in names(in: folder) where name.hasSuffix(suffix) {
             let path = "\(folder)/\(name)"
             var info = stat()
-            guard name.hasSuffix(suffix), lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFSOCK else { continue }
+            guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFSOCK else { continue }
             let socket = StandardStreams.excluding(
                 socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
             )
-            let status = withAddress(path) { connect(socket, $0, $1) }
-            if status != 0, errno == ECONNREFUSED { Foundation.unlink(path) }
+            if withAddress(path, { connect(socket, $0, $1) }) != 0, errno == ECONNREFUSED {
+                isFound = Foundation.unlink(path) == 0
+            }
             if socket >= 0 { close(socket) }
         }
+        return isFound
     }
 
     /// Calls `body` with the address of a socket file; returns -1 with ENAMETOOLONG for a path of more than 107 bytes.

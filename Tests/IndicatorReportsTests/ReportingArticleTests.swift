@@ -36,8 +36,9 @@ import Testing
         for (name, text) in files { try folder.write(text, to: name) }
         let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
         let ended = Locked<[FinishedActivity]>([])
+        let updates = indicator.updates
         let watcher = Task {
-            for await update in indicator.updates { ended.withLock { $0 += update.finished } }
+            for await update in updates { ended.withLock { $0 += update.finished } }
         }
         let reports = ProgramReports(
             on: ManagedActivity("command", in: indicator),
