@@ -101,9 +101,7 @@ private final class Receiver: PollSource, Sendable {
             while datagrams.count < limit, let datagram = socket.receive() { datagrams.append(datagram) }
             return datagrams.flatMap { ProgramReport.all(in: $0).compactMap { work.apply($0) } }
         }
-        // A flood of ends is one notice. Failures have precedence.
-        let failure = ends.last { if case .failed = $0.outcome { true } else { false } }
-        if let end = failure ?? ends.last { didEnd(end) }
+        ends.forEach(didEnd)
     }
 
     func end(_ outcome: ActivityOutcome) -> FinishedActivity? {

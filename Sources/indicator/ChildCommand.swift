@@ -68,17 +68,26 @@ struct ChildCommand {
     ///
     /// Call this on the main thread before starting others: they inherit the blocked signals.
     ///
-    /// - Parameter arguments: the unmodified command and its arguments, terminated by a null pointer.
-    init(_ arguments: ProgramArguments) throws(StartError) {
+    /// - Parameters:
+    ///   - arguments: the unmodified command and its arguments, terminated by a null pointer.
+    ///   - prepare: called when the signals are blocked, before the command starts.
+    ///   - cancel: called when the command could not be started, before the signals are let through.
+    init(
+        _ arguments: ProgramArguments,
+        prepare: () -> Void = {},
+        cancel: () -> Void = {}
+    ) throws(StartError) {
         var signals = sigset_t()
         sigfillset(&signals)
         for signal in Self.faults { sigdelset(&signals, signal) }
         var before = sigset_t()
         pthread_sigmask(SIG_BLOCK, &signals, &before)
+        prepare()
         // If it were ignored, the exit status of the command would be lost (waitpid(2)).
         signal(SIGCHLD, SIG_DFL)
         identifier = startProgram(arguments, blocking: before)
         if identifier < 0 {
+            cancel()
             pthread_sigmask(SIG_SETMASK, &before, nil)
             throw StartError(command: arguments[0].map { String(cString: $0) } ?? "", errorNumber: -identifier)
         }

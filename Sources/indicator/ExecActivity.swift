@@ -15,6 +15,7 @@ final class ExecActivity {
     private let notice: EndNotice
     /// What the command reports of its work.
     private let reports: ProgramReports?
+    private let ends = ReportedEnds()
 
     private static let messages = InMemoryLogHandler()
     fileprivate static let logger = Logger(label: "indicator", factory: { _ in messages })
@@ -80,11 +81,8 @@ final class ExecActivity {
         )
         self.notice = notice
         if configured.isEmpty, !prefersTerminal, notice.whenDone != .never { notice.addNotification() }
-        reports = socket.map { [activity] socket in
-            ProgramReports(on: activity, socket: socket) { end in
-                // It may wait for the terminal: not on the thread of the timers.
-                ServiceThread.foreignCode.call(at: .min) { notice.notify(of: end, waits: false) }
-            }
+        reports = socket.map { [activity, ends] socket in
+            ProgramReports(on: activity, socket: socket) { ends.notify(of: $0, by: notice) }
         }
     }
 
@@ -103,6 +101,7 @@ final class ExecActivity {
         var finished: FinishedActivity?
         if let reports {
             finished = reports.finish(outcome)
+            ends.wait()
         } else {
             activity.end(outcome)
             finished = FinishedActivity(label: label, outcome: outcome, duration: began.duration(to: .now))
@@ -139,6 +138,47 @@ final class ExecActivity {
         let lost = Self.messages.entries.filter { $0.metadata["backend"] != nil }.map(\.message.description)
         return unavailable + lost
             + (hasMistakes ? ["the configuration has mistakes; see 'indicator check-config'"] : [])
+    }
+}
+
+/// The ends of work that the command has reported: of a flood of them, ten a second are notified.
+private final class ReportedEnds: Sendable {
+    private struct State {
+        /// The one to notify of next. A failure has precedence.
+        var next: FinishedActivity?
+        var isNotifying = false
+        var lastNotified: ContinuousClock.Instant?
+    }
+
+    private let state = Locked(State())
+
+    /// Notifies on another thread, since that may wait for the terminal.
+    func notify(of end: FinishedActivity, by notice: EndNotice) {
+        let isNotifying = state.withLock { state in
+            if state.next?.outcome.isFailure != true || end.outcome.isFailure { state.next = end }
+            return exchange(&state.isNotifying, with: true)
+        }
+        if isNotifying { return }
+        ServiceThread.foreignCode.call(at: .min) {
+            while let end = self.takeNext() { notice.notify(of: end, waits: false) }
+        }
+    }
+
+    private func takeNext() -> FinishedActivity? {
+        let isEarly = state.withLock { state in
+            state.next != nil && state.lastNotified.map { $0.duration(to: .now) < .milliseconds(100) } == true
+        }
+        if isEarly { usleep(100_000) }
+        return state.withLock { state in
+            state.isNotifying = state.next != nil
+            if state.isNotifying { state.lastNotified = .now }
+            return exchange(&state.next, with: nil)
+        }
+    }
+
+    /// Waits until all are notified, half a second at most.
+    func wait() {
+        for _ in 0..<50 where state.withLock(\.isNotifying) { usleep(10_000) }
     }
 }
 

@@ -151,16 +151,19 @@ struct ExecCommand: ParsableCommand {
     /// Runs the command, and ends this process as the command ends.
     func runCommand() -> Never {
         let line = lasted == nil ? nil : Self.takeShellLine()
-        // Before the command, which inherits the path. Without a socket, it finds none, and is shown as it is.
-        let socket = lasted == nil ? try? ReportSocket() : nil
-        unsetenv(ReportSocket.variable)
-        if let socket { setenv(ReportSocket.variable, socket.path, 1) }
+        var socket: ReportSocket?
         var child: ChildCommand
         do throws(ChildCommand.StartError) {
+            // The command inherits the path. Without a socket, it finds none, and is shown as it is.
+            let prepare = {
+                socket = lasted == nil ? try? ReportSocket() : nil
+                unsetenv(ReportSocket.variable)
+                if let socket { setenv(ReportSocket.variable, socket.path, 1) }
+            }
             // Unmodified: the arguments may not be UTF-8.
-            child = try ChildCommand(CommandLine.unsafeArgv + Int(CommandLine.argc) - command.count)
+            let arguments = CommandLine.unsafeArgv + Int(CommandLine.argc) - command.count
+            child = try ChildCommand(arguments, prepare: prepare) { socket?.unlink() }
         } catch {
-            socket?.unlink()
             try? Output.error.write("indicator: \(error)\n")
             Foundation.exit(error.status)
         }
