@@ -62,7 +62,7 @@ let package = Package(
         library("Notify", packages: ["libnotify4"]),
         module("DisplayText", "IndicatorCore", path: "Sources/Backends/Text"),
         module("BackendConfiguration", "\(core) DisplayText JSONScanning Yams", path: "Sources/Backends/Configuration"),
-        module("TerminalBackends", backend, path: "Sources/Backends/Terminal"),
+        module("TerminalBackends", "\(backend) IndicatorReports", path: "Sources/Backends/Terminal"),
         module("DesktopBackends", "\(backend) CIndicatorDBus CIndicatorNotify", path: "Sources/Backends/Desktop"),
         module("IndicatorMQTT", "\(backend) CIndicatorMosquitto", path: "Sources/Backends/MQTT"),
         module(
@@ -116,7 +116,11 @@ let package = Package(
         tests("IndicatorServiceLifecycleTests", "TestSupport test-probe"),
         tests("DisplayTextTests", "\(testing) DisplayText", path: "Tests/Backends/Text"),
         tests("BackendConfigurationTests", "\(backendTesting) TerminalBackends", path: "Tests/Backends/Configuration"),
-        tests("TerminalBackendsTests", "\(backendTesting) TerminalBackends", path: "Tests/Backends/Terminal"),
+        tests(
+            "TerminalBackendsTests",
+            "\(backendTesting) IndicatorReports TerminalBackends",
+            path: "Tests/Backends/Terminal"
+        ),
         tests("DesktopBackendsTests", "\(backendTesting) \(commands) indicator", path: "Tests/Backends/Desktop"),
         tests("IndicatorMQTTTests", "\(backendTesting) IndicatorCommands", path: "Tests/Backends/MQTT"),
         tests("IndicatorBackendsTests", "\(backendTesting) Subprocess", path: "Tests/Backends/Standard"),

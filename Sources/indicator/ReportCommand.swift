@@ -12,8 +12,8 @@ struct ReportCommand: ParsableCommand {
         usage: "indicator report <state> [--progress <percent> | --done <n> --total <n>] [--id <id>] [<text>]",
         discussion: """
             Under 'indicator exec', the report changes what is shown of the command, on every backend: the label, the \
-            progress, that it waits for you, and how its work ended, even if the command goes on. Elsewhere, nothing \
-            happens.
+            progress, that it waits for you, and how its work ended, even if the command goes on. Elsewhere, it goes \
+            to the terminal if that is known to show it (OSC 7501), and otherwise nowhere.
 
             The states are working, blocked (it waits for you), done, error, idle (there is nothing to do) and clear \
             (as if there had been no report). Each report replaces the one before.
@@ -83,7 +83,7 @@ struct ReportCommand: ParsableCommand {
         }
     }
 
-    /// Sends the report to the `indicator exec` that runs this program, if one does.
+    /// Sends the report to the `indicator exec` that runs this program, or else to a terminal that shows it.
     func run() {
         var status = ProgramStatus(state, kind: kind, progress: progress?.value, id: id)
         if let done, let total, total > 0 {
@@ -91,7 +91,7 @@ struct ReportCommand: ParsableCommand {
         }
         let text = text.first { !Self.isJSON($0) } ?? text.first.flatMap(Self.message(inJSON:))
         if state == .working { status.title = text } else { status.message = text }
-        guard let path = getenv(ReportSocket.variable), path.pointee != 0 else { return }
+        guard let path = getenv(ReportSocket.variable), path.pointee != 0 else { return status.writeToTerminal() }
         ReportSocket.send(status.body, to: String(cString: path))
     }
 

@@ -12,6 +12,10 @@ package struct TitleEmulator: Sendable, Hashable {
     package private(set) var titlesSet: [String] = []
     /// The numbers of every `OSC 9;4;`, in order.
     package private(set) var progressesSet: [String] = []
+    /// The states of the records of OSC 7501, by identifier.
+    package private(set) var records: [String: String] = [:]
+    /// The states of every record that was set, in order.
+    package private(set) var statesSet: [String] = []
     /// The text on the screen: everything outside known sequences, including damaged sequences.
     package private(set) var screen = ""
 
@@ -58,10 +62,21 @@ package struct TitleEmulator: Sendable, Hashable {
             let numbers = String(text.dropFirst(4))
             progress = numbers == "0" ? nil : numbers
             progressesSet.append(numbers)
+        } else if text.hasPrefix("7501;") {
+            setRecord(text.dropFirst(5))
         } else {
             screen += text
         }
         pending = []
+    }
+
+    private mutating func setRecord(_ body: Substring) {
+        let pairs = body.split(separator: ":").map { $0.split(separator: "=", maxSplits: 1) }
+        func value(_ key: String) -> String { pairs.last { $0[0] == key }.map { String($0[1]) } ?? "" }
+        let (id, state) = (value("id"), value("state"))
+        statesSet.append(state)
+        records = records.filter { state != "clear" || id != "" && $0.key != id && !$0.key.hasPrefix(id + "/") }
+        if state != "clear" { records[id] = state }
     }
 
     private mutating func finishCSI() {

@@ -85,6 +85,40 @@ import Testing
         #expect(try await finished(script, environment: ["NOTIFY_SOCKET": ""]).contains("sh, succeeded"))
     }
 
+    private static let showing = ["TERM_PROGRAM": "iTerm.app", "TERM_PROGRAM_VERSION": "3.7.5", "CI": ""]
+
+    @Test("What a command reports is in the status that a terminal shows")
+    func status() async throws {
+        try program.configure("startDelay: 0\nbackends: [terminalTitle]\n")
+        let script = """
+            report() { '\(program.path)' report "$@"; }
+            report working --id a; report blocked --id b; sleep 1; report error --id a; report done; sleep 1
+            """
+        let environment = Self.showing.merging(["XDG_RUNTIME_DIR": runtime]) { $1 }
+        let written = try await program.written([], ["sh", "-c", script], on: "xterm", environment: environment)
+        var emulator = TitleEmulator()
+        emulator.receive(Array(written.utf8))
+        #expect(Set(emulator.statesSet) == ["working", "blocked", "error", "done", "clear"], "\(written)")
+        #expect(Array(emulator.records.values) == ["done"])
+    }
+
+    @Test("Without exec, a terminal that shows the status gets the report, and no other")
+    func terminal() async throws {
+        for (variables, expected) in [
+            (Self.showing, "\u{1B}]7501;state=working:progress=40:title=Q29weQ==\u{1B}\\"), ([:], ""),
+            (Self.showing.merging(["INDICATOR_SOCKET": "/nonexistent"]) { $1 }, ""),
+        ] {
+            let terminal = try PseudoTerminal()
+            let arguments =
+                ["-uCI", "-uTERM_PROGRAM"] + program.assignments(variables) + [
+                    program.path, "report", "working", "--progress", "40", "Copy",
+                ]
+            let ending = try await terminal.run("env", arguments: arguments)
+            #expect(ending == .init(status: 0, output: "", errors: ""))
+            #expect(String(decoding: terminal.read(), as: UTF8.self) == expected)
+        }
+    }
+
     @Test("Where no socket can be made, there is no variable, and the command runs as without")
     func none() async throws {
         let folder = program.home.appending(String(repeating: "x", count: 100))

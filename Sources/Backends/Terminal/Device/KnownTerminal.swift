@@ -16,9 +16,11 @@ struct KnownTerminal: Sendable, Hashable {
     /// known and would be lost.
     let keepsTitle: Bool
     /// Which versions show progress (OSC 9;4). Other versions may show the same bytes as a notification.
-    let progress: ProgressSupport
+    let progress: Versions
     /// Whether it removes progress that is not repeated.
     let progressExpires: Bool
+    /// Which versions show the status of programs (OSC 7501). Others ignore it.
+    let status: Versions
     /// How it shows a notification; `nil` if it is not known to support them.
     let notification: TerminalNotificationStyle?
     /// The environment variables that identify it: `NAME`, which must not be empty, or `NAME=value`, where a trailing
@@ -30,8 +32,9 @@ struct KnownTerminal: Sendable, Hashable {
         _ variables: String...,
         title: TitleStyle = .emptied,
         keepsTitle: Bool = false,
-        progress: ProgressSupport = .never,
+        progress: Versions = .never,
         progressExpires: Bool = false,
+        status: Versions = .never,
         notification: TerminalNotificationStyle? = nil
     ) {
         self.name = name
@@ -40,6 +43,7 @@ struct KnownTerminal: Sendable, Hashable {
         self.keepsTitle = keepsTitle
         self.progress = progress
         self.progressExpires = progressExpires
+        self.status = status
         self.notification = notification
     }
 
@@ -127,12 +131,20 @@ struct KnownTerminal: Sendable, Hashable {
             progress: .since("20250209"),
             notification: .titleAndBody
         ),
-        KnownTerminal("iTerm2", "TERM_PROGRAM=iTerm.app", progress: .since("3.6.6"), notification: .text),
+        // Its release notes name the first version that shows the status: docs/notes-3.7.5.txt.
+        KnownTerminal(
+            "iTerm2",
+            "TERM_PROGRAM=iTerm.app",
+            progress: .since("3.6.6"),
+            status: .since("3.7.5"),
+            notification: .text
+        ),
         // The variables that SSH passes on.
         KnownTerminal(
             "iTerm2",
             "LC_TERMINAL=iTerm2",
             progress: .since("3.6.6", in: "LC_TERMINAL_VERSION"),
+            status: .since("3.7.5", in: "LC_TERMINAL_VERSION"),
             notification: .text
         ),
     ]
@@ -168,14 +180,14 @@ struct KnownTerminal: Sendable, Hashable {
         return expected.last == "*" ? value.hasPrefix(expected.dropLast()) : value == expected
     }
 
-    /// Whether the version that the variables name shows progress.
-    func showsProgress(in environment: [String: String]) -> Bool {
-        switch progress {
+    /// Whether the variables name one of these versions.
+    static func isOne(of versions: Versions, in environment: [String: String]) -> Bool {
+        switch versions {
         case .never: return false
         case .always: return true
         case .since(let least, let variable):
-            let version = variable == Self.kittyFolder ? Self.kittyVersion(environment) : environment[variable]
-            return version.map { Self.numbers($0) }.map { !$0.lexicographicallyPrecedes(Self.numbers(least)) } ?? false
+            let version = variable == kittyFolder ? kittyVersion(environment) : environment[variable]
+            return version.map { numbers($0) }.map { !$0.lexicographicallyPrecedes(numbers(least)) } ?? false
         }
     }
 
@@ -198,8 +210,8 @@ struct KnownTerminal: Sendable, Hashable {
 }
 
 extension KnownTerminal {
-    /// Which versions of a terminal show progress.
-    enum ProgressSupport: Sendable, Hashable {
+    /// Which versions of a terminal show something.
+    enum Versions: Sendable, Hashable {
         case never
         case always
         case since(String, in: String = "TERM_PROGRAM_VERSION")

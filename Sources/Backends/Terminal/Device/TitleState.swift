@@ -1,5 +1,6 @@
 import BackendConfiguration
 import DisplayText
+import IndicatorReports
 
 /// Records what a terminal shows and what it should show, and computes the bytes to get from one to the other.
 ///
@@ -15,12 +16,15 @@ struct TitleState: Sendable {
         var id: ClaimID
         var title: String?
         var progress: TerminalProgress?
+        /// What is reported by OSC 7501; `nil` as long as it is what remains of an earlier claim.
+        var records: [ProgramStatus]?
     }
 
     /// What the terminal shows. `title` is set while the original one is saved.
     private struct Shown: Sendable {
         var title: String?
         var progress: TerminalProgress?
+        var records: [ProgramStatus] = []
     }
 
     private let style: KnownTerminal.TitleStyle
@@ -28,6 +32,8 @@ struct TitleState: Sendable {
     private var claims: [Claim] = []
     private var isClosed = false
     private var mustRepeatProgress = false
+    /// What is reported when no claim is shown.
+    private var lastingRecords: [ProgramStatus] = []
     /// Control sequences to write once, after the title and progress.
     private var messages = ""
 
@@ -49,16 +55,24 @@ struct TitleState: Sendable {
     ///   - repeatsProgress: whether to write the progress even if it is unchanged.
     mutating func show(_ id: ClaimID, title: String?, progress: TerminalProgress?, repeatsProgress: Bool = false) {
         guard !isClosed else { return }
-        let claim = Claim(id: id, title: title, progress: progress)
         if let index = claims.firstIndex(where: { $0.id == id }) {
-            claims[index] = claim
+            (claims[index].title, claims[index].progress) = (title, progress)
         } else {
-            claims.append(claim)
+            claims.append(Claim(id: id, title: title, progress: progress))
         }
         if repeatsProgress, claims.last?.id == id { mustRepeatProgress = true }
     }
 
-    /// Removes a claim, if there is one.
+    /// Reports records for a claim; when there is none, they stay until one is shown.
+    mutating func report(_ records: [ProgramStatus], for id: ClaimID) {
+        if let index = claims.firstIndex(where: { $0.id == id }) {
+            (claims[index].records, lastingRecords) = (records, [])
+        } else if claims.isEmpty, !isClosed {
+            lastingRecords = records
+        }
+    }
+
+    /// Removes a claim, if there is one, with its records.
     mutating func hide(_ id: ClaimID) { claims.removeAll { $0.id == id } }
 
     /// Removes all claims.
@@ -78,7 +92,7 @@ struct TitleState: Sendable {
     /// Discards all state, because the terminal was closed.
     mutating func abandon() {
         close()
-        shown = Shown()
+        (shown, lastingRecords) = (Shown(), [])
         messages = ""
     }
 
@@ -102,8 +116,10 @@ struct TitleState: Sendable {
             sequences += style.end
         }
         if let progress, progress != shown.progress || mustRepeatProgress { sequences += Self.setProgress(progress) }
-        sequences += messages
-        return (ArraySlice(charset.text(sequences).utf8), Shown(title: latest?.title, progress: progress))
+        let records = latest?.records ?? lastingRecords
+        sequences += StatusRecords.reports(from: shown.records, to: records) + messages
+        let result = Shown(title: latest?.title, progress: progress, records: records)
+        return (ArraySlice(charset.text(sequences).utf8), result)
     }
 }
 

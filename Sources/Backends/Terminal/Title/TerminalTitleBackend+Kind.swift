@@ -35,8 +35,13 @@ extension BackendKind {
                 }
             },
             availability: { _, settings in
-                try TerminalTitleBackend.openTerminal(path: path, environment: environment, settings: settings)
-                    .device.name
+                let name = try TerminalTitleBackend.openTerminal(
+                    path: path,
+                    environment: environment,
+                    settings: settings
+                ).device.name
+                let showsStatus = KnownTerminal.recognize(by: environment).showsStatus(settings, in: environment)
+                return name + (showsStatus ? ", also with the status (OSC 7501)" : "")
             },
             automatic: { _, settings in
                 do throws(TerminalError) {
@@ -72,6 +77,12 @@ extension TerminalTitleSettings {
             .choice,
             summary: "whether the tab or taskbar shows progress (OSC 9;4); auto: on terminals known to support it"
         )
+        values.read(
+            "status",
+            &status,
+            .choice,
+            summary: "whether to report the activities to the terminal (OSC 7501); auto: where it is known to show them"
+        )
     }
 }
 
@@ -83,7 +94,12 @@ extension KnownTerminal {
 
     /// Whether the terminal shows progress with these settings.
     func showsProgress(_ settings: TerminalTitleSettings, in environment: [String: String]) -> Bool {
-        settings.progress == .auto ? showsProgress(in: environment) : settings.progress == .on
+        settings.progress == .auto ? Self.isOne(of: progress, in: environment) : settings.progress == .on
+    }
+
+    /// Whether the indicator is reported to the terminal with these settings.
+    func showsStatus(_ settings: TerminalTitleSettings, in environment: [String: String]) -> Bool {
+        settings.status == .auto ? Self.isOne(of: status, in: environment) : settings.status == .on
     }
 }
 
@@ -106,6 +122,9 @@ public struct TerminalTitleSettings: Sendable, Hashable {
     public var title: When
     /// When to show the progress (OSC 9;4). Default: `auto`. Other terminals may show it as a notification.
     public var progress: When
+    /// When to report the indicator and its activities by the Program Status Protocol (OSC 7501). Default: `auto`.
+    /// Other terminals ignore it.
+    public var status: When
     /// Whether the title has no animation, for screen readers, which read every change. Default: `false`.
     public var accessible: Bool
 
@@ -114,11 +133,13 @@ public struct TerminalTitleSettings: Sendable, Hashable {
         format: SnapshotFormat = Self.defaultFormat,
         title: When = .auto,
         progress: When = .auto,
+        status: When = .auto,
         accessible: Bool = false
     ) {
         self.format = format
         self.title = title
         self.progress = progress
+        self.status = status
         self.accessible = accessible
     }
 

@@ -2,6 +2,7 @@ import BackendConfiguration
 import DisplayText
 import Foundation
 public import IndicatorCore
+import IndicatorReports
 import IndicatorThreads
 
 /// Shows the indicator in the title of the terminal that the app runs in, and restores the original title.
@@ -19,6 +20,10 @@ import IndicatorThreads
 ///   ``TerminalTitleSettings/title`` is `on`: Emacs, Konsole, QTerminal, urxvt, st, GNU screen, mosh, and unknown
 ///   types (`TERM`).
 /// - Terminals that are known to support it (OSC 9;4) also show the progress, in the tab or the taskbar.
+/// - To terminals that are known to show it, the indicator and its activities are reported by the Program Status Protocol
+///   (OSC 7501), each as a record of its own: working, waiting for the user, or how it ended. The records are cleared
+///   with the title. A success or failure of the work then stays as one record, as the protocol has it: until the user
+///   has seen it, or more work is shown.
 /// - Several backends of one process can use one terminal: the one that was shown last sets the title.
 /// - Titles are written without control characters, truncated to 240 Unicode scalars, and in UTF-8 if that is the
 ///   character set of the locale; otherwise, and in GNU screen, in ASCII.
@@ -40,6 +45,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
     static let progressRepeatInterval: Duration = .seconds(5)
 
     static let spinnerInterval: Duration = .milliseconds(100)
+    static let reportInterval: Duration = .milliseconds(100)
 
     /// What the terminal shows.
     private struct Surface {
@@ -49,6 +55,10 @@ public final class TerminalTitleBackend: IndicatorBackend {
         var progressWrittenAt: Duration = .zero
         /// Whether an activity has failed since the indicator was shown.
         var hasFailure = false
+        /// The status, if the terminal gets it; what of it was reported, and when.
+        var records: StatusRecords?
+        var reported: [ProgramStatus] = []
+        var reportedAt: Duration?
     }
 
     private let applicationName: String
@@ -58,6 +68,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
     private let known: KnownTerminal
     private let charset: Charset
     private let showsProgress: Bool
+    private let showsStatus: Bool
     /// Whether the title has no spinner.
     private let isStill: Bool
     private let time: TimeSource
@@ -100,6 +111,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
         known = KnownTerminal.recognize(by: environment)
         charset = known.charset(in: environment)
         showsProgress = known.showsProgress(settings, in: environment)
+        showsStatus = known.showsStatus(settings, in: environment)
         isStill = settings.accessible || CommandOnTerminal.isPresent
         let repeatInterval = showsProgress && known.progressExpires ? Self.progressRepeatInterval : nil
         let format = known.setsTitle(settings) ? settings.format : SnapshotFormat(pieces: [])
@@ -119,15 +131,37 @@ public final class TerminalTitleBackend: IndicatorBackend {
         let terminal = try Self.openTerminal(path: path, environment: environment, settings: settings)
         defer { restore(terminal) }
         var surface = Surface(terminal: terminal)
-        for await update in updates {
-            if update.snapshot.isVisible {
-                show(update, on: &surface)
-            } else {
-                (surface.shownAt, surface.hasFailure) = (nil, false)
-                terminal.change { $0.hide(ObjectIdentifier(self)) }
+        if showsStatus { surface.records = StatusRecords(app: applicationName) }
+        var reportsAt: SuspendingClock.Instant?
+        while let event = await updates.next(until: reportsAt) {
+            if case .update(let update) = event {
+                surface.records?.follow(update)
+                if update.snapshot.isVisible {
+                    show(update, on: &surface)
+                } else {
+                    (surface.shownAt, surface.hasFailure, surface.reported) = (nil, false, [])
+                    terminal.change { $0.hide(ObjectIdentifier(self)) }
+                }
             }
+            reportsAt = report(on: &surface)
             try terminal.settle()
         }
+        if reportsAt != nil {
+            surface.reportedAt = nil
+            _ = report(on: &surface)
+        }
+    }
+
+    /// Passes the status on, ten times a second at most.
+    ///
+    /// - Returns: when to call it again.
+    private func report(on surface: inout Surface) -> SuspendingClock.Instant? {
+        guard let records = surface.records?.all, records != surface.reported else { return nil }
+        let earliest = surface.reportedAt.map { $0 + Self.reportInterval }
+        if let earliest, earliest > time.now { return .now + (earliest - time.now) }
+        (surface.reported, surface.reportedAt) = (records, time.now)
+        surface.terminal.change { $0.report(records, for: ObjectIdentifier(self)) }
+        return nil
     }
 
     private func restore(_ terminal: SharedTerminal) {
@@ -135,7 +169,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
         terminal.settleAtEnd()
     }
 
-    /// Opens the terminal, if it shows the title or the progress.
+    /// Opens the terminal, if it shows the title, the progress or the status.
     static func openTerminal(
         path: String,
         environment: [String: String],
@@ -145,6 +179,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
         let known = KnownTerminal.recognize(by: environment)
         guard
             known.setsTitle(settings) || known.showsProgress(settings, in: environment)
+                || known.showsStatus(settings, in: environment)
         else { throw .keepsTitle(terminal: known.name, hasTitle: known.title != .unknown) }
         return terminal
     }

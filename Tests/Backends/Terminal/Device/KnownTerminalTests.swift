@@ -87,6 +87,21 @@ import Testing
     }
 
     @Test(arguments: [
+        (["TERM_PROGRAM": "iTerm.app", "TERM_PROGRAM_VERSION": "3.7.5"], true),
+        (["LC_TERMINAL": "iTerm2", "LC_TERMINAL_VERSION": "3.7.5"], true),
+        (["TERM_PROGRAM": "iTerm.app", "TERM_PROGRAM_VERSION": "3.7.4"], false), (["LC_TERMINAL": "iTerm2"], false),
+        (["TERM_PROGRAM": "iTerm.app", "TERM_PROGRAM_VERSION": "3.7.5", "TMUX": "/tmp/tmux-0/default,1,0"], false),
+        (["TERM_PROGRAM": "ghostty", "TERM_PROGRAM_VERSION": "1.4.0"], false), ([:], false),
+    ])
+    func `The status is reported to terminals that show it`(variables: [String: String], isShown: Bool) {
+        let environment = variables.merging(["TERM": "xterm-256color"]) { $1 }
+        let known = KnownTerminal.recognize(by: environment)
+        for (setting, expected) in [(TerminalTitleSettings.When.auto, isShown), (.on, true), (.off, false)] {
+            #expect(known.showsStatus(TerminalTitleSettings(status: setting), in: environment) == expected)
+        }
+    }
+
+    @Test(arguments: [
         ("0, 26, 5", false), ("0, 46, 2", false), ("0, 47, 0", true), ("0, 50, 1", true), ("1, 0, 0", true),
     ])
     func `The version of kitty is read from its installation`(version: String, shown: Bool) throws {

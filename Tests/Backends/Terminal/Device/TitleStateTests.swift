@@ -3,6 +3,7 @@ import Testing
 
 @testable import DisplayText
 @testable import TerminalBackends
+import IndicatorReports
 
 @Suite struct TitleStateTests {
     private final class Claimant: Sendable {}
@@ -86,14 +87,29 @@ import Testing
 
     @Test func `A suspended terminal is restored and shown again`() {
         var ledger = TitleState(style: .stack)
+        let (working, done) = (ProgramStatus(.working, id: "i"), ProgramStatus(.done, id: "i"))
         ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress())
+        ledger.report([working], for: ObjectIdentifier(first))
         _ = written(&ledger)
         ledger.isSuspended = true
-        #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t")
+        let clear = "\u{1B}]7501;state=clear:id=i\u{1B}\\"
+        #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t\(clear)")
         ledger.show(ObjectIdentifier(first), title: "More", progress: TerminalProgress())
         #expect(written(&ledger) == "")
         ledger.isSuspended = false
-        #expect(written(&ledger) == "\u{1B}[22;0t\u{1B}]0;More\u{07}\u{1B}]9;4;3\u{1B}\\")
+        #expect(written(&ledger) == "\u{1B}[22;0t\u{1B}]0;More\u{07}\u{1B}]9;4;3\u{1B}\\\(working.sequence)")
+        // It is shown again before the terminal has accepted the end, and before it reports.
+        ledger.hide(ObjectIdentifier(first))
+        ledger.report([done], for: ObjectIdentifier(first))
+        ledger.show(ObjectIdentifier(first), title: "More", progress: TerminalProgress())
+        #expect(written(&ledger) == "\(clear)\(done.sequence)")
+        ledger.report([working], for: ObjectIdentifier(first))
+        #expect(written(&ledger) == working.sequence)
+        ledger.hide(ObjectIdentifier(first))
+        ledger.report([done], for: ObjectIdentifier(first))
+        #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t\(clear)\(done.sequence)")
+        ledger.close()
+        #expect(written(&ledger) == "")
     }
 
     @Test func `A title that was never written is skipped`() {

@@ -18,6 +18,7 @@ import Testing
         _ format: String = "{label} ({count}) - {app}",
         title: TerminalTitleSettings.When = .auto,
         progress: TerminalTitleSettings.When = .off,
+        status: TerminalTitleSettings.When = .off,
         environment: [String: String] = ["TERM": "xterm-ghostty"],
         locale: String = "C.UTF-8",
         clock: VirtualClock = VirtualClock()
@@ -25,7 +26,12 @@ import Testing
         BackendDriver(
             TerminalTitleBackend(
                 applicationName: "app",
-                settings: TerminalTitleSettings(format: try SnapshotFormat(format), title: title, progress: progress),
+                settings: TerminalTitleSettings(
+                    format: try SnapshotFormat(format),
+                    title: title,
+                    progress: progress,
+                    status: status
+                ),
                 path: terminal.path,
                 environment: environment.merging(["LC_ALL": locale]) { $1 },
                 clock: clock
@@ -363,5 +369,117 @@ import Testing
         #expect(await writes("\u{1B}]9;4;3\u{1B}\\"))
         activity.end()
         await indicator.shutdown()
+    }
+
+    /// An activity of a script, such as `2?` for one that asks the user.
+    private func details(_ word: Substring) -> ActivityDetails {
+        var details = ActivityDetails(label: "label \(word.first!)", progress: 0.4)
+        details.id = UInt64(word.prefix { $0.isNumber })!
+        if word.last == "?" { details.attention = "Passphrase?" }
+        return details
+    }
+
+    /// How an activity of a script has ended, such as `2!` for one that has failed.
+    private func finished(_ word: Substring) -> FinishedActivity {
+        let outcomes: [Character: ActivityOutcome] = ["+": .succeeded, "!": .failed("full"), "-": .cancelled]
+        var finished = FinishedActivity(label: "ended", outcome: outcomes[word.last!] ?? .unspecified, duration: .zero)
+        finished.id = UInt64(word.prefix { $0.isNumber })!
+        return finished
+    }
+
+    @Test func `The status is cleared with the title, and a success or failure of the work stays`() async throws {
+        let clock = VirtualClock()
+        let backend = try makeBackend("{label}", status: .on, clock: clock)
+        try await backend.start()
+        var emulator = TitleEmulator()
+        var output = ""
+        let id = "indicator.\(getpid())"
+        // What is in progress, what has ended, and then the states of the records, that of the whole first.
+        let script: [(activities: String, ended: String, states: String)] = [
+            ("1", "", "working 1:working"),
+            ("1", "", "working 1:working"),
+            ("1 2?", "", "blocked 1:working 2:blocked"),
+            ("2 3", "1-", "working 1:idle 2:working 3:working"),
+            ("3", "2!", "working 1:idle 2:error 3:working"),
+            ("", "3+", "error"),
+            ("", "", "error"),
+            ("4", "", "working 4:working"),
+            ("5", "4", "working 5:working"),
+            ("", "5+ 9+", "done"),
+            ("6", "5!", "working 6:working"),
+            ("", "6-", ""),
+            ("7", "", "working 7:working"),
+            // It was disabled.
+            ("", "", "-"),
+            ("8", "", "working 8:working"),
+        ]
+        for (activities, ended, states) in script {
+            var snapshot = IndicatorSnapshot(state: activities.isEmpty ? .inactive : .active)
+            snapshot.activities = activities.split(separator: " ").map(details)
+            snapshot.activityCount = states == "-" ? 1 : snapshot.activities.count
+            let ended = ended.split(separator: " ").map(finished)
+            clock.advance(by: .milliseconds(100))
+            try await backend.update(IndicatorUpdate(snapshot, finished: ended))
+            output = written()
+            emulator.receive(Array(output.utf8))
+            let shown: [String] = emulator.records.sorted { $0.key < $1.key }.map { key, state in
+                key == id ? state : key.replacing("\(id)/", with: "") + ":" + state
+            }
+            let expected: [String] = states.split(separator: " ").map(String.init).filter { $0 != "-" }
+            #expect(shown == expected)
+        }
+        let title = Data("label 8".utf8).base64EncodedString()
+        let texts: [String] = ["\(id):app=app:title=\(title)", "\(id)/8:title=\(title)"]
+        let reports: [String] = texts.map { "\u{1B}]7501;state=working:progress=40:id=\($0)\u{1B}\\" }
+        let shown = "\u{1B}[22;0t\u{1B}]0;label 8\u{7}" + reports.joined()
+        #expect(output == shown)
+        await backend.stop()
+        #expect(written() == "\u{1B}[23;0t\u{1B}]7501;state=clear:id=\(id)\u{1B}\\")
+    }
+
+    @Test func `Of the activities that have ended, the status has the last ones, so that all fit`() async throws {
+        let clock = VirtualClock()
+        let backend = try makeBackend("{label}", status: .on, clock: clock)
+        try await backend.start()
+        var emulator = TitleEmulator()
+        for number in 0..<100 {
+            clock.advance(by: .milliseconds(100))
+            var snapshot = IndicatorSnapshot(state: .active, activityCount: 16)
+            snapshot.activities = (0..<16).map { details("\(number * 16 + $0)") }
+            let ended = number == 0 ? [] : (0..<16).map { finished("\((number - 1) * 16 + $0)+") }
+            try await backend.update(IndicatorUpdate(snapshot, finished: ended))
+            emulator.receive(terminal.read())
+            #expect(emulator.records.count <= 33)
+        }
+        await backend.stop()
+        emulator.receive(terminal.read())
+        #expect(emulator.records == [:])
+    }
+
+    @Test func `The status is reported ten times a second at most, and at the end what is left`() async throws {
+        let clock = VirtualClock()
+        let backend = try makeBackend("{label}", status: .on, clock: clock)
+        try await backend.start()
+        var emulator = TitleEmulator()
+        for number in 1...100 {
+            var snapshot = IndicatorSnapshot(state: .active, activityCount: 1)
+            snapshot.activities = [details("\(number)")]
+            try await backend.update(snapshot)
+            try await backend.update(IndicatorUpdate(idle, finished: [finished("\(number)!")]))
+            emulator.receive(terminal.read())
+        }
+        #expect(emulator.statesSet == ["working", "working", "clear"])
+        clock.advance(by: .milliseconds(100))
+        #expect(
+            await eventually {
+                emulator.receive(terminal.read())
+                return Array(emulator.records.values) == ["error"]
+            }
+        )
+        try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "A"))
+        try await backend.update(IndicatorUpdate(idle, finished: [finished("0+")]))
+        await backend.stop()
+        emulator.receive(terminal.read())
+        #expect(Array(emulator.records.values) == ["done"])
     }
 }

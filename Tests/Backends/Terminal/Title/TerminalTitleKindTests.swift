@@ -45,6 +45,8 @@ import Testing
         let terminal = try PseudoTerminal()
         let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm"])
         #expect(try await kind.with().availability(context) == .success(terminal.path))
+        let place = try await kind.with(["status": "on"]).availability(context)
+        #expect(place == .success("\(terminal.path), also with the status (OSC 7501)"))
         #expect(terminal.read() == [])
     }
 

@@ -12,7 +12,8 @@ import Testing
     @Test(arguments: [("return", 0), ("exit", 3), ("exit-on-thread", 3), ("stop", 0)])
     func `The title is restored when the process exits`(mode: String, status: Int) async throws {
         let terminal = try PseudoTerminal()
-        let ending = try await terminal.run(helper, "title", mode)
+        let shown = ["TERM_PROGRAM=iTerm.app", "TERM_PROGRAM_VERSION=3.7.5"]
+        let ending = try await terminal.run("env", arguments: ["-uCI"] + shown + [helper, "title", mode])
         // The title was written to the terminal, although neither standard stream is connected to it.
         #expect(ending == .init(status: status, output: "shown\n", errors: ""))
         var emulator = TitleEmulator()
@@ -20,6 +21,34 @@ import Testing
         #expect(emulator.titlesSet == ["⠋ Working - helper", ""])
         #expect(emulator.title == "the old title")
         #expect(emulator.saves == 1 && emulator.restores == 1 && emulator.screen == "")
+        #expect(emulator.statesSet == ["working", "working", "clear"])
+    }
+
+    @Test(arguments: ["TERM", "USR1"])
+    func `The title and the status are restored when a signal ends the process`(signal: String) async throws {
+        let folder = try TemporaryDirectory(endsProcesses: true)
+        let config = try folder.write(
+            "startDelay: 0\nbackends: [terminalTitle]\nterminalTitle: {status: on}\n",
+            to: "config.yaml"
+        )
+        let script = """
+            '\(helper)' signals '\(config)' terminal >'\(folder.path)/out' &
+            until grep -q shown '\(folder.path)/out'; do sleep 0.05; done
+            until [ -e '\(folder.path)/go' ]; do sleep 0.05; done
+            kill -\(signal) $!; wait $!
+            """
+        let terminal = try PseudoTerminal()
+        async let ending = terminal.run("env", "-uCI", "sh", "-c", script)
+        var emulator = TitleEmulator()
+        let isShown = await eventually {
+            emulator.receive(terminal.read())
+            return emulator.title.contains("Working") && emulator.records.values.sorted() == ["working", "working"]
+        }
+        #expect(isShown)
+        try folder.write("", to: "go")
+        #expect(try await ending.status > 128)
+        emulator.receive(terminal.read())
+        #expect(emulator.title == "the old title" && emulator.records == [:])
     }
 
     @Test(.timeLimit(.minutes(10))) func `A stopped terminal does not keep the process from exiting`() async throws {

@@ -1,0 +1,105 @@
+import DisplayText
+import Foundation
+import IndicatorCore
+import IndicatorReports
+
+/// The indicator by the Program Status Protocol (OSC 7501): a record for all, and one below it for each activity.
+///
+/// Their identifiers are this process's own, so that what a program reports of itself stays.
+struct StatusRecords: Sendable {
+    /// How many activities that have ended are kept. With those in progress, it is less than the 64 records that each
+    /// terminal has.
+    static let endedLimit = 16
+
+    /// The records to show, the one for all first. After the end of the work, only that is left: with its outcome, if
+    /// that is a success or a failure.
+    private(set) var all: [ProgramStatus] = []
+
+    private let app: String
+    private let id = "indicator.\(getpid())"
+    private var ended: [ProgramStatus] = []
+    /// The latest failure since the indicator was shown, or else the latest success.
+    private var outcome: ProgramStatus?
+
+    init(app: String) { self.app = app }
+
+    /// Changes the records to what an update says.
+    mutating func follow(_ update: IndicatorUpdate) {
+        let snapshot = update.snapshot
+        // What ended before the first record belongs to an earlier time.
+        if all.first.map(Self.isOpen) == true {
+            for activity in update.finished { finish(activity) }
+        } else {
+            (ended, outcome) = ([], nil)
+        }
+        guard snapshot.isVisible else {
+            all = snapshot.activityCount == 0 ? outcome.map { [$0] } ?? [] : []
+            return
+        }
+        let children = snapshot.activities.map { details in
+            ProgramStatus(
+                details.attention == nil ? .working : .blocked,
+                progress: Percentage(details.progress)?.value,
+                id: "\(id)/\(details.id)",
+                title: details.label,
+                message: details.attention ?? details.detail
+            )
+        }
+        let whole = ProgramStatus(
+            children.contains { $0.state == .blocked } ? .blocked : .working,
+            progress: Percentage(snapshot.progress)?.value,
+            id: id,
+            app: app,
+            title: snapshot.label,
+            message: snapshot.activities.lazy.compactMap(\.attention).first
+        )
+        all = [whole] + children + ended
+    }
+
+    /// Keeps how a listed activity has ended, and what that says of the whole. One without an outcome has no record.
+    private mutating func finish(_ activity: FinishedActivity) {
+        let state: ProgramStatus.State
+        var message: String?
+        switch activity.outcome {
+        case .succeeded: state = .done
+        case .failed(let text): (state, message) = (.error, text)
+        case .cancelled: state = .idle
+        case .unspecified: return
+        }
+        var status = ProgramStatus(state, id: "\(id)/\(activity.id)", title: activity.label, message: message)
+        if all.contains(where: { $0.id == status.id }) { ended = (ended + [status]).suffix(Self.endedLimit) }
+        if !activity.isMember, state == .error || state == .done && outcome?.state != .error {
+            (status.id, status.app) = (id, app)
+            outcome = status
+        }
+    }
+
+    /// Whether a record is about work in progress.
+    private static func isOpen(_ status: ProgramStatus) -> Bool { status.state == .working || status.state == .blocked }
+
+    /// The reports that change the records of a terminal.
+    static func reports(from shown: [ProgramStatus], to wanted: [ProgramStatus]) -> String {
+        if shown == wanted { return "" }
+        var reports: [ProgramStatus] = []
+        var shown = shown
+        if let whole = shown.first, wanted.first?.id != whole.id || wanted.first.map(isOpen) != true {
+            // With all below it.
+            reports.append(ProgramStatus(.clear, id: whole.id))
+            shown = []
+        }
+        for status in shown where !wanted.contains(where: { $0.id == status.id }) {
+            reports.append(ProgramStatus(.clear, id: status.id))
+        }
+        reports += wanted.filter { !shown.contains($0) }
+        return reports.map(\.sequence).joined()
+    }
+}
+
+extension ProgramStatus {
+    /// Writes the report to the process's terminal, as far as that accepts it now, and if it is known to show it.
+    package func writeToTerminal() {
+        let environment = ProcessInfo.processInfo.environment
+        guard KnownTerminal.isOne(of: KnownTerminal.recognize(by: environment).status, in: environment) else { return }
+        _ = try? TerminalDevice.controlling?.write(Array(sequence.utf8)[...])
+    }
+}
