@@ -83,7 +83,7 @@ package struct ProgramStatus: Sendable, Hashable {
             guard !value.isEmpty, key.allSatisfy(Self.isNameCharacter),
                 value.allSatisfy({ Self.isNameCharacter($0) || ",/=".utf8.contains($0) })
             else { continue }
-            let text = String(decoding: value, as: UTF8.self)
+            var text: String { String(decoding: value, as: UTF8.self) }
             switch String(decoding: key, as: UTF8.self) {
             // An unknown one replaces one that is known, too.
             case "state": state = State(rawValue: text)
@@ -97,10 +97,10 @@ package struct ProgramStatus: Sendable, Hashable {
                 if value.count > Limit.name { return nil }
                 if Self.isPath(text) { app = text }
             case "title":
-                guard let decoded = Self.decoded(text, limit: Limit.title) else { return nil }
+                guard let decoded = Self.decoded(value, limit: Limit.title) else { return nil }
                 title = decoded
             case "msg":
-                guard let decoded = Self.decoded(text, limit: Limit.message) else { return nil }
+                guard let decoded = Self.decoded(value, limit: Limit.message) else { return nil }
                 message = decoded
             default: break
             }
@@ -129,15 +129,20 @@ package struct ProgramStatus: Sendable, Hashable {
     }
 
     /// The text of a value in base64, of which the padding is optional; `nil` if it is invalid.
-    private static func decoded(_ value: String, limit: Int) -> String? {
-        let unpadded = value.prefix { $0 != "=" }
-        let padding = value.dropFirst(unpadded.count)
-        guard unpadded.utf8.count <= (limit * 4 + 2) / 3, padding.count <= 2, padding.allSatisfy({ $0 == "=" }),
-            let data = Data(base64Encoded: unpadded + String(repeating: "=", count: -unpadded.utf8.count & 3)),
-            let text = String(validating: data, as: UTF8.self),
-            !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
+    private static func decoded(_ value: some Collection<UInt8>, limit: Int) -> String? {
+        let padding = UInt8(ascii: "=")
+        let unpadded = value.prefix { $0 != padding }
+        let rest = value.dropFirst(unpadded.count)
+        guard unpadded.count <= (limit * 4 + 2) / 3, rest.count <= 2, rest.allSatisfy({ $0 == padding }),
+            let data = Data(base64Encoded: Data(Array(unpadded) + repeatElement(padding, count: -unpadded.count & 3))),
+            let text = String(validating: data, as: UTF8.self), !text.unicodeScalars.contains(where: isControl)
         else { return nil }
         return text
+    }
+
+    /// Whether a character is of the general category Cc.
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
     }
 
     // MARK: - Writing
@@ -168,7 +173,7 @@ package struct ProgramStatus: Sendable, Hashable {
     private static func shortened(_ text: String, _ limit: Int) -> String {
         var result = ""
         var count = 0
-        for character in text where character.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) {
+        for character in text where !character.unicodeScalars.contains(where: isControl) {
             count += character.utf8.count
             if count > limit { break }
             result.append(character)

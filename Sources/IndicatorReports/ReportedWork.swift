@@ -118,11 +118,14 @@ struct ReportedWork {
     }
 
     private static func show(_ status: ProgramStatus, on activity: ManagedActivity, label: String?) {
+        let detail = status.state == .working ? status.message : nil
+        let attention = status.state == .blocked ? attention(of: status) : nil
         activity.update { details in
-            details.label = status.title ?? label
             details.progress = status.progress.map { Double($0) / 100 }
-            details.detail = status.state == .working ? status.message : nil
-            details.attention = status.state == .blocked ? attention(of: status) : nil
+            // A text that is set is made safe, which takes longer than to compare it.
+            if details.label != status.title ?? label { details.label = status.title ?? label }
+            if details.detail != detail { details.detail = detail }
+            if details.attention != attention { details.attention = attention }
         }
     }
 
