@@ -75,27 +75,30 @@ import Testing
         #expect(ended == ["command: succeeded", "one: succeeded", "two: succeeded"])
     }
 
-    @Test("The bar in Python, in a Pool, and in a process that is killed", .needs(needs))
+    @Test("Python: a part of the work, and a bar, in a Pool of 8 processes of which one is killed", .needs(needs))
     func python() async throws {
         let program =
             try Self.block("python") + """
                 import signal
-                from multiprocessing import Pool, Process
+                from multiprocessing import Pool
 
                 def work(part):
                     for step in Reported(range(4), desc=f"part {part}", file=open(os.devnull, "w")):
                         if part == 7 and step == 2:
                             os.kill(os.getpid(), signal.SIGKILL)
 
-                with Pool(3) as pool:
-                    pool.map(work, range(7))
-                process = Process(target=work, args=(7,))
-                process.start()
-                process.join()
+                with reported("read"):
+                    pass
+                with contextlib.suppress(ValueError), reported("written"):
+                    raise ValueError
+                with Pool(8) as pool:
+                    results = pool.imap_unordered(work, range(8))
+                    for _ in range(7):
+                        next(results)
                 """
         let ended = try await Self.reported("/usr/bin/python3 bars.py", files: ["bars.py": program])
-        let parts = (0...6).map { "part \($0): succeeded" } + ["part 7: unspecified"]
-        #expect(ended == ["command: cancelled"] + parts)
+        let parts = (0...6).map { "part \($0): succeeded" } + ["part 7: unspecified", "read: succeeded"]
+        #expect(ended == ["command: cancelled"] + parts + ["written: failed(\"it has reported an error\")"])
         #expect(
             try await Self.reported("unset INDICATOR_SOCKET; /usr/bin/python3 bars.py", files: ["bars.py": program])
                 == ["command: cancelled"]
