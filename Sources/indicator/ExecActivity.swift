@@ -106,7 +106,7 @@ final class ExecActivity {
             activity.end(outcome)
             finished = FinishedActivity(label: label, outcome: outcome, duration: began.duration(to: .now))
         }
-        let hasTerminal = notice.notify(of: finished, waits: true)
+        let hasTerminal = notice.notify(of: finished)
         for problem in shutDown(since: earlier, hasTerminal: hasTerminal) {
             // The terminal may still be in raw mode.
             let end = isatty(STDERR_FILENO) == 1 ? "\r\n" : "\n"
@@ -160,7 +160,7 @@ private final class ReportedEnds: Sendable {
         }
         if isNotifying { return }
         ServiceThread.foreignCode.call(at: .min) {
-            while let end = self.takeNext() { notice.notify(of: end, waits: false) }
+            while let end = self.takeNext() { notice.notify(of: end) }
         }
     }
 
@@ -176,9 +176,9 @@ private final class ReportedEnds: Sendable {
         }
     }
 
-    /// Waits until all are notified, half a second at most.
+    /// Waits until all are notified, a second at most.
     func wait() {
-        for _ in 0..<50 where state.withLock(\.isNotifying) { usleep(10_000) }
+        for _ in 0..<100 where state.withLock(\.isNotifying) { usleep(10_000) }
     }
 }
 
@@ -214,13 +214,12 @@ private struct EndNotice: Sendable {
     }
 
     /// Notifies on the terminal where no backend does: as it can, or by the bell over SSH and in tmux or GNU screen,
-    /// which mark the window.
+    /// which mark the window. Waits while backends start, half a second at most: a command may end before.
     ///
-    /// - Parameter waits: whether to wait while backends start, half a second at most: a command may end before.
     /// - Returns: whether the terminal can.
     @discardableResult
-    func notify(of finished: FinishedActivity?, waits: Bool) -> Bool {
-        let wanted = finished.map { whenDone.covers($0, after: after) && !hasNotifier(waits: waits) ? [$0] : [] } ?? []
+    func notify(of finished: FinishedActivity?) -> Bool {
+        let wanted = finished.map { whenDone.covers($0, after: after) && !hasNotifier ? [$0] : [] } ?? []
         let settings = TerminalNotificationSettings(whenDone: .always, after: .zero)
         let terminal = TerminalNotificationBackend(applicationName: app, settings: settings)
         do {
@@ -237,11 +236,11 @@ private struct EndNotice: Sendable {
         }
     }
 
-    private func hasNotifier(waits: Bool) -> Bool {
+    private var hasNotifier: Bool {
         func states() -> [BackendState] {
             indicator.backendStatuses.filter { notifiers.contains($0.name) }.map(\.state)
         }
-        if waits { for _ in 0..<50 where states().contains(.starting) { usleep(10_000) } }
+        for _ in 0..<50 where states().contains(.starting) { usleep(10_000) }
         return states().contains { $0 == .starting || $0 == .running }
     }
 }

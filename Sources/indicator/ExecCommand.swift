@@ -156,7 +156,7 @@ struct ExecCommand: ParsableCommand {
         do throws(ChildCommand.StartError) {
             // The command inherits the path. Without a socket, it finds none, and is shown as it is.
             let prepare = {
-                socket = lasted == nil ? try? ReportSocket() : nil
+                socket = lasted == nil && SpareDescriptors.exist() ? try? ReportSocket() : nil
                 unsetenv(ReportSocket.variable)
                 if let socket { setenv(ReportSocket.variable, socket.path, 1) }
             }

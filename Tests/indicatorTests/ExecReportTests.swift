@@ -62,6 +62,7 @@ import Testing
             ("report done; report working Next; shown Next; exit 3", ["sh, succeeded", "Next, failed, exit status 3"]),
             ("report idle; shown unspecified; exit 3", ["sh, unspecified"]),
             ("report working --id a; report done --id a; shown '\"a\"'", ["a, succeeded", "sh, succeeded"]),
+            ("rm -r \"$XDG_RUNTIME_DIR/indicator\"; report done; exit 3", ["sh, failed, exit status 3"]),
             // Before it is shown, and when nothing is heard.
             ("report error early", ["sh, failed, early"]),
             ("INDICATOR_SOCKET= report error unheard; exit 0", []),
@@ -102,6 +103,19 @@ import Testing
         #expect(Array(emulator.records.values) == ["done"])
     }
 
+    @Test("A reported end is notified on the terminal where no backend does, also when the command ends at once")
+    func notice() async throws {
+        let script = "'\(program.path)' report error 'disk full'"
+        let environment = ["XDG_RUNTIME_DIR": runtime]
+        let written = try await program.written(
+            ["--after", "0"],
+            ["sh", "-c", script],
+            on: "foot",
+            environment: environment
+        )
+        #expect(written.matches(of: /\]777;notify;[^\u{1B}]*disk full/).count == 1, "\(written)")
+    }
+
     @Test("Without exec, a terminal that shows the status gets the report, and no other")
     func terminal() async throws {
         for (variables, expected) in [
@@ -109,10 +123,9 @@ import Testing
             (Self.showing.merging(["INDICATOR_SOCKET": "/nonexistent"]) { $1 }, ""),
         ] {
             let terminal = try PseudoTerminal()
-            let arguments =
-                ["-uCI", "-uTERM_PROGRAM"] + program.assignments(variables) + [
-                    program.path, "report", "working", "--progress", "40", "Copy",
-                ]
+            // In the background of a terminal that stops what writes.
+            let script = "stty tostop </dev/tty; set -m; '\(program.path)' report working --progress 40 Copy & wait $!"
+            let arguments = ["-uCI", "-uTERM_PROGRAM"] + program.assignments(variables) + ["sh", "-c", script]
             let ending = try await terminal.run("env", arguments: arguments)
             #expect(ending == .init(status: 0, output: "", errors: ""))
             #expect(String(decoding: terminal.read(), as: UTF8.self) == expected)
@@ -129,6 +142,9 @@ import Testing
             environment: ["XDG_RUNTIME_DIR": folder, "INDICATOR_SOCKET": "/inherited"]
         )
         #expect(result.status == .exited(3) && result.error == "")
+        // Its descriptor would be missed elsewhere.
+        let few = "ulimit -n 10; exec '\(program.path)' exec -- sh -c 'test -z \"$INDICATOR_SOCKET\" && exit 3'"
+        #expect(try await program.run("sh", arguments: ["-c", few]).status == .exited(3))
     }
 
     @Test("What a killed exec leaves is removed by the next one")

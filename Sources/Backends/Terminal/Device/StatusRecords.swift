@@ -1,3 +1,4 @@
+import BackendConfiguration
 import DisplayText
 import Foundation
 import IndicatorCore
@@ -100,6 +101,7 @@ extension ProgramStatus {
     package func writeToTerminal() {
         let environment = ProcessInfo.processInfo.environment
         guard KnownTerminal.isOne(of: KnownTerminal.recognize(by: environment).status, in: environment) else { return }
-        _ = try? TerminalDevice.controlling?.write(Array(sequence.utf8)[...])
+        // Also from the background: `stty tostop` does not stop a process that has blocked the signal.
+        withSignalsBlocked { _ = try? TerminalDevice.controlling?.write(Array(sequence.utf8)[...]) }
     }
 }
