@@ -4,8 +4,8 @@ import IndicatorThreads
 /// A datagram socket to which programs report their work.
 ///
 /// It is a file of its own in `$XDG_RUNTIME_DIR/indicator`, or where that is not the user's, in a folder of its own in
-/// `/tmp`. Both are accessible only to the user. A path survives what an inherited descriptor does not: sudo(8), a shell in tmux(1),
-/// Python's `subprocess`.
+/// `/tmp`. Both are accessible only to the user. A path survives what an inherited descriptor does not: sudo(8), a
+/// shell in tmux(1), Python's `subprocess`.
 package final class ReportSocket: Sendable {
     /// Why there is no socket.
     package struct Failure: Error, CustomStringConvertible {

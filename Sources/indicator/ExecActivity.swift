@@ -20,8 +20,8 @@ final class ExecActivity {
     private static let messages = InMemoryLogHandler()
     fileprivate static let logger = Logger(label: "indicator", factory: { _ in messages })
 
-    /// A line of a shell that has ended. Who looks at the shell has seen that; where only the terminal knows whether the
-    /// user does, it notifies.
+    /// A line of a shell that has ended. Who looks at the shell has seen that; where only the terminal knows whether
+    /// the user does, it notifies.
     convenience init(ofLine options: ExecCommand, label: String, began: ContinuousClock.Instant) {
         let isFocused = options.notify == .never ? false : TerminalFocus.isFocused
         self.init(

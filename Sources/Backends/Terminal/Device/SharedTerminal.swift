@@ -92,8 +92,8 @@ final class SharedTerminal: Sendable {
         }
     }
 
-    /// Writes at the end of a backend. A terminal that accepts no bytes now is restored as soon as it does: until then a
-    /// control sequence may be partly written, and the terminal would treat the app's next output as its rest.
+    /// Writes at the end of a backend. A terminal that accepts no bytes now is restored as soon as it does: until then
+    /// a control sequence may be partly written, and the terminal would treat the app's next output as its rest.
     func settleAtEnd() {
         guard (try? settle(within: Self.stopLimit)) == false else { return }
         _ = ThreadStarter.start(named: "terminal-title") { _ = try? self.settle() }

@@ -13,14 +13,15 @@ import IndicatorThreads
 /// and 3 more
 /// ```
 ///
-/// The cursor stays above the lines, where the app and the user continue to write. There are at most ten frames a second,
-/// and none while the indicator is hidden; a frame is one write with the changes. Nothing is drawn while the process is
-/// in the background of its terminal, or while another program has that in its own mode. The lines are removed when the
-/// indicator is hidden, the backend is stopped or the process exits. For signals that end or stop the process, see
-/// `IndicatorManager.configured(for:)`. An activity that ends leaves a line (``TerminalProgressSettings/finished``).
+/// The cursor stays above the lines, where the app and the user continue to write. There are at most ten frames a
+/// second, and none while the indicator is hidden; a frame is one write with the changes. Nothing is drawn while the
+/// process is in the background of its terminal, or while another program has that in its own mode. The lines are
+/// removed when the indicator is hidden, the backend is stopped or the process exits. For signals that end or stop the
+/// process, see `IndicatorManager.configured(for:)`. An activity that ends leaves a line
+/// (``TerminalProgressSettings/finished``).
 ///
-/// Where lines cannot be redrawn, and in CI, it writes plain lines instead; under `indicator exec` none, unless the mode
-/// is `plain`. The article "Live progress" has the details.
+/// Where lines cannot be redrawn, and in CI, it writes plain lines instead; under `indicator exec` none, unless the
+/// mode is `plain`. The article "Live progress" has the details.
 public final class TerminalProgressBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String

@@ -20,10 +20,10 @@ import IndicatorThreads
 ///   ``TerminalTitleSettings/title`` is `on`: Emacs, Konsole, QTerminal, urxvt, st, GNU screen, mosh, and unknown
 ///   types (`TERM`).
 /// - Terminals that are known to support it (OSC 9;4) also show the progress, in the tab or the taskbar.
-/// - To terminals that are known to show it, the indicator and its activities are reported by the Program Status Protocol
-///   (OSC 7501), each as a record of its own: working, waiting for the user, or how it ended. The records are cleared
-///   with the title. A success or failure of the work then stays as one record, as the protocol has it: until the user
-///   has seen it, or more work is shown.
+/// - To terminals that are known to show it, the indicator and its activities are reported by the Program Status
+///   Protocol (OSC 7501), each as a record of its own: working, waiting for the user, or how it ended. The records are
+///   cleared with the title. A success or failure of the work then stays as one record, as the protocol has it: until
+///   the user has seen it, or more work is shown.
 /// - Several backends of one process can use one terminal: the one that was shown last sets the title.
 /// - Titles are written without control characters, truncated to 240 Unicode scalars, and in UTF-8 if that is the
 ///   character set of the locale; otherwise, and in GNU screen, in ASCII.
