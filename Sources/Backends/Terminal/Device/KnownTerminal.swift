@@ -19,7 +19,7 @@ struct KnownTerminal: Sendable, Hashable {
     let progress: Versions
     /// Whether it removes progress that is not repeated.
     let progressExpires: Bool
-    /// Which versions show the status of programs (OSC 7501). Others ignore it.
+    /// Which versions show the status of programs (OSC 7501).
     let status: Versions
     /// How it shows a notification; `nil` if it is not known to support them.
     let notification: TerminalNotificationStyle?

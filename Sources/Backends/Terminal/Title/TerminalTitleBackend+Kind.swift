@@ -122,8 +122,8 @@ public struct TerminalTitleSettings: Sendable, Hashable {
     public var title: When
     /// When to show the progress (OSC 9;4). Default: `auto`. Other terminals may show it as a notification.
     public var progress: When
-    /// When to report the indicator and its activities by the Program Status Protocol (OSC 7501). Default: `auto`.
-    /// Other terminals ignore it.
+    /// When to report the indicator and its activities by the Program Status Protocol (OSC 7501). Default: `auto`. Most
+    /// other terminals ignore it.
     public var status: When
     /// Whether the title has no animation, for screen readers, which read every change. Default: `false`.
     public var accessible: Bool
