@@ -27,14 +27,17 @@ struct StatusRecords: Sendable {
     /// Changes the records to what an update says.
     mutating func follow(_ update: IndicatorUpdate) {
         let snapshot = update.snapshot
+        let wasVisible = all.first.map(Self.isOpen) == true
         // What ended before the first record belongs to an earlier time.
-        if all.first.map(Self.isOpen) == true {
+        if wasVisible {
             for activity in update.finished { finish(activity) }
         } else {
             (ended, outcome) = ([], nil)
         }
         guard snapshot.isVisible else {
-            all = snapshot.activityCount == 0 ? outcome.map { [$0] } ?? [] : []
+            // Not if the work goes on, because it was disabled or is being shut down.
+            let hasEnded = snapshot.activityCount == 0 || snapshot.state == .delayingStart
+            if wasVisible { all = hasEnded ? outcome.map { [$0] } ?? [] : [] }
             return
         }
         let children = snapshot.activities.map { details in
@@ -76,7 +79,7 @@ struct StatusRecords: Sendable {
     }
 
     /// Whether a record is about work in progress.
-    private static func isOpen(_ status: ProgramStatus) -> Bool { status.state == .working || status.state == .blocked }
+    static func isOpen(_ status: ProgramStatus) -> Bool { status.state == .working || status.state == .blocked }
 
     /// The reports that change the records of a terminal.
     static func reports(from shown: [ProgramStatus], to wanted: [ProgramStatus]) -> String {

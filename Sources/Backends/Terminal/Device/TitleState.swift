@@ -63,11 +63,11 @@ struct TitleState: Sendable {
         if repeatsProgress, claims.last?.id == id { mustRepeatProgress = true }
     }
 
-    /// Reports records for a claim; when there is none, they stay until one is shown.
+    /// Reports records for a claim. When there is none, an outcome stays until one is shown.
     mutating func report(_ records: [ProgramStatus], for id: ClaimID) {
         if let index = claims.firstIndex(where: { $0.id == id }) {
             (claims[index].records, lastingRecords) = (records, [])
-        } else if claims.isEmpty, !isClosed {
+        } else if claims.isEmpty, !isClosed, records.first.map(StatusRecords.isOpen) != true {
             lastingRecords = records
         }
     }

@@ -98,6 +98,13 @@ import IndicatorReports
         #expect(written(&ledger) == "")
         ledger.isSuspended = false
         #expect(written(&ledger) == "\u{1B}[22;0t\u{1B}]0;More\u{07}\u{1B}]9;4;3\u{1B}\\\(working.sequence)")
+        // What comes after the end is no work in progress.
+        ledger.hideAll()
+        ledger.report([working], for: ObjectIdentifier(first))
+        #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t\(clear)")
+        ledger.show(ObjectIdentifier(first), title: "More", progress: TerminalProgress())
+        ledger.report([working], for: ObjectIdentifier(first))
+        _ = written(&ledger)
         // It is shown again before the terminal has accepted the end, and before it reports.
         ledger.hide(ObjectIdentifier(first))
         ledger.report([done], for: ObjectIdentifier(first))

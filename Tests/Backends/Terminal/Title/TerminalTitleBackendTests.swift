@@ -469,6 +469,8 @@ import Testing
             emulator.receive(terminal.read())
         }
         #expect(emulator.statesSet == ["working", "working", "clear"])
+        // Work that is not shown yet.
+        try await backend.update(IndicatorSnapshot(state: .delayingStart, activityCount: 1))
         clock.advance(by: .milliseconds(100))
         #expect(
             await eventually {
