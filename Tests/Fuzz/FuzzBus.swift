@@ -44,6 +44,7 @@ private func cost(_ value: BusValue) -> Int {
     switch value {
     case .string(let text): 16 + min(text.utf8.count, BusDecoder.limit) / 3
     case .variant(let inner): 16 + cost(inner)
+    case .structure(let values): values.reduce(16) { $0 + cost($1) }
     case .strings(let texts): texts.reduce(16) { $0 + 16 + $1.utf8.count / 3 }
     case .properties(let properties): properties.reduce(16) { $0 + 32 + cost($1.value) }
     case .structures(_, let structures):
@@ -56,6 +57,7 @@ private func cost(_ value: BusValue) -> Int {
 private func isKnown(_ value: BusValue) -> Bool {
     switch value {
     case .other: false
+    case .structure(let values): !values.isEmpty && values.allSatisfy(isKnown)
     case .variant(let inner): isKnown(inner)
     case .properties(let properties): properties.allSatisfy { isKnown($0.value) }
     // An object path is read as a string, which cannot be sent as a path.

@@ -26,7 +26,7 @@ package enum IndicatorWatcher {
         let address = try address.resolved(in: ProcessInfo.processInfo.environment)
         try await withTaskExecutorPreference(thread) {
             let watch = Watch(answerLimit: answerLimit, report: report)
-            let link = BusLink(to: address, thread: thread, session: watch)
+            let link = BusConnection(to: address, thread: thread, session: watch)
             let failure: (any Error)?
             do {
                 _ = try await link.begin()
@@ -68,13 +68,13 @@ private final class Watch: BusSession {
     private var indicators: [String: Indicator] = [:]
     private var readingCount = 0
     private var isListed = false
-    private weak var bus: BusLink?
+    private weak var bus: BusConnection?
 
     init(answerLimit: Duration, report: @escaping (WatchReport) -> Void) {
         (self.answerLimit, self.report) = (answerLimit, report)
     }
 
-    func begin(on bus: BusLink) async throws -> String {
+    func begin(on bus: BusConnection) async throws -> String {
         self.bus = bus
         let namespace = IndicatorBusName.prefix.dropLast()
         let (path, interface) = (DBusPropertyObject.path, DBusPropertyObject.interface)
@@ -89,6 +89,8 @@ private final class Watch: BusSession {
         for name in names.sorted() where indicators[name] == nil { add(name, owner: nil) }
         return ""
     }
+
+    func show(_ update: IndicatorUpdate, on bus: BusConnection) throws -> SuspendingClock.Instant? { nil }
 
     /// Reports what is silent. Returns when to call it again even without an event.
     func check() -> SuspendingClock.Instant? {

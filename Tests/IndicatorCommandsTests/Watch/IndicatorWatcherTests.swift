@@ -56,7 +56,7 @@ import Testing
             count.withLock { $0 += 1 }
             let changed = BusMessage.signal(
                 path: DBusPropertyObject.path,
-                interface: DBusPropertyObject.propertiesInterface,
+                interface: BusObject.propertiesInterface,
                 member: "PropertiesChanged",
                 [.string(DBusPropertyObject.interface), .properties([]), .strings(["Label"])]
             )
@@ -138,7 +138,7 @@ import Testing
             return (last - 999...last).map { number in
                 .signal(
                     path: DBusPropertyObject.path,
-                    interface: DBusPropertyObject.propertiesInterface,
+                    interface: BusObject.propertiesInterface,
                     member: "PropertiesChanged",
                     [.string(DBusPropertyObject.interface), properties(number), .strings([])]
                 )

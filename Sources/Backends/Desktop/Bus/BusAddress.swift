@@ -83,6 +83,27 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
         } ?? false
     }
 
+    /// Whether a service is on the bus of this environment: for the choice of `backends: auto`.
+    ///
+    /// Connects, and waits for the bus for at most 0.1 seconds. Starts nothing.
+    public func hasService(_ name: String, in environment: [String: String]) -> Bool {
+        guard SpareDescriptors.exist(), mayExist(in: environment), let address = try? resolved(in: environment),
+            let connection = try? LibDBusConnection(address: address)
+        else { return false }
+        var hasService: Bool?
+        let deadline = SuspendingClock.now + .milliseconds(100)
+        connection.call(.busCall("Hello"), within: nil) { _ in }
+        connection.call(.busCall("NameHasOwner", [.string(name)]), within: .milliseconds(100)) {
+            hasService = (try? $0.get().arguments) == [.boolean(true)]
+        }
+        while hasService == nil, connection.isConnected {
+            var (descriptors, _) = connection.interest()
+            poll(&descriptors, nfds_t(descriptors.count), WakeUp.milliseconds(until: deadline))
+            connection.turn(descriptors)
+        }
+        return hasService ?? false
+    }
+
     private static func systemBus(in environment: [String: String]) -> String {
         let address = environment["DBUS_SYSTEM_BUS_ADDRESS"] ?? ""
         return address.isEmpty ? "unix:path=/run/dbus/system_bus_socket" : address

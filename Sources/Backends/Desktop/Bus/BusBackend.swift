@@ -1,23 +1,29 @@
-import BackendConfiguration
+public import BackendConfiguration
 import Foundation
 public import IndicatorCore
 import IndicatorThreads
 
-/// A backend on a message bus, as far as all of them are the same: one session at a time, on a connection of its own.
+/// A backend on a message bus: a ``BusSession`` at a time, on a connection of its own.
 ///
-/// All backends on a bus share a thread. Without the bus, or what the backend needs on it, it is unavailable until that
-/// appears.
+/// ```swift
+/// BusBackend(name: "tray", on: .session) { context in TraySession(context.control) }
+/// ```
+///
+/// All backends on a bus share a thread. Without the bus, or what the session needs on it, the backend is unavailable
+/// until that appears.
 public class BusBackend: IndicatorBackend, @unchecked Sendable {
     // `@unchecked`: the constants of a subclass are, too.
 
     /// What a session is made of.
-    struct Context {
+    public struct Context {
         /// The resolved address of the bus.
         var address: String
-        var control: IndicatorControl
+        /// The handle to the indicator.
+        public var control: IndicatorControl
     }
 
-    typealias SessionMaker = @Sendable (Context) throws -> any BusSession
+    /// Makes a session, on the thread of the bus; throws why the backend is unavailable.
+    public typealias SessionMaker = @Sendable (Context) throws -> any BusSession
 
     /// The name that the config file and the diagnostics use.
     public let name: String
@@ -28,7 +34,14 @@ public class BusBackend: IndicatorBackend, @unchecked Sendable {
     private let makeSession: SessionMaker
     private let currentSummary = Locked<String?>(nil)
 
-    init(
+    /// Makes a backend. Does not connect.
+    ///
+    /// - Parameters:
+    ///   - name: the name that the config file and the diagnostics use.
+    ///   - bus: the bus.
+    ///   - delivery: how updates are delivered. Its target and thread are those of the bus.
+    ///   - makeSession: makes a session for each connection.
+    public init(
         name: String,
         on bus: DBusAddress,
         delivery: BackendDelivery = BackendDelivery(),
@@ -94,16 +107,31 @@ public class BusBackend: IndicatorBackend, @unchecked Sendable {
     /// The address of the bus, checked.
     final func address() throws -> String { try bus.resolved(in: ProcessInfo.processInfo.environment) }
 
-    private func link(_ control: IndicatorControl, onEvent: @escaping () -> Void) throws -> BusLink {
+    private func link(_ control: IndicatorControl, onEvent: @escaping () -> Void) throws -> BusConnection {
         let context = Context(address: try address(), control: control)
         let session = try makeSession(context)
-        return BusLink(to: context.address, thread: Self.thread(of: bus).thread, session: session, onEvent: onEvent)
+        return BusConnection(
+            to: context.address,
+            thread: Self.thread(of: bus).thread,
+            session: session,
+            onEvent: onEvent
+        )
     }
 }
 
 extension BackendKind {
-    /// Makes a kind of backend on a bus, which has a surface where there may be a bus, or a configuration names it.
-    init<Settings: Sendable>(
+    /// Makes a kind of backend on a bus, which has a surface where there may be a bus, or a configuration names it. Its
+    /// availability is whether a session can begin.
+    ///
+    /// - Parameters:
+    ///   - name: the name that selects the kind.
+    ///   - summary: what the surface is, in a few words.
+    ///   - settings: reads the settings of a section.
+    ///   - bus: the bus.
+    ///   - automatic: whether `backends: auto` chooses the kind where the app runs; by default it never does. See
+    ///     ``DBusAddress/hasService(_:in:)``.
+    ///   - make: makes a backend.
+    public init<Settings: Sendable>(
         name: String,
         summary: String,
         settings: @escaping @Sendable (inout SettingsReader) -> Settings,

@@ -2,8 +2,8 @@ import BackendConfiguration
 import DisplayText
 import IndicatorCore
 
-/// A value of one of the D-Bus types that this package sends or reads (D-Bus specification, "Type System").
-package indirect enum BusValue: Sendable, Hashable {
+/// A value of a D-Bus type (D-Bus specification, "Type System").
+public indirect enum BusValue: Sendable, Hashable {
     /// `b`
     case boolean(Bool)
     /// `y`
@@ -26,26 +26,30 @@ package indirect enum BusValue: Sendable, Hashable {
     case variant(BusValue)
     /// `as`
     case strings([String])
+    /// `ay`; never read.
+    case bytes([UInt8])
     /// `a{sv}`, in the order of the message.
     case properties([BusProperty])
     /// An array of structures, such as `a(sd)`: the signature of the structure without its parentheses, and the values
     /// of each.
     case structures(String, [[BusValue]])
-    /// A value of a type that this package does not use, with its type code.
+    /// A structure, such as `(ii)`.
+    case structure([BusValue])
+    /// A value of another type, with its type code. It cannot be sent.
     case other(type: UInt8)
 
     /// The value inside a variant; otherwise the value itself.
-    package var unwrapped: BusValue {
+    public var unwrapped: BusValue {
         if case .variant(let inner) = self { inner } else { self }
     }
 
     /// The text of a string.
-    package var text: String? {
+    public var text: String? {
         if case .string(let text) = self { text } else { nil }
     }
 
     /// The signature of the type.
-    var signature: String {
+    public var signature: String {
         switch self {
         case .boolean: "b"
         case .byte: "y"
@@ -58,33 +62,38 @@ package indirect enum BusValue: Sendable, Hashable {
         case .objectPath: "o"
         case .variant: "v"
         case .strings: "as"
+        case .bytes: "ay"
         case .properties: "a{sv}"
         case .structures(let signature, _): "a(\(signature))"
+        case .structure(let values): "(\(values.map(\.signature).joined()))"
         case .other(let type): String(UnicodeScalar(type))
         }
     }
 }
 
 /// A property of a D-Bus object: an entry of `a{sv}`.
-package struct BusProperty: Sendable, Hashable {
-    package var name: String
+public struct BusProperty: Sendable, Hashable {
+    /// The name.
+    public var name: String
     /// The value, without its variant.
-    package var value: BusValue
+    public var value: BusValue
 
-    package init(_ name: String, _ value: BusValue) {
+    /// Makes a property.
+    public init(_ name: String, _ value: BusValue) {
         self.name = name
         self.value = value
     }
 }
 
 /// An error of a bus, of a peer on it, or of libdbus.
-package struct BusError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct BusError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The name of the error, such as `org.freedesktop.DBus.Error.NoReply`.
-    package var name: String
+    public var name: String
     /// The message of the bus, the peer or libdbus.
-    package var text: String
+    public var text: String
 
-    package init(name: String, text: String) {
+    /// Makes an error.
+    public init(name: String, text: String) {
         self.name = name
         self.text = text
     }
@@ -94,7 +103,8 @@ package struct BusError: Error, Sendable, Hashable, CustomStringConvertible {
         self.init(name: name, text: SafeText.singleLine(text, limit: 300))
     }
 
-    package var description: String { text.isEmpty ? name : text }
+    /// The text; without one, the name.
+    public var description: String { text.isEmpty ? name : text }
 
     /// The connection has ended.
     static let disconnected = BusError(

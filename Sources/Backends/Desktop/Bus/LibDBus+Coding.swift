@@ -35,6 +35,8 @@ enum BusCoding {
         case .objectPath(let path): text(path)
         case .variant(let inner): container(inner.signature, of: [inner]) { append($0, to: &$1) }
         case .strings(let strings): container("s", of: strings) { append(.string($0), to: &$1) }
+        case .bytes(let bytes): container("y", of: bytes) { append(.byte($0), to: &$1) }
+        case .structure(let values): container(nil, of: values) { append($0, to: &$1) }
         case .properties(let properties):
             container("{sv}", of: properties) { property, array in
                 nested(BusValue.code("e"), nil, in: &array) { entry in
@@ -69,7 +71,11 @@ extension BusValue {
     /// The type code of the D-Bus specification; in C it is a macro that Swift does not import.
     fileprivate static func code(_ letter: UnicodeScalar) -> Int32 { Int32(letter.value) }
 
-    fileprivate var type: Int32 { signature.unicodeScalars.first.map(Self.code) ?? 0 }
+    fileprivate var type: Int32 {
+        // In messages, the types of structures are "r".
+        if case .structure = self { return Self.code("r") }
+        return signature.unicodeScalars.first.map(Self.code) ?? 0
+    }
 }
 
 /// Decodes the values of a message, with a limit: peers on the bus are not trusted.
@@ -104,6 +110,7 @@ package struct BusDecoder {
         }
         switch UnicodeScalar(type) {
         case "b": return .boolean(read(UInt32(0)) != 0)
+        case "y": return .byte(read(0))
         case "u": return .uint32(read(0))
         case "i": return .int32(read(0))
         case "x": return .int64(read(0))
@@ -115,6 +122,10 @@ package struct BusDecoder {
             dbus.message_iter_recurse(&iterator, &inner)
             return .variant(value(&inner))
         case "a": return array(&iterator)
+        case "r":
+            var inner = CDBusMessageIter()
+            dbus.message_iter_recurse(&iterator, &inner)
+            return .structure(values(&inner))
         default: return .other(type: type)
         }
     }

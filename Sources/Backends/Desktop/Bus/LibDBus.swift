@@ -28,8 +28,9 @@ enum LibDBus {
     }
 }
 
-/// A D-Bus message. Owns a reference to it.
-package final class BusMessage {
+/// A D-Bus message.
+public final class BusMessage {
+    // Owns a reference to it.
     fileprivate let handle: OpaquePointer
 
     init(owning handle: OpaquePointer) {
@@ -45,9 +46,12 @@ package final class BusMessage {
         dbus.message_unref(handle)
     }
 
-    /// A method call; `nil` if the destination or the path, which may come from a bus, is invalid: libdbus would end
-    /// the process. The other names must be valid. No service is started to answer it.
-    package static func call(
+    /// A method call; `nil` if the destination or the path, which may come from a bus, is invalid.
+    ///
+    /// No service is started to answer it.
+    ///
+    /// - Precondition: the other names are valid: libdbus would end the process.
+    public static func call(
         _ destination: String,
         path: String,
         interface: String,
@@ -60,8 +64,8 @@ package final class BusMessage {
         return BusMessage(made: handle, arguments)
     }
 
-    /// A call of a method of the bus itself.
-    static func busCall(_ member: String, _ arguments: [BusValue] = []) -> BusMessage? {
+    /// A call of a method of the bus itself, such as `RequestName`.
+    public static func busCall(_ member: String, _ arguments: [BusValue] = []) -> BusMessage? {
         .call(
             "org.freedesktop.DBus",
             path: "/org/freedesktop/DBus",
@@ -72,7 +76,9 @@ package final class BusMessage {
     }
 
     /// A signal.
-    package static func signal(path: String, interface: String, member: String, _ arguments: [BusValue]) -> BusMessage {
+    ///
+    /// - Precondition: the path and the names are valid.
+    public static func signal(path: String, interface: String, member: String, _ arguments: [BusValue]) -> BusMessage {
         BusMessage(made: dbus.message_new_signal(path, interface, member), arguments)
     }
 
@@ -97,10 +103,14 @@ package final class BusMessage {
         for argument in arguments { BusCoding.append(argument, to: &iterator) }
     }
 
-    package var interface: String? { dbus.message_get_interface(handle).map { String(cString: $0) } }
-    package var member: String? { dbus.message_get_member(handle).map { String(cString: $0) } }
-    package var path: String? { dbus.message_get_path(handle).map { String(cString: $0) } }
-    package var sender: String? { dbus.message_get_sender(handle).map { String(cString: $0) } }
+    /// The interface of a call or a signal.
+    public var interface: String? { dbus.message_get_interface(handle).map { String(cString: $0) } }
+    /// The name of the method or the signal.
+    public var member: String? { dbus.message_get_member(handle).map { String(cString: $0) } }
+    /// The path of the object.
+    public var path: String? { dbus.message_get_path(handle).map { String(cString: $0) } }
+    /// The unique name of the connection that has sent it.
+    public var sender: String? { dbus.message_get_sender(handle).map { String(cString: $0) } }
 
     /// The error, if the message is an error reply.
     package var error: BusError? {
@@ -110,10 +120,11 @@ package final class BusMessage {
     }
 
     /// The signature of the arguments.
-    package var signature: String { dbus.message_get_signature(handle).map { String(cString: $0) } ?? "" }
+    public var signature: String { dbus.message_get_signature(handle).map { String(cString: $0) } ?? "" }
 
-    /// The arguments, decoded on every access: check the signature first. Peers can send 128 MiB; see ``BusDecoder``.
-    package var arguments: [BusValue] {
+    /// The arguments, decoded on every access: check the ``signature`` first. Of more than 4 MiB, the rest is dropped,
+    /// because peers on a bus are not trusted.
+    public var arguments: [BusValue] {
         var iterator = CDBusMessageIter()
         guard dbus.message_iter_init(handle, &iterator) != 0 else { return [] }
         var decoder = BusDecoder()
@@ -145,7 +156,7 @@ final class BusDescriptor {
 ///
 /// In the app that is the thread of the bus, which waits for it together with its work: an idle connection causes no
 /// wake-ups.
-final class BusConnection: PollSource {
+final class LibDBusConnection: PollSource {
     /// Handles the reply to a call, or its failure.
     typealias Completion = (Result<BusMessage, BusError>) -> Void
     typealias MessageHandler = (BusMessage) -> Void

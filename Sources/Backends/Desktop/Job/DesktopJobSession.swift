@@ -40,7 +40,7 @@ final class DesktopJobSession: BusSession {
     private let settings: DesktopJobSettings
     private let logger: Logger
     private let context: BusBackend.Context
-    let services = [BusServiceOwner(DesktopJobSession.server)]
+    private let service = BusService(DesktopJobSession.server)
     private var hasEnded = false
 
     private var view = View.none
@@ -87,11 +87,11 @@ final class DesktopJobSession: BusSession {
 
     // MARK: - The server
 
-    func begin(on bus: BusLink) async throws -> String {
+    func begin(on bus: BusConnection) async throws -> String {
         let rule =
             "type='signal',sender='\(Self.server)',interface='\(Self.viewInterface)',member='cancelRequested'"
         try await bus.addMatch(rule)
-        try await services[0].find(on: bus)
+        try await bus.find(service)
         setShownFile(desktopEntry.map { $0 + DesktopFile.suffix })
         return "\(Self.server), as \(desktopEntry ?? applicationName)"
     }
@@ -103,7 +103,7 @@ final class DesktopJobSession: BusSession {
         context.control.requestCancellation(CancellationRequest(label: label))
     }
 
-    func show(_ update: IndicatorUpdate, on bus: BusLink) throws -> SuspendingClock.Instant? {
+    func show(_ update: IndicatorUpdate, on bus: BusConnection) throws -> SuspendingClock.Instant? {
         let (snapshot, finished) = (update.snapshot, update.finished)
         let failed = finished.last { WhenDone.failures.covers($0, after: snapshot.startDelay) }
         failure = failed ?? failure
@@ -139,7 +139,7 @@ final class DesktopJobSession: BusSession {
         }
     }
 
-    func end(on bus: BusLink) {
+    func end(on bus: BusConnection) {
         hasEnded = true
         setShownFile(nil)
         if case .shown(let place) = view { terminate(place, on: bus) }
@@ -149,7 +149,7 @@ final class DesktopJobSession: BusSession {
 
     // MARK: - The view
 
-    private func request(_ snapshot: IndicatorSnapshot, on bus: BusLink) {
+    private func request(_ snapshot: IndicatorSnapshot, on bus: BusConnection) {
         view = .requested
         requestedFor = snapshot.visibilityID
         isKillable = context.control.isCancellable
@@ -195,10 +195,10 @@ final class DesktopJobSession: BusSession {
         }
     }
 
-    private func terminate(_ place: Place, on bus: BusLink) {
+    private func terminate(_ place: Place, on bus: BusConnection) {
         var (code, message) = (UInt32(0), "")
         if let failure {
-            (code, message) = (Self.failed, (failure.outcome.message ?? "").escapedForMarkup)
+            (code, message) = (Self.failed, SafeText.markup(failure.outcome.message ?? ""))
             if settings.whenDone == .never { code = Self.cancelled }
             send("update", [.properties([BusProperty("title", .string(failure.label))])], to: place, on: bus)
         } else if settings.whenDone == .always, !hasSucceeded {
@@ -210,7 +210,7 @@ final class DesktopJobSession: BusSession {
         (failure, hasSucceeded) = (nil, false)
     }
 
-    private func send(_ member: String, _ arguments: [BusValue], to place: Place, on bus: BusLink) {
+    private func send(_ member: String, _ arguments: [BusValue], to place: Place, on bus: BusConnection) {
         bus.send(
             .call(place.server, path: place.path, interface: Self.viewInterface, member: member, arguments)
         )
@@ -231,7 +231,7 @@ final class DesktopJobSession: BusSession {
         return [
             BusProperty("title", .string(snapshot.label ?? applicationName)),
             // Plasma shows this text as markup, and the title as it is.
-            BusProperty("infoMessage", .string(remarks.joined(separator: ", ").escapedForMarkup)),
+            BusProperty("infoMessage", .string(SafeText.markup(remarks.joined(separator: ", ")))),
             // With 0, the bar moves to and fro.
             BusProperty("percent", .uint32(UInt32(Percentage(snapshot.progress)?.value ?? 0))),
             BusProperty("processedBytes", amount(bytes?.completed)),

@@ -37,7 +37,7 @@ final class LauncherEntrySession: BusSession {
     /// - Parameter desktopFile: the checked identifier of the desktop file.
     init(desktopFile: String) { self.desktopFile = desktopFile }
 
-    func begin(on bus: BusLink) async throws -> String {
+    func begin(on bus: BusConnection) async throws -> String {
         // A bus that forbids this only keeps a new dock from showing what was shown before.
         try? await bus.addMatch("type='signal',sender='\(Self.bus)',member='NameOwnerChanged',arg0='\(Self.dock)'")
         return "application://\(desktopFile)"
@@ -51,7 +51,7 @@ final class LauncherEntrySession: BusSession {
         (self.sent, sentAt) = (nil, .now)
     }
 
-    func show(_ update: IndicatorUpdate, on bus: BusLink) throws -> SuspendingClock.Instant? {
+    func show(_ update: IndicatorUpdate, on bus: BusConnection) throws -> SuspendingClock.Instant? {
         let snapshot = update.snapshot
         let failed = update.finished.contains { WhenDone.failures.covers($0, after: snapshot.startDelay) }
         if failed { failedUntil = .now + Self.failureTime }
@@ -65,7 +65,7 @@ final class LauncherEntrySession: BusSession {
         return failedUntil
     }
 
-    func end(on bus: BusLink) {
+    func end(on bus: BusConnection) {
         if sent != .nothing { send(.nothing, on: bus) }
     }
 
@@ -78,7 +78,7 @@ final class LauncherEntrySession: BusSession {
         return entry
     }
 
-    private func send(_ entry: Entry, on bus: BusLink) {
+    private func send(_ entry: Entry, on bus: BusConnection) {
         (sent, sentAt) = (entry, .now)
         bus.send(
             .signal(

@@ -52,7 +52,7 @@ extension NotificationSession {
     }
 
     /// Connects libnotify to the bus. Returns why it cannot be used.
-    func openLibNotify(on bus: BusLink) async throws -> String? {
+    func openLibNotify(on bus: BusConnection) async throws -> String? {
         if let objection = LibNotify.shared.objection(to: context.address) { return objection }
         var result: LibNotify.Outcome?
         LibNotify.shared.open(context.address, as: applicationName, completion: bus.completion { result = $0 })
@@ -69,7 +69,7 @@ extension NotificationSession {
     // MARK: - The notification
 
     /// Shows the notification, or updates it. Must not be called while an earlier call waits for its reply.
-    func send(_ message: NotificationMessage, on bus: BusLink) {
+    func send(_ message: NotificationMessage, on bus: BusConnection) {
         let card = current ?? Card()
         current = card
         isSending = true
@@ -96,7 +96,7 @@ extension NotificationSession {
     func send(
         _ message: NotificationMessage,
         as card: Card,
-        on bus: BusLink,
+        on bus: BusConnection,
         completion: @escaping (LibNotify.Outcome) -> Void
     ) {
         // libnotify replaces only what it knows: that of the indicator.
@@ -123,7 +123,7 @@ extension NotificationSession {
     private func sendDirectly(
         _ message: NotificationMessage,
         as card: Card,
-        on bus: BusLink,
+        on bus: BusConnection,
         _ completion: @escaping (LibNotify.Outcome) -> Void
     ) {
         let call = way == .portal ? add(message, card.name) : notify(message, replacing: card.identifier)
@@ -140,7 +140,7 @@ extension NotificationSession {
     }
 
     /// Renews the expiry, without a reply, which would be another wake-up. Therefore always over D-Bus.
-    func renew(_ message: NotificationMessage, on bus: BusLink) {
+    func renew(_ message: NotificationMessage, on bus: BusConnection) {
         guard let current, current.identifier != 0 else { return }
         bus.send(notify(message, replacing: current.identifier))
     }
@@ -165,14 +165,14 @@ extension NotificationSession {
     }
 
     /// Closes the notification.
-    func hide(on bus: BusLink) {
+    func hide(on bus: BusConnection) {
         (self.shown, dismissed) = (nil, nil)
         guard let card = current.take() else { return }
         card.isHidden = true
         close(card, on: bus)
     }
 
-    func end(on bus: BusLink) async {
+    func end(on bus: BusConnection) async {
         let limit = SuspendingClock.now + Self.updateInterval
         while current != nil, mayHide > .now, limit > .now {
             guard (try? await bus.turn(until: min(mayHide, limit))) != nil else { break }
@@ -181,7 +181,7 @@ extension NotificationSession {
     }
 
     /// Never by the name of the server: its successor may have given the identifier to another app.
-    private func close(_ card: Card, on bus: BusLink) {
+    private func close(_ card: Card, on bus: BusConnection) {
         guard card.identifier != 0 || (way == .portal && isSending) else { return }
         let call =
             way == .portal

@@ -87,8 +87,8 @@ final class NotificationSession: BusSession {
 
     private var style = ServerStyle.text
     private var readsMarkup = false
-    let server = BusServiceOwner(NotificationSession.interface, help: "install or start one, e.g. dunst")
-    private let portal = BusServiceOwner(NotificationSession.portalName)
+    let server = BusService(NotificationSession.interface, help: "install or start one, e.g. dunst")
+    private let portal = BusService(NotificationSession.portalName)
     var way = Way.dbus
 
     /// What is on the screen, or on the way there.
@@ -122,15 +122,13 @@ final class NotificationSession: BusSession {
 
     // MARK: - The server
 
-    var services: [BusServiceOwner] { [portal, server] }
-
     /// Finds the server, checks that it answers, and chooses how to send. Returns both.
-    func begin(on bus: BusLink) async throws -> String {
+    func begin(on bus: BusConnection) async throws -> String {
         if isSandboxed {
             // Starts the portal, as its clients do.
             _ = try await ask(.busCall("StartServiceByName", [.string(Self.portalName), .uint32(0)]), on: bus)
             do {
-                try await portal.find(on: bus)
+                try await bus.find(portal)
                 way = .portal
             } catch is Unavailability {}
         }
@@ -139,12 +137,12 @@ final class NotificationSession: BusSession {
         return summary
     }
 
-    private func findServer(on bus: BusLink) async throws -> String {
+    private func findServer(on bus: BusConnection) async throws -> String {
         try await bus.addMatch(
             "type='signal',sender='\(Self.interface)',member='NotificationClosed',path='\(Self.path)'"
         )
         // Only queries the owner of the name: no server is started.
-        try await server.find(on: bus)
+        try await bus.find(server)
         let information = try await ask(call("GetServerInformation"), on: bus)
         if case .strings(let capabilities)? = try await ask(call("GetCapabilities"), on: bus).first {
             readsMarkup = capabilities.contains("body-markup")
@@ -165,7 +163,7 @@ final class NotificationSession: BusSession {
     }
 
     /// The answer to a call; empty after an error.
-    private func ask(_ message: BusMessage?, on bus: BusLink) async throws -> [BusValue] {
+    private func ask(_ message: BusMessage?, on bus: BusConnection) async throws -> [BusValue] {
         do throws(BusError) {
             return try await bus.call(message, timeLimit: Self.answerLimit)
         } catch {
@@ -189,7 +187,7 @@ final class NotificationSession: BusSession {
 
     // MARK: - The notification
 
-    func show(_ update: IndicatorUpdate, on bus: BusLink) throws -> SuspendingClock.Instant? {
+    func show(_ update: IndicatorUpdate, on bus: BusConnection) throws -> SuspendingClock.Instant? {
         let snapshot = update.snapshot
         // Before outcomes are announced: those of an update that throws are delivered again.
         if isSending, snapshot.isVisible, settings.isLive, sentAt + Self.showLimit <= .now {
@@ -256,7 +254,7 @@ final class NotificationSession: BusSession {
     }
 
     /// Shows outcomes: in the notification of those of the last seconds, if there is one.
-    private func announce(_ notice: OutcomeNotice, on bus: BusLink) {
+    private func announce(_ notice: OutcomeNotice, on bus: BusConnection) {
         let outcomes: Outcomes
         if let last = self.outcomes, last.until > .now {
             outcomes = last
@@ -269,7 +267,7 @@ final class NotificationSession: BusSession {
         if outcomes.isSending { outcomes.isOutdated = true } else { send(outcomes, on: bus) }
     }
 
-    private func send(_ outcomes: Outcomes, on bus: BusLink) {
+    private func send(_ outcomes: Outcomes, on bus: BusConnection) {
         let message = message(outcomes.notice.title, outcomes.notice.body, urgency: .normal, milliseconds: -1)
         let count = way == .libnotify ? 1 : 0
         unshownOutcomes += count
@@ -329,7 +327,7 @@ final class NotificationSession: BusSession {
             applicationName: applicationName,
             icon: icon,
             summary: summary,
-            body: readsMarkup ? body.escapedForMarkup : body,
+            body: readsMarkup ? SafeText.markup(body) : body,
             urgency: urgency,
             otherHints: hints,
             milliseconds: milliseconds

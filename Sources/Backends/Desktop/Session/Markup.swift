@@ -1,8 +1,9 @@
 import Foundation
+public import IndicatorCore
 
-extension String {
-    /// The text for a reader of markup, with `&`, `<` and `>` escaped.
-    package var escapedForMarkup: String {
-        replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+extension SafeText {
+    /// A text for a reader of markup, with `&`, `<` and `>` escaped: many parts of a desktop take their texts as markup.
+    public static func markup(_ text: String) -> String {
+        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
     }
 }

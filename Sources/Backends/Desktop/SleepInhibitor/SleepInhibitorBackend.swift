@@ -67,7 +67,7 @@ final class SleepInhibitorSession: BusSession {
     private let applicationName: String
     private let settings: SleepInhibitorSettings
     private let logger: Logger
-    let services = [BusServiceOwner(SleepInhibitorSession.login)]
+    private let service = BusService(SleepInhibitorSession.login)
     private var lock: BusDescriptor?
     private var isAsking = false
     private var hasEnded = false
@@ -81,12 +81,12 @@ final class SleepInhibitorSession: BusSession {
         (self.settings, self.logger) = (settings, logger)
     }
 
-    func begin(on bus: BusLink) async throws -> String {
-        try await services[0].find(on: bus)
+    func begin(on bus: BusConnection) async throws -> String {
+        try await bus.find(service)
         return "\(Self.login): \(actions)"
     }
 
-    func show(_ update: IndicatorUpdate, on bus: BusLink) throws -> SuspendingClock.Instant? {
+    func show(_ update: IndicatorUpdate, on bus: BusConnection) throws -> SuspendingClock.Instant? {
         let snapshot = update.snapshot
         guard snapshot.isVisible else {
             lock = nil
@@ -96,14 +96,14 @@ final class SleepInhibitorSession: BusSession {
         return nil
     }
 
-    func end(on bus: BusLink) {
+    func end(on bus: BusConnection) {
         hasEnded = true
         lock = nil
     }
 
     private var actions: String { settings.actions.map(\.rawValue).sorted().joined(separator: ":") }
 
-    private func ask(_ snapshot: IndicatorSnapshot, on bus: BusLink) {
+    private func ask(_ snapshot: IndicatorSnapshot, on bus: BusConnection) {
         isAsking = true
         askedFor = snapshot.visibilityID
         let call = BusMessage.call(

@@ -6,7 +6,7 @@ import IndicatorThreads
 
 /// A connection to a bus on the thread that creates it, whose calls block.
 final class BlockingBus {
-    private let loop: BusConnection
+    private let loop: LibDBusConnection
     private let wakeUp: WakeUp
 
     init(
@@ -16,7 +16,7 @@ final class BlockingBus {
     ) throws(BusError) {
         guard let wakeUp else { throw .disconnected }
         self.wakeUp = wakeUp
-        loop = try BusConnection(address: address, onSignal: onSignal)
+        loop = try LibDBusConnection(address: address, onSignal: onSignal)
         guard case .string(let name)? = try callBus("Hello").first else { throw .disconnected }
         try loop.setUniqueName(name)
     }

@@ -164,7 +164,7 @@ import Testing
             try await probe.tell("begin", label)
             #expect(try await eventually { try await server.displayedCount == 1 })
             let text = SafeText.singleLine(label, limit: 300)
-            let body = markup ? text.escapedForMarkup : text
+            let body = markup ? SafeText.markup(text) : text
             #expect(await eventually { monitor.shown.last?.body == body }, "\(label)")
             try await probe.tell("end")
             #expect(try await eventually { try await server.displayedCount == 0 })

@@ -215,7 +215,7 @@ import Testing
             context: .init(address: bus.address, control: IndicatorControl(nil))
         )
         let thread = ServiceThread(name: "test", idleTime: .zero)
-        let link = BusLink(to: bus.address, thread: thread, session: session)
+        let link = BusConnection(to: bus.address, thread: thread, session: session)
         try await withTaskExecutorPreference(thread) {
             _ = try await link.begin()
             var isLate = false

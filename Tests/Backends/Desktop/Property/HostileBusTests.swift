@@ -172,9 +172,9 @@ import Testing
     private final class Talker: BusSession, Sendable {
         let count = Locked(0)
 
-        func begin(on bus: BusLink) async throws -> String { "" }
+        func begin(on bus: BusConnection) async throws -> String { "" }
 
-        func show(_ update: IndicatorUpdate, on bus: BusLink) throws -> SuspendingClock.Instant? {
+        func show(_ update: IndicatorUpdate, on bus: BusConnection) throws -> SuspendingClock.Instant? {
             count.withLock { $0 += 1 }
             let text = String(repeating: "x", count: 1024)
             bus.send(.signal(path: "/x", interface: "org.example.X", member: "X", [.string(text)]))

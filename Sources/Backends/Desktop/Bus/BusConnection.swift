@@ -1,42 +1,44 @@
 import BackendConfiguration
 import DisplayText
 import Foundation
-package import IndicatorCore
+public import IndicatorCore
 package import IndicatorThreads
 
-/// A backend's use of a connection to a bus. Only used on the thread of the bus.
-package protocol BusSession: AnyObject {
-    /// Prepares the connection. Returns a description for the user, such as the name of the server.
-    func begin(on bus: BusLink) async throws -> String
+/// What a ``BusBackend`` does on its connection to a bus. Only used on the thread of the bus, where it must not block.
+public protocol BusSession: AnyObject {
+    /// Prepares the connection: finds the services that are needed (``BusConnection/find(_:)``), subscribes to signals,
+    /// serves an object.
+    ///
+    /// - Returns: a description for the user, such as the name of the server.
+    /// - Throws: why the backend is unavailable.
+    func begin(on bus: BusConnection) async throws -> String
 
-    /// The services that it has looked for: it is lost with a fault of one. After a failed ``begin(on:)``, it waits
-    /// until one appears.
-    var services: [BusServiceOwner] { get }
-
-    /// Handles a signal.
+    /// Handles a signal. By default, does nothing.
     func receive(_ signal: BusMessage)
 
-    /// Updates what is shown. Called with each update, and with its snapshot again after every event.
+    /// Updates what is shown. Called with each update, and with its snapshot again after every event, such as a reply.
     ///
-    /// Returns when to call it even without an event. Throws if the indicator can no longer be shown.
-    func show(_ update: IndicatorUpdate, on bus: BusLink) throws -> SuspendingClock.Instant?
+    /// - Returns: when to call it even without an event; `nil` for never.
+    /// - Throws: if the indicator can no longer be shown.
+    func show(_ update: IndicatorUpdate, on bus: BusConnection) throws -> SuspendingClock.Instant?
 
-    /// Removes what is shown. Messages that are sent here are delivered.
-    func end(on bus: BusLink) async
+    /// Removes what is shown. Messages that are sent here are delivered. By default, does nothing.
+    func end(on bus: BusConnection) async
 }
 
 extension BusSession {
-    package var services: [BusServiceOwner] { [] }
+    /// Does nothing.
+    public func receive(_ signal: BusMessage) {}
 
-    package func receive(_ signal: BusMessage) {}
-
-    package func show(_ update: IndicatorUpdate, on bus: BusLink) throws -> SuspendingClock.Instant? { nil }
-
-    package func end(on bus: BusLink) async {}
+    /// Does nothing.
+    public func end(on bus: BusConnection) async {}
 }
 
-/// One session's connection to a bus.
-package final class BusLink: @unchecked Sendable {
+/// The connection of a session to a bus.
+///
+/// Only used on the thread of the bus. When it is lost, or a service that was found is, the backend is unavailable, and
+/// gets another connection and another session.
+public final class BusConnection: @unchecked Sendable {
     // `@unchecked`: only used on the thread of the bus.
 
     private enum Phase {
@@ -61,13 +63,16 @@ package final class BusLink: @unchecked Sendable {
     private let session: any BusSession
     private let address: String
     private let thread: ServiceThread
-    private var connection: BusConnection?
+    private var connection: LibDBusConnection?
     /// Whether the bus has accepted the connection.
     private var isReady = false
     private let onEvent: () -> Void
     private var phase = Phase.beginning
     private var turnWaiters: [(end: SuspendingClock.Instant, resume: @Sendable (()) -> Void)] = []
     private var foreignWorkCount = 0
+    /// The services that the session has looked for: it is lost with a fault of one. After a failed
+    /// ``BusSession/begin(on:)``, it waits until one appears.
+    private var services: [BusService] = []
 
     /// - Parameters:
     ///   - address: the resolved address of the bus.
@@ -116,7 +121,7 @@ package final class BusLink: @unchecked Sendable {
         } catch {
             let error = readable(error)
             // Also for one that hangs: it may be replaced.
-            if isActive, !session.services.isEmpty, connection.isConnected {
+            if isActive, !services.isEmpty, connection.isConnected {
                 phase = .waiting
             } else {
                 leave()
@@ -125,15 +130,15 @@ package final class BusLink: @unchecked Sendable {
         }
     }
 
-    private func connect() throws(Unavailability) -> BusConnection {
+    private func connect() throws(Unavailability) -> LibDBusConnection {
         guard SpareDescriptors.exist() else { throw .noResourcesForBus }
         if let problem = LibDBus.problem { throw .noLibDBus(problem) }
-        let connection: BusConnection
+        let connection: LibDBusConnection
         do throws(BusError) {
             // Strong: this lives until it leaves.
-            connection = try BusConnection(address: address) { [self] signal in
+            connection = try LibDBusConnection(address: address) { [self] signal in
                 guard isActive else { return }
-                for service in session.services { service.receive(signal) }
+                for service in services { service.receive(signal) }
                 session.receive(signal)
             }
         } catch {
@@ -166,7 +171,7 @@ package final class BusLink: @unchecked Sendable {
                 // What follows is merged until the bus reads. At the end, the last state is sent in any case.
                 while let connection, connection.outgoingBytes >= Self.outgoingLimit, await updates.wait() != nil {}
                 guard let connection, connection.isConnected else { throw BusError.disconnected }
-                if let fault = session.services.compactMap(\.fault).first { throw fault }
+                if let fault = services.compactMap(\.fault).first { throw fault }
                 guard let snapshot else { continue }
                 due = try session.show(IndicatorUpdate(snapshot, finished), on: self)
             } catch {
@@ -181,7 +186,7 @@ package final class BusLink: @unchecked Sendable {
         guard case .waiting = phase else { return false }
         let limit = SuspendingClock.now + updates.reportUnavailable(error)
         while connection?.isConnected == true, .now < limit {
-            if session.services.contains(where: \.hasAppeared) { return true }
+            if services.contains(where: \.hasAppeared) { return true }
             guard await updates.wait(until: limit) != nil else { return false }
         }
         return false
@@ -226,27 +231,56 @@ package final class BusLink: @unchecked Sendable {
     /// Whether calls wait for a reply, or work on other threads has not ended.
     private var isWorking: Bool { foreignWorkCount > 0 || connection?.hasCalls == true }
 
-    /// Calls a method of the bus itself.
+    /// Finds a service, without starting it. The connection counts as lost when the service ends or is replaced; while
+    /// it is missing, the backend is unavailable until it appears.
+    ///
+    /// - Throws: `Unavailability` if there is none, and ``BusError``.
+    public func find(_ service: BusService) async throws {
+        services.append(service)
+        try await service.find(on: self)
+    }
+
+    /// Puts an object on the bus.
+    public func serve(_ object: BusObject) {
+        object.bus = self
+        connection?.serve(path: object.path) { object.answer($0) }
+    }
+
+    /// Calls a method of the bus itself, such as `GetNameOwner`. See the D-Bus specification, "Message Bus Messages".
     @discardableResult
-    package func callBus(_ member: String, _ arguments: [BusValue] = []) async throws(BusError) -> [BusValue] {
+    public func callBus(_ member: String, _ arguments: [BusValue] = []) async throws(BusError) -> [BusValue] {
         try await call(.busCall(member, arguments))
     }
 
-    /// Receives the signals that match a rule.
-    package func addMatch(_ rule: String) async throws(BusError) {
+    /// Receives the signals that match a rule (D-Bus specification, "Match Rules"), in ``BusSession/receive(_:)``.
+    public func addMatch(_ rule: String) async throws(BusError) {
         try await callBus("AddMatch", [.string(rule)])
     }
 
     /// Calls a method and suspends until the reply.
-    package func call(_ message: BusMessage?, timeLimit: Duration = .seconds(3)) async throws(BusError) -> [BusValue] {
+    ///
+    /// - Parameters:
+    ///   - message: the call; `nil` for one with an invalid name, which fails.
+    ///   - timeLimit: how long the peer may take to answer. Default: 3 seconds.
+    /// - Returns: the arguments of the reply.
+    public func call(
+        _ message: BusMessage?,
+        timeLimit: Duration = .seconds(3)
+    ) async throws(BusError) -> [BusValue] {
         let result = await withCheckedContinuation { continuation in
             call(message, within: timeLimit) { continuation.resume(returning: $0.map(\.arguments)) }
         }
         return try result.get()
     }
 
-    /// Calls a method. The reply arrives later.
-    package func call(
+    /// Calls a method. The reply arrives later, on the thread of the bus, before the next
+    /// ``BusSession/show(_:on:)``.
+    ///
+    /// - Parameters:
+    ///   - message: the call; `nil` for one with an invalid name, which fails.
+    ///   - timeLimit: how long the peer may take to answer; `nil` for no limit.
+    ///   - completion: handles the reply.
+    public func call(
         _ message: BusMessage?,
         within timeLimit: Duration?,
         completion: @escaping (Result<BusMessage, BusError>) -> Void
@@ -255,13 +289,9 @@ package final class BusLink: @unchecked Sendable {
         connection.call(message, within: timeLimit, completion: completion)
     }
 
-    /// Queues a message in memory until the bus accepts it. Nobody replies to it.
-    func send(_ message: BusMessage?) { connection?.send(message) }
-
-    /// Serves the object at `path`.
-    func serve(path: String, _ handler: @escaping (BusMessage) -> Void) {
-        connection?.serve(path: path, handler)
-    }
+    /// Queues a message in memory until the bus accepts it. Nobody replies to it. `nil`, for one with an invalid name,
+    /// is dropped.
+    public func send(_ message: BusMessage?) { connection?.send(message) }
 
     /// A closure that work on another thread calls once, at its end. Its value is passed to `body` on the thread of the
     /// bus. The end of the session waits for it.

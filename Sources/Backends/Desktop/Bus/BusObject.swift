@@ -1,0 +1,213 @@
+import DisplayText
+import Foundation
+import IndicatorCore
+
+/// An object on a bus: the properties of one interface, which everybody may read, and its signals.
+///
+/// A session makes it, and ``BusConnection/serve(_:)`` puts it on the bus, where it answers `Get`, `GetAll`, `Set` and
+/// `Introspect`. Only used on the thread of the bus.
+public final class BusObject {
+    /// What others may do with a property.
+    public enum Access: Sendable, Hashable {
+        /// Read it; changes are announced.
+        case read
+        /// Read it; it never changes.
+        case constant
+        /// Read and set it.
+        case readWrite
+    }
+
+    /// The object path.
+    public let path: String
+    /// The interface of the properties and the signals.
+    public let interface: String
+    /// What is read from now on: always the same properties with values of the same types. Nobody is notified before
+    /// ``announce()``.
+    public var properties: [BusProperty]
+
+    static let propertiesInterface = "org.freedesktop.DBus.Properties"
+    static let introspectableInterface = "org.freedesktop.DBus.Introspectable"
+
+    private let access: [String: Access]
+    private let signals: String
+    private let onSet: (BusProperty) -> Void
+    private var announced: [BusProperty]
+    weak var bus: BusConnection?
+
+    /// Makes an object, which is not yet on a bus.
+    ///
+    /// - Parameters:
+    ///   - path: the object path.
+    ///   - interface: the interface of the properties and the signals.
+    ///   - properties: the properties, in the order of the introspection.
+    ///   - access: what others may do with properties; by default they read them.
+    ///   - signals: the `signal` elements of the introspection (D-Bus specification, "Introspection Data Format").
+    ///   - onSet: called when one with ``Access/readWrite`` is set, to a value of its type. What it changes is read
+    ///     after the answer.
+    public init(
+        path: String,
+        interface: String,
+        properties: [BusProperty],
+        access: [String: Access] = [:],
+        signals: String = "",
+        onSet: @escaping (BusProperty) -> Void = { _ in }
+    ) {
+        (self.path, self.interface, self.properties, announced) = (path, interface, properties, properties)
+        (self.access, self.signals, self.onSet) = (access, signals, onSet)
+    }
+
+    /// Announces the properties that have changed since the last call, with `PropertiesChanged`. Returns whether some
+    /// have.
+    @discardableResult
+    public func announce() -> Bool {
+        let changes = zip(announced, properties).filter(!=).map(\.1)
+        guard !changes.isEmpty else { return false }
+        announced = properties
+        bus?.send(
+            .signal(
+                path: path,
+                interface: Self.propertiesInterface,
+                member: "PropertiesChanged",
+                [.string(interface), .properties(changes), .strings([])]
+            )
+        )
+        return true
+    }
+
+    /// Sends a signal of the interface.
+    public func emit(_ signal: String, _ arguments: [BusValue] = []) {
+        bus?.send(.signal(path: path, interface: interface, member: signal, arguments))
+    }
+
+    // MARK: - Calls
+
+    /// The methods, with their interfaces and the one-letter types of their arguments.
+    private static let methods: [String: (interface: String, types: String)] = [
+        "Get": (propertiesInterface, "ss"), "GetAll": (propertiesInterface, "s"),
+        "Set": (propertiesInterface, "ssv"), "Introspect": (introspectableInterface, ""),
+    ]
+
+    /// Replies to a call.
+    func answer(_ call: BusMessage) {
+        let reply: BusMessage?
+        do throws(BusError) { reply = call.reply(try values(for: call)) } catch { reply = call.reply(error) }
+        bus?.send(reply)
+    }
+
+    private func values(for call: BusMessage) throws(BusError) -> [BusValue] {
+        let member = call.member ?? ""
+        let interfaces = [interface, Self.propertiesInterface, Self.introspectableInterface]
+        guard let method = Self.methods[member], call.interface ?? method.interface == method.interface else {
+            if let name = call.interface, !interfaces.contains(name), name != "org.freedesktop.DBus.Peer" {
+                throw .unknownInterface(name)
+            }
+            throw BusError("UnknownMethod", "The object has no method '\(member)' in this interface.")
+        }
+        // Decoded only if they have these types; too long ones are truncated.
+        guard call.signature == method.types, case let arguments = call.arguments, arguments.count == method.types.count
+        else {
+            let limit = "of at most \(BusDecoder.limit) bytes"
+            throw BusError(
+                "InvalidArgs",
+                "The method '\(member)' takes arguments of types '\(method.types)' \(limit)."
+            )
+        }
+        if member == "Introspect" { return [.string(introspection)] }
+        let name = arguments[0].text ?? ""
+        if member == "GetAll", interfaces.dropFirst().contains(name) { return [.properties([])] }
+        // An empty name means any interface that has the property (D-Bus specification,
+        // "org.freedesktop.DBus.Properties").
+        guard name.isEmpty || name == interface else { throw .unknownInterface(name) }
+        if member == "GetAll" { return [.properties(properties)] }
+        let propertyName = arguments[1].text ?? ""
+        guard let property = properties.first(where: { $0.name == propertyName }) else {
+            throw BusError(
+                "UnknownProperty",
+                "The interface '\(interface)' has no property '\(BusError.quoted(propertyName))'."
+            )
+        }
+        if member == "Get" { return [.variant(property.value)] }
+        guard access[property.name] == .readWrite else {
+            throw BusError("PropertyReadOnly", "The property '\(property.name)' cannot be set.")
+        }
+        let value = arguments[2].unwrapped
+        guard value.signature == property.value.signature else {
+            throw BusError(
+                "InvalidArgs",
+                "The property '\(property.name)' is of type '\(property.value.signature)'."
+            )
+        }
+        onSet(BusProperty(property.name, value))
+        return []
+    }
+
+    /// The answer to `Introspect` (D-Bus specification, "Introspection Data Format").
+    private var introspection: String {
+        let properties = properties.map { property in
+            let access = access[property.name] ?? .read
+            return """
+                <property name="\(property.name)" type="\(property.value.signature)" \
+                access="\(access == .readWrite ? "readwrite" : "read")">
+                  <annotation name="org.freedesktop.DBus.Property.EmitsChangedSignal" \
+                value="\(access == .constant ? "const" : "true")"/>
+                </property>
+                """
+        }
+        return """
+            <!DOCTYPE node PUBLIC "-//freedesktop//DTD D-BUS Object Introspection 1.0//EN"
+             "http://www.freedesktop.org/standards/dbus/1.0/introspect.dtd">
+            <node>
+              <interface name="\(interface)">
+            \(properties.joined(separator: "\n"))
+            \(signals)
+              </interface>
+              <interface name="\(Self.introspectableInterface)">
+                <method name="Introspect">
+                  <arg name="xml_data" type="s" direction="out"/>
+                </method>
+              </interface>
+              <interface name="org.freedesktop.DBus.Peer">
+                <method name="Ping"/>
+                <method name="GetMachineId">
+                  <arg name="machine_uuid" type="s" direction="out"/>
+                </method>
+              </interface>
+              <interface name="\(Self.propertiesInterface)">
+                <method name="Get">
+                  <arg name="interface_name" type="s" direction="in"/>
+                  <arg name="property_name" type="s" direction="in"/>
+                  <arg name="value" type="v" direction="out"/>
+                </method>
+                <method name="GetAll">
+                  <arg name="interface_name" type="s" direction="in"/>
+                  <arg name="properties" type="a{sv}" direction="out"/>
+                </method>
+                <method name="Set">
+                  <arg name="interface_name" type="s" direction="in"/>
+                  <arg name="property_name" type="s" direction="in"/>
+                  <arg name="value" type="v" direction="in"/>
+                </method>
+                <signal name="PropertiesChanged">
+                  <arg name="interface_name" type="s"/>
+                  <arg name="changed_properties" type="a{sv}"/>
+                  <arg name="invalidated_properties" type="as"/>
+                </signal>
+              </interface>
+            </node>
+            """
+    }
+}
+
+extension BusError {
+    /// An error of the D-Bus specification, for the caller.
+    fileprivate init(_ name: String, _ text: String) {
+        self.init(name: "org.freedesktop.DBus.Error.\(name)", text: text)
+    }
+
+    fileprivate static func unknownInterface(_ name: String) -> Self {
+        Self("UnknownInterface", "The object has no properties or methods of interface '\(quoted(name))'.")
+    }
+
+    /// A caller's text for an error message.
+    fileprivate static func quoted(_ text: String) -> String { SafeText.singleLine(text, limit: 100) }
+}
