@@ -52,7 +52,9 @@ import Testing
                 let code = block.filter { !$0.hasPrefix("import ") }.joined(separator: "\n")
                 let source = sources.first { $0.code.contains(code) }
                 #expect(source != nil, "\(document): not in Snippets or Examples:\n\(code)")
-                if let source { programs[Program(path: source.path, document: document)] = imports }
+                // The plug-in is a package of its own, which CI builds.
+                guard let source, !source.path.hasPrefix("Examples/plugin/") else { continue }
+                programs[Program(path: source.path, document: document)] = imports
             }
         }
         #expect(programs.count > 12)
