@@ -20,6 +20,59 @@ struct NotificationMessage: Sendable, Hashable {
     var hints: [BusProperty] { [BusProperty("urgency", .byte(urgency.level))] + otherHints }
 }
 
+/// The notification of what goes on, as far as the server has reported.
+struct LiveNotification {
+    enum State {
+        /// None is shown.
+        case none
+        /// It is on the screen, or on its way there, or will reappear with the next change, because the server has
+        /// closed it of its own accord.
+        case shown(Showing)
+        /// The user, or the server after `timeout`, has closed it, or the server has refused it: it does not reappear
+        /// until the indicator is shown again. An update that was on its way may show it once more.
+        case dismissed(IndicatorSnapshot.VisibilityID, Showing?)
+    }
+
+    struct Showing {
+        let card: NotificationSession.Card
+        /// What was sent last.
+        var message: NotificationMessage
+        var period: IndicatorSnapshot.VisibilityID
+    }
+
+    var state = State.none
+    /// Whether a call that shows it waits for its reply: also after it was hidden.
+    var isSending = false
+    /// When it was sent last.
+    var sentAt = SuspendingClock.now
+    /// What the user has seen in a banner of GNOME: since when the indicator is shown, and whether the app asks.
+    var announced: (since: Date?, asks: Bool)?
+
+    var showing: Showing? {
+        switch state {
+        case .none: nil
+        case .shown(let showing): showing
+        case .dismissed(_, let showing): showing
+        }
+    }
+
+    var card: NotificationSession.Card? { showing?.card }
+
+    /// The time since which the indicator is shown whose notification this is.
+    var period: IndicatorSnapshot.VisibilityID? {
+        get { showing?.period }
+        set {
+            guard case .shown(var showing) = state, let newValue else { return }
+            showing.period = newValue
+            state = .shown(showing)
+        }
+    }
+
+    mutating func dismiss() {
+        if let showing { state = .dismissed(showing.period, showing) }
+    }
+}
+
 /// How notifications are sent: through libnotify while it is healthy, otherwise over D-Bus; in a sandbox, to the
 /// desktop portal.
 ///
@@ -70,23 +123,22 @@ extension NotificationSession {
 
     /// Shows the notification, or updates it. Must not be called while an earlier call waits for its reply.
     func send(_ message: NotificationMessage, on bus: BusConnection) {
-        let card = current ?? Card()
-        current = card
-        isSending = true
+        guard let card = live.card else { return }
+        (live.isSending, live.sentAt) = (true, .now)
         send(message, as: card, on: bus) { [unowned self, unowned bus] outcome in
-            isSending = false
+            live.isSending = false
             switch outcome {
             case .success(let identifier):
                 hasReportedRefusal = false
                 if identifier != card.identifier { card.formerIdentifier = card.identifier }
                 card.identifier = identifier
-                if way == .portal { sentAt = .now }
+                if way == .portal { live.sentAt = .now }
                 // The indicator was hidden meanwhile; what was closed then may be shown again.
                 if card.isHidden { close(card, on: bus) }
             case .failure(let loss):
                 // If the server has ended, the next session shows it.
                 if card.isHidden || loss.reason == BusError.disconnected.text || server.fault != nil { return }
-                dismissed = shownID
+                live.dismiss()
                 guard !exchange(&hasReportedRefusal, with: true) else { return }
                 logger.warning("the server did not show the notification; it is asked the next time: \(loss.reason)")
             }
@@ -100,16 +152,16 @@ extension NotificationSession {
         completion: @escaping (LibNotify.Outcome) -> Void
     ) {
         // libnotify replaces only what it knows: that of the indicator.
-        guard way == .libnotify, card === current || card.identifier == 0 else {
+        guard way == .libnotify, card === live.card || card.identifier == 0 else {
             return sendDirectly(message, as: card, on: bus, completion)
         }
         let onClosed = bus.handler { [weak self, weak bus] (closed: (identifier: UInt32, reason: UInt32)) in
             guard let self, let bus else { return }
             // dunst shows an update that was on its way again; the answer to it is handled before this.
-            if let current, current.identifier == closed.identifier { close(current, on: bus) }
+            if let card = live.card, card.identifier == closed.identifier { close(card, on: bus) }
             wasClosed(closed.identifier, for: closed.reason)
         }
-        let owner = card === current ? (ObjectIdentifier(self), onClosed) : nil
+        let owner = card === live.card ? (ObjectIdentifier(self), onClosed) : nil
         let result = bus.completion { [unowned self, unowned bus] (outcome: LibNotify.Outcome) in
             if case .failure(let loss) = outcome, exchange(&way, with: .dbus) == .libnotify {
                 logger.debug("notifications are now sent over D-Bus, without libnotify: \(loss.reason)")
@@ -141,8 +193,8 @@ extension NotificationSession {
 
     /// Renews the expiry, without a reply, which would be another wake-up. Therefore always over D-Bus.
     func renew(_ message: NotificationMessage, on bus: BusConnection) {
-        guard let current, current.identifier != 0 else { return }
-        bus.send(notify(message, replacing: current.identifier))
+        guard let card = live.card, card.identifier != 0 else { return }
+        bus.send(notify(message, replacing: card.identifier))
     }
 
     /// Handles that the server has closed a notification. Servers report it to the connection that has shown it, or to
@@ -155,26 +207,27 @@ extension NotificationSession {
     }
 
     /// Whether the notification is on the screen, as far as the server has reported.
-    var isShown: Bool { current.map { $0.identifier != 0 } ?? false }
+    var isShown: Bool { live.card.map { $0.identifier != 0 } ?? false }
 
     /// The earliest time at which the notification may be closed: xdg-desktop-portal-gtk loses an earlier removal, and
     /// SwayNotificationCenter an outcome that comes immediately after it.
     var mayHide: SuspendingClock.Instant {
-        if way == .portal { return (isSending ? .now : sentAt) + Self.updateInterval }
+        if way == .portal { return (live.isSending ? .now : live.sentAt) + Self.updateInterval }
         return unshownOutcomes > 0 ? .now + Self.updateInterval : .now
     }
 
     /// Closes the notification.
     func hide(on bus: BusConnection) {
-        (self.shown, dismissed) = (nil, nil)
-        guard let card = current.take() else { return }
+        let card = live.card
+        live.state = .none
+        guard let card else { return }
         card.isHidden = true
         close(card, on: bus)
     }
 
     func end(on bus: BusConnection) async {
         let limit = SuspendingClock.now + Self.updateInterval
-        while current != nil, mayHide > .now, limit > .now {
+        while live.card != nil, mayHide > .now, limit > .now {
             guard (try? await bus.turn(until: min(mayHide, limit))) != nil else { break }
         }
         hide(on: bus)
@@ -182,7 +235,7 @@ extension NotificationSession {
 
     /// Never by the name of the server: its successor may have given the identifier to another app.
     private func close(_ card: Card, on bus: BusConnection) {
-        guard card.identifier != 0 || (way == .portal && isSending) else { return }
+        guard card.identifier != 0 || (way == .portal && live.isSending) else { return }
         let call =
             way == .portal
             ? portalCall("RemoveNotification", [.string(card.name)])

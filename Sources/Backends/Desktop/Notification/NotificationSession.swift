@@ -85,32 +85,19 @@ final class NotificationSession: BusSession {
     /// The name of the app's desktop file, if it has one.
     private let desktopEntry: String?
 
-    private var style = ServerStyle.text
-    private var readsMarkup = false
     let server = BusService(NotificationSession.interface, help: "install or start one, e.g. dunst")
     private let portal = BusService(NotificationSession.portalName)
+    private var style = ServerStyle.text
+    private var readsMarkup = false
     var way = Way.dbus
 
-    /// What is on the screen, or on the way there.
-    var current: Card?
-    /// Whether a call that shows it waits for its reply.
-    var isSending = false
-    var hasReportedRefusal = false
-    /// How many outcomes wait for libnotify.
-    private(set) var unshownOutcomes = 0
+    /// What is on the screen of what goes on.
+    var live = LiveNotification()
     /// What has ended in the last seconds.
     var outcomes: Outcomes?
-    /// What was sent last.
-    var shown: NotificationMessage?
-    /// What the user has seen in a banner of GNOME: since when the indicator is shown, and whether the app asks.
-    private var announced: (since: Date?, asks: Bool)?
-    var sentAt = SuspendingClock.now
-    /// The time since which the indicator was shown when ``shown`` was sent.
-    private(set) var shownID: IndicatorSnapshot.VisibilityID?
-    /// The same for a notification that the user, or the server after `timeout`, has closed, or has refused: it does
-    /// not reappear until the indicator is shown again. One that the server has closed of its own accord reappears with
-    /// the next change.
-    var dismissed: IndicatorSnapshot.VisibilityID?
+    /// How many outcomes wait for libnotify.
+    private(set) var unshownOutcomes = 0
+    var hasReportedRefusal = false
 
     init(applicationName: String, settings: DesktopNotificationSettings, logger: Logger, context: BusBackend.Context) {
         let name = SafeText.singleLine(applicationName)
@@ -177,12 +164,12 @@ final class NotificationSession: BusSession {
     func wasClosed(_ identifier: UInt32, for reason: UInt32) {
         if outcomes?.card.identifier == identifier { outcomes = nil }
         // Through libnotify, whose connection is another one, the answer to the update may arrive before this.
-        guard let current, identifier != 0, [current.identifier, current.formerIdentifier].contains(identifier)
+        guard let card = live.card, identifier != 0, [card.identifier, card.formerIdentifier].contains(identifier)
         else { return }
-        if identifier == current.identifier { current.identifier = 0 }
-        let time = sentAt.duration(to: .now)
+        if identifier == card.identifier { card.identifier = 0 }
+        let time = live.sentAt.duration(to: .now)
         let wasDismissed = style.wasDismissed(for: reason, after: time, isTransient: settings.isTransient)
-        if settings.timeout != nil || wasDismissed { dismissed = shownID }
+        if settings.timeout != nil || wasDismissed { live.dismiss() }
     }
 
     // MARK: - The notification
@@ -190,7 +177,7 @@ final class NotificationSession: BusSession {
     func show(_ update: IndicatorUpdate, on bus: BusConnection) throws -> SuspendingClock.Instant? {
         let snapshot = update.snapshot
         // Before outcomes are announced: those of an update that throws are delivered again.
-        if isSending, snapshot.isVisible, settings.isLive, sentAt + Self.showLimit <= .now {
+        if live.isSending, snapshot.isVisible, settings.isLive, live.sentAt + Self.showLimit <= .now {
             throw Self.notResponding
         }
         let finished = update.finished.filter { settings.shownOutcomes.covers($0, after: settings.after) }
@@ -199,45 +186,47 @@ final class NotificationSession: BusSession {
             announce(notice, on: bus)
         }
         guard snapshot.isVisible, settings.isLive else {
-            if shown != nil, mayHide > .now { return mayHide }
+            if live.card != nil, mayHide > .now { return mayHide }
             hide(on: bus)
             return nil
         }
-        if isSending { return sentAt + Self.showLimit }
-        if let dismissed {
-            guard dismissed != snapshot.visibilityID else {
+        if live.isSending { return live.sentAt + Self.showLimit }
+        if case .dismissed(let period, _) = live.state {
+            guard period != snapshot.visibilityID else {
                 // An update was on its way when it was closed, and has shown it again.
-                if isShown { hide(on: bus) }
-                self.dismissed = dismissed
+                if isShown {
+                    hide(on: bus)
+                    live.state = .dismissed(period, nil)
+                }
                 return nil
             }
             // The hidden snapshot in between was skipped.
             hide(on: bus)
         }
-        shownID = snapshot.visibilityID
+        let shown = live.showing?.message
+        live.period = snapshot.visibilityID
         // During the completion delay, the last content stays.
         let message = snapshot.activityCount == 0 ? shown ?? message(for: snapshot) : message(for: snapshot)
         if style == .list, let shown, shown.urgency != message.urgency {
-            let due = sentAt + (shown.urgency == .low ? Self.updateInterval : Self.bannerLimit)
+            let due = live.sentAt + (shown.urgency == .low ? Self.updateInterval : Self.bannerLimit)
             guard due <= .now || !isShown else { return due }
             hide(on: bus)
         }
-        if message != shown {
-            let due = sentAt + (way == .portal ? Self.portalUpdateInterval : Self.updateInterval)
-            guard shown == nil || due <= .now else { return due }
-            shown = message
-            sentAt = .now
-            announced = (snapshot.since, snapshot.attention != nil)
+        if message != live.showing?.message {
+            let due = live.sentAt + (way == .portal ? Self.portalUpdateInterval : Self.updateInterval)
+            guard live.card == nil || due <= .now else { return due }
+            live.state = .shown(.init(card: live.card ?? Card(), message: message, period: snapshot.visibilityID))
+            live.announced = (snapshot.since, snapshot.attention != nil)
             send(message, on: bus)
-            return sentAt + Self.showLimit
+            return live.sentAt + Self.showLimit
         }
         let tick = formats.contains(where: \.showsTime) ? SuspendingClock.now + .seconds(1) : nil
         guard settings.timeout == nil, way != .portal, style != .list else { return tick }
-        if sentAt + settings.renewal <= .now {
+        if live.sentAt + settings.renewal <= .now {
             renew(message, on: bus)
-            sentAt = .now
+            live.sentAt = .now
         }
-        return tick ?? sentAt + settings.renewal
+        return tick ?? live.sentAt + settings.renewal
     }
 
     /// One ordinary notification of the outcomes of the last seconds, which stays.
@@ -339,7 +328,7 @@ final class NotificationSession: BusSession {
         switch (settings.urgency, style) {
         case (.critical, _): return .critical
         case (_, .list):
-            guard let announced, announced.since == snapshot.since else { return .normal }
+            guard let announced = live.announced, announced.since == snapshot.since else { return .normal }
             return asks && !announced.asks ? .normal : .low
         case (let urgency, _): return asks ? .normal : urgency
         }
