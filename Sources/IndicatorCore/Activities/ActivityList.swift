@@ -19,8 +19,8 @@ package struct ActivityList: Sendable {
     /// The time, read from a clock only if it is needed.
     package typealias Now = () -> Duration
 
-    /// The consequences of a change of the list.
-    package struct Change {
+    /// The effects of a change of the list.
+    package struct Effects {
         /// How many activities began that are not members of a group in progress; negative if some ended.
         var countChange = 0
         /// Whether an activity with an identity has ended.
@@ -224,11 +224,11 @@ package struct ActivityList: Sendable {
     /// not counted.
     ///
     /// - Parameter outcome: how it ended; `nil` if it only pauses, which is no end to report.
-    mutating func end(_ record: ActivityRecord, _ outcome: ActivityOutcome?, at now: Now) -> Change {
-        guard !record.hasEnded else { return Change() }
+    mutating func end(_ record: ActivityRecord, _ outcome: ActivityOutcome?, at now: Now) -> Effects {
+        guard !record.hasEnded else { return Effects() }
         let group = record.parent.flatMap { $0.hasEnded ? nil : $0 }
-        var change = Change(countChange: (record.group?.memberCount ?? 0) - (group == nil ? 1 : 0))
-        change.changesDetails = record.isLabelled || record.group != nil || record.parent != nil
+        var effects = Effects(countChange: (record.group?.memberCount ?? 0) - (group == nil ? 1 : 0))
+        effects.changesDetails = record.isLabelled || record.group != nil || record.parent != nil
         var finalOutcome = outcome?.safe ?? .unspecified
         if endingSignal.load(ordering: .relaxed) != 0 { finalOutcome = .cancelled }
         if let own = record.group {
@@ -239,11 +239,11 @@ package struct ActivityList: Sendable {
         record.membership = nil
         list(record)
         group?.updateShare()
-        guard record.label != nil, outcome != nil else { return change }
+        guard record.label != nil, outcome != nil else { return effects }
         // Not one by one, which would move all others.
         if ended.count == 2 * FinishedActivities.capacity { omitEnded() }
         ended.append((record, finalOutcome, now(), group != nil))
-        return change
+        return effects
     }
 
     private mutating func omitEnded() {
@@ -283,13 +283,13 @@ package struct ActivityList: Sendable {
         progress: Double?,
         in parent: ActivityRecord? = nil,
         at now: () -> Duration
-    ) -> Change {
+    ) -> Effects {
         var entry = Entry()
         if label != nil || progress != nil || parent != nil {
             entry.record = ActivityRecord(label: label, progress: progress)
             entry.record?.begin(order: order(), at: now())
         }
-        var change = Change()
+        var effects = Effects()
         let isNew: Bool
         switch key {
         case .text(let key): isNew = texts.insert(key, entry)
@@ -299,14 +299,14 @@ package struct ActivityList: Sendable {
             let (isAdded, predecessor) = objects.insert(object, entry)
             isNew = isAdded
             // A deallocated object that had the same address.
-            if let predecessor { end(predecessor, .unspecified, at: now, &change) }
+            if let predecessor { end(predecessor, .unspecified, at: now, &effects) }
         }
-        guard isNew else { return change }
-        change.countChange += 1
-        guard let record = entry.record else { return change }
-        if join(record, parent) { change.countChange -= 1 }
-        if record.label != nil || parent != nil { change.changesDetails = true }
-        return change
+        guard isNew else { return effects }
+        effects.countChange += 1
+        guard let record = entry.record else { return effects }
+        if join(record, parent) { effects.countChange -= 1 }
+        if record.label != nil || parent != nil { effects.changesDetails = true }
+        return effects
     }
 
     /// The record of an activity, made if it has none yet; `nil` if it is not in progress.
@@ -331,34 +331,34 @@ package struct ActivityList: Sendable {
     }
 
     /// Stops an activity, or pauses it if there is no outcome; without effect if it is not in progress.
-    mutating func stop(_ key: ActivityKey, _ outcome: ActivityOutcome?, at now: () -> Duration) -> Change {
-        var change = Change()
+    mutating func stop(_ key: ActivityKey, _ outcome: ActivityOutcome?, at now: () -> Duration) -> Effects {
+        var effects = Effects()
         let entry: Entry?
         switch key {
         case .text(let key): entry = texts.remove(key)?.entry
         case .number(let key): entry = numbers.remove(key)?.entry
         case .value(let key):
             let removed = values.remove(key)
-            if let removed { change.released.append(removed.key) }
+            if let removed { effects.released.append(removed.key) }
             entry = removed?.entry
         case .object(let object):
             entry = objects.remove(object)
             if entry == nil { earlyCompletions.forgetBeginning(of: object) }
         }
-        if let entry { end(entry, outcome, at: now, &change) }
-        return change
+        if let entry { end(entry, outcome, at: now, &effects) }
+        return effects
     }
 
-    private mutating func end(_ entry: Entry, _ outcome: ActivityOutcome?, at now: Now, _ change: inout Change) {
-        let own = if let record = entry.record { end(record, outcome, at: now) } else { Change(countChange: -1) }
-        change.countChange += own.countChange
-        change.changesDetails = change.changesDetails || own.changesDetails
-        change.hasEnded = true
+    private mutating func end(_ entry: Entry, _ outcome: ActivityOutcome?, at now: Now, _ effects: inout Effects) {
+        let own = if let record = entry.record { end(record, outcome, at: now) } else { Effects(countChange: -1) }
+        effects.countChange += own.countChange
+        effects.changesDetails = effects.changesDetails || own.changesDetails
+        effects.hasEnded = true
     }
 
     /// Starts the task of a notification, unless its completion has overtaken it.
-    package mutating func startTask(_ key: ActivityKey, label: String?, at now: () -> Duration) -> Change {
-        if earlyCompletions.consume(key, label: label, at: now) { return Change() }
+    package mutating func startTask(_ key: ActivityKey, label: String?, at now: () -> Duration) -> Effects {
+        if earlyCompletions.consume(key, label: label, at: now) { return Effects() }
         return start(key, label: label, progress: nil, at: now)
     }
 
@@ -367,23 +367,23 @@ package struct ActivityList: Sendable {
         _ key: ActivityKey,
         _ outcome: ActivityOutcome = .unspecified,
         at now: () -> Duration
-    ) -> Change {
-        let change = stop(key, outcome, at: now)
-        earlyCompletions.remember(key, isEnd: change.hasEnded, at: now())
-        return change
+    ) -> Effects {
+        let effects = stop(key, outcome, at: now)
+        earlyCompletions.remember(key, isEnd: effects.hasEnded, at: now())
+        return effects
     }
 
     /// Begins an activity without an identity.
-    package mutating func increment() -> Change {
+    package mutating func increment() -> Effects {
         anonymousCount += 1
-        return Change(countChange: 1)
+        return Effects(countChange: 1)
     }
 
     /// Ends an activity without an identity; without effect if there is none.
-    package mutating func decrement() -> Change {
-        guard anonymousCount > 0 else { return Change() }
+    package mutating func decrement() -> Effects {
+        guard anonymousCount > 0 else { return Effects() }
         anonymousCount -= 1
-        return Change(countChange: -1)
+        return Effects(countChange: -1)
     }
 
     /// Whether no object is added, and all end at the next check.
@@ -402,23 +402,23 @@ package struct ActivityList: Sendable {
 
     /// Ends the activities of the ended objects in one part; with the first part, starts those whose beginning was
     /// ignored although they go on.
-    mutating func endActivitiesOfEndedObjects(part: Int, of parts: Int, at now: () -> Duration) -> Change {
+    mutating func endActivitiesOfEndedObjects(part: Int, of parts: Int, at now: () -> Duration) -> Effects {
         let (ended, inUse) = objects.removeEnded(part: part, of: parts)
-        var change = Change(released: inUse)
+        var effects = Effects(released: inUse)
         for item in ended {
-            end(item.entry, .unspecified, at: now, &change)
-            change.released.append(item)
+            end(item.entry, .unspecified, at: now, &effects)
+            effects.released.append(item)
         }
-        guard part == 0 else { return change }
+        guard part == 0 else { return effects }
         for beginning in earlyCompletions.takeIgnored() {
             guard let object = beginning.object else { continue }
             // Released without the lock: the reference may be the last one.
-            change.released.append(object)
+            effects.released.append(object)
             let key = ActivityKey.object(ActivityObject(object: object, role: .notified))
             let beginning = start(key, label: beginning.label, progress: nil, at: now)
-            change.countChange += beginning.countChange
-            change.changesDetails = change.changesDetails || beginning.changesDetails
+            effects.countChange += beginning.countChange
+            effects.changesDetails = effects.changesDetails || beginning.changesDetails
         }
-        return change
+        return effects
     }
 }

@@ -150,13 +150,13 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
         apply(list.endActivitiesOfEndedObjects(part: part, of: parts, at: now), now)
     }
 
-    private mutating func apply(_ change: ActivityList.Change, _ now: Now) -> Actions? {
+    private mutating func apply(_ effects: ActivityList.Effects, _ now: Now) -> Actions? {
         list.forgetCompletions(at: now)
         // A change of details has no effect if a refresh is due or no receiver observes details.
-        var hasChanged = change.changesDetails && publication.due == nil && isObserved
-        for _ in 0..<max(change.countChange, 0) where counter.begin() { hasChanged = true }
-        for _ in 0..<max(-change.countChange, 0) where counter.remove() { hasChanged = true }
-        if !change.released.isEmpty { actions.released = change.released }
+        var hasChanged = effects.changesDetails && publication.due == nil && isObserved
+        for _ in 0..<max(effects.countChange, 0) where counter.begin() { hasChanged = true }
+        for _ in 0..<max(-effects.countChange, 0) where counter.remove() { hasChanged = true }
+        if !effects.released.isEmpty { actions.released = effects.released }
         if list.needsLifetimeChecks, lifetimeCheckDue == nil {
             lifetimeCheckDue = now() + lifetimeCheckInterval
             setTimer()
