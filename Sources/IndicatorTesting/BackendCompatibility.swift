@@ -31,6 +31,8 @@ public struct BackendCompatibility: Sendable {
         /// The loss of its surface while it shows something is noticed, at the latest with the next change, and what it
         /// shows is there again when the surface is.
         case recovers
+        /// While its surface hangs, it may be stalled, but the app goes on; and it goes on with the surface.
+        case stalls
         /// The same snapshot again, as a repetition or not, changes nothing.
         case repeats
         /// It ends soon when it is ended while it starts.
@@ -45,6 +47,8 @@ public struct BackendCompatibility: Sendable {
     public struct Surface: Sendable {
         fileprivate let take: (@Sendable () async throws -> Void)?
         fileprivate let giveBack: @Sendable () async throws -> Void
+        fileprivate let hang: (@Sendable () async throws -> Void)?
+        fileprivate let goOn: @Sendable () async throws -> Void
         fileprivate let shown: (@Sendable () async throws -> String)?
 
         /// Describes a surface.
@@ -52,14 +56,18 @@ public struct BackendCompatibility: Sendable {
         /// - Parameters:
         ///   - take: makes it unavailable; `nil` if it always is available: those cases check nothing then.
         ///   - giveBack: makes it available again.
+        ///   - hang: makes it accept nothing, without an error; `nil` if it never hangs.
+        ///   - goOn: ends that.
         ///   - shown: what it shows, as a text that is the same before a backend is used and after that; `nil` if that
         ///     cannot be read, or what was shown stays, as in a log.
         public init(
             take: (@Sendable () async throws -> Void)? = nil,
             giveBack: @escaping @Sendable () async throws -> Void = {},
+            hang: (@Sendable () async throws -> Void)? = nil,
+            goOn: @escaping @Sendable () async throws -> Void = {},
             shown: (@Sendable () async throws -> String)? = nil
         ) {
-            (self.take, self.giveBack, self.shown) = (take, giveBack, shown)
+            (self.take, self.giveBack, self.hang, self.goOn, self.shown) = (take, giveBack, hang, goOn, shown)
         }
     }
 
@@ -133,10 +141,29 @@ public struct BackendCompatibility: Sendable {
             try await surface.giveBack()
             try await run.wait("recovers when the surface is there again", until: { $0.state == .running })
             await run.indicator.shutdown()
+        case .stalls:
+            guard let hang = surface.hang else { return }
+            let run = try Run(make(), limit)
+            try await show("before", in: run, since: before)
+            try await hang()
+            for number in 1...10 {
+                run.indicator.stop("work")
+                run.indicator.start("work", label: "change \(number)")
+                run.clock.advance(by: .seconds(1))
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            try expect(run.status?.state != .stopped, "goes on", run)
+            try await surface.goOn()
+            run.indicator.stop("work")
+            try await run.wait("goes on with its surface", until: { $0.state == .running })
+            try await expectRestored(before, run)
+            await run.indicator.shutdown()
+            try expect(run.status?.lost == 0, "ends with nothing lost", run)
         case .repeats:
             let driver = BackendDriver(AnyBackend(try make()))
             let snapshot = IndicatorSnapshot(state: .active, activityCount: 1, label: "work")
             try await driver.update(snapshot)
+            if let before { try await eventually("changes its surface", nil) { try await surface.shown?() != before } }
             let shown = try await surface.shown?()
             try await driver.update(snapshot)
             try await driver.update(IndicatorUpdate(snapshot, isRepetition: true))

@@ -7,7 +7,9 @@ import Testing
 @Suite struct BackendCompatibilityTests {
     /// A surface in memory, and what is wrong with its backend.
     private final class Paper: IndicatorBackend {
-        enum Fault: CaseIterable { case none, keepsText, ignoresLoss, staysLost, countsRepetitions, neverStarts }
+        enum Fault: CaseIterable {
+            case none, keepsText, ignoresLoss, countsRepetitions, neverStarts, staysStalled
+        }
 
         struct Missing: Error {}
 
@@ -19,6 +21,9 @@ import Testing
         final class Box: Sendable {
             /// `nil` while there is no paper.
             let text = Locked<String?>("")
+            /// Whether nothing can be written now, and whether that was so before.
+            let hangs = Locked(false)
+            let hasHung = Locked(false)
         }
 
         init(_ fault: Fault, on text: Box) { (self.fault, self.text) = (fault, text) }
@@ -38,6 +43,9 @@ import Testing
             var count = 0
             for await update in updates {
                 count += 1
+                while text.hangs.withLock({ $0 }) || fault == .staysStalled && text.hasHung.withLock({ $0 }) {
+                    guard await updates.wait(until: .now + .milliseconds(1)) != nil else { return }
+                }
                 let label = update.snapshot.isVisible ? update.snapshot.label ?? "" : ""
                 try write(fault == .countsRepetitions && !label.isEmpty ? "\(label) \(count)" : label)
             }
@@ -53,6 +61,11 @@ import Testing
                 surface: BackendCompatibility.Surface(
                     take: { paper.text.withLock { $0 = nil } },
                     giveBack: { paper.text.withLock { $0 = $0 ?? "" } },
+                    hang: {
+                        paper.hangs.withLock { $0 = true }
+                        paper.hasHung.withLock { $0 = true }
+                    },
+                    goOn: { paper.hangs.withLock { $0 = false } },
                     shown: { paper.text.withLock { $0 } ?? "no paper" }
                 ),
                 limit: fault == .none ? .seconds(60) : .milliseconds(500)
@@ -69,7 +82,7 @@ import Testing
     @Test(arguments: [
         (Paper.Fault.keepsText, BackendCompatibility.Case.restores), (.keepsText, .restarts),
         (.ignoresLoss, .retries), (.ignoresLoss, .recovers), (.ignoresLoss, .counts), (.countsRepetitions, .repeats),
-        (.neverStarts, .restores), (.neverStarts, .retries),
+        (.neverStarts, .restores), (.neverStarts, .retries), (.staysStalled, .stalls),
     ])
     private func `A fault is found`(_ fault: Paper.Fault, _ expectation: BackendCompatibility.Case) async throws {
         #expect(try await violations(of: fault).contains(expectation))

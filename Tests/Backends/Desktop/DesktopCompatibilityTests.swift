@@ -13,16 +13,35 @@ import Testing
 @Suite(.needs(.busScripts)) struct DesktopCompatibilityTests {
     private static let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
-    private func check(
+    /// - Parameter service: starts the service that the backend needs, whose end takes the surface away; without one,
+    ///   the end of the bus does.
+    private func check<Service: Sendable>(
         _ expectation: BackendCompatibility.Case,
         on bus: PrivateBus,
-        takes: Bool = true,
+        service start: (@Sendable () async throws -> Service)?,
+        shown: (@Sendable (Service) async throws -> String)? = nil,
         _ session: @escaping BusBackend.SessionMaker
     ) async throws {
-        let surface =
-            takes
-            ? BackendCompatibility.Surface(take: { await bus.kill() }, giveBack: { try await bus.start() })
-            : BackendCompatibility.Surface()
+        let service = Locked<Service?>(try await start?())
+        var read: (@Sendable () async throws -> String)?
+        if let shown {
+            read = { () async throws -> String in
+                let current: Service? = service.withLock { $0 }
+                guard let current else { return "" }
+                return try await shown(current)
+            }
+        }
+        let surface = BackendCompatibility.Surface(
+            take: { if start == nil { await bus.kill() } else { _ = service.withLock { $0.take() } } },
+            giveBack: {
+                guard let start else { return try await bus.start() }
+                let new = try await start()
+                service.withLock { $0 = new }
+            },
+            hang: { bus.pause() },
+            goOn: { bus.resume() },
+            shown: read
+        )
         let suite = BackendCompatibility(
             make: { BusBackend(name: "probe", on: .address(bus.address), makeSession: session) },
             surface: surface
@@ -30,44 +49,40 @@ import Testing
         try await suite.check(expectation)
     }
 
+    private static let noService: (@Sendable () async throws -> Int)? = nil
+
     @Test(arguments: BackendCompatibility.Case.allCases)
     func `The property`(_ expectation: BackendCompatibility.Case) async throws {
-        let bus = try await PrivateBus()
-        let suite = BackendCompatibility(
-            make: {
-                DBusPropertyBackend(
-                    applicationName: "test",
-                    settings: DBusPropertySettings(bus: .address(bus.address))
-                )
-            },
-            surface: BackendCompatibility.Surface(take: { await bus.kill() }, giveBack: { try await bus.start() })
-        )
-        try await suite.check(expectation)
+        try await check(expectation, on: PrivateBus(), service: Self.noService) {
+            DBusPropertySession(
+                names: ["org.activityindicator.Indicator1.probe"],
+                object: DBusPropertyObject(application: "probe", processID: 1),
+                context: $0
+            )
+        }
     }
 
     @Test(arguments: BackendCompatibility.Case.allCases)
     func `The dock`(_ expectation: BackendCompatibility.Case) async throws {
-        try await check(expectation, on: PrivateBus()) { _ in
+        try await check(expectation, on: PrivateBus(), service: Self.noService) { _ in
             LauncherEntrySession(desktopFile: "org.example.probe.desktop")
         }
     }
 
-    /// The servers of these are on the same bus, and end with it.
     @Test(arguments: BackendCompatibility.Case.allCases)
     func `Jobs`(_ expectation: BackendCompatibility.Case) async throws {
         let bus = try await PrivateBus()
-        let server = try JobServer(on: bus)
-        try await check(expectation, on: bus, takes: false) {
+        let start: @Sendable () async throws -> JobServer = { try JobServer(on: bus) }
+        try await check(expectation, on: bus, service: start, shown: { "\($0.open.count)" }) {
             DesktopJobSession(applicationName: "probe", settings: .init(), logger: Self.quiet, context: $0)
         }
-        #expect(await eventually { server.open.isEmpty })
     }
 
     @Test(.needs(.notifications), arguments: BackendCompatibility.Case.allCases)
     func `Notifications`(_ expectation: BackendCompatibility.Case) async throws {
         let bus = try await PrivateBus()
-        let server = try ScriptedServer(address: bus.address)
-        try await check(expectation, on: bus, takes: false) {
+        let start: @Sendable () async throws -> ScriptedServer = { try ScriptedServer(address: bus.address) }
+        try await check(expectation, on: bus, service: start, shown: { "\($0.shown)" }) {
             NotificationSession(
                 applicationName: "probe",
                 settings: DesktopNotificationSettings(through: .dbus),
@@ -75,17 +90,15 @@ import Testing
                 context: $0
             )
         }
-        #expect(await eventually { server.shown.isEmpty })
     }
 
     @Test(.needs(.rootMounts), .needs(.login), arguments: BackendCompatibility.Case.allCases)
     func `The lock of login1`(_ expectation: BackendCompatibility.Case) async throws {
         let bus = try await PrivateBus()
-        let login = try await LoginManager(on: bus)
-        try await check(expectation, on: bus, takes: false) { _ in
+        let start: @Sendable () async throws -> LoginManager = { try await LoginManager(on: bus) }
+        try await check(expectation, on: bus, service: start, shown: { "\(try await $0.inhibitors() ?? [])" }) { _ in
             SleepInhibitorSession(applicationName: "probe", settings: .init(), logger: Self.quiet)
         }
-        #expect(try await eventually { try await login.inhibitors() == [] })
     }
 }
 #endif

@@ -1,4 +1,5 @@
 #if MQTT
+import Foundation
 import IndicatorCore
 import IndicatorTesting
 import TestSupport
@@ -14,7 +15,12 @@ import Testing
         let settings = MQTTSettings(url: try MQTTURL(broker.url))
         let suite = BackendCompatibility(
             make: { MQTTBackend(applicationName: "app", settings: settings) },
-            surface: BackendCompatibility.Surface(take: { await broker.end() }, giveBack: { try await broker.start() })
+            surface: BackendCompatibility.Surface(
+                take: { await broker.end() },
+                giveBack: { try await broker.start() },
+                hang: { broker.send(SIGSTOP) },
+                goOn: { broker.send(SIGCONT) }
+            )
         )
         try await suite.check(expectation)
     }

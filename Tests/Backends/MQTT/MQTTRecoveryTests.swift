@@ -61,23 +61,6 @@ import Testing
         await app.end()
     }
 
-    @Test("Without a broker, the status has the reason and shutdown does not wait; a broker that appears is used")
-    func brokerAppears() async throws {
-        let broker = try await MosquittoBroker(isRunning: false)
-        let (gone, _) = try manager(broker)
-        #expect(await eventually { gone.backendStatuses[0].state.description.contains("cannot be reached") })
-        await gone.shutdown()
-
-        let (manager, topic) = try manager(broker)
-        #expect(await eventually { manager.backendStatuses[0].state.description.contains("cannot be reached") })
-        let activity = manager.begin("Working")
-        try await broker.start()
-        #expect(await eventually { manager.backendStatuses[0].state == .running })
-        #expect(try await eventually { try await broker.retained()[topic]?.contains("Working") == true })
-        activity.end()
-        await manager.shutdown()
-    }
-
     @Test(
         arguments: [false, true]
     )

@@ -7,15 +7,36 @@ import Testing
 
 @testable import TerminalBackends
 
-/// The backends of this module on pseudo terminals.
+/// The backends of this module on pseudo terminals. They hang, and another one takes the place of one that is closed.
 @Suite final class TerminalCompatibilityTests: Sendable {
-    private let terminal: PseudoTerminal
+    private let folder: TemporaryDirectory
+    /// A link to the terminal.
+    private let path: String
+    private let terminal: Locked<PseudoTerminal>
     private let screen = Locked(ScreenEmulator(columns: 80, rows: 24))
     private let title = Locked(TitleEmulator())
 
     init() throws {
-        terminal = try PseudoTerminal()
+        folder = try TemporaryDirectory()
+        path = folder.appending("terminal")
+        let terminal = try PseudoTerminal()
         terminal.setSize(columns: 80, rows: 24)
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: terminal.path)
+        self.terminal = Locked(terminal)
+    }
+
+    private var current: PseudoTerminal { terminal.withLock { $0 } }
+
+    private func close() throws {
+        current.hangUp()
+        try FileManager.default.removeItem(atPath: path)
+    }
+
+    private func open() throws {
+        let new = try PseudoTerminal()
+        terminal.withLock { $0 = new }
+        title.withLock { $0 = TitleEmulator() }
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: new.path)
     }
 
     @Test(arguments: BackendCompatibility.Case.allCases)
@@ -24,28 +45,29 @@ import Testing
         // Without a spinner, which may move between two equal snapshots.
         let settings = TerminalTitleSettings(accessible: true)
         let suite = BackendCompatibility(
-            make: { [terminal] in
-                TerminalTitleBackend(
-                    applicationName: "app",
-                    settings: settings,
-                    path: terminal.path,
-                    environment: environment
-                )
+            make: { [path] in
+                TerminalTitleBackend(applicationName: "app", settings: settings, path: path, environment: environment)
             },
-            surface: BackendCompatibility.Surface(shown: { [self] in
-                let bytes = terminal.read()
-                return title.withLock { title in
-                    title.receive(bytes)
-                    return title.title
+            surface: BackendCompatibility.Surface(
+                take: { [self] in try close() },
+                giveBack: { [self] in try open() },
+                hang: { [self] in current.stopOutput() },
+                goOn: { [self] in current.startOutput() },
+                shown: { [self] in
+                    let bytes = current.read()
+                    return title.withLock { title in
+                        title.receive(bytes)
+                        return title.title
+                    }
                 }
-            })
+            )
         )
         try await suite.check(expectation)
     }
 
     @Test(arguments: BackendCompatibility.Case.allCases)
     func `Bars`(_ expectation: BackendCompatibility.Case) async throws {
-        let file = try #require(FileHandle(forUpdatingAtPath: terminal.path))
+        let file = try #require(FileHandle(forUpdatingAtPath: path))
         let environment = ["TERM": "xterm", "LANG": "C.UTF-8"]
         // Only the lines below the cursor are restored; lines of ended activities stay.
         let settings = TerminalProgressSettings(finished: .none, template: try LineTemplate("{label}  {progress}"))
@@ -58,21 +80,26 @@ import Testing
                     environment: environment
                 )
             },
-            surface: BackendCompatibility.Surface(shown: { [self] in
-                let text = String(decoding: terminal.read(), as: UTF8.self)
-                return screen.withLock { screen in
-                    screen.receive(text)
-                    return screen.lines.joined(separator: "\n")
+            // Those of a terminal that was closed do not come back: a descriptor is that of one terminal.
+            surface: BackendCompatibility.Surface(
+                hang: { [self] in current.stopOutput() },
+                goOn: { [self] in current.startOutput() },
+                shown: { [self] in
+                    let text = String(decoding: current.read(), as: UTF8.self)
+                    return screen.withLock { screen in
+                        screen.receive(text)
+                        return screen.lines.joined(separator: "\n")
+                    }
                 }
-            })
+            )
         )
         try await suite.check(expectation)
     }
 
     @Test(arguments: BackendCompatibility.Case.allCases)
     func `Notifications`(_ expectation: BackendCompatibility.Case) async throws {
-        let suite = BackendCompatibility(make: { [terminal] in
-            TerminalNotificationBackend(applicationName: "app", path: terminal.path, environment: ["TERM": "foot"])
+        let suite = BackendCompatibility(make: { [path] in
+            TerminalNotificationBackend(applicationName: "app", path: path, environment: ["TERM": "foot"])
         })
         try await suite.check(expectation)
     }

@@ -191,21 +191,6 @@ import Testing
         #expect(next.views.count == 1)
     }
 
-    @Test("A server that ends and comes back shows the job again; without one it is unavailable")
-    func restart() async throws {
-        let bus = try await PrivateBus()
-        let probe = try await probe(bus, isRunning: false)
-        #expect(try await probe.backend("desktopJob", is: "no service owns org.kde.JobViewServer on this bus"))
-        try await probe.tell("begin", "Copying")
-        for _ in 1...3 {
-            var server: JobServer? = try JobServer(on: bus)
-            #expect(await eventually { server?.open.count == 1 })
-            #expect(server?.open.first?.properties["title"] == .string("Copying"))
-            server = nil
-            #expect(try await probe.backend("desktopJob", is: "unavailable"))
-        }
-    }
-
     @Test
     func `What is for the view of a server that has ended does not reach the next one`() async throws {
         let bus = try await PrivateBus()

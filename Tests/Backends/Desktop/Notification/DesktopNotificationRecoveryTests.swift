@@ -62,15 +62,6 @@ import Testing
         #expect(try await eventually { try await second.displayedCount == 0 })
     }
 
-    @Test(arguments: NotificationWay.allCases)
-    func `Without a server the backend is stopped by a shutdown`(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let probe = try await DesktopProbe("notification", through: way, bus: bus)
-        #expect(try await probe.backend(Self.name, is: "no service owns"))
-        try await probe.shutdown()
-        #expect(try await probe.status(of: Self.name) == "stopped")
-    }
-
     @Test(
         arguments: NotificationWay.allCases
     )

@@ -71,22 +71,6 @@ import Testing
     }
 
     @Test
-    func `Shutting down without a bus, or after the bus was killed, does not wait for a time limit`() async throws {
-        let bus = try await PrivateBus(isRunning: false)
-        let (manager, _) = try makeManager(on: bus)
-        #expect(await eventually { manager.backendStatuses[0].state.name == "unavailable" })
-        await manager.shutdown()
-        // After a time limit, the state would be stalled.
-        #expect(manager.backendStatuses[0].state == .stopped)
-        try await bus.start()
-        let (second, _) = try makeManager(on: bus)
-        #expect(await eventually { second.backendStatuses[0].state == .running })
-        await bus.kill()
-        await second.shutdown()
-        #expect(second.backendStatuses[0].state == .stopped)
-    }
-
-    @Test
     func `A suspended bus delays nothing, and catches up when it resumes`() async throws {
         let bus = try await PrivateBus()
         let (manager, other) = try makeManager(on: bus)

@@ -100,26 +100,6 @@ import Testing
         #expect(manager.receiveAll() == ["STATUS=Fetching"])
     }
 
-    @Test("A manager that ends makes it unavailable; the next one at the address gets the text")
-    func restart() async throws {
-        let folder = try TemporaryDirectory()
-        let address = "\(folder.path)/notify"
-        var manager: ServiceManager? = try ServiceManager(address: address)
-        let backend = backend(address)
-        try await backend.start()
-        try await backend.update(snapshot("Fetching"))
-        #expect(manager?.receiveAll() == ["STATUS=Fetching"])
-        manager = nil
-        await #expect(throws: SystemdStatusError.self) { try await backend.update(snapshot("More")) }
-        await #expect(throws: SystemdStatusError.self) { try await backend.start() }
-        try FileManager.default.removeItem(atPath: address)
-        let next = try ServiceManager(address: address)
-        try await backend.start()
-        // Also the same text: this manager does not know it.
-        try await backend.update(snapshot("Fetching"))
-        #expect(next.receiveAll() == ["STATUS=", "STATUS=Fetching"])
-    }
-
     @Test("1000 shows and hides end without a text, with at most ten texts a second")
     func cycles() async throws {
         let folder = try TemporaryDirectory()

@@ -74,16 +74,6 @@ import Testing
         #expect(written() == "\u{1B}[22;0t\u{1B}]0;Work - app\u{07}\u{1B}[23;0t")
     }
 
-    @Test func `It can be started again`() async throws {
-        let backend = try makeBackend()
-        for _ in 0..<2 {
-            try await backend.start()
-            try await backend.update(busy())
-            await backend.stop()
-            #expect(written() == "\u{1B}[22;0t\u{1B}]0;Work - app\u{07}\u{1B}[23;0t")
-        }
-    }
-
     @Test func `Nothing is written without a change`() async throws {
         let backend = try makeBackend()
         try await backend.start()

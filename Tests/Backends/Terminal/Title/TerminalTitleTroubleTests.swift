@@ -145,18 +145,6 @@ import Testing
 
     // MARK: Hang-up
 
-    @Test func `A closed terminal makes the backend unavailable`() async throws {
-        let terminal = try PseudoTerminal()
-        let backend = try makeBackend(path: terminal.path)
-        try await backend.start()
-        try await backend.update(busy())
-        terminal.hangUp()
-        await #expect(throws: TerminalError.hungUp) { try await backend.update(busy("More")) }
-        await backend.stop()
-        let error = await #expect(throws: TerminalError.self) { try await backend.start() }
-        #expect(error?.description.isEmpty == false)
-    }
-
     @Test(.timeLimit(.minutes(10))) func `Closing a stopped terminal ends the wait`() async throws {
         let terminal = try PseudoTerminal()
         let backend = try makeBackend(path: terminal.path)
