@@ -167,12 +167,9 @@ public struct IndicatorControl: Sendable {
     /// The statuses of the indicator's backends. See ``IndicatorManager/backendStatuses``.
     public var backendStatuses: [BackendStatus] { engine?.backendStatuses ?? [] }
 
-    /// Whether ``requestCancellation(_:)`` would reach the app: it iterates
-    /// ``IndicatorManager/cancellationRequests``.
-    public var isCancellable: Bool { engine?.isCancellable ?? false }
-
-    /// Reports that the user wants to cancel what the indicator shows: for backends with a button. It is delivered to
-    /// ``IndicatorManager/cancellationRequests``. Returns immediately.
+    /// Reports that the user wants to cancel what the indicator shows: for backends with a button, while
+    /// ``IndicatorSnapshot/isCancellable``. It is delivered to ``IndicatorManager/cancellationRequests``. Returns
+    /// immediately.
     public func requestCancellation(_ request: CancellationRequest = CancellationRequest()) {
         engine?.requestCancellation(request)
     }

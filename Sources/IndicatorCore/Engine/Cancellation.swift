@@ -55,9 +55,6 @@ final class CancellationSubscriber: Sendable {
 }
 
 extension IndicatorEngine {
-    /// Whether a request to cancel would reach anyone.
-    var isCancellable: Bool { storage.withLock { !$0.cancellation.isEmpty } }
-
     /// Passes a request to cancel to those that are subscribers now. Returns immediately, and `false` if there are
     /// none.
     @discardableResult
@@ -71,12 +68,23 @@ extension IndicatorEngine {
     }
 
     fileprivate func add(_ subscriber: CancellationSubscriber) {
-        storage.withLock { storage in
+        change { storage in
             if storage.machine.isShutDown { subscriber.finish() } else { storage.cancellation.append(subscriber) }
         }
     }
 
     fileprivate func remove(_ subscriber: CancellationSubscriber) {
-        storage.withLock { $0.cancellation.removeAll { $0 === subscriber } }
+        change { storage in storage.cancellation.removeAll { $0 === subscriber } }
+    }
+
+    /// Changes the subscribers. Receivers are notified of the first one, and of the end of the last one.
+    private func change(_ subscribers: (inout Storage) -> Void) {
+        let now = time.now
+        let actions: Actions? = storage.withLock { storage in
+            subscribers(&storage)
+            let isCancellable = !storage.cancellation.isEmpty
+            return storage.machine.setCancellable(isCancellable, at: now).map { Actions($0, storage) }
+        }
+        if let actions { perform(actions) }
     }
 }

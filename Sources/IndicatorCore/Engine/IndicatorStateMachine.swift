@@ -30,6 +30,8 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
     private var visibility: VisibilityStateMachine
     var list: ActivityList
     private var publication: PublicationState
+    /// Whether a request to cancel would reach anyone.
+    private var isCancellable = false
     /// The visibility's state that the current input has published, if any.
     private var publishedState: IndicatorState?
     private var lifetimeCheckDue: Duration?
@@ -75,7 +77,7 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
             activities: list.activities(at: now, isMeasured: isMeasured),
             since: publication.since
         )
-        snapshot.startDelay = visibility.delays.startDelay
+        (snapshot.startDelay, snapshot.isCancellable) = (visibility.delays.startDelay, isCancellable)
         publication.complete(&snapshot)
         return snapshot
     }
@@ -184,6 +186,13 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
         if visibility.state != .delayingStart { apply(catchUp(), at: now) }
         visibility.delays = delays
         return finish(hasChanged: false) { now }
+    }
+
+    /// Sets whether a request to cancel would reach anyone.
+    mutating func setCancellable(_ isCancellable: Bool, at now: Duration) -> Actions? {
+        guard isCancellable != self.isCancellable else { return nil }
+        self.isCancellable = isCancellable
+        return finish(hasChanged: true) { now }
     }
 
     mutating func setLifetimeCheckInterval(_ interval: Duration, at now: Duration) -> Actions? {

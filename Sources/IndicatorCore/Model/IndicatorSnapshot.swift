@@ -22,6 +22,10 @@ public struct IndicatorSnapshot: Sendable, Equatable {
     /// at most the first 16.
     public var activities: [ActivityDetails]
 
+    /// Whether a request to cancel would reach the app: it iterates ``IndicatorManager/cancellationRequests``. See
+    /// ``IndicatorControl/requestCancellation(_:)``.
+    public var isCancellable = false
+
     /// When the indicator was last shown or hidden, by the wall clock; if it never was, when it was created. This and
     /// all other dates are those of the wall clock as it was set when a snapshot was last published.
     public var since: Date
@@ -96,7 +100,8 @@ public struct IndicatorSnapshot: Sendable, Equatable {
     /// Whether a surface shows the same: times at which nothing visible changed do not count.
     public static func == (left: Self, right: Self) -> Bool {
         (left.state, left.isEnabled, left.activityCount) == (right.state, right.isEnabled, right.activityCount)
-            && left.since == right.since && left.shownActivities == right.shownActivities
+            && (left.since, left.isCancellable) == (right.since, right.isCancellable)
+            && left.shownActivities == right.shownActivities
     }
 }
 

@@ -11,7 +11,7 @@ import Testing
     private struct Button {
         let control: IndicatorControl
 
-        var isThere: Bool { control.isCancellable }
+        var isThere: Bool { control.engine?.snapshot.isCancellable == true }
         func press(_ label: String? = nil) { control.requestCancellation(CancellationRequest(label: label)) }
     }
 

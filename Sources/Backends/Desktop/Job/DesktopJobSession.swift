@@ -120,7 +120,7 @@ final class DesktopJobSession: BusSession {
             if requestedFor != snapshot.visibilityID { request(snapshot, on: bus) }
             return nil
         case .shown(let place):
-            if !isKillable, context.control.isCancellable {
+            if !isKillable, snapshot.isCancellable {
                 // The capabilities of a view are constant.
                 send("terminate", [.uint32(Self.cancelled), .string(""), .properties([])], to: place, on: bus)
                 view = .none
@@ -152,7 +152,7 @@ final class DesktopJobSession: BusSession {
     private func request(_ snapshot: IndicatorSnapshot, on bus: BusConnection) {
         view = .requested
         requestedFor = snapshot.visibilityID
-        isKillable = context.control.isCancellable
+        isKillable = snapshot.isCancellable
         (sent, label) = (properties(for: snapshot), snapshot.label)
         let hints = [
             BusProperty("application-display-name", .string(applicationName)),

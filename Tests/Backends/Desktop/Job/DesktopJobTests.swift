@@ -94,6 +94,17 @@ import Testing
         #expect(server.views.last?.end?.code == 0)
     }
 
+    @Test func `The button appears when the app begins to observe requests, without another change`() async throws {
+        let bus = try await PrivateBus()
+        let server = try JobServer(on: bus)
+        let probe = try await probe(bus)
+        try await probe.tell("begin", "Copying")
+        #expect(await eventually { server.open.count == 1 })
+        try await probe.tell("observe")
+        #expect(await eventually { server.open.first?.isKillable == true })
+        #expect(server.views.map(\.end?.code) == [1, nil])
+    }
+
     @Test("The button is there only while the app can cancel; it cancels the task, and reaches the app")
     func cancel() async throws {
         let bus = try await PrivateBus()
