@@ -53,7 +53,7 @@ final class ExecActivity {
         let (app, notify, after) = (options.app, isQuiet ? .never : options.notify, options.after)
         var source = ConfigurationSource(
             for: app,
-            reloadTriggers: [],
+            isReloaded: false,
             // They would appear within the command's output.
             printsMistakes: false,
             logger: Self.logger
@@ -61,7 +61,7 @@ final class ExecActivity {
         // These override the config file.
         var settings: [String: SettingValue] = [:]
         if let notify { settings["whenDone"] = .string(notify.rawValue) }
-        if let after { settings["after"] = .duration(after) }
+        if let after { settings["after"] = .string(after.secondsText) }
         let file = prefersTerminal ? try? IndicatorConfiguration.load(from: source) : nil
         let desktop = file?.notifiers.first(where: \.isNotification)
         for kind in ["desktopNotification", "terminalNotification"] { source.overrides.settings[kind] = settings }
@@ -223,7 +223,8 @@ private struct EndNotice: Sendable {
         let settings = TerminalNotificationSettings(whenDone: .always, after: .zero)
         let terminal = TerminalNotificationBackend(applicationName: app, settings: settings)
         do {
-            try terminal.open()(wanted)
+            let notify = try terminal.open()
+            if let notice = OutcomeNotice(wanted, applicationName: app) { try notify(notice) }
             return true
         } catch {
             // There may be no terminal, or one without notifications.

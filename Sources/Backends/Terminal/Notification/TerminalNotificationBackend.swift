@@ -56,22 +56,38 @@ public final class TerminalNotificationBackend: IndicatorBackend {
     /// Includes changes while the indicator is hidden: activities may end then.
     public var delivery: BackendDelivery { BackendDelivery(includesHidden: true) }
 
-    /// Writes a notification when activities have ended that the settings select. They remain at the end.
+    /// The least time between two notifications.
+    private static let interval = Duration.seconds(5)
+
+    /// Writes a notification when activities have ended that the settings select: one for all that end within five
+    /// seconds of the last one, when these are over. They remain at the end.
     ///
     /// - Throws: if there is no terminal, if it is not known to show notifications, or if it was closed.
     public func show(_ updates: IndicatorUpdates) async throws {
         let notify = try open()
-        for await update in updates { try notify(update.finished) }
+        var (waiting, next): (OutcomeNotice?, SuspendingClock.Instant) = (nil, .now)
+        while let event = await updates.next(until: waiting == nil ? nil : next) {
+            if case .update(let update) = event, let notice = notice(of: update) {
+                if waiting?.add(notice) == nil { waiting = notice }
+            }
+            guard next <= .now, let notice = waiting.take() else { continue }
+            try notify(notice)
+            next = .now + Self.interval
+        }
+        if let waiting { try notify(waiting) }
+    }
+
+    private func notice(of update: IndicatorUpdate) -> OutcomeNotice? {
+        let wanted = update.finished.filter { settings.whenDone.covers($0, after: settings.after) }
+        return OutcomeNotice(wanted, omitted: update.omittedFinished, applicationName: applicationName)
     }
 
     /// Opens the terminal; writes nothing.
     ///
-    /// - Returns: a function that writes one notification for those of the activities that the settings select.
-    package func open() throws -> (_ finished: [FinishedActivity]) throws -> Void {
+    /// - Returns: a function that writes one notification.
+    package func open() throws -> (OutcomeNotice) throws -> Void {
         let (terminal, style) = try openTerminal()
-        return { [settings, applicationName] finished in
-            let wanted = finished.filter { settings.whenDone.covers($0, after: settings.after) }
-            guard let notice = OutcomeNotice(wanted, applicationName: applicationName) else { return }
+        return { notice in
             terminal.change { $0.send(style.sequence(for: notice)) }
             try terminal.settle(within: SharedTerminal.stopLimit)
         }
