@@ -108,10 +108,12 @@ final class TraySession: BusSession {
 
     private func properties(of snapshot: IndicatorSnapshot) -> [BusProperty] {
         let frame = turns ? Int(control.now / Self.turn) % frames.count : 0
-        let title = SafeText.markup(snapshot.attention ?? snapshot.label ?? applicationName)
         let progress = snapshot.progress.map { "\(Int($0 * 100)) %" }
-        let label = snapshot.attention == nil ? nil : snapshot.label
-        let text = SafeText.markup([label, progress].compactMap(\.self).joined(separator: ", "))
+        let text = [snapshot.attention, snapshot.label, progress].compactMap(\.self).joined(separator: ", ")
+        // The title is plain for some trays, and markup for others; the text is markup for all.
+        let tip: [BusValue] = [
+            .string(""), .structures("iiay", []), .string(applicationName), .string(SafeText.markup(text)),
+        ]
         return [
             BusProperty("Category", .string("ApplicationStatus")),
             BusProperty("Id", .string(applicationName)),
@@ -122,7 +124,7 @@ final class TraySession: BusSession {
             BusProperty("IconPixmap", snapshot.attention == nil ? frames[frame] : TrayIcon.attention),
             BusProperty("AttentionIconName", .string("")),
             BusProperty("AttentionIconPixmap", TrayIcon.attention),
-            BusProperty("ToolTip", .structure([.string(""), .structures("iiay", []), .string(title), .string(text)])),
+            BusProperty("ToolTip", .structure(tip)),
             BusProperty("ItemIsMenu", .boolean(false)),
         ]
     }

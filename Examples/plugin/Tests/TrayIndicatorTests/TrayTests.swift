@@ -32,9 +32,9 @@ import Testing
         let indicator = IndicatorManager.configured(from: desktop.source)
         let activity = indicator.begin("<Copying>")
         activity.progress = 0.4
-        try await desktop.shows("Active 22:1936 44:7744 &lt;Copying&gt;|40 %")
+        try await desktop.shows("Active 22:1936 44:7744 app|&lt;Copying&gt;, 40 %")
         activity.attention = "Replace it?"
-        try await desktop.shows("NeedsAttention 22:1936 44:7744 Replace it?|&lt;Copying&gt;, 40 %")
+        try await desktop.shows("NeedsAttention 22:1936 44:7744 app|Replace it?, &lt;Copying&gt;, 40 %")
         activity.end()
         try await desktop.shows("")
         await indicator.shutdown()
@@ -45,7 +45,7 @@ import Testing
         try desktop.write("backends: [tray]\ntray: {colour: red, color: red}\n")
         let error = await #expect(throws: ConfigurationError.self) { try await desktop.source.availability() }
         let text = try #require(error).description
-        #expect(text.contains("indicator.yaml:2:8: error: unknown key 'colour', did you mean 'color'?"))
+        #expect(text.contains("indicator.yaml:2:8: error: unknown key 'colour' in 'tray', did you mean 'color'?"))
         #expect(text.contains("'color': expected a colour such as #3daee9, found 'red'"))
     }
 
@@ -91,7 +91,8 @@ final class TestDesktop: Sendable {
     }
 
     deinit {
-        for process in [tray.withLock { $0 }, bus].compactMap(\.self) { kill(process.processIdentifier, SIGKILL) }
+        if let process = tray.withLock({ $0 }) { kill(process.processIdentifier, SIGKILL) }
+        kill(bus.processIdentifier, SIGKILL)
         try? FileManager.default.removeItem(at: folder)
     }
 
