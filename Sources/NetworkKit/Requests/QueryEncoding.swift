@@ -5,36 +5,23 @@ public import Foundation
 /// Keys are sorted by their Unicode code points; array elements keep their order. `null` values are left out. All
 /// characters except unreserved ones are percent-encoded (RFC 3986 §2), including the brackets of nested keys.
 public struct QueryEncoding: Hashable, Sendable {
-    /// How the elements of an array are named.
-    public enum Arrays: Hashable, Sendable {
-        /// `c[]=1&c[]=2`, as PHP and Rails read it.
-        case brackets
-        /// `c=1&c=2`.
-        case none
-        /// `c[0]=1&c[1]=2`. Elements that are left out are not counted: some servers stop reading at a missing index.
-        case indices
-    }
-
-    private let arrays: Arrays
-    private let usesDots: Bool
+    private let usesBrackets: Bool
     private let usesWords: Bool
     private let usesPlus: Bool
 
     /// Creates an encoding.
     ///
     /// - Parameters:
-    ///   - arrays: how the elements of an array are named.
-    ///   - usesDots: whether the members of a nested object are named `a.b=1`, not `a[b]=1`.
+    ///   - usesBrackets: whether the elements of an array are named `c[]=1&c[]=2`, as PHP and Rails read it, not
+    ///     `c=1&c=2`.
     ///   - usesWords: whether booleans are `true` and `false`, not `1` and `0`.
     ///   - usesPlus: whether spaces are `+`, as in HTML forms, not `%20`, which is valid everywhere in a URL.
     public init(
-        arrays: Arrays = .brackets,
-        usesDots: Bool = false,
+        usesBrackets: Bool = true,
         usesWords: Bool = false,
         usesPlus: Bool = false
     ) {
-        self.arrays = arrays
-        self.usesDots = usesDots
+        self.usesBrackets = usesBrackets
         self.usesWords = usesWords
         self.usesPlus = usesPlus
     }
@@ -44,9 +31,7 @@ public struct QueryEncoding: Hashable, Sendable {
     /// The default for form bodies: brackets, `1` and `0`, `+`.
     public static var form: Self { Self(usesPlus: true) }
 
-    /// The parameters as `key=value&key=value`.
-    ///
-    /// - Throws: ``NetworkError/invalidRequest(_:)`` when they are not an object, or the error of their encoding.
+    /// The parameters as `key=value&key=value`. Throws if they are not an object, or the error of their encoding.
     package func encode(_ parameters: RouteParameters) throws -> String {
         switch try parameters.value.get() {
         case .object(let members):
@@ -62,8 +47,10 @@ public struct QueryEncoding: Hashable, Sendable {
     }
 
     private func append(_ members: [String: JSONValue], prefix: String?, to pairs: inout [String]) {
-        for (name, value) in members.sortedByName {
-            let key = prefix.map { usesDots ? "\($0).\(name)" : "\($0)[\(name)]" } ?? name
+        for (name, value) in members.sorted(by: {
+            $0.key.unicodeScalars.lexicographicallyPrecedes($1.key.unicodeScalars)
+        }) {
+            let key = prefix.map { "\($0)[\(name)]" } ?? name
             append(value, key: key, to: &pairs)
         }
     }
@@ -76,20 +63,12 @@ public struct QueryEncoding: Hashable, Sendable {
         case .object(let members):
             return append(members, prefix: key, to: &pairs)
         case .array(let elements):
-            for (index, element) in elements.filter({ $0 != .null }).enumerated() {
-                let elementKey =
-                    switch arrays {
-                    case .brackets: "\(key)[]"
-                    case .none: key
-                    case .indices: "\(key)[\(index)]"
-                    }
-                append(element, key: elementKey, to: &pairs)
-            }
+            for element in elements { append(element, key: usesBrackets ? "\(key)[]" : key, to: &pairs) }
             return
         case .bool(let bool):
             text = usesWords ? "\(bool)" : (bool ? "1" : "0")
         case .number(let number):
-            text = number.description
+            text = "\(number)"
         case .string(let string):
             text = string
         }

@@ -132,7 +132,7 @@ extension DemoRun.Result {
             .array(
                 changes.map { change in
                     let seconds = (change.instant / .seconds(1) * 1e6).rounded() / 1e6
-                    return ["atSeconds": JSON(seconds), "visible": JSON(change.isVisible)]
+                    return ["atSeconds": JSON(seconds), "visible": .bool(change.isVisible)]
                 }
             )
         }
