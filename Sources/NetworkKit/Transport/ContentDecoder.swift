@@ -10,11 +10,9 @@ final class ContentDecoder {
     struct Problem: Error { let text: String }
 
     private let isGzip: Bool
-    /// Decodes what this one has decoded.
-    private let next: ContentDecoder?
     private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
-    /// The end of the body, or of a member of gzip, is a complete one.
-    private var isComplete = true
+    /// Whether the end of the body, or of a member of gzip, may be here.
+    private(set) var isAtEnd = true
     private var isPrepared = false
     /// The rest is no compressed data, and ignored as browsers do.
     private var hasEnded = false
@@ -26,24 +24,17 @@ final class ContentDecoder {
     private var waiting = 0
 
     /// Creates the decoder for a value of `Content-Encoding`; `nil` if there is nothing to decode.
-    ///
-    /// - Throws: ``Problem`` if an encoding was not asked for.
-    static func decoder(for encodings: String?) throws(Problem) -> ContentDecoder? {
-        let names = (encodings ?? "").lowercased().split { $0 == "," || $0 == " " || $0 == "\t" }
-            .filter { $0 != "identity" }
-        guard names.count <= 5 else { throw Problem(text: "the body is compressed more than five times") }
-        var decoder: ContentDecoder?
-        for name in names {
-            guard ["gzip", "x-gzip", "deflate"].contains(name) else {
-                throw Problem(text: "the server sent the encoding '\(name)', which was not asked for")
-            }
-            decoder = ContentDecoder(isGzip: name != "deflate", next: decoder)
+    static func decoder(for encoding: String?) throws(Problem) -> ContentDecoder? {
+        switch (encoding ?? "").lowercased() {
+        case "", "identity": return nil
+        case "gzip", "x-gzip": return ContentDecoder(isGzip: true)
+        case "deflate": return ContentDecoder(isGzip: false)
+        case let other: throw Problem(text: "the server sent the encoding '\(other)', which was not asked for")
         }
-        return decoder
     }
 
-    private init(isGzip: Bool, next: ContentDecoder?) {
-        (self.isGzip, self.next) = (isGzip, next)
+    private init(isGzip: Bool) {
+        self.isGzip = isGzip
         stream.initialize(to: z_stream())
     }
 
@@ -53,23 +44,19 @@ final class ContentDecoder {
         output.deallocate()
     }
 
-    /// Whether the end of the body may be here.
-    var isAtEnd: Bool { isComplete && next?.isAtEnd ?? true }
-
     /// Decodes bytes of the body, and passes on the result in pieces until one is not accepted. After a pause, the same
     /// bytes have to be offered again.
     func decode(
         _ input: UnsafeRawBufferPointer,
         _ receive: (UnsafeRawBufferPointer) -> Transfer.Machine.Reception
     ) throws(Problem) -> Transfer.Machine.Reception {
-        func pass() throws(Problem) -> Transfer.Machine.Reception {
-            let piece = UnsafeRawBufferPointer(rebasing: output[..<waiting])
-            let reception = if let next { try next.decode(piece, receive) } else { receive(piece) }
+        func pass() -> Transfer.Machine.Reception {
+            let reception = receive(UnsafeRawBufferPointer(rebasing: output[..<waiting]))
             if reception == .accepted { waiting = 0 }
             return reception
         }
         if waiting > 0 {
-            let reception = try pass()
+            let reception = pass()
             guard reception == .accepted else { return reception }
         }
         let begin = min(skipped, input.count)
@@ -78,19 +65,19 @@ final class ContentDecoder {
         // With a full buffer there may be more, also of no input.
         var isFull = isPrepared && begin > 0
         while !hasEnded, !rest.isEmpty || isFull {
-            if isComplete {
+            if isAtEnd {
                 guard let first = rest.first, try prepare(for: first) else { break }
             }
             let (status, used, made) = inflate(rest)
             rest = UnsafeRawBufferPointer(rebasing: rest[used...])
             (waiting, isFull) = (made, made == output.count)
             switch status {
-            case Z_STREAM_END: (isComplete, hasEnded, isFull) = (true, !isGzip, false)
+            case Z_STREAM_END: (isAtEnd, hasEnded, isFull) = (true, !isGzip, false)
             case Z_OK, Z_BUF_ERROR: break
             default: throw Problem(text: "the compressed body is damaged")
             }
             guard made > 0 else { continue }
-            let reception = try pass()
+            let reception = pass()
             if reception == .pause { skipped += input.count - rest.count }
             guard reception == .accepted else { return reception }
         }
@@ -111,7 +98,7 @@ final class ContentDecoder {
                 throw Problem(text: "the process is out of memory")
             }
         }
-        (isPrepared, isComplete) = (true, false)
+        (isPrepared, isAtEnd) = (true, false)
         return true
     }
 

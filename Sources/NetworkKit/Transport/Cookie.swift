@@ -14,12 +14,6 @@ public struct Cookie: RawRepresentable, Hashable, Codable, Sendable {
         // Which scripts of web pages may see it does not matter here.
         String((fields[0].hasPrefix("#HttpOnly_") ? fields[0].dropFirst(10) : fields[0][...]).drop { $0 == "." })
     }
-    /// Whether it is also sent to the hosts below that one.
-    public var includesSubdomains: Bool { fields[1] == "TRUE" }
-    /// The path, and those below it, to which the cookie is sent.
-    public var path: String { fields[2] }
-    /// Whether it is only sent over TLS.
-    public var isSecure: Bool { fields[3] == "TRUE" }
     /// When it ends; `nil`: with the client.
     public var expires: Date? { Double(fields[4]).flatMap { $0 > 0 ? Date(timeIntervalSince1970: $0) : nil } }
 
@@ -55,9 +49,7 @@ public struct Cookie: RawRepresentable, Hashable, Codable, Sendable {
         return body(handle)
     }
 
-    /// Removes the oldest cookies of the sites that have most of them.
-    ///
-    /// - Returns: how many are left.
+    /// Removes the oldest cookies of the sites that have most of them. Returns how many are left.
     static func trim(of handle: UnsafeMutableRawPointer) -> Int {
         let sites = Dictionary(grouping: all(of: handle), by: \.site).values
         func count(_ limit: Int) -> Int { sites.reduce(0) { $0 + min($1.count, limit) } }

@@ -2,11 +2,8 @@ import CIndicatorCurl
 import Foundation
 import IndicatorThreads
 
-/// The thread on which libcurl runs all transfers of a client, with its connection pool: it performs the commands of
-/// their ``TransferStateMachine``.
-///
-/// The thread waits in one call for the sockets, the next time limit and a `WakeUp`, so an idle one causes no wake-ups.
-/// The first transfer starts it. It ends when the loop is closed and the last transfer has ended.
+/// The thread on which libcurl runs all transfers of a client, with its connection pool. The first transfer starts it.
+/// It ends when the loop is closed and the last transfer has ended.
 final class CurlLoop: ResponseSource, @unchecked Sendable {
     // `@unchecked`: `inbox` is locked; only the loop's thread uses the other variables.
 
@@ -20,19 +17,15 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     /// Uses the client's cookies; `nil` without a thread.
     typealias CookieJob = @Sendable (_ share: UnsafeMutableRawPointer?) -> Void
 
-    /// The transfers to a scheme, host and port.
-    ///
-    /// libcurl limits the connections, too, but has one list for all transfers that wait for one, and begins them in
-    /// their order: those to a hung host would delay the others. So it gets no more than can begin, as long as a host
-    /// that shares connections allows enough streams.
+    /// The transfers to a scheme, host and port. libcurl has one list for all that wait for a connection, in which those
+    /// to a hung host would delay the others. So it gets no more than can begin.
     private final class Host {
-        /// Those that have not begun, because the limit is reached or they are suspended. The oldest is first.
+        /// Those that have not begun. The oldest is first.
         var waiting: [Transfer] = []
         /// How many of them, at the end, have not been reported as waiting.
         var newCount = 0
-        /// How many are active. One that waits for the app, because it is paused, is not counted.
+        /// How many are active and not paused, and how many may be.
         var activeCount = 0
-        /// How many may be active.
         var limit: Int
 
         init(limit: Int) { self.limit = limit }
@@ -47,28 +40,26 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
 
     private let inbox = Locked(Inbox())
     private let wakeUp = WakeUp()
-    /// How many connections to a host there may be.
+    /// Of connections to a host.
     private let limit: Int
     let keepsCookies: Bool
     /// How many cookies there are at most.
     private var cookieCount = 0
-    /// The trust of hosts, by their canonical names.
+    /// By canonical names of hosts. The authorities are those of other hosts, and of proxies.
     private let trust: [String: HostTrust]
-    /// The authorities of the other hosts, and of proxies.
     private let authorities: URL?
     let watch = SocketWatch()
     private var active: [ObjectIdentifier: CurlTransfer] = [:]
     private var handles: [UnsafeMutableRawPointer: CurlTransfer] = [:]
-    /// The active transfers that wait for the app. Each may have a connection beyond the limit.
+    /// Those that wait for the app. Each may have a connection beyond the limit.
     private var paused: Set<ObjectIdentifier> = []
     private var hosts: [[String]: Host] = [:]
     /// When the first time limit may be exceeded.
     private var nextCheck: ContinuousClock.Instant?
-    /// Most transfers wait for a shorter time, of which nobody is notified.
+    /// Of a shorter wait nobody is notified.
     private static let reportDelay = Duration.milliseconds(100)
-    /// How many rounds there are, at least, before the thread waits.
+    /// See ``wait(_:_:isAlone:)``.
     private var roundsLeft = 0
-    /// How many rounds in a row had no event although libcurl wanted the next one at once.
     private var idleRounds = 0
 
     init(limit: Int, keepsCookies: Bool, trust: [String: HostTrust], authorities: URL?) {
@@ -92,7 +83,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         add { $0.transfers.append(transfer) }
     }
 
-    /// Calls a function with the client's cookies on the loop's thread. `nil` if the client keeps none.
+    /// Calls a function with the client's cookies on the loop's thread; `nil` if it keeps none.
     @discardableResult
     func withCookies<Value: Sendable>(_ use: @escaping @Sendable (UnsafeMutableRawPointer) -> Value) async -> Value? {
         await withCheckedContinuation { continuation in
@@ -210,7 +201,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         }
     }
 
-    /// Notes that a transfer waits for the app: it does not keep others from beginning.
+    /// Notes that a transfer waits for the app, and does not keep others from beginning.
     func paused(_ curl: CurlTransfer) {
         guard paused.insert(ObjectIdentifier(curl.transfer)).inserted else { return }
         host(curl.transfer.origin).activeCount -= 1
@@ -247,11 +238,10 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         }
     }
 
-    /// Notes, on the loop's thread, that a response has set cookies.
+    /// Notes that a response has set cookies.
     func cookiesArrived(_ count: Int) { cookieCount += count }
 
-    /// Raises, on the loop's thread, the limit of a host whose transfers share connections, until there are none left.
-    /// 100 is libcurl's own limit for a connection.
+    /// Raises the limit of a host whose transfers share connections. 100 is libcurl's own for a connection.
     func connectionsAreShared(at origin: [String]) {
         hosts[origin]?.limit = max(100, limit)
     }
@@ -260,6 +250,10 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         var left: Int32 = 0
         while let message = curl_multi_info_read(multi, &left)?.pointee {
             guard message.msg == CURLMSG_DONE, let curl = message.easy_handle.flatMap({ handles[$0] }) else { continue }
+            if curl.mustRepeat(after: message.data.result) {
+                curl_multi_remove_handle(multi, curl.handle)
+                if curl_multi_add_handle(multi, curl.handle) == CURLM_OK { continue }
+            }
             curl.completed(with: message.data.result)
             remove(curl.transfer, multi)
         }
@@ -292,7 +286,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         }
     }
 
-    /// Notes, on the loop's thread, when a time limit may be exceeded.
+    /// Notes when a time limit may be exceeded.
     func check(by limit: ContinuousClock.Instant?) {
         guard let limit else { return }
         nextCheck = min(nextCheck ?? limit, limit)
@@ -300,11 +294,9 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
 
     /// Waits until there is something to do.
     ///
-    /// When `curl_multi_perform` looks for a connection, such as in the round after a transfer was added, it drops the
-    /// timers that were set before in the same call (up to libcurl 8.17): those of other transfers. One of them may
-    /// stand for data that was already read from the socket. It runs every transfer, so another round makes up for
-    /// that. Therefore, with several transfers, this only waits after two rounds since the last change, and one since
-    /// the last event of a socket, in which libcurl itself may look for a connection.
+    /// When `curl_multi_perform` looks for a connection, it drops the timers that were set before in the same call (up
+    /// to libcurl 8.17). One may stand for data of another transfer that was already read. So with several transfers,
+    /// this only waits after two rounds since the last change, and one since the last event of a socket.
     ///
     /// - Parameter isAlone: whether at most one transfer was run, and is run next.
     private func wait(_ multi: UnsafeMutableRawPointer, _ wakeUp: WakeUp, isAlone: Bool) {
@@ -315,8 +307,8 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         var (eventCount, delay): (Int32, Int) = (0, -1)
         curl_multi_timeout(multi, &delay)
         watch.end()
-        // libcurl 8.14, that of Debian 13, always wants another round while a paused transfer has received its response
-        // and the server has closed the connection (fixed by curl/curl#17662). That uses a whole core.
+        // libcurl 8.14 always wants another round while a paused transfer has received its response and the server has
+        // closed the connection (curl/curl#17662). That uses a whole core.
         if idleRounds >= 100 { poll(&wakeUps, 1, min(timeout, active.count > paused.count ? 1 : 10)) }
         curl_multi_poll(multi, &descriptor, 1, timeout, &eventCount)
         idleRounds = eventCount == 0 && delay == 0 ? idleRounds + 1 : 0

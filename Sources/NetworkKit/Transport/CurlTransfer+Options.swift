@@ -7,10 +7,7 @@ extension CurlTransfer {
     private var request: NetworkRequest { transfer.request }
     private var isEncrypted: Bool { transfer.origin.first == "https" }
 
-    /// Sets the options.
-    ///
-    /// - Parameter proxyAuthorities: the certificates that are trusted for a proxy instead of the system's.
-    /// - Returns: why the transfer cannot begin.
+    /// Sets the options. Returns why the transfer cannot begin.
     func setOptions(proxyAuthorities: URL?) -> NetworkError? {
         setTarget()
         setMethod()

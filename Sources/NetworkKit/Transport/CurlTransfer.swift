@@ -1,6 +1,7 @@
 import CIndicatorCurl
 import Foundation
 import HTTPTypes
+import IndicatorThreads
 
 /// A transfer that libcurl performs: its handle and callbacks. Only used on the loop's thread.
 final class CurlTransfer {
@@ -17,17 +18,19 @@ final class CurlTransfer {
     let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     /// The size of the header fields so far, with those of interim responses and the trailers.
     private var headerSize = 0
-    /// The lines of the latest head. The time of `curl_easy_nextheader` grows with the square of their number: a server
-    /// could stop all transfers for half a minute.
+    /// Those of the latest head. The time of `curl_easy_nextheader` grows with the square of their number.
     private var lines: [[UInt8]] = []
     /// Whether the empty line after them has arrived. libcurl accepts a head without it.
     private var isHeadComplete: Bool { lines.last?.isEmpty == true }
     private var hasDeliveredHead = false
-    /// How many bytes of the response's body are left to be received; `nil` if that is not known.
+    private var hasRepeated = false
+    /// Whether the connection had bytes that no request has asked for.
+    private var hasUnsolicited = false
+    /// How many bytes of the response's body are left; `nil` if that is not known.
     private var bytesLeft: Int64?
     /// Whether the body's end is that of its connection.
     private var isFramedByEnd = false
-    /// Whether the server has ended the TLS connection; otherwise, another one on the way may have cut it off.
+    /// Whether the server has ended the TLS session. Otherwise, another one may have cut it off.
     private var hasCloseNotify = false
     /// Why a callback ended the transfer.
     private var problem: (any Error)?
@@ -37,10 +40,9 @@ final class CurlTransfer {
     /// When to look whether the connection is dead, unless data is transferred.
     private var nextLook: ContinuousClock.Instant?
 
-    /// The maximum size of all header fields in bytes, and the maximum number of those of a head, as in later versions
-    /// of libcurl.
+    /// Of all header fields in bytes, and of those of a head, as in later versions of libcurl.
     private static let (maximumHeaderSize, maximumFieldCount) = (300 * 1024, 5000)
-    /// How long a server that has sent its response may read nothing of the request's body.
+    /// How long a server that has answered may read nothing of the request's body.
     private static var unreadLimit: Duration { .seconds(1) }
 
     init(_ transfer: Transfer, handle: UnsafeMutableRawPointer, loop: CurlLoop, trust: HostTrust) {
@@ -48,7 +50,7 @@ final class CurlTransfer {
         self.handle = handle
         self.loop = loop
         self.trust = trust
-        timeout = transfer.request.timeout?.limit
+        timeout = transfer.request.timeout.map { min($0, .seconds(1e9)) }
         errorText.pointee = 0
     }
 
@@ -75,6 +77,14 @@ final class CurlTransfer {
             return false
         }
         connection = loop.watch.connection(at: port)
+        if let connection, !connection.isShared, exchange(&connection.isUsed, with: true), !hasRepeated {
+            // libcurl 7.88 would take what the server has sent meanwhile, such as a 408, for the response.
+            hasUnsolicited = loop.watch.hasUnreadBytes(connection)
+            if hasUnsolicited {
+                self.connection = nil
+                return false
+            }
+        }
         lines = []
         reader = transfer.body.map { BodyReader($0) }
         isActive()
@@ -229,8 +239,7 @@ final class CurlTransfer {
         if let problem { transfer.finish(throwing: problem) }
     }
 
-    /// When something has to be done, unless data is transferred. Time while it waits for a connection or is paused
-    /// does not count towards the timeout.
+    /// When something has to be done, unless data is transferred.
     var nextLimit: ContinuousClock.Instant? {
         guard let lastActivity, !transfer.isPaused else { return transfer.deadline }
         let unread = isAnswered ? lastActivity + Self.unreadLimit : nil
@@ -261,6 +270,20 @@ final class CurlTransfer {
             curl_kit_set_long(handle, CURLOPT_FORBID_REUSE, 1)
         }
         transfer.finish(throwing: failure)
+        return true
+    }
+
+    /// Whether the request is sent, once, on another connection: because its connection was not clean, or a shared one
+    /// has ended before the response, after which libcurl does that itself with HTTP/1 only.
+    func mustRepeat(after code: CURLcode) -> Bool {
+        // libcurl 7.88 drops a response that is followed by the end of a stream on which it sends a body (curl 986).
+        let isDropped = code == CURLE_HTTP2_STREAM && errorText.pointee == 0
+        let hasEnded = [CURLE_HTTP2, CURLE_PARTIAL_FILE].contains(code) && connection?.isShared == true
+        let mayRepeat = (isDropped || hasEnded) && lines.isEmpty && transfer.request.method.isIdempotent
+        guard mayRepeat || hasUnsolicited, !hasRepeated, problem == nil, !transfer.hasEnded else { return false }
+        hasRepeated = true
+        curl_kit_set_long(handle, CURLOPT_FRESH_CONNECT, 1)
+        if isDropped { curl_kit_set_long(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) }
         return true
     }
 

@@ -6,10 +6,8 @@ public struct HostTrust: Sendable {
     /// A PEM file of certificates that are trusted for the host instead of the client's or the system's.
     public var certificateAuthorities: URL?
     /// The accepted public keys: the base64 form of their SHA-256 hashes, also with `sha256/` or `sha256//` before
-    /// it. One of them must be that of the server's certificate, which is verified, too. Empty: every key.
-    ///
-    /// Each connection is checked when it is established, before a request is sent. One that exists is used to its
-    /// end, also when later ones get another key and fail. <doc:SendingRequests> has the command that prints the hash.
+    /// it. One of them must be that of the server's certificate, which is verified, too. Empty: every key. Each
+    /// connection is checked when it is established. <doc:SendingRequests> has the command that prints the hash.
     public var pinnedKeys: [String] = []
     /// A PEM file with the client's certificate, followed by intermediate ones.
     public var clientCertificate: URL?
@@ -26,10 +24,8 @@ public struct HostTrust: Sendable {
         clientKey: URL? = nil,
         clientKeyPassphrase: String? = nil
     ) {
-        self.certificateAuthorities = certificateAuthorities
-        self.pinnedKeys = pinnedKeys
-        self.clientCertificate = clientCertificate
-        self.clientKey = clientKey
+        (self.certificateAuthorities, self.pinnedKeys) = (certificateAuthorities, pinnedKeys)
+        (self.clientCertificate, self.clientKey) = (clientCertificate, clientKey)
         self.clientKeyPassphrase = clientKeyPassphrase
     }
 }
@@ -38,10 +34,7 @@ extension HostTrust: CustomReflectable {
     /// The keys, without the passphrase.
     public var customMirror: Mirror { Mirror(self, children: ["pinnedKeys": pinnedKeys], displayStyle: .struct) }
 
-    /// Sets the options of a transfer.
-    ///
-    /// - Parameter proxyAuthorities: the certificates that are trusted for a proxy instead of the system's.
-    /// - Returns: what is wrong; `nil` if the transfer may begin.
+    /// Sets the options of a transfer. Returns what is wrong.
     func apply(to handle: UnsafeMutableRawPointer, origin: [String], proxyAuthorities: URL?) -> String? {
         func set(_ option: CURLoption, _ value: String?, _ what: String) -> String? {
             guard let value, curl_kit_set_string(handle, option, value) != CURLE_OK else { return nil }

@@ -5,30 +5,28 @@ import Synchronization
 
 /// Shuts down connections on which no response will come, and those that keep libcurl's thread busy.
 ///
-/// **Dead ones.** When a connection that HTTP/2 requests share is no longer forwarded, after a change of the network
-/// for example, libcurl keeps it, and sends all later requests to it. Therefore one is shut down on which the other
-/// side has acknowledged nothing for 20 seconds, or, if something on the way still acknowledges, sent nothing until a
-/// request's timeout. (TCP_USER_TIMEOUT would also end uploads to a server that is busy for so long: it counts while
-/// the receiver's window is closed.)
+/// **Dead ones.** libcurl sends all later requests to a shared HTTP/2 connection that is no longer forwarded. So one is
+/// shut down on which the other side has acknowledged nothing for 20 seconds, or, if something on the way still
+/// acknowledges, sent nothing until a request's timeout. (TCP_USER_TIMEOUT counts while the receiver's window is closed,
+/// too: it would end uploads to a busy server.)
 ///
-/// **Floods.** libcurl, as that of Debian 12, reads from a connection until there is nothing left, and only then
-/// returns. What is no part of a response, such as empty frames of HTTP/2, it discards, without a call of any function.
-/// So a server that sends this fast enough would stop all transfers of a client, and their time limits. Therefore,
-/// while libcurl is busy, the timer thread looks whether it has returned or passed on a body. If not, it shuts down the
-/// connections that libcurl continues to read from.
+/// **Floods.** libcurl 7.88 reads from a connection until nothing is left, and discards what is no part of a response,
+/// such as empty frames of HTTP/2. A server that sends this fast enough would stop all transfers, and their time limits.
+/// So while libcurl is busy, the timer thread looks whether it has returned or passed on a body. If not, it shuts down
+/// the connections that libcurl continues to read from.
 final class SocketWatch: Sendable {
     /// A TCP connection of libcurl, or one that was.
     final class Connection: @unchecked Sendable {
-        // `@unchecked`: the lock of the watch protects the variables, except the first.
+        // `@unchecked`: the lock of the watch protects the variables, except the first two.
 
-        /// Whether HTTP/2 requests share it. Only used on libcurl's thread.
-        var isShared = false
+        /// Whether HTTP/2 requests share it, and whether a request has begun on it. Only used on libcurl's thread.
+        var (isShared, isUsed) = (false, false)
         fileprivate let descriptor: Int32
         fileprivate var port: Int32 = 0
         fileprivate var isClosed = false
-        /// How many bytes had been received when the first of the requests began that have got nothing since then.
+        /// The received bytes when the first of the requests began that have got nothing since.
         fileprivate var silence: (received: Int64, since: ContinuousClock.Instant)?
-        /// How many bytes libcurl had read at the last check, and at how many checks in a row it had read more.
+        /// The bytes that libcurl had read at the last check, and at how many checks in a row it had read more.
         fileprivate var flood: (count: Int64, growth: Int) = (0, 0)
 
         fileprivate init(_ descriptor: Int32) { self.descriptor = descriptor }
@@ -53,9 +51,8 @@ final class SocketWatch: Sendable {
 
     /// How long a connection may be silent that others may wait for.
     static let silenceLimit = Duration.seconds(20)
-    /// The time between checks for floods, in nanoseconds, and their number.
+    /// The time between checks for floods, in nanoseconds, their number, and the least bytes between two of them.
     private static let (pause, checkCount): (Int64, Int) = (300_000_000, 6)
-    /// A flood has more bytes than this between two checks, even if libcurl's thread has little processor time.
     private static let leastGrowth: Int64 = 1 << 14
 
     // MARK: - libcurl's thread
@@ -107,6 +104,8 @@ final class SocketWatch: Sendable {
         }
     }
 
+    func hasUnreadBytes(_ connection: Connection) -> Bool { state.withLock { _ in connection.state?.unread ?? 0 > 0 } }
+
     /// Shuts down a connection if the other side acknowledges nothing any more; otherwise returns when to look again.
     func endIfUnacknowledged(_ connection: Connection) -> Duration {
         state.withLock { _ in
@@ -116,9 +115,8 @@ final class SocketWatch: Sendable {
         }
     }
 
-    /// Shuts down a connection if it has been silent for too long since the first of the requests that wait.
-    ///
-    /// - Returns: whether it has been silent since then.
+    /// Shuts down a connection if it has been silent for too long since the first of the requests that wait. Returns
+    /// whether it has been silent since then.
     func endIfSilent(_ connection: Connection) -> Bool {
         state.withLock { _ in
             guard let silence = connection.silence, connection.state?.received == silence.received else { return false }

@@ -19,8 +19,7 @@ enum TransferEvent: Sendable {
     case ended(bytesReceived: Int64, (any Error)?)
 }
 
-/// One request and its response, without redirects: the lock around a ``TransferStateMachine``, whose actions it
-/// performs.
+/// One request and its response, without redirects: the lock around a ``TransferStateMachine``.
 final class Transfer: Sendable {
     typealias Machine = TransferStateMachine<CheckedContinuation<Void, Never>>
 
@@ -33,7 +32,7 @@ final class Transfer: Sendable {
     /// The longest body that is kept in memory.
     private let limit: Int?
     private let source: any ResponseSource
-    /// Called on the network's thread, or on the thread that cancels.
+    /// Called on the network's thread, or the one that cancels.
     let onEvent: @Sendable (TransferEvent) -> Void
     private let machine: Locked<Machine>
 
@@ -86,7 +85,7 @@ final class Transfer: Sendable {
     /// Waits for the whole response.
     func whole() async throws -> (ResponseHead, Data) {
         await wait(for: .end)
-        return try machine.withLock { try $0.takeWhole() }
+        return try machine.withLock { (try $0.takeHead(), try $0.takePiece().0 ?? Data()) }
     }
 
     private func wait(for part: Machine.Part) async {
@@ -108,13 +107,8 @@ final class Transfer: Sendable {
     var hasEnded: Bool { machine.withLock { $0.hasEnded } }
     var isPaused: Bool { machine.withLock { $0.isPaused } }
 
-    /// What the source does next.
     func command() -> Machine.Command { machine.withLock { $0.command() } }
-
-    /// Begins, if the transfer is queued and neither suspended nor ended.
     func begin() -> Bool { machine.withLock { $0.begin() } }
-
-    /// Whether the source may send; otherwise it pauses.
     func maySend() -> Bool { machine.withLock { $0.maySend() } }
 
     /// Takes the final head.
@@ -154,9 +148,7 @@ final class Transfer: Sendable {
         return failure(.timeLimitExceeded, "the request took longer than its time limit")
     }
 
-    /// Ends the transfer and resumes the task that waits. The first end counts.
-    ///
-    /// - Returns: whether this was the first.
+    /// Ends the transfer and resumes the task that waits. Returns whether this was the first end, which counts.
     @discardableResult
     func finish(throwing error: (any Error)?) -> Bool {
         let (end, count) = machine.withLock { machine in (machine.end(throwing: error), machine.bytesReceived) }

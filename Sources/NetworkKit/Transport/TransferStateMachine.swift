@@ -1,18 +1,15 @@
 import Foundation
 
-/// What a transfer does: a value behind one lock, between libcurl's thread, the task that reads, and callers that pause
-/// or cancel.
+/// What a transfer does, between libcurl's thread, the task that reads, and callers that pause or cancel.
 ///
-/// Each input is a mutating function that returns what the caller has to do after the lock was released. `Waiter` is
-/// the continuation of the task that reads.
+/// Each input returns what the caller has to do after the lock was released. `Waiter` is the continuation of the task
+/// that reads.
 struct TransferStateMachine<Waiter: Sendable>: Sendable {
     /// How the response is delivered.
     enum Delivery: Sendable {
-        /// At once at its end. A body with more bytes than the limit is an error as soon as they arrive.
+        /// At once at its end. A body of more bytes is an error.
         case whole(limit: Int)
-        /// The head first, then pieces of the body. The network waits while nobody reads them.
-        ///
-        /// - Parameter capacity: the number of bytes that wait to be read at which the network is paused.
+        /// The head first, then pieces of the body. The network is paused while so many bytes wait to be read.
         case pieces(capacity: Int)
     }
 
@@ -22,8 +19,7 @@ struct TransferStateMachine<Waiter: Sendable>: Sendable {
         case none
         /// The head, and perhaps a part of the body.
         case head(ResponseHead)
-        /// The head of a redirect that is followed. Its body is counted and not kept, and whether it arrives does not
-        /// matter.
+        /// The head of a redirect that is followed. Its body is not kept, and need not arrive.
         case redirect(ResponseHead, discarded: Int)
         /// All of it.
         case complete(ResponseHead)
@@ -158,7 +154,6 @@ struct TransferStateMachine<Waiter: Sendable>: Sendable {
             return (.accepted, nil)
         case .head:
             if case .whole(let limit) = delivery, bytes.count > limit - buffer.count {
-                buffer = Data()
                 return (.tooLong(limit: limit), nil)
             }
             if isSuspended || isFull {
@@ -180,6 +175,7 @@ struct TransferStateMachine<Waiter: Sendable>: Sendable {
             response = if let error = error as? CancellationError { .failed(head, error) } else { .complete(head) }
         case .head(let head):
             response = if let error { .failed(head, error) } else { .complete(head) }
+            if error != nil, case .whole = delivery { buffer = Data() }
         case .none:
             let reason = "the server sent no HTTP response"
             let failure = TransportFailure(url: url, kind: .invalidResponse, reason: reason)
@@ -220,17 +216,6 @@ struct TransferStateMachine<Waiter: Sendable>: Sendable {
         }
         defer { buffer = Data() }
         return (buffer, isFull)
-    }
-
-    /// The head and the whole body, after the wait for the end.
-    mutating func takeWhole() throws -> (ResponseHead, Data) {
-        switch response {
-        case .complete(let head):
-            defer { buffer = Data() }
-            return (head, buffer)
-        case .failed(_, let error): throw error
-        case .none, .head, .redirect: throw secondReader
-        }
     }
 
     private var secondReader: NetworkError {

@@ -1,19 +1,15 @@
-package import Foundation
+import Foundation
 import HTTPTypes
 
-/// Answers the requests of a client instead of the network, for the tests of apps.
-package protocol TransportStub: Sendable {
-    /// The answer to a request, after its delay, and how it ends after the body, if with a failure.
-    func answer(
-        to request: NetworkRequest,
-        body: Data
-    ) async throws -> (response: NetworkResponse, failure: TransportFailure.Kind?)
-}
-
-/// Delivers an answer as the network would.
-struct StubbedSource: ResponseSource {
+/// An answer of a stub, delivered as the network would: for the tests of apps.
+package struct StubbedSource: ResponseSource {
     let response: NetworkResponse
     let failure: TransportFailure.Kind?
+
+    /// - Parameter failure: how the response ends after its body; `nil`: as usual.
+    package init(_ response: NetworkResponse, failure: TransportFailure.Kind?) {
+        (self.response, self.failure) = (response, failure)
+    }
 
     func attend(to transfer: Transfer) {
         let mayContinue = transfer.command() == .resume

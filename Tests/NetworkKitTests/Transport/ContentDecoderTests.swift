@@ -20,7 +20,6 @@ import Testing
             bodies = {"gzip": gzip.compress(text), "deflate": zlib.compress(text)}
             bodies["raw"] = raw.compress(text) + raw.flush()
             bodies["members"] = gzip.compress(text[:100]) + gzip.compress(b"") + gzip.compress(text[100:])
-            bodies["twice"] = gzip.compress(bodies["deflate"])
             bodies["stored"] = gzip.compress(text, compresslevel=0)
             for name, body in bodies.items(): print(name, base64.b64encode(body).decode())
             """
@@ -30,7 +29,7 @@ import Testing
 
     private static let encodings = [
         ("gzip", "gzip"), ("gzip", "X-GZIP"), ("members", "gzip"), ("stored", "gzip"), ("deflate", "deflate"),
-        ("raw", "deflate"), ("twice", "deflate, identity, gzip"),
+        ("raw", "deflate"),
     ]
 
     private func server(_ body: Data, _ encoding: String, _ framing: Framing, pieces: Int = 1 << 20) throws -> RawServer
@@ -94,13 +93,12 @@ import Testing
             #expect(try await send(body + rest).string() == Self.text)
         }
         #expect(try await send(Data()).data.isEmpty)
-        for encoding in ["br", "gzip, what", String(repeating: "gzip,", count: 6)] {
+        for encoding in ["br", "gzip, gzip"] {
             let error = await thrown { _ = try await send(body, encoding) }
             #expect(kind(of: error) == .invalidResponse, "\(encoding)")
         }
     }
 
-    /// Also of a body in a body, which pauses within a piece of the outer one.
     @Test(arguments: encodings) func `A reader may pause anywhere`(_ encoding: (name: String, value: String))
         async throws
     {

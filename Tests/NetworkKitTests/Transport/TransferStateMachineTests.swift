@@ -30,7 +30,7 @@ import Testing
         func wait(for part: State.Part, _ waiter: Int) -> Int? { state.wait(for: part, waiter) }
         func takeHead() throws -> ResponseHead { try state.takeHead() }
         func takePiece() throws -> (Data?, mayContinue: Bool) { try state.takePiece() }
-        func takeWhole() throws -> (ResponseHead, Data) { try state.takeWhole() }
+        func takeWhole() throws -> (ResponseHead, Data) { (try state.takeHead(), try state.takePiece().0 ?? Data()) }
     }
 
     private static let head = head(200)
