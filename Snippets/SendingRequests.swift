@@ -72,7 +72,7 @@ func use(_ indicator: IndicatorManager) async throws {
     do {
         _ = try await client.send(Store.createPost(Post(title: "Hello", body: "World")))
     } catch NetworkError.unacceptableStatus(let failure) where failure.status == 422 {
-        print("refused: \(String(decoding: failure.bodyStart, as: UTF8.self))")
+        print("refused: \(String(decoding: failure.data, as: UTF8.self))")
     } catch NetworkError.transport(let failure) {
         print("not reached: \(failure.reason)")
     }

@@ -95,16 +95,11 @@ public final class NetworkStubs: Sendable {
     /// The settings of a client that gets these responses.
     public func options(_ options: NetworkClient.Options = .init()) -> NetworkClient.Options {
         var options = options
-        options.stub = self
+        options.stub = { try await self.answer(to: $0, body: $1) }
         return options
     }
-}
 
-extension NetworkStubs: TransportStub {
-    package func answer(
-        to request: NetworkRequest,
-        body: Data
-    ) async throws -> (response: NetworkResponse, failure: TransportFailure.Kind?) {
+    private func answer(to request: NetworkRequest, body: Data) async throws -> StubbedSource {
         let key = "\(request.method.rawValue) \(request.url.absoluteString)"
         let (response, known) = state.withLock { state -> (Response?, [String]) in
             state.requests.append((request, body))
@@ -122,6 +117,6 @@ extension NetworkStubs: TransportStub {
         }
         let (status, headers) = (response.status, response.headers)
         let answer = NetworkResponse(url: request.url, status: status, headers: headers, data: response.body)
-        return (answer, response.failure)
+        return StubbedSource(answer, failure: response.failure)
     }
 }

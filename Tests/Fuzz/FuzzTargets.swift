@@ -83,10 +83,10 @@ private func fuzzTrace(_ bytes: [UInt8]) {
 private let hash = KeyedHash(key: Data(count: 16))!
 
 private func fuzzCacheFile(_ bytes: [UInt8]) {
-    check(CacheFile.decode(Data(bytes), hash: hash))
+    check(CachedResponse(Data(bytes), hash))
     // With a correct checksum, which no mutation finds.
     let checksum = withUnsafeBytes(of: hash(Data(bytes)).littleEndian) { Data($0) }
-    check(CacheFile.decode(checksum + bytes, hash: hash))
+    check(CachedResponse(checksum + bytes, hash))
 }
 
 /// A decoded response is usable and survives a round trip.
@@ -94,8 +94,8 @@ private func check(_ response: CachedResponse?) {
     guard let response else { return }
     let now = Date(timeIntervalSince1970: 1_800_000_000)
     _ = (response.cost, response.age(at: now), response.isFresh(for: response.control, default: 0, at: now))
-    guard let written = try? CacheFile.encode(response, hash: hash) else { return }
-    precondition(CacheFile.decode(written, hash: hash)?.body == response.body)
+    guard let written = try? response.encoded(hash) else { return }
+    precondition(CachedResponse(written, hash)?.body == response.body)
 }
 
 // MARK: - Reports of programs

@@ -73,43 +73,4 @@ import Testing
         }
         #expect(counts == 5)
     }
-
-    // MARK: - The cache
-
-    /// Also with another token of the same user.
-    @Test func `A refreshed token keeps the cache`() async throws {
-        let cached: HTTPFields = [.cacheControl: "max-age=60"]
-        try stubs.respond(to: URLRoute(url), with: .data(Data("mine".utf8), headers: cached))
-        try stubs.respond(to: URLRoute(url, .get("other")), with: .status(.unauthorized), .data(Data("other".utf8)))
-        let token = NetworkClient.Interceptor.refreshedToken("old") { _ in "new" }
-        let client = NetworkClient(
-            interceptors: [token],
-            cache: ResponseCache(directory: nil),
-            options: stubs.options()
-        )
-        #expect(try await client.send(URLRoute(url)).source == .network)
-        #expect(try await client.send(URLRoute(url, .get("other"))).string() == "other")
-        #expect(stubs.requests.last?.request.headers[.authorization] == "Bearer new")
-        #expect(try await client.send(URLRoute(url)).source == .cache)
-        let stranger = NetworkClient.Interceptor.refreshedToken("strange") { _ in "new" }
-        let others = NetworkClient(interceptors: [stranger], options: stubs.options())
-        #expect(try await others.send(URLRoute(url)).source == .network)
-    }
-
-    @Test func `A response to one account is not used for another`() async throws {
-        let cached: HTTPFields = [.cacheControl: "max-age=60", .vary: "Authorization"]
-        try stubs.respond(to: URLRoute(url), with: .data(Data("mine".utf8), headers: cached))
-        let cache = ResponseCache(directory: nil)
-        func source(_ token: String, _ account: String?, own: Bool = false) async throws -> NetworkResponse.Source {
-            let interceptor = NetworkClient.Interceptor.refreshedToken(token, account: account) { _ in token }
-            let change = NetworkClient.Interceptor { if own { $0.setHeader("Authorization", "Bearer own") } }
-            let client = NetworkClient(interceptors: [interceptor, change], cache: cache, options: stubs.options())
-            return try await client.send(URLRoute(url)).source
-        }
-        #expect(try await source("1", "me") == .network)
-        #expect(try await source("2", "me") == .cache)
-        #expect(try await source("2", "me", own: true) == .network)
-        #expect(try await source("1", "you") == .network)
-        #expect(try await source("2", nil) == .network)
-    }
 }

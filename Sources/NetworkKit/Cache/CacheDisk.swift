@@ -3,9 +3,8 @@ import IndicatorThreads
 
 /// The cache on disk: one file per entry, in a dedicated folder. All functions block.
 ///
-/// Files are written under a temporary name and then renamed, so no reader sees a partial file, even after a process
-/// was killed. A file's modification time is when the entry was last written, or read from the disk. Only the user can
-/// read the files. A folder that another user owns or can write to is rejected.
+/// Files are written under a temporary name and then renamed, so no reader sees a partial one. A file's modification
+/// time is when the entry was last written or read. Only the user can read the files.
 final class CacheDisk: Sendable {
     /// Hashes secrets. The key is stored in the folder.
     let hash: KeyedHash
@@ -42,7 +41,7 @@ final class CacheDisk: Sendable {
     func read(_ key: String) -> CachedResponse? {
         let file = file(of: key)
         guard let data = FileManager.default.contents(atPath: file.path) else { return nil }
-        guard let response = CacheFile.decode(data, hash: hash) else {
+        guard let response = CachedResponse(data, hash) else {
             remove(key)
             return nil
         }
@@ -51,16 +50,16 @@ final class CacheDisk: Sendable {
     }
 
     func write(_ response: CachedResponse, for key: String) {
-        // What was there; also if the new entry cannot be written, which is not an error of the request.
+        // Also if the new entry cannot be written, which is not an error of the request.
         remove(key)
-        guard let data = try? CacheFile.encode(response, hash: hash), data.count <= capacity,
+        guard let data = try? response.encoded(hash), data.count <= capacity,
             (try? Self.write(data, to: file(of: key))) != nil
         else { return }
         let size = known.withLock { known in
             known += data.count
             return known
         }
-        // Less than the capacity, so that the folder is seldom listed; but the new entry stays.
+        // So that the folder is seldom listed; the new entry stays.
         if size > capacity { trim(to: max(capacity / 4 * 3, data.count)) }
     }
 
@@ -104,24 +103,24 @@ final class CacheDisk: Sendable {
     private func file(of key: String) -> URL { directory.appending(path: hash.digest(key) + ".cache") }
 }
 
-/// The file format of a cache entry: a checksum, the metadata as JSON on one line, the body.
-enum CacheFile {
-    static func encode(_ response: CachedResponse, hash: KeyedHash) throws -> Data {
-        let content = try JSONEncoder().encode(response.metadata) + [0x0A] + response.body
-        return checksum(of: content, hash) + content
+/// The file of a cache entry: a checksum, the metadata as JSON on one line, the body.
+extension CachedResponse {
+    func encoded(_ hash: KeyedHash) throws -> Data {
+        let content = try JSONEncoder().encode(metadata) + [0x0A] + body
+        return hash.checksum(of: content) + content
     }
 
     /// Reads an entry; `nil` when the file is damaged.
-    static func decode(_ data: Data, hash: KeyedHash) -> CachedResponse? {
+    init?(_ data: Data, _ hash: KeyedHash) {
         let content = Data(data.dropFirst(8))
-        guard data.prefix(8) == checksum(of: content, hash), let end = content.firstIndex(of: 0x0A),
-            let metadata = try? JSONDecoder().decode(CachedResponse.Metadata.self, from: content[..<end]),
+        guard data.prefix(8) == hash.checksum(of: content), let end = content.firstIndex(of: 0x0A),
+            let metadata = try? JSONDecoder().decode(Metadata.self, from: content[..<end]),
             (100...599).contains(metadata.status)
         else { return nil }
-        return CachedResponse(metadata: metadata, body: Data(content[(end + 1)...]))
+        self.init(metadata: metadata, body: Data(content[(end + 1)...]))
     }
+}
 
-    private static func checksum(of content: Data, _ hash: KeyedHash) -> Data {
-        withUnsafeBytes(of: hash(content).littleEndian) { Data($0) }
-    }
+extension KeyedHash {
+    fileprivate func checksum(of content: Data) -> Data { withUnsafeBytes(of: self(content).littleEndian) { Data($0) } }
 }

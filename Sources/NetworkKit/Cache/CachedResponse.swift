@@ -159,9 +159,7 @@ extension NetworkRequest {
         // A missing field differs from an empty one.
         for field in headers.combined.sorted(by: { $0.name.canonicalName < $1.name.canonicalName })
         where isSensitive(field.name) || vary.contains(field.name.canonicalName) {
-            // A token changes, its account does not.
-            let value = field.name == .authorization ? account.map { "account\u{0}\($0)" } : nil
-            parts.append("\(field.name.canonicalName)\u{0}\(value ?? field.value)")
+            parts.append("\(field.name.canonicalName)\u{0}\(field.value)")
         }
         if let certificate = rules.certificate { parts.append("certificate\u{0}\(certificate)") }
         return rules.hash(parts.joined(separator: "\u{1}"))

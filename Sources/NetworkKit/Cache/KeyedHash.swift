@@ -1,7 +1,7 @@
 import Foundation
 
-/// SipHash-2-4 (Aumasson and Bernstein, 2012): a short hash that reveals nothing without the key. It finds
-/// damage; it is too short to be a proof against somebody who can try often. Swift's `Hasher` differs in each process.
+/// SipHash-2-4 (Aumasson and Bernstein, 2012), which reveals nothing without the key. Swift's `Hasher` differs in each
+/// process.
 struct KeyedHash: Sendable {
     /// 16 bytes.
     let key: Data

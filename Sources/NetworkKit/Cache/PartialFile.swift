@@ -1,11 +1,12 @@
 import Foundation
 import IndicatorThreads
 
-/// A temporary file that is written next to its target and replaces it when it is complete.
+/// A temporary file that is written next to its target and replaces it when it is complete. Other users cannot open it
+/// before.
 ///
-/// Other users cannot open it until it is complete. There are three kinds. One without a name (O_TMPFILE of open(2))
-/// ends with its process. Where the file system has none, it has a unique name. A part, `.NAME.part`, is locked, and
-/// continued by a later download of the same content; `.NAME.part.json` records what it is a part of.
+/// One without a name (O_TMPFILE of open(2)) ends with its process. Where the file system has none, it has a unique
+/// name. A part, `.NAME.part`, is locked, and continued by a later download of the same content, which
+/// `.NAME.part.json` records.
 final class PartialFile: @unchecked Sendable {
     // `@unchecked`: only one task at a time uses it.
 
@@ -34,10 +35,8 @@ final class PartialFile: @unchecked Sendable {
         guard descriptor >= 0 else { throw target.unwritable }
     }
 
-    /// Opens the part of an earlier download to the target, or creates it. Does not wait for other processes. Blocks.
-    ///
-    /// - Returns: `nil` if another download writes the part, if another user could have written it, or if it cannot be
-    ///   opened.
+    /// Opens the part of an earlier download to the target, or creates it; `nil` if another download writes it, another
+    /// user could have written it, or it cannot be opened. Blocks.
     init?(partOf target: URL) {
         let part = target.hidden("part")
         guard let (descriptor, status) = Self.openOwn(part, O_CREAT | O_WRONLY) else { return nil }
@@ -140,12 +139,9 @@ final class PartialFile: @unchecked Sendable {
         if content != nil { try setContent(content) }
     }
 
-    /// Renames the file. It replaces an existing target atomically.
-    ///
-    /// - Parameter place: whose mode and owner the target gets; by default only this user can read it.
-    func moveIntoPlace(like place: DownloadPlace? = nil) throws {
+    /// Renames the file to its target, which it replaces atomically. By default only this user can read it.
+    func moveIntoPlace(mode: mode_t? = nil) throws {
         let name = path ?? target.hidden(UUID().uuidString + ".partial").path
-        // A file without a name gets one. Another link to it replaces no file.
         let isNamed =
             path != nil
             || linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0
@@ -154,24 +150,20 @@ final class PartialFile: @unchecked Sendable {
             throw target.unwritable
         }
         // Not earlier: another process removes a part that others can read.
-        place?.apply(to: descriptor)
+        if let mode { fchmod(descriptor, mode) }
         if let record { unlink(record.path) }
         hasEnded = true
         flock(descriptor, LOCK_UN)
     }
-
 }
 
-/// Where a download is written: a new file, or an existing one with its mode and its owner.
+/// Where a download is written: a new file, or an existing one with its mode.
 struct DownloadPlace: Sendable {
     /// Without links.
     let file: URL
-    private let mode: mode_t
-    private var owner: (user: uid_t, group: gid_t)?
+    let mode: mode_t
 
-    /// Follows links. Blocks.
-    ///
-    /// - Throws: ``NetworkError/unwritable(_:reason:)`` if what is there is not a regular file.
+    /// Follows links. What is there must be a regular file. Blocks.
     init(_ file: URL) throws(NetworkError) {
         var (path, links) = (file.path, 0)
         // Also one that leads to no file.
@@ -188,13 +180,7 @@ struct DownloadPlace: Sendable {
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw .unwritable(file, reason: "it is not a regular file; remove it, or choose another one")
         }
-        (mode, owner) = (status.st_mode & 0o777, (status.st_uid, status.st_gid))
-    }
-
-    func apply(to descriptor: Int32) {
-        // The group may have other members than that of the old file.
-        let isOwned = owner.map { fchown(descriptor, $0.user, $0.group) == 0 } ?? true
-        fchmod(descriptor, isOwned ? mode : mode & 0o707)
+        mode = status.st_mode & 0o777
     }
 
     /// The process's umask, without changing it (proc(5)); a private one if it is not known.
@@ -205,13 +191,13 @@ struct DownloadPlace: Sendable {
     }
 }
 
-/// What the bytes of an interrupted download are the beginning of. Responses with further bytes must not contradict it.
+/// What the bytes of an interrupted download are the beginning of.
 struct DownloadContent: Codable {
     /// A strong `ETag`.
     let tag: String
     /// The complete length in bytes; `nil` if it is unknown.
     let length: Int64?
-    /// The key of the hashes, which do not reveal secrets of the URLs.
+    /// Of the hashes, which do not reveal secrets of the URLs.
     private let key: Data
     private let request: String
     private let location: String
@@ -226,10 +212,10 @@ struct DownloadContent: Codable {
         self.location = hash.digest(location.withoutSecrets)
     }
 
-    func isRequested(by request: String) -> Bool { KeyedHash(key: key)?.digest(request) == self.request }
-
     /// Whether a response from the URL can be of the content. The query of a redirect may be a signature with a date.
     func isLocated(at url: URL) -> Bool { KeyedHash(key: key)?.digest(url.withoutSecrets) == location }
+
+    func isRequested(by request: String) -> Bool { KeyedHash(key: key)?.digest(request) == self.request }
 }
 
 extension URL {

@@ -4,10 +4,8 @@ import IndicatorThreads
 
 /// A private HTTP cache (RFC 9111), in memory and on disk.
 ///
-/// A fresh response (`Cache-Control: max-age`, `Expires`, or a tenth of the time since `Last-Modified`) is served
-/// without contacting the server. A stale one with an `ETag` or `Last-Modified` is revalidated: if the server answers
-/// 304, the body is not sent again. Only complete responses to GET with status 200, 203, 204, 404 or 410 and without a
-/// redirect are stored, and served only to requests with the same secrets. See <doc:KeepingResponses>.
+/// Only complete responses to GET with status 200, 203, 204, 404 or 410 and without a redirect are stored, and served
+/// only to requests with the same secrets. See <doc:KeepingResponses>.
 public final class ResponseCache: Sendable {
     private let memory: Locked<LeastRecentlyUsed<CachedResponse>>
     private let disk: CacheDisk?
@@ -17,15 +15,12 @@ public final class ResponseCache: Sendable {
     /// Why the given folder is not used: it cannot be created, or another user owns it or can write to it.
     public let diskProblem: NetworkError?
 
-    /// Creates a cache.
+    /// Creates a cache. Capacities are in bytes.
     ///
     /// - Parameters:
-    ///   - memoryCapacity: the capacity in memory, in bytes. Default: 4 MiB.
-    ///   - diskCapacity: the capacity on disk, in bytes. Default: 20 MiB.
-    ///   - directory: a folder for the files of this cache only; created if it does not exist. `nil`: nothing is stored
-    ///     on disk.
+    ///   - directory: a folder for the files of this cache only; created if it does not exist. `nil`: only in memory.
     ///   - defaultFreshness: how long a response is fresh if the server does not specify it, in seconds (RFC 9111
-    ///     §4.2.2); `.infinity`: always. Default 0: it is stored only if it can be revalidated.
+    ///     §4.2.2). Default 0: it is stored only if it can be revalidated.
     ///   - now: the time by which responses age; for tests.
     public init(
         memoryCapacity: Int = 4 << 20,
@@ -59,15 +54,13 @@ public final class ResponseCache: Sendable {
 
     /// Removes all entries.
     public func removeAll() async {
-        memory.withLock { $0.removeAll() }
+        memory.withLock { $0 = LeastRecentlyUsed(capacity: $0.capacity) }
         if let disk { try? await blocking { disk.removeAll() } }
     }
 
     // MARK: - Answering
 
-    /// Answers a request from the cache or from the server.
-    ///
-    /// - Parameter hasBody: whether the request has a body. Then the URL does not identify the response.
+    /// Answers a request from the cache or from the server. With a body, the URL does not identify the response.
     func respond(
         to request: NetworkRequest,
         hasBody: Bool = false,

@@ -15,24 +15,13 @@ extension NetworkClient {
     /// Downloads to a file. The complete download replaces an existing file atomically, and has its mode. A link is
     /// followed. What is not a regular file is an error before the request.
     ///
-    /// If the connection breaks, a retry continues the download, if the server supports that and the content is
-    /// unchanged (`Range`, `If-Range`; RFC 9110 §13.1.5, §14); otherwise it begins again in the same attempt. The
-    /// content has to have a strong `ETag`. Only `GET` requests without a body and without a `Range` of their own are
-    /// continued.
-    ///
-    /// Until it is complete, the file has no name. With ``Resumption/acrossRuns``, it is `.NAME.part` in the same
-    /// folder; see <doc:Downloading>.
-    ///
-    /// The errors are those of ``send(_:in:onProgress:)``.
+    /// If the connection breaks, a retry continues the download if it can: see <doc:Downloading>. The errors are those
+    /// of ``send(_:in:onProgress:)``, which has the other parameters.
     ///
     /// - Parameters:
-    ///   - route: the endpoint.
     ///   - file: the destination. Its folder must exist.
     ///   - resume: what the download continues.
-    ///   - container: the indicator or group that the request's activity belongs to, as for `send`.
-    ///   - onProgress: called with the latest progress; see ``NetworkTask``.
-    /// - Returns: the response, without its body. If the download was resumed, this is the response with the last part,
-    ///   whose status is 206 and whose header fields describe only that part.
+    /// - Returns: the response, without its body. If the download was resumed, it is that of the last part, with 206.
     public func download(
         _ route: some RequestRoute,
         to file: URL,
@@ -89,7 +78,7 @@ private struct Download {
         if let length, partial.count != length {
             throw transfer.failure(.incompleteBody, "the server sent the same content with another length")
         }
-        try await blocking { [partial, place] in try partial.moveIntoPlace(like: place) }
+        try await blocking { [partial, place] in try partial.moveIntoPlace(mode: place.mode) }
         return NetworkResponse(head, Data())
     }
 
@@ -132,7 +121,6 @@ private struct Download {
 
 extension NetworkRequest {
     /// What identifies a download; `nil` if it cannot be continued: ranges are defined for `GET` only (RFC 9110 §14.2).
-    /// Not all servers have different tags for each choice by the `Accept` fields.
     fileprivate func identity(to file: URL) -> String? {
         guard method == .get else { return nil }
         let choices = headers.filter { $0.name.canonicalName.hasPrefix("accept") }.map(\.description).sorted()

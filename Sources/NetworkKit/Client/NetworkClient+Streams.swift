@@ -4,8 +4,8 @@ public import IndicatorCore
 
 /// A response whose body is read in chunks.
 ///
-/// The transfer pauses while the chunks are not consumed, so memory use does not depend on the length of the body. The
-/// body can be read once. The request ends with the body, or when the last reference to the stream is released.
+/// The transfer pauses while the chunks are not consumed. The body can be read once. The request ends with it, or when
+/// the last reference to the stream is released.
 public struct ResponseStream: AsyncSequence, Sendable, CustomStringConvertible {
     /// A chunk of the body, never empty.
     public typealias Element = Data
@@ -23,10 +23,7 @@ public struct ResponseStream: AsyncSequence, Sendable, CustomStringConvertible {
         let transfer: Transfer
         let task: NetworkTask
 
-        init(_ transfer: Transfer, _ task: NetworkTask) {
-            self.transfer = transfer
-            self.task = task
-        }
+        init(_ transfer: Transfer, _ task: NetworkTask) { (self.transfer, self.task) = (transfer, task) }
 
         deinit {
             transfer.cancel()
@@ -94,10 +91,7 @@ extension NetworkClient {
         let (head, _, transfer) = try await open(request, body, task, .pieces(capacity: capacity))
         // The caller judges these. A part may leave out the content type, for example.
         if request.start > 0, [.partialContent, .rangeNotSatisfiable].contains(head.status) { return (head, transfer) }
-        let validation = validation(of: task.request)
-        func check(_ start: Data) throws {
-            try validation.check(NetworkResponse(head, start))
-        }
+        func check(_ start: Data) throws { try validation(of: task.request).check(NetworkResponse(head, start)) }
         do {
             try check(Data([0]))
         } catch {

@@ -5,12 +5,9 @@ import IndicatorThreads
 
 /// An HTTP client whose requests appear in the indicator.
 ///
-/// Every request posts `indicatorTaskDidResume`, `indicatorTaskDidSuspend`, `indicatorTaskDidProgress` and
-/// `indicatorTaskDidComplete`. An indicator that observes `.indicator` shows it with its progress; the label is the
-/// method and path.
-///
-/// The client uses libcurl on a thread of its own: HTTP/1.1 and 2, TLS, compression, and the proxies in the environment
-/// (`https_proxy`, `no_proxy`). A client is thread-safe. It reuses connections and closes them when it is deallocated.
+/// An indicator that observes `.indicator` shows its requests. The client uses libcurl on a thread of its own: HTTP/1.1
+/// and 2, TLS, and the proxies in the environment (`https_proxy`, `no_proxy`). It is thread-safe. It reuses connections
+/// and closes them when it is deallocated.
 public final class NetworkClient: Sendable {
     private let interceptors: [Interceptor]
     let validation: ResponseValidation
@@ -25,11 +22,8 @@ public final class NetworkClient: Sendable {
     /// Creates a client.
     ///
     /// - Parameters:
-    ///   - interceptors: change every request before it is sent.
     ///   - validation: which responses are errors; a route can override it.
     ///   - retry: when a failed request is sent again; by default never. A route can override it.
-    ///   - cache: where responses are stored; by default nowhere.
-    ///   - options: redirects, sizes, connections, cookies.
     ///   - center: where the indicator's notifications are posted.
     ///   - clock: measures the delays between attempts.
     public init(
@@ -41,13 +35,8 @@ public final class NetworkClient: Sendable {
         notificationCenter center: NotificationCenter = .default,
         clock: any Clock<Duration> = ContinuousClock()
     ) {
-        self.interceptors = interceptors
-        self.validation = validation
-        self.retry = retry
-        self.cache = cache
-        self.center = center
-        self.clock = clock
-        self.options = options
+        (self.interceptors, self.validation, self.retry, self.cache) = (interceptors, validation, retry, cache)
+        (self.options, self.center, self.clock) = (options, center, clock)
         loop = CurlLoop(
             limit: options.maximumConnectionsPerHost,
             keepsCookies: options.keepsCookies,
@@ -127,9 +116,7 @@ public final class NetworkClient: Sendable {
     ) async throws -> Value {
         let description = task.request
         let retry = description.retry ?? self.retry
-        let route = description.body
-        // Only one with files is prepared on another thread.
-        let body = route.readsFiles ? try await blocking { try route.prepared() } : try route.prepared()
+        let body = try description.body.prepared()
         let types = validation(of: description).contentTypes
         let request = description.networkRequest(to: try task.url.get(), body, accepting: types)
         task.progressed { $0.bytesToSend = body?.count ?? 0 }
@@ -210,10 +197,7 @@ public final class NetworkClient: Sendable {
         task.log(NetworkEvent(.request, exchange, request, request.headers))
         var source: any ResponseSource = loop
         if let stub = options.stub {
-            let (response, failure) = try await task.cancellable {
-                try await stub.answer(to: request, body: body?.bytesInMemory ?? Data())
-            }
-            source = StubbedSource(response: response, failure: failure)
+            source = try await task.cancellable { [request] in try await stub(request, body?.bytesInMemory ?? Data()) }
         }
         return Transfer(request, body: body, delivery: delivery, source: source) { event in
             switch event {
@@ -268,7 +252,7 @@ extension NetworkClient {
         /// contain no secrets. A request waits for it at its end.
         public var onEvent: (@Sendable (NetworkEvent) -> Void)?
         /// Answers requests instead of the network.
-        package var stub: (any TransportStub)?
+        package var stub: (@Sendable (NetworkRequest, Data) async throws -> StubbedSource)?
 
         /// Creates the default options.
         public init() {}

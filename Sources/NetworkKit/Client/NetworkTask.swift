@@ -5,35 +5,19 @@ import IndicatorThreads
 /// A request in progress, returned by ``NetworkClient/start(_:onProgress:)``.
 ///
 /// The task is the `object` of the indicator's notifications, also for requests by other functions of the client. It
-/// posts each of them once and in order. Observers of its beginning, of its end with the last progress, and those of
-/// calls of ``suspend()`` and ``resume()``, run in the Swift task that sends the request or makes the call, and must
-/// not block; all others, and `onProgress`, on threads for that purpose. One that blocks there delays only its own
-/// request, which waits for it before a retry and at the end. Progress that it is too slow for is left out, except the
-/// latest. A task is thread-safe.
+/// posts each of them once and in order: its beginning, its end and those of ``suspend()`` and ``resume()`` in the
+/// Swift task that sends the request or makes the call, where observers must not block; progress on threads for that
+/// purpose. What an observer is too slow for is left out, except the latest. A task is thread-safe.
 public final class NetworkTask: Sendable {
     private enum Phase {
         /// Not started.
         case waiting
-        /// Announced as running.
-        case running
-        /// Announced as paused.
-        case suspended
-        /// Its end was announced.
-        case completed
+        /// What was announced last.
+        case running, suspended, completed
     }
 
-    /// What observers are notified of.
-    private enum Event: Sendable {
-        case resumed(label: String)
-        case suspended
-        case changed(label: String, isWaiting: Bool)
-        /// The progress at the time when the observers are called.
-        case progressed
-        case completed(ActivityOutcome)
-        case logged(NetworkEvent)
-        /// Its observers have returned.
-        case passed(CheckedContinuation<Void, Never>)
-    }
+    /// Calls observers.
+    private typealias Event = @Sendable () -> Void
 
     private struct State {
         var phase = Phase.waiting
@@ -41,7 +25,7 @@ public final class NetworkTask: Sendable {
         var progress = TransferProgress()
         /// How many bytes were announced last.
         var announced: Int64 = 0
-        /// Whether the event of new progress, which waits, includes a notification; `nil` while there is none.
+        /// Whether the event of progress that waits includes a notification; `nil` while there is none.
         var unseen: Bool?
         /// Whether it was announced that the request waits for a connection, or before a retry.
         var isWaiting = false
@@ -54,14 +38,6 @@ public final class NetworkTask: Sendable {
         /// The events that are not posted yet, and whether a thread posts them.
         var events: [Event] = []
         var arePosted = false
-
-        /// The event of a change, which includes the progress.
-        mutating func change(isWaiting: Bool) -> Event? {
-            self.isWaiting = isWaiting
-            guard phase == .running else { return nil }
-            announced = progress.shown.count
-            return .changed(label: label, isWaiting: isWaiting)
-        }
     }
 
     let request: Endpoint
@@ -95,11 +71,10 @@ public final class NetworkTask: Sendable {
     /// The progress of the request.
     public var progress: TransferProgress { state.withLock { $0.progress } }
 
-    /// The complete response of a request that ``NetworkClient/start(_:onProgress:)`` has begun. Waits for it.
+    /// Waits for the response of a request that ``NetworkClient/start(_:onProgress:)`` has begun. Cancelling the Swift
+    /// task that waits does not cancel the request.
     ///
-    /// Cancelling the Swift task that waits does not cancel the request; ``cancel()`` does.
-    ///
-    /// - Throws: ``NetworkError``, the error of an interceptor, or `CancellationError`, also for other requests.
+    /// - Throws: as ``NetworkClient/send(_:in:onProgress:)``, and `CancellationError` for other requests.
     public var response: NetworkResponse {
         get async throws {
             guard let work = state.withLock({ $0.response }) else { throw CancellationError() }
@@ -107,25 +82,23 @@ public final class NetworkTask: Sendable {
         }
     }
 
-    /// Pauses the request: no more of its body and of the response's is transferred. No effect when it is paused or
-    /// has ended.
+    /// Pauses the request: no more of its body and the response's is transferred. No effect after its end.
     public func suspend() {
         announce(here: true) { state in
             guard state.phase == .running else { return nil }
             state.phase = .suspended
-            return .suspended
+            return { [self] in observers.suspend(self) }
         }
         passOnPause()
     }
 
     /// Resumes a paused request.
     public func resume() {
-        announce(here: true, Self.begin)
+        announce(here: true, begin)
         passOnPause()
     }
 
-    /// Cancels the request: the function that sends it, its stream or ``response`` throws a `CancellationError`. No
-    /// effect when it has ended.
+    /// Cancels the request: what waits for it throws a `CancellationError`. No effect after its end.
     public func cancel() {
         let (cancelStep, transfer) = state.withLock { state in
             guard state.phase != .completed else { return (nil, nil) as ((@Sendable () -> Void)?, Transfer?) }
@@ -141,15 +114,14 @@ public final class NetworkTask: Sendable {
     /// Starts the request in a Swift task of its own.
     func start(_ send: @escaping @Sendable () async throws -> NetworkResponse) {
         // Announces the start before a caller can pause or cancel the task.
-        announce(here: true, Self.begin)
+        announce(here: true, begin)
         let work = Task { try await finish(send) }
         state.withLock { $0.response = work }
     }
 
-    /// Runs the request in the caller's Swift task. With `isEnd` false, the request continues after the return. If this
-    /// throws, the request has ended.
+    /// Runs the request in the caller's Swift task. Unless `isEnd`, it continues after the return.
     func run<Value>(isEnd: Bool = true, _ send: () async throws -> Value) async throws -> Value {
-        if !Task.isCancelled { announce(here: true, Self.begin) }
+        if !Task.isCancelled { announce(here: true, begin) }
         return try await finish(isEnd: isEnd, send)
     }
 
@@ -181,30 +153,34 @@ public final class NetworkTask: Sendable {
         }
     }
 
-    /// Announces the end on another thread.
-    func complete(_ outcome: ActivityOutcome) { complete(outcome, here: false, nil) }
-
     /// Announces the end in the current Swift task, and waits until the observers of all events have returned.
     func end(_ outcome: ActivityOutcome) async {
-        await withCheckedContinuation { complete(outcome, here: true, $0) }
+        await withCheckedContinuation { complete(outcome, $0) }
     }
 
-    private func complete(_ outcome: ActivityOutcome, here isHere: Bool, _ waiter: CheckedContinuation<Void, Never>?) {
-        announce(here: isHere) { state in
+    /// Announces the end; without a waiter, on another thread.
+    func complete(_ outcome: ActivityOutcome, _ waiter: CheckedContinuation<Void, Never>? = nil) {
+        announce(here: waiter != nil) { state in
             if state.phase != .completed {
                 (state.phase, state.transfer) = (.completed, nil)
-                state.events.append(.completed(outcome))
+                state.events.append { [self] in
+                    let (progress, announced) = self.state.withLock { ($0.progress, $0.announced) }
+                    let (count, total) = progress.shown
+                    if count == total, count != announced { observers.show(self, progress) }
+                    observers.end(self, outcome)
+                }
             }
-            return waiter.map { .passed($0) }
+            guard let waiter else { return nil }
+            return { waiter.resume() }
         }
         _ = tasks.all.withLock { $0.removeValue(forKey: ObjectIdentifier(self)) }
     }
 
     /// Passes on an event, if the app wants events.
     func log(_ event: @autoclosure () -> NetworkEvent) {
-        guard observers.onEvent != nil else { return }
+        guard let onEvent = observers.onEvent else { return }
         let event = event()
-        announce { _ in .logged(event) }
+        announce { _ in { onEvent(event) } }
     }
 
     /// Throws when the request or the current Swift task was cancelled.
@@ -234,12 +210,10 @@ public final class NetworkTask: Sendable {
 
     /// Announces that the request waits, until its next progress.
     func waits() {
-        announce { $0.change(isWaiting: true) }
+        announce { change(&$0, isWaiting: true) }
     }
 
-    /// Resets the progress, and waits until the observers have returned.
-    ///
-    /// - Parameter retry: the number of the retry before which the request waits, and how many there may be.
+    /// Resets the progress, also before a retry, and waits until the observers have returned.
     func willRepeat(retry: (number: Int, count: Int)? = nil) async {
         let label = retry.map { "\(self.label), retry \($0.number) of \($0.count)" }
         await withCheckedContinuation { continuation in
@@ -247,16 +221,16 @@ public final class NetworkTask: Sendable {
                 state.label = label ?? state.label
                 state.progress = TransferProgress(bytesToSend: state.progress.bytesToSend)
                 state.announced = 0
-                if let event = state.change(isWaiting: retry != nil) { state.events.append(event) }
-                return .passed(continuation)
+                if let event = change(&state, isWaiting: retry != nil) { state.events.append(event) }
+                return { continuation.resume() }
             }
         }
     }
 
-    func progressed(_ change: (inout TransferProgress) -> Void) {
+    func progressed(_ update: (inout TransferProgress) -> Void) {
         announce { state in
-            change(&state.progress)
-            if state.isWaiting { return state.change(isWaiting: false) }
+            update(&state.progress)
+            if state.isWaiting { return change(&state, isWaiting: false) }
             let (count, total) = state.progress.shown
             let step = total.map { max(1, $0 / 100) } ?? 1 << 18
             // The last bytes of a response are announced with the end, which follows.
@@ -267,33 +241,50 @@ public final class NetworkTask: Sendable {
             guard isPosted || observers.onProgress != nil else { return nil }
             let isFirst = state.unseen == nil
             state.unseen = isPosted || state.unseen == true
-            return isFirst ? .progressed : nil
+            guard isFirst else { return nil }
+            return { [self] in
+                let (progress, isPosted) = self.state.withLock { ($0.progress, $0.unseen.take() == true) }
+                if isPosted { observers.show(self, progress) }
+                observers.onProgress?(progress)
+            }
         }
     }
 
-    private static func begin(_ state: inout State) -> Event? {
+    private func begin(_ state: inout State) -> Event? {
         guard state.phase == .waiting || state.phase == .suspended else { return nil }
         state.phase = .running
-        return .resumed(label: state.label)
+        return { [self, label = state.label] in observers.begin(self, label) }
+    }
+
+    /// The event of a change, which includes the progress.
+    private func change(_ state: inout State, isWaiting: Bool) -> Event? {
+        state.isWaiting = isWaiting
+        guard state.phase == .running else { return nil }
+        state.announced = state.progress.shown.count
+        return { [self, label = state.label] in
+            let progress = progress
+            observers.show(self, progress, label, isWaiting)
+            observers.onProgress?(progress)
+        }
     }
 
     // MARK: - Announcing
 
-    /// Changes the state, and posts the event of that on another thread, or on this one. If a thread is posting events,
-    /// it posts this one too: no lock is held while observers run, and the events stay in order.
+    /// Changes the state, and posts the event on another thread, or on this one. A thread that is posting events posts
+    /// this one too: no lock is held while observers run, and the events stay in order.
     private func announce(here isHere: Bool = false, _ change: (inout State) -> Event?) {
         let mustPost = state.withLock { state in
             if let event = change(&state) { state.events.append(event) }
             return !state.events.isEmpty && !exchange(&state.arePosted, with: true)
         }
         guard mustPost else { return }
-        if isHere { nextBatch()?.forEach(post) }
+        if isHere { nextBatch()?.forEach { $0() } }
         // What follows meanwhile is posted on another thread in any case.
         guard let next = nextBatch() else { return }
         RequestThreads.run {
             var batch: [Event]? = next
             while let events = batch {
-                events.forEach(self.post)
+                events.forEach { $0() }
                 batch = self.nextBatch()
             }
         }
@@ -303,28 +294,6 @@ public final class NetworkTask: Sendable {
         state.withLock { state in
             state.arePosted = !state.events.isEmpty
             return state.arePosted ? exchange(&state.events, with: []) : nil
-        }
-    }
-
-    private func post(_ event: Event) {
-        switch event {
-        case .resumed(let label): observers.begin(self, label)
-        case .suspended: observers.suspend(self)
-        case .changed(let label, let isWaiting):
-            let progress = progress
-            observers.show(self, progress, label, isWaiting)
-            observers.onProgress?(progress)
-        case .progressed:
-            let (progress, isPosted) = state.withLock { ($0.progress, $0.unseen.take() == true) }
-            if isPosted { observers.show(self, progress) }
-            observers.onProgress?(progress)
-        case .completed(let outcome):
-            let (progress, announced) = state.withLock { ($0.progress, $0.announced) }
-            let (count, total) = progress.shown
-            if count == total, count != announced { observers.show(self, progress) }
-            observers.end(self, outcome)
-        case .logged(let event): observers.onEvent?(event)
-        case .passed(let waiter): waiter.resume()
         }
     }
 }

@@ -6,25 +6,18 @@ extension NetworkClient.Interceptor {
     /// Sends a token as `Authorization: Bearer …` (RFC 6750 §2.1), and replaces it when a server rejects it.
     ///
     /// After status 401 the token is refreshed once for all requests that were sent with it, of any method, and each of
-    /// them is sent once more. Requests that begin meanwhile wait for the new token. A request fails with the error of
-    /// the refresh, or with the server's response if the new token is rejected, too; the next request then refreshes
-    /// again. A validation that accepts status 401 prevents the refresh, as does a route that sets `Authorization`.
-    ///
-    /// Requests that `refresh` sends with the same interceptor are sent without a token, and do not wait. If it uses
-    /// the same client, capture that weakly.
+    /// them is sent once more. Requests that begin meanwhile wait for the new token. A validation that accepts status
+    /// 401 prevents the refresh, as does a route that sets `Authorization`. Requests that `refresh` sends with the same
+    /// interceptor have no token, and do not wait. If it uses the same client, capture that weakly.
     ///
     /// - Parameters:
     ///   - token: the first token; `nil`: the first request refreshes it.
-    ///   - hosts: the hosts that the token is sent to; `nil`: every host in a route. It is never sent to another origin
-    ///     after a redirect.
-    ///   - account: identifies the user for the cache: a response that was cached with one token is used with those
-    ///     that replace it. `nil`: the first token, so that a later run of the app does not find the responses.
+    ///   - hosts: those of ``bearerToken(_:hosts:)``.
     ///   - refresh: returns a new token for the rejected one, or for `nil`. At most one call runs at a time. Requests
     ///     wait for it without a time limit of their own.
     public static func refreshedToken(
         _ token: String? = nil,
         hosts: Set<String>? = nil,
-        account: String? = nil,
         refresh: @escaping @Sendable (_ rejected: String?) async throws -> String
     ) -> Self {
         let refresher = TokenRefresher(token, refresh)
@@ -34,7 +27,6 @@ extension NetworkClient.Interceptor {
             }
             let token = try await refresher.token()
             request.setHeader("Authorization", "Bearer \(token)")
-            request.account = account ?? refresher.firstToken
             request.refresh = { _ = try await refresher.token(insteadOf: token) }
         }
     }
@@ -45,8 +37,7 @@ private final class TokenRefresher: Sendable {
     private typealias Waiter = AsyncThrowingStream<String, any Error>.Continuation
 
     private struct State {
-        var token: String? { didSet { firstToken = firstToken ?? token } }
-        var firstToken: String?
+        var token: String?
         /// The requests that wait for the refresh in progress; `nil` while there is none.
         var waiters: [Waiter]?
     }
@@ -57,19 +48,15 @@ private final class TokenRefresher: Sendable {
     @TaskLocal private static var callers: Set<ObjectIdentifier> = []
 
     init(_ token: String?, _ refresh: @escaping @Sendable (String?) async throws -> String) {
-        state = Locked(State(token: token, firstToken: token))
+        state = Locked(State(token: token))
         self.refresh = refresh
     }
-
-    /// The first token, which stands for the user.
-    var firstToken: String? { state.withLock { $0.firstToken } }
 
     /// Whether the current task runs in the refresh, and would wait for itself.
     var isCaller: Bool { Self.callers.contains(ObjectIdentifier(self)) }
 
     /// The token. Waits for the refresh in progress; starts one if there is no token, or it is the rejected one.
-    ///
-    /// Cancelling the Swift task ends the wait, but not the refresh, for which others may wait.
+    /// Cancelling ends the wait, but not the refresh, for which others may wait.
     func token(insteadOf rejected: String? = nil) async throws -> String {
         let (tokens, waiter) = AsyncThrowingStream<String, any Error>.makeStream()
         let (token, mustStart) = state.withLock { state -> (String?, Bool) in

@@ -48,11 +48,7 @@ public struct Endpoint: Sendable, CustomStringConvertible {
         headers: HTTPFields = [:],
         body: RouteBody = .none
     ) {
-        self.method = method
-        self.path = path
-        self.query = query
-        self.headers = headers
-        self.body = body
+        (self.method, self.path, self.query, self.headers, self.body) = (method, path, query, headers, body)
     }
 
     /// Creates a GET request.
@@ -132,4 +128,42 @@ extension Endpoint {
         for field in headers.combined { request.setHeader(field.name.rawName, field.value) }
         return request
     }
+}
+
+/// How a request uses the cache. The names are those of Foundation's `URLRequest.CachePolicy`.
+public enum CachePolicy: Sendable {
+    /// Follows RFC 9111.
+    case useProtocolCachePolicy
+    /// Always loads the response from the server, and stores it.
+    case reloadIgnoringLocalCacheData
+    /// Revalidates a stored response, even if it is fresh.
+    case reloadRevalidatingCacheData
+    /// Uses a stored response, however old. A response from the server is stored even if it has no freshness
+    /// lifetime.
+    case returnCacheDataElseLoad
+    /// Uses a stored response, however old. Without one the request fails.
+    case returnCacheDataDontLoad
+}
+
+/// Which responses are errors.
+public struct ResponseValidation: Sendable {
+    /// The accepted statuses; `nil`: all.
+    package var statuses: Range<Int>?
+    /// The accepted content types, such as `application/json` or `image/*`; `nil`: all. They are sent as `Accept`.
+    /// A response without a body needs no content type.
+    package var contentTypes: [String]?
+    /// Whether a redirect is accepted, too: it is not followed.
+    var acceptsRedirects = false
+
+    /// Creates a validation. The default accepts every status from 200 to 299.
+    public init(statuses: Range<Int>? = 200..<300, contentTypes: [String]? = nil) {
+        self.statuses = statuses
+        self.contentTypes = contentTypes
+    }
+
+    /// Accepts every response.
+    public static var all: Self { Self(statuses: nil) }
+
+    /// Accepts the statuses 200 to 299 with one of these content types.
+    public static func contentTypes(_ types: String...) -> Self { Self(contentTypes: types) }
 }

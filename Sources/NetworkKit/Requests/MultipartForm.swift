@@ -10,8 +10,7 @@ public struct MultipartForm: Sendable {
         var name: String
         var fileName: String?
         var contentType: String?
-        var isFile = false
-        /// Adds the content to a body. Blocks for a file.
+        /// Adds the content to a body.
         var write: @Sendable (inout PreparedBody) throws -> Void
     }
 
@@ -39,7 +38,7 @@ public struct MultipartForm: Sendable {
 
     /// Adds a file, which is read while the form is sent. By default with its own name.
     public mutating func append(file: URL, name: String, fileName: String? = nil, contentType: String? = nil) {
-        append(name, fileName ?? file.lastPathComponent, contentType, isFile: true) { try $0.append(fileAt: file) }
+        append(name, fileName ?? file.lastPathComponent, contentType) { try $0.append(fileAt: file) }
     }
 
     /// Adds the contents of a stream, which is read to its end while the form is sent.
@@ -59,19 +58,15 @@ public struct MultipartForm: Sendable {
         _ name: String,
         _ fileName: String?,
         _ contentType: String?,
-        isFile: Bool = false,
         _ write: @escaping @Sendable (inout PreparedBody) throws -> Void
     ) {
         let type = contentType ?? fileName.map { MIMEType.forPathExtension(($0 as NSString).pathExtension) }
-        parts.append(Part(name: name, fileName: fileName, contentType: type, isFile: isFile, write: write))
+        parts.append(Part(name: name, fileName: fileName, contentType: type, write: write))
     }
 }
 
 extension MultipartForm {
-    /// Whether a part is a file.
-    var readsFiles: Bool { parts.contains(where: \.isFile) }
-
-    /// The complete body. Blocks if ``readsFiles``.
+    /// The complete body.
     func body() throws -> PreparedBody {
         var body = PreparedBody(contentType: contentType)
         for part in parts {
@@ -85,11 +80,8 @@ extension MultipartForm {
 }
 
 extension MultipartForm.Part {
-    /// The lines before the content.
-    ///
-    /// Names are quoted strings (RFC 7578 §4.2, RFC 2183 §2, RFC 2045 §5.1): quotation marks and backslashes are
-    /// escaped with a backslash. Non-ASCII characters are sent in UTF-8 (RFC 7578 §5.1). A quoted string cannot contain
-    /// control characters; they are percent-encoded, as browsers encode line breaks.
+    /// The lines before the content. Names are quoted strings in UTF-8 (RFC 7578 §4.2, §5.1). These cannot contain
+    /// control characters, which are percent-encoded, as browsers encode line breaks.
     func header(boundary: String) throws -> String {
         var lines = "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(Self.quote(name))\""
         if let fileName { lines += "; filename=\"\(Self.quote(fileName))\"" }
@@ -124,21 +116,16 @@ package enum MIMEType {
     }
 
     private static let types: [String: String] = [
-        "7z": "application/x-7z-compressed", "aac": "audio/aac", "avif": "image/avif", "bmp": "image/bmp",
-        "css": "text/css", "csv": "text/csv", "doc": "application/msword",
-        "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-        "epub": "application/epub+zip", "flac": "audio/flac", "gif": "image/gif", "gz": "application/gzip",
-        "heic": "image/heic", "htm": "text/html", "html": "text/html", "ico": "image/vnd.microsoft.icon",
+        "avif": "image/avif", "bmp": "image/bmp", "css": "text/css", "csv": "text/csv", "doc": "application/msword",
+        "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document", "flac": "audio/flac",
+        "gif": "image/gif", "gz": "application/gzip", "heic": "image/heic", "htm": "text/html", "html": "text/html",
         "ics": "text/calendar", "jpeg": "image/jpeg", "jpg": "image/jpeg", "js": "text/javascript",
         "json": "application/json", "m4a": "audio/mp4", "md": "text/markdown", "mkv": "video/matroska",
-        "mov": "video/quicktime", "mp3": "audio/mpeg", "mp4": "video/mp4", "mpeg": "video/mpeg",
-        "odt": "application/vnd.oasis.opendocument.text", "ogg": "audio/ogg", "opus": "audio/ogg",
+        "mov": "video/quicktime", "mp3": "audio/mpeg", "mp4": "video/mp4", "ogg": "audio/ogg",
         "pdf": "application/pdf", "png": "image/png",
-        "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-        "rtf": "application/rtf", "sqlite": "application/vnd.sqlite3", "svg": "image/svg+xml",
-        "tar": "application/x-tar", "tif": "image/tiff", "tiff": "image/tiff", "ttf": "font/ttf", "txt": "text/plain",
-        "vcf": "text/vcard", "wasm": "application/wasm", "wav": "audio/wav", "webm": "video/webm",
-        "webp": "image/webp", "woff2": "font/woff2", "xls": "application/vnd.ms-excel",
+        "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation", "svg": "image/svg+xml",
+        "tar": "application/x-tar", "tif": "image/tiff", "tiff": "image/tiff", "txt": "text/plain",
+        "wav": "audio/wav", "webm": "video/webm", "webp": "image/webp",
         "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xml": "application/xml",
         "xz": "application/x-xz", "yaml": "application/yaml", "yml": "application/yaml", "zip": "application/zip",
         "zst": "application/zstd",

@@ -1,5 +1,6 @@
 public import Foundation
-public import HTTPTypes
+import HTTPTypes
+import IndicatorCore
 
 /// Why a request failed. A cancelled request throws `CancellationError` instead.
 ///
@@ -16,10 +17,10 @@ public enum NetworkError: LocalizedError, Sendable, CustomStringConvertible {
     case invalidRedirect(URL, location: String)
     /// The response's body is longer than the client allows.
     case responseTooLarge(URL, limit: Int)
-    /// The response's status is not accepted.
-    case unacceptableStatus(ResponseFailure)
+    /// The response's status is not accepted. Of a stream or a download, it has the first piece of the body.
+    case unacceptableStatus(NetworkResponse)
     /// The response's content type is not accepted.
-    case unacceptableContentType(ResponseFailure, accepted: [String])
+    case unacceptableContentType(NetworkResponse, accepted: [String])
     /// The response's body is not text in its charset.
     case undecodableText(URL, charset: String)
     /// The request may only be answered from the cache, which does not have the response.
@@ -44,11 +45,12 @@ public enum NetworkError: LocalizedError, Sendable, CustomStringConvertible {
         case .responseTooLarge(let url, let limit):
             "\(url.withoutSecrets): the response is longer than \(limit) bytes; raise maximumBodySize "
                 + "or download it to a file"
-        case .unacceptableStatus(let failure): failure.description
-        case .unacceptableContentType(let failure, let accepted):
-            "\(failure.url.withoutSecrets): content type "
-                + "\((failure.headers[.contentType] ?? "missing").withoutControls), "
-                + "expected \(accepted.joined(separator: " or "))\(failure.excerpt)"
+        case .unacceptableStatus(let response):
+            "\(response.url.withoutSecrets): status \(response.status.code)\(response.excerpt)"
+        case .unacceptableContentType(let response, let accepted):
+            "\(response.url.withoutSecrets): content type "
+                + "\((response.headers[.contentType] ?? "missing").withoutControls), "
+                + "expected \(accepted.joined(separator: " or "))\(response.excerpt)"
         case .undecodableText(let url, let charset):
             "\(url.withoutSecrets): the response is not text in the charset '\(charset.withoutControls)'; use `data`"
         case .notInCache(let url):
@@ -100,45 +102,9 @@ public struct TransportFailure: Sendable, CustomStringConvertible {
     public var description: String { "\(url.withoutSecrets): \(reason)" }
 }
 
-/// A response that was not accepted.
-public struct ResponseFailure: Sendable, CustomStringConvertible {
-    /// The request's URL, or that of the last redirect.
-    public let url: URL
-    /// The status.
-    public let status: HTTPResponse.Status
-    /// The header fields.
-    public let headers: HTTPFields
-    /// The first 4 KiB of the body.
-    public let bodyStart: Data
-
-    /// URL, status and the beginning of the body, on one line.
-    public var description: String { "\(url.withoutSecrets): status \(status.code)\(excerpt)" }
-
-    /// The beginning of a text body, for a one-line message. A page for people's browsers is none.
-    var excerpt: String {
-        let start = String(decoding: bodyStart.prefix(200), as: UTF8.self)
-        // The prefix may end within a character.
-        let text = start.hasSuffix("\u{FFFD}") ? start.dropLast() : start[...]
-        let isMarkup = text.drop { $0.isWhitespace }.first == "<"
-        guard !text.isEmpty, !isMarkup, !text.contains("\u{FFFD}") else { return "" }
-        return ": \(String(text).withoutControls)"
-    }
-}
-
 extension String {
-    /// The text with control characters, line separators and formatting characters, such as those that change the
-    /// writing direction, replaced by spaces.
-    var withoutControls: String {
-        if utf8.allSatisfy({ 0x20..<0x7F ~= $0 }) { return self }
-        var safe = String.UnicodeScalarView()
-        for scalar in unicodeScalars {
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: safe.append(" ")
-            default: safe.append(scalar)
-            }
-        }
-        return String(safe)
-    }
+    /// The text on one line, without control characters and those that change the writing direction.
+    var withoutControls: String { SafeText.singleLine(self, limit: 4000) }
 }
 
 extension URL {

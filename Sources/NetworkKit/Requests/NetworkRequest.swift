@@ -26,8 +26,6 @@ public struct NetworkRequest: Sendable {
     private(set) var deadline: ContinuousClock.Instant?
     /// The first byte of the requested range, if a download continues.
     var start: Int64 = 0
-    /// Identifies the user for the cache instead of `Authorization`, whose token changes.
-    var account: String?
     /// Replaces the token that was sent.
     var refresh: (@Sendable () async throws -> Void)?
 
@@ -36,19 +34,12 @@ public struct NetworkRequest: Sendable {
         self.method = method
     }
 
-    /// Sets or removes a header field.
+    /// Sets a header field; `nil` removes it. An invalid name or value is an error of the request (RFC 9110 §5.1, §5.5).
     ///
-    /// The request fails if the name or the value is invalid (RFC 9110 §5.1, §5.5), for example if it contains a line
-    /// break.
-    ///
-    /// - Parameters:
-    ///   - name: the field's name.
-    ///   - value: its value; `nil` to remove it.
-    ///   - isSensitive: whether the value is a secret; `nil`: decided by the name. A secret is not sent to another
-    ///     origin and not included in descriptions, and the cache uses the response only for requests with the same
-    ///     secret. Fields that HTTP defines for content, conditions, preferences and caching, and those that identify a
-    ///     request for tracing, are no secrets; every other name is one. `Authorization`, `Proxy-Authorization` and
-    ///     `Cookie` are always sensitive.
+    /// - Parameter isSensitive: whether the value is a secret; `nil`: every one, except of fields that HTTP defines for
+    ///   content, conditions, preferences and caching, or that identify a request for tracing. A secret is not sent to
+    ///   another origin and not included in descriptions, and the cache uses the response only for requests with the
+    ///   same secret. `Authorization`, `Proxy-Authorization` and `Cookie` are always secrets.
     public mutating func setHeader(_ name: String, _ value: String?, isSensitive: Bool? = nil) {
         guard let fieldName = HTTPField.Name(name) else {
             problem = .invalidRequest("'\(name)' is not the name of a header field (RFC 9110 §5.1)")
@@ -64,8 +55,7 @@ public struct NetworkRequest: Sendable {
             return
         }
         headers[fieldName] = value
-        // Another token is not that of the account.
-        if fieldName == .authorization { (account, refresh) = (nil, nil) }
+        if fieldName == .authorization { refresh = nil }
         if let isSensitive { sensitivity[fieldName] = isSensitive }
     }
 
@@ -107,7 +97,7 @@ public struct NetworkRequest: Sendable {
         }
         (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
         copy.url = parts.url ?? url
-        copy.deadline = timeLimit?.limit.map { .now + $0 }
+        copy.deadline = timeLimit.map { .now + min($0, .seconds(1e9)) }
         for case let (name, limit?) in [("timeout", timeout), ("time limit", timeLimit)] where limit <= .zero {
             throw .invalidRequest("the \(name) must be positive, not \(limit)")
         }
@@ -131,11 +121,6 @@ extension HTTPFields {
         // A date has a comma.
         return name == .age ? value?.split(separator: ",").first.map { $0.trimmingCharacters(in: .whitespaces) } : value
     }
-}
-
-extension Duration {
-    /// This limit; `nil` when it is longer than a lifetime.
-    var limit: Self? { self < .seconds(1e10) ? self : nil }
 }
 
 /// A user name and a password, sent to the origin of the request only.

@@ -3,13 +3,11 @@ import IndicatorThreads
 
 /// The body of a request, as pieces that can be read again for each attempt.
 struct PreparedBody: Sendable {
-    struct Piece: Sendable {
-        var name: String
-        /// `nil` when it is unknown.
-        var count: Int64?
-        /// The bytes, if they are in memory.
-        var data: Data?
-        var makeStream: @Sendable () throws -> InputStream = { InputStream(data: Data()) }
+    enum Piece: Sendable {
+        case data(Data)
+        /// Its first bytes: not what is added meanwhile.
+        case file(URL, count: Int64)
+        case stream(name: String, @Sendable () throws -> InputStream)
     }
 
     private(set) var pieces: [Piece] = []
@@ -23,49 +21,86 @@ struct PreparedBody: Sendable {
     }
 
     mutating func append(_ data: Data) {
-        append(Piece(name: "the body", count: Int64(data.count), data: data))
+        pieces.append(.data(data))
+        count? += Int64(data.count)
     }
 
-    /// Adds a file. Its length must not change until it is sent. Blocks.
+    /// Adds a file. Its length must not change until it is sent.
     mutating func append(fileAt url: URL) throws {
-        let name = "the file '\(url.path)'"
-        let file = FileStream(url)
         var status = stat()
-        guard file.descriptor >= 0, fstat(file.descriptor, &status) == 0 else {
-            throw NetworkError.invalidRequest("\(name) cannot be read: \(String(cString: strerror(errno)))")
+        guard stat(url.path, &status) == 0, access(url.path, R_OK) == 0 else {
+            let problem = "'\(url.path)' cannot be read: \(String(cString: strerror(errno)))"
+            throw NetworkError.invalidRequest("the file \(problem)")
         }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw NetworkError.invalidRequest("\(name) cannot be sent: it is not a regular file")
+            throw NetworkError.invalidRequest("the file '\(url.path)' cannot be sent: it is not a regular file")
         }
-        append(Piece(name: name, count: Int64(status.st_size)) { FileStream(url) })
+        pieces.append(.file(url, count: Int64(status.st_size)))
+        count? += Int64(status.st_size)
     }
 
     mutating func append(stream: @escaping @Sendable () throws -> InputStream, named name: String) {
-        append(Piece(name: name, makeStream: stream))
-    }
-
-    private mutating func append(_ piece: Piece) {
-        pieces.append(piece)
-        if let added = piece.count { count? += added } else { count = nil }
+        pieces.append(.stream(name: name, stream))
+        count = nil
     }
 
     /// The bytes that are in memory.
-    var bytesInMemory: Data { pieces.reduce(into: Data()) { $0 += $1.data ?? Data() } }
+    var bytesInMemory: Data { pieces.reduce(into: Data()) { if case .data(let data) = $1 { $0 += data } } }
 }
 
-/// A file. That of an `InputStream(url:)` is inherited by child processes.
-private final class FileStream: InputStream {
-    /// Negative if the file cannot be opened.
-    let descriptor: Int32
+/// Reads a body once, on one thread.
+final class BodyReader {
+    private var pieces: [PreparedBody.Piece]
+    /// That of the last piece, or the descriptor of its file.
+    private var stream: InputStream?
+    private var descriptor: Int32 = -1
+    /// How many bytes of it have been read.
+    private var count: Int64 = 0
 
-    init(_ url: URL) {
-        descriptor = StandardStreams.excluding(Glibc.open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
-        super.init(data: Data())
+    init(_ body: PreparedBody) { pieces = body.pieces.reversed() }
+
+    deinit { close() }
+
+    /// Reads some bytes; 0 at the end.
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        while let piece = pieces.last {
+            let read = try read(piece, into: buffer)
+            count += Int64(read)
+            if read > 0 { return read }
+            close()
+            pieces.removeLast()
+        }
+        return 0
     }
 
-    deinit { if descriptor >= 0 { Glibc.close(descriptor) } }
+    private func close() {
+        stream?.close()
+        if descriptor >= 0 { Glibc.close(descriptor) }
+        (stream, descriptor, count) = (nil, -1, 0)
+    }
 
-    override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength: Int) -> Int {
-        Glibc.read(descriptor, buffer, maxLength)
+    private func read(_ piece: PreparedBody.Piece, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        var (read, name) = (0, "")
+        switch piece {
+        case .data(let data):
+            return data.dropFirst(Int(count)).prefix(buffer.count).copyBytes(to: buffer)
+        case .file(let url, let total):
+            guard count < total else { return 0 }
+            // Not an `InputStream`, whose file child processes inherit.
+            if descriptor < 0 {
+                descriptor = StandardStreams.excluding(open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
+            }
+            (read, name) = (Glibc.read(descriptor, buffer.baseAddress, min(buffer.count, Int(total - count))), url.path)
+            if read == 0 { read = -1 }
+        case .stream(let own, let make):
+            if stream == nil {
+                stream = try make()
+                stream?.open()
+            }
+            let bytes = buffer.bindMemory(to: UInt8.self).baseAddress
+            (read, name) = (bytes.flatMap { stream?.read($0, maxLength: buffer.count) } ?? 0, own)
+        }
+        guard read >= 0 else { throw NetworkError.invalidRequest("'\(name)' cannot be read to its end") }
+        return read
     }
 }

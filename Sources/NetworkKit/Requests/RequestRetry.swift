@@ -1,3 +1,4 @@
+import CIndicatorCurl
 import Foundation
 public import HTTPTypes
 
@@ -34,11 +35,7 @@ public struct RequestRetry: Sendable {
     /// No retries: the default.
     public static var never: Self { Self(maximumAttempts: 1) }
 
-    /// The delay before the next attempt; `nil` when there is none.
-    ///
-    /// - Parameters:
-    ///   - attempt: the number of the failed attempt, from 1.
-    ///   - chance: a random number, 0…1.
+    /// The delay before the next attempt; `nil` when there is none. The first attempt is 1; `chance` is 0…1.
     func delay(
         afterAttempt attempt: Int,
         of method: HTTPRequest.Method,
@@ -70,4 +67,19 @@ extension HTTPRequest.Method {
 
     /// Whether the request only reads (RFC 9110 §9.2.1).
     var isSafe: Bool { [.get, .head, .options, .trace].contains(self) }
+}
+
+/// Dates and seconds in header fields (RFC 9110 §5.6.7, RFC 9111 §1.2.2).
+enum HTTPDate {
+    /// Reads a date in one of the three formats, not by `DateFormatter`, which on Linux crashes on some texts.
+    static func parse(_ text: String) -> Date? {
+        let seconds = curl_getdate(text, nil)
+        return seconds == -1 ? nil : Date(timeIntervalSince1970: Double(seconds))
+    }
+
+    /// Reads a number of seconds; one that is too large is 2³¹.
+    static func seconds(_ text: String) -> Double? {
+        let isNumber = !text.isEmpty && text.utf8.allSatisfy { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+        return isNumber ? Double(text).map { min($0, 2_147_483_648) } : nil
+    }
 }

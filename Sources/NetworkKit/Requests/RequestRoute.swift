@@ -23,9 +23,6 @@ public struct URLRoute: RequestRoute {
 }
 
 extension RequestRoute {
-    /// The route's URL: the base URL with path and query.
-    ///
-    /// - Throws: ``NetworkError/invalidRequest(_:)`` when the base URL is not an `http` or `https` URL with a host, or
-    ///   a path segment is `.` or `..`; or the error of the parameters' encoding.
+    /// The base URL with path and query. Throws ``NetworkError/invalidRequest(_:)``, or the error of the encoding.
     public func url() throws -> URL { try request.url(relativeTo: baseURL) }
 }

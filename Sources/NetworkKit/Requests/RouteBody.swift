@@ -2,15 +2,8 @@ public import Foundation
 
 /// The body of a request.
 public struct RouteBody: Sendable {
-    /// Whether preparing it accesses files.
-    let readsFiles: Bool
-    /// Encodes it; `nil` without a body. Blocks if ``readsFiles``.
+    /// Encodes it; `nil` without a body. Asks for the length of files.
     let prepared: @Sendable () throws -> PreparedBody?
-
-    private init(readsFiles: Bool = false, _ prepared: @escaping @Sendable () throws -> PreparedBody?) {
-        self.readsFiles = readsFiles
-        self.prepared = prepared
-    }
 
     /// No body.
     public static var none: Self { Self { nil } }
@@ -30,7 +23,7 @@ public struct RouteBody: Sendable {
 
     /// A form that may contain files, `multipart/form-data`.
     public static func multipart(_ form: MultipartForm) -> Self {
-        Self(readsFiles: form.readsFiles) { try form.body() }
+        Self { try form.body() }
     }
 
     /// Bytes.
@@ -40,7 +33,7 @@ public struct RouteBody: Sendable {
 
     /// The contents of a file, streamed. By default the content type is that of the extension.
     public static func file(_ url: URL, contentType: String? = nil) -> Self {
-        Self(readsFiles: true) {
+        Self {
             var body = PreparedBody(contentType: contentType ?? MIMEType.forPathExtension(url.pathExtension))
             try body.append(fileAt: url)
             return body

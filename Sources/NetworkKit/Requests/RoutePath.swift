@@ -1,9 +1,8 @@
 /// The path of a route, relative to its base URL, written as a string literal: `.get("users/\(name)/posts")`.
 ///
-/// The literal is the structure of the path. An interpolated value is part of a segment: all of its characters except
-/// unreserved ones are percent-encoded, so it cannot add a segment, a query or a fragment. The literal is not
-/// percent-encoded either: a `%` in it is a percent sign. A request whose path has a segment `.` or `..` is rejected,
-/// because clients and servers remove such segments, even encoded ones.
+/// The literal is the structure of the path. An interpolated value is percent-encoded, so it cannot add a segment, a
+/// query or a fragment. A `%` in the literal is a percent sign, too. A segment `.` or `..` is an error, because servers
+/// remove it, even an encoded one.
 public struct RoutePath: ExpressibleByStringInterpolation, Hashable, Sendable {
     /// The path, percent-encoded.
     package let encoded: String

@@ -32,11 +32,7 @@ public struct NetworkResponse: Sendable, CustomStringConvertible {
         data: Data = Data(),
         source: Source = .network
     ) {
-        self.url = url
-        self.status = status
-        self.headers = headers
-        self.data = data
-        self.source = source
+        (self.url, self.status, self.headers, self.data, self.source) = (url, status, headers, data, source)
     }
 
     /// URL, status and length, without secrets.
@@ -68,7 +64,7 @@ public struct NetworkResponse: Sendable, CustomStringConvertible {
 
     /// The body as JSON.
     ///
-    /// - Throws: ``JSONSyntaxError``.
+    /// - Throws: a `DecodingError`.
     public func json() throws -> JSONValue { try JSONValue(parsing: data) }
 }
 
@@ -85,10 +81,7 @@ struct ResponseHead: Sendable {
     var mayHaveBody: Bool { ![204, 304].contains(status.code) }
 
     /// Whether a complete body can be distinguished from a truncated one with HTTP/1.
-    var hasEnd: Bool {
-        if !mayHaveBody { return true }
-        return isChunked || length != nil
-    }
+    var hasEnd: Bool { !mayHaveBody || isChunked || length != nil }
 
     /// Whether the body has no length beforehand.
     var isChunked: Bool { headers[.transferEncoding]?.lowercased().contains("chunked") == true }
@@ -115,25 +108,28 @@ extension NetworkResponse {
     init(_ head: ResponseHead, _ data: Data) {
         self.init(url: head.url, status: head.status, headers: head.headers, data: data)
     }
+
+    /// The beginning of a text body, for a one-line message. A page for people's browsers is none.
+    var excerpt: String {
+        let start = String(decoding: data.prefix(200), as: UTF8.self)
+        // The prefix may end within a character.
+        let text = start.hasSuffix("\u{FFFD}") ? start.dropLast() : start[...]
+        let isMarkup = text.drop { $0.isWhitespace }.first == "<"
+        guard !text.isEmpty, !isMarkup, !text.contains("\u{FFFD}") else { return "" }
+        return ": \(String(text).withoutControls)"
+    }
 }
 
 extension ResponseValidation {
     func check(_ response: NetworkResponse) throws(NetworkError) {
         if acceptsRedirects, (300..<400).contains(response.status.code) { return }
         if let statuses, !statuses.contains(response.status.code) {
-            throw .unacceptableStatus(ResponseFailure(response))
+            throw .unacceptableStatus(response)
         }
         guard let contentTypes, !response.data.isEmpty else { return }
         let type = ContentType(response.headers[.contentType])
         if !contentTypes.contains(where: { type?.matches($0) ?? false }) {
-            throw .unacceptableContentType(ResponseFailure(response), accepted: contentTypes)
+            throw .unacceptableContentType(response, accepted: contentTypes)
         }
-    }
-}
-
-extension ResponseFailure {
-    init(_ response: NetworkResponse) {
-        let start = Data(response.data.prefix(4096))
-        self.init(url: response.url, status: response.status, headers: response.headers, bodyStart: start)
     }
 }

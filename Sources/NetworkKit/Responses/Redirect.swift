@@ -2,10 +2,8 @@ import Foundation
 import HTTPTypes
 
 extension NetworkRequest {
-    /// The request that follows a redirect (RFC 9110 §15.4), as `curl -L` sends it; `nil` when the response is not a
-    /// redirect.
-    ///
-    /// - Returns: the request, and whether it has the same body.
+    /// The request that follows a redirect (RFC 9110 §15.4), as `curl -L` sends it, and whether it has the same body;
+    /// `nil` when the response is not a redirect.
     func redirected(by head: ResponseHead) throws(NetworkError) -> (request: NetworkRequest, keepsBody: Bool)? {
         guard head.isRedirect, let location = head.location else { return nil }
         var parts = (try? URL(string: location, relativeTo: url)?.absoluteURL.httpComponents()) ?? URLComponents()

@@ -45,7 +45,7 @@ import Testing
         }
         #expect(failure.status == 404)
         #expect(failure.headers[.contentLength] == "13")
-        #expect(failure.bodyStart == Data("no such thing".utf8))
+        #expect(failure.data == Data("no such thing".utf8))
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 

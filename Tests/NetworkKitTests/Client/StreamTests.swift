@@ -94,7 +94,7 @@ import Testing
             Issue.record("\(error as Any)")
             return
         }
-        #expect(failure.bodyStart == Data("no such".utf8))
+        #expect(failure.data == Data("no such".utf8))
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 

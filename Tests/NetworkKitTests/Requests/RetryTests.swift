@@ -14,7 +14,7 @@ import Testing
     private func status(_ status: Int, retryAfter: String? = nil) -> NetworkError {
         let headers: HTTPFields = retryAfter.map { [.retryAfter: $0] } ?? [:]
         let response = NetworkResponse(url: Self.url, status: .init(code: status), headers: headers)
-        return .unacceptableStatus(ResponseFailure(response))
+        return .unacceptableStatus(response)
     }
 
     private func failure(_ kind: TransportFailure.Kind) -> NetworkError {
@@ -116,4 +116,24 @@ import Testing
         await #expect(throws: NetworkError.self) { try await client.send(route(server, .get("post"))) }
         #expect(server.requests.map(\.target) == ["/never", "/twice", "/twice", "/post"])
     }
+}
+
+@Suite struct HTTPDateTests {
+    @Test(
+        "The three formats of RFC 9110",
+        arguments: ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"]
+    )
+    func formats(text: String) {
+        #expect(HTTPDate.parse(text) == Date(timeIntervalSince1970: 784_111_777))
+    }
+
+    /// The first one, found by fuzzing, crashed Foundation's `DateFormatter`.
+    @Test(
+        "Invalid dates are rejected",
+        arguments: [
+            "Sun, 06\u{6f1}ov 19=14 08:49:37 GMT", "", "0", "-1", "Sun", "Sun, 32 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Now 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, ٠٦ Nov 1994 08:49:37 GMT",
+        ]
+    )
+    func others(text: String) { #expect(HTTPDate.parse(text) == nil) }
 }
