@@ -74,7 +74,7 @@ let package = Package(
         // The network starter kit.
         library("Curl", packages: ["libcurl4-openssl-dev", "zlib1g-dev"]),
         library("GdkPixbuf", packages: ["libgdk-pixbuf-2.0-0"]),
-        module("NetworkKit", "CIndicatorCurl HTTPTypes IndicatorCore IndicatorThreads JSONScanning"),
+        module("NetworkKit", "CIndicatorCurl HTTPTypes IndicatorCore IndicatorThreads"),
         module("NetworkKitImages", "CIndicatorGdkPixbuf IndicatorThreads NetworkKit"),
         module("NetworkKitTesting", "HTTPTypes IndicatorThreads NetworkKit"),
 

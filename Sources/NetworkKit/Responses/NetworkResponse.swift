@@ -119,17 +119,3 @@ extension NetworkResponse {
         return ": \(String(text).withoutControls)"
     }
 }
-
-extension ResponseValidation {
-    func check(_ response: NetworkResponse) throws(NetworkError) {
-        if acceptsRedirects, (300..<400).contains(response.status.code) { return }
-        if let statuses, !statuses.contains(response.status.code) {
-            throw .unacceptableStatus(response)
-        }
-        guard let contentTypes, !response.data.isEmpty else { return }
-        let type = ContentType(response.headers[.contentType])
-        if !contentTypes.contains(where: { type?.matches($0) ?? false }) {
-            throw .unacceptableContentType(response, accepted: contentTypes)
-        }
-    }
-}
