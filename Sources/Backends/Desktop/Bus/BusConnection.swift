@@ -99,6 +99,9 @@ public final class BusConnection: @unchecked Sendable {
         }
     }
 
+    /// Why a service that was found can no longer be used.
+    private var fault: Unavailability? { services.lazy.compactMap(\.fault).first }
+
     private var deadline: SuspendingClock.Instant? {
         var deadlines = turnWaiters.map(\.end)
         if case .ended(let until) = phase { deadlines.append(until) }
@@ -115,6 +118,8 @@ public final class BusConnection: @unchecked Sendable {
             try connection.setUniqueName(name)
             isReady = true
             let summary = try await session.begin(on: self)
+            // Also one that has ended meanwhile: nothing else would report it.
+            if let fault { throw fault }
             guard isActive, connection.isConnected else { throw BusError.disconnected }
             phase = .running
             return summary
@@ -171,7 +176,7 @@ public final class BusConnection: @unchecked Sendable {
                 // What follows is merged until the bus reads. At the end, the last state is sent in any case.
                 while let connection, connection.outgoingBytes >= Self.outgoingLimit, await updates.wait() != nil {}
                 guard let connection, connection.isConnected else { throw BusError.disconnected }
-                if let fault = services.compactMap(\.fault).first { throw fault }
+                if let fault { throw fault }
                 guard let snapshot else { continue }
                 due = try session.show(IndicatorUpdate(snapshot, finished), on: self)
             } catch {
