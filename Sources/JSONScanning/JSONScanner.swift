@@ -265,3 +265,22 @@ package struct JSONScanner {
         "byte 0x" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
     }
 }
+
+/// The lines of a text, without their ends.
+package struct JSONLines: Sequence, IteratorProtocol {
+    private var rest: UnsafeBufferPointer<UInt8>?
+
+    /// The text must outlive it.
+    package init(_ bytes: UnsafeBufferPointer<UInt8>) { rest = bytes }
+
+    package mutating func next() -> UnsafeBufferPointer<UInt8>? {
+        guard let bytes = rest else { return nil }
+        guard let base = bytes.baseAddress, let end = memchr(base, 0x0A, bytes.count) else {
+            rest = nil
+            return bytes
+        }
+        let count = UnsafeRawPointer(base).distance(to: UnsafeRawPointer(end))
+        rest = UnsafeBufferPointer(rebasing: bytes[(count + 1)...])
+        return UnsafeBufferPointer(rebasing: bytes[..<count])
+    }
+}

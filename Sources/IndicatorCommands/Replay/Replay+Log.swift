@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorBackends
 import IndicatorCore
+import JSONScanning
 
 extension Replay {
     /// A log of the backend `logFile`, in JSON.

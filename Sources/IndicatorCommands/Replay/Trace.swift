@@ -134,24 +134,6 @@ package struct Trace {
     }
 }
 
-/// The lines of a text, without their ends.
-struct JSONLines: Sequence, IteratorProtocol {
-    private var rest: UnsafeBufferPointer<UInt8>?
-
-    init(_ bytes: UnsafeBufferPointer<UInt8>) { rest = bytes }
-
-    mutating func next() -> UnsafeBufferPointer<UInt8>? {
-        guard let bytes = rest else { return nil }
-        guard let base = bytes.baseAddress, let end = memchr(base, 0x0A, bytes.count) else {
-            rest = nil
-            return bytes
-        }
-        let count = UnsafeRawPointer(base).distance(to: UnsafeRawPointer(end))
-        rest = UnsafeBufferPointer(rebasing: bytes[(count + 1)...])
-        return UnsafeBufferPointer(rebasing: bytes[..<count])
-    }
-}
-
 /// The members of a JSON object, without what is inside of them.
 struct FlatObject {
     enum Value: Hashable {
