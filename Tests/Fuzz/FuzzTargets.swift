@@ -75,7 +75,9 @@ private func fuzzTrace(_ bytes: [UInt8]) {
     }
     guard let replay = try? Replay(Data(bytes)) else { return }
     precondition(zip(replay.steps, replay.steps.dropFirst()).allSatisfy { $0.time <= $1.time })
-    _ = TimelineRenderer(style: TerminalStyle(width: 80, usesUnicode: true)).render(replay.timeline)
+    _ = TimelineRenderer(style: TerminalStyle(columns: 80, isTerminal: false, environment: ["LANG": "C.UTF-8"])).render(
+        replay.timeline
+    )
 }
 
 // MARK: - The cache's files

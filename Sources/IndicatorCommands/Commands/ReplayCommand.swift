@@ -19,8 +19,7 @@ package struct ReplayCommand: AsyncParsableCommand {
             Alternatively, it is an object with delays and events. The options override its delays:
               {"startDelay": 1, "completionDelay": 0.2, "minimumVisibleTime": 0, "events": [...]}
 
-            Or it is a log of the backend logFile, in JSON: why was the indicator shown at 14:02? Nothing is computed \
-            then: a log has when the indicator was shown, and the activities with a label that have ended.
+            Or it is a log of the backend logFile, in JSON: why was the indicator shown at 14:02?
 
             EXAMPLES
               \(Program.name) replay ~/.local/state/my-app/indicator.log

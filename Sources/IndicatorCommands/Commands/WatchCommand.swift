@@ -11,9 +11,9 @@ package struct WatchCommand: AsyncParsableCommand {
         abstract: "Print every indicator on the session bus, or of many machines, as it appears, changes and vanishes.",
         discussion: """
             Prints a line for each indicator that there is, then one whenever an indicator appears, changes or \
-            vanishes, or an activity of it has finished, until interrupted. The indicators are those on the session \
-            bus, or with --mqtt those of all machines on an MQTT broker, where one is 'lost' if its process or \
-            connection has died. 'broken' is one whose state cannot be read.
+            vanishes, or work of it has ended. They are those on the session bus, or with --mqtt those of all machines \
+            on an MQTT broker, where one is 'lost' if its process or connection has died. 'broken' is one whose state \
+            cannot be read.
 
             With --json, each line is an object: {"event": "appeared"|"changed"|"finished"|"lost"|"vanished"|"broken", \
             "name": ..., "app": ..., "instance": ..., "host": ...}, on a bus without the host, and with what is known \
@@ -21,9 +21,8 @@ package struct WatchCommand: AsyncParsableCommand {
             label, outcome, message, seconds, or omitted, the number of activities of which only the end is known; \
             after "broken": problem.
 
-            With --format, prints one line for all apps, and another one whenever it changes, at most ten a second: \
-            for waybar, i3bar, polybar, tmux, or as plain text. It is empty while no indicator is shown. The outcome \
-            of work stays for five seconds. With --format table, prints a table, which is kept up to date on a \
+            With --format, prints one line for all apps, and another one whenever it changes: for waybar, i3bar, \
+            polybar, tmux, or as plain text. With --format table, prints a table, which is kept up to date on a \
             terminal.
 
             With --once, prints a table of what there is now, or with --json a line for each, or a panel's line.
@@ -81,10 +80,8 @@ package struct WatchCommand: AsyncParsableCommand {
                 } else if once {
                     try await show(WatchTable(isJSON: json, isOnly: true))
                 } else if format == .table {
-                    let isTerminal = TerminalStyle.standardOutput().isTerminal
-                    try await show(
-                        WatchTable(isOnly: false) { isTerminal ? TerminalDevice.size(of: STDOUT_FILENO) : .init() }
-                    )
+                    let output = TerminalStyle.standardOutput().isTerminal ? STDOUT_FILENO : -1
+                    try await show(WatchTable(isOnly: false) { TerminalDevice.size(of: output) })
                 } else {
                     try await show(WatchLines(isJSON: json))
                 }

@@ -17,14 +17,14 @@ package struct BackendTable {
                     let title = backend.name == backend.kind ? backend.name : "\(backend.name) (\(backend.kind))"
                     switch backend.availability {
                     case .success(let text) where backend.isUsed:
-                        return Row(name: title, word: "available", texts: [text], emphasis: .green)
+                        return Row(name: title, word: "available", texts: [text], emphasis: .success)
                     case .success(let text):
                         return Row(name: title, word: "not used", texts: [text])
                     case .failure(let problem):
                         var texts = [problem.reason] + (problem.help.map { ["advice: \($0)"] } ?? [])
                         let key = texts.joined(separator: "\n")
                         if let first = explained[key] { texts = ["as \(first)"] } else { explained[key] = title }
-                        return Row(name: title, word: "unavailable", texts: texts, emphasis: .yellow)
+                        return Row(name: title, word: "unavailable", texts: texts, emphasis: .warning)
                     }
                 }
         )
@@ -33,7 +33,7 @@ package struct BackendTable {
     /// What `backends: auto` chooses, and why.
     func text(ofAutomatic choices: [(kind: String, fit: AutomaticFit)]) -> String {
         let lines = choices.map { kind, fit in
-            let (word, emphasis) = fit.isChosen ? ("yes", TerminalStyle.Emphasis.green) : ("no", nil)
+            let (word, emphasis) = fit.isChosen ? ("yes", TextStyle.success) : ("no", .plain)
             return Row(name: "  \(kind)", word: word, texts: [fit.reason], emphasis: emphasis)
         }
         return "'backends: auto' here:\n" + rows(lines)
@@ -43,7 +43,7 @@ package struct BackendTable {
         var name: String
         var word: String
         var texts: [String]
-        var emphasis: TerminalStyle.Emphasis?
+        var emphasis = TextStyle.plain
     }
 
     /// The texts are beside the words; on a narrow terminal, or if they have a longer word, such as a path, below them.
@@ -59,8 +59,7 @@ package struct BackendTable {
             let head = TextWidth.padded(row.name, to: nameWidth + 2) + row.word
             let padded = isBelow ? head : TextWidth.padded(head, to: headWidth + 2)
             let lines = texts.flatMap { TextWidth.wrapped($0, to: style.width - indent.count + 1) }
-            let styled = row.emphasis.map { style.styled(padded, $0) } ?? padded
-            return styled + (isBelow ? indent : "") + lines.joined(separator: indent) + "\n"
+            return style.styled(padded, row.emphasis) + (isBelow ? indent : "") + lines.joined(separator: indent) + "\n"
         }.joined()
     }
 }

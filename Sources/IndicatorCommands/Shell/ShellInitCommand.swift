@@ -12,11 +12,9 @@ package struct ShellInitCommand: AsyncParsableCommand {
               eval "$(indicator shell-init zsh)"       ~/.zshrc
               indicator shell-init fish | source       ~/.config/fish/config.fish
 
-            The label is the name of the line's first command, with its first argument if that is a plain word; in a \
-            pipeline, of the last one that is not a filter. Of 'echo' and 'printf', no argument is shown. Short \
-            commands start no process. Editors, pagers, 'ssh' and the like are not reported; the environment variable \
-            \(Self.ignoreVariable) names the commands to ignore instead: export \(Self.ignoreVariable)='vim less', or \
-            'vim:git log'.
+            The notification names the line's command, and its first argument if that is a plain word, but nothing \
+            that may be secret. Editors, pagers, 'ssh' and the like are not reported; \(Self.ignoreVariable) names \
+            the commands to ignore instead: export \(Self.ignoreVariable)='vim less', or 'vim:git log'.
             """
     )
 

@@ -28,7 +28,7 @@ package struct TimelineRenderer {
         lines += [indent + style.styled(axis.labels, .faint), indent + style.styled(axis.rule, .faint)]
         lines += timeline.rows.map { line(of: $0, glyphs: busy, in: timeline, layout: layout) }
         if !timeline.rows.isEmpty { lines.append(indent + style.styled(axis.rule, .faint)) }
-        lines.append(line(of: timeline.indicator, glyphs: shown, emphasis: .cyan, in: timeline, layout: layout))
+        lines.append(line(of: timeline.indicator, glyphs: shown, emphasis: .accent, in: timeline, layout: layout))
         let isBusy = timeline.rows.contains { !$0.spans.isEmpty }
         let legend = [
             isBusy ? "\(busy.both)\(busy.both) in progress" : nil,
@@ -54,7 +54,7 @@ package struct TimelineRenderer {
     private func line(
         of row: Timeline.Row,
         glyphs: Glyphs,
-        emphasis: TerminalStyle.Emphasis? = nil,
+        emphasis: TextStyle = .plain,
         in timeline: Timeline,
         layout: Layout
     ) -> String {
@@ -64,11 +64,11 @@ package struct TimelineRenderer {
         )
         let bars = bars(of: row, glyphs: glyphs, in: timeline, columns: layout.plot)
         guard layout.note > 0, !row.note.isEmpty else {
-            return label + styled(String(bars.reversed().drop { $0 == " " }.reversed()), emphasis)
+            return label + style.styled(String(bars.reversed().drop { $0 == " " }.reversed()), emphasis)
         }
         let note = fitted(SafeText.singleLine(row.note, limit: 200), to: layout.note)
-        let noteEmphasis = row.isGood.map { $0 ? TerminalStyle.Emphasis.green : .yellow } ?? .faint
-        return label + styled(bars, emphasis) + "  " + style.styled(note, noteEmphasis)
+        let noteStyle = row.isGood.map { $0 ? TextStyle.success : .warning } ?? .faint
+        return label + style.styled(bars, emphasis) + "  " + style.styled(note, noteStyle)
     }
 
     private func bars(of row: Timeline.Row, glyphs: Glyphs, in timeline: Timeline, columns: Int) -> String {
@@ -92,12 +92,7 @@ package struct TimelineRenderer {
     }
 
     private func fitted(_ text: String, to width: Int) -> String {
-        let text = (style.usesUnicode ? Charset.utf8 : .ascii).text(text)
-        return SafeText.fitted(text, to: width, ellipsis: style.usesUnicode ? SafeText.ellipsis : "~")
-    }
-
-    private func styled(_ text: String, _ emphasis: TerminalStyle.Emphasis?) -> String {
-        emphasis.map { style.styled(text, $0) } ?? text
+        SafeText.fitted(style.look.shown(text), to: width, ellipsis: style.usesUnicode ? SafeText.ellipsis : "~")
     }
 
     // MARK: - Axis

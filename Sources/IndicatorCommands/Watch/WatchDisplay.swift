@@ -101,10 +101,8 @@ struct WatchTable: WatchDisplay {
         let header = ["HOST", "APP", "INSTANCE", "STATE", "COUNT", "DONE", "LABEL"]
         let cells = shown.map { event in
             let (source, state) = (event.source, event.state)
-            let isKnown = event.event == .lost || event.event == .broken
             return [
-                source.host ?? "", source.app, source.instance ?? "",
-                isKnown ? event.event.rawValue : state.map { $0.visible ? "shown" : "hidden" } ?? "",
+                source.host ?? "", source.app, source.instance ?? "", Self.word(for: event),
                 state?.count.map { String($0) } ?? "", Percentage(state?.progress)?.text() ?? "",
                 event.problem ?? state?.label ?? "",
             ]
@@ -114,21 +112,19 @@ struct WatchTable: WatchDisplay {
         return (lines + [footer]).map { $0 + "\n" }.joined()
     }
 
+    private static func word(for event: WatchEvent) -> String {
+        if [.lost, .broken].contains(event.event) { return event.event.rawValue }
+        return event.state?.visible == true ? "shown" : "hidden"
+    }
+
     private var footer: String {
-        var counts = (shown: 0, hidden: 0, lost: 0, broken: 0, activities: 0)
-        for event in events.values {
-            switch event.event {
-            case .lost: counts.lost += 1
-            case .broken: counts.broken += 1
-            default:
-                if event.state?.visible == true { counts.shown += 1 } else { counts.hidden += 1 }
-                counts.activities = counts.activities.addingReportingOverflow(event.state?.count ?? 0).partialValue
-            }
-        }
+        let counts = Dictionary(events.values.map { (Self.word(for: $0), 1) }, uniquingKeysWith: +)
         // On a bus, none is lost.
-        let parts =
-            ["\(counts.shown) shown", "\(counts.hidden) hidden"] + (counts.lost > 0 ? ["\(counts.lost) lost"] : [])
-            + (counts.broken > 0 ? ["\(counts.broken) broken"] : [])
-        return "\(parts.joined(separator: ", ")); \(counts.activities) in progress, \(failedCount) failed"
+        let parts = [("shown", 0), ("hidden", 0), ("lost", nil), ("broken", nil)].compactMap { word, least in
+            (counts[word] ?? least).map { "\($0) \(word)" }
+        }
+        let known = events.values.filter { ![.lost, .broken].contains($0.event) }
+        let activities = known.reduce(0) { $0 &+ ($1.state?.count ?? 0) }
+        return "\(parts.joined(separator: ", ")); \(activities) in progress, \(failedCount) failed"
     }
 }

@@ -43,9 +43,9 @@ struct RunPrinter: Sendable {
             case .request(let id, .resumed): "  \(title(id.row)) is resumed"
             case .result(let row, let result):
                 "\(result.outcomes == [.cancelled] ? "-" : mark(result.problem == nil)) \(title(row)): \(result.text)"
-            case .visibility(true): style.styled(style.usesUnicode ? "● indicator shown" : "# indicator shown", .cyan)
+            case .visibility(true): style.styled(style.usesUnicode ? "● indicator shown" : "# indicator shown", .accent)
             case .visibility(false):
-                style.styled(style.usesUnicode ? "○ indicator hidden" : ". indicator hidden", .cyan)
+                style.styled(style.usesUnicode ? "○ indicator hidden" : ". indicator hidden", .accent)
             }
         guard let text else { return }
         let time = moment.time.hundredthsText
@@ -59,7 +59,8 @@ struct RunPrinter: Sendable {
 
     private func mark(_ isGood: Bool) -> String {
         isGood
-            ? style.styled(style.usesUnicode ? "✓" : "+", .green) : style.styled(style.usesUnicode ? "✗" : "x", .yellow)
+            ? style.styled(style.usesUnicode ? "✓" : "+", .success)
+            : style.styled(style.usesUnicode ? "✗" : "x", .warning)
     }
 
     // MARK: - Result
@@ -81,20 +82,20 @@ struct RunPrinter: Sendable {
 
     private func problems(_ problems: [String]) -> [String] {
         guard !problems.isEmpty else { return ["All responses were as expected."] }
-        return [style.styled("Some responses were not as expected:", .red)] + problems.map { "  \($0)" }
+        return [style.styled("Some responses were not as expected:", .failure)] + problems.map { "  \($0)" }
     }
 
     private func verdict(_ result: DemoRun.Result) -> String {
         guard result.verdict.isAsExpected else {
             let differences = result.verdict.differences.map { "\n  \($0)" }.joined()
-            return style.styled("The indicator was not shown and hidden as expected:", .red) + differences
+            return style.styled("The indicator was not shown and hidden as expected:", .failure) + differences
         }
         let milliseconds = Int((result.verdict.largestDeviation / .milliseconds(1)).rounded(.up))
         let count = result.observed.count { $0.isVisible }
         guard count > 0 else { return "The indicator was never shown, as expected." }
         let times = count == 1 ? "once" : count == 2 ? "twice" : "\(count) times"
         let text = "The indicator was shown \(times), as expected (deviation at most \(milliseconds) ms)."
-        return style.styled(text, .green)
+        return style.styled(text, .success)
     }
 }
 

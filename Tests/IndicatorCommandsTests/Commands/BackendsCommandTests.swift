@@ -50,7 +50,8 @@ import Testing
             let problem = Unavailability(reason: $1, help: "log in")
             return BackendAvailability(name: $0, kind: $0, isUsed: false, availability: .failure(problem))
         }
-        let table = BackendTable(style: TerminalStyle(width: 80, usesUnicode: true)).text(of: backends)
+        let table = BackendTable(style: TerminalStyle(columns: 80, isTerminal: false, environment: ["LANG": "C.UTF-8"]))
+            .text(of: backends)
         let lines = table.split(separator: "\n").map { $0.replacing(#/ {2,}/#, with: " | ") }
         #expect(
             lines.dropFirst() == [

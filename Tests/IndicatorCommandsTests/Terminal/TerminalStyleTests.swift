@@ -1,3 +1,4 @@
+import IndicatorBackends
 import Testing
 
 @testable import IndicatorCommands
@@ -22,11 +23,11 @@ import Testing
     }
 
     @Test func `Colours need a terminal that supports them`() {
-        #expect(style(["TERM": "xterm"]).usesColor)
-        #expect(!style(["TERM": "xterm", "NO_COLOR": "1"]).usesColor)
-        #expect(style(["TERM": "xterm", "NO_COLOR": ""]).usesColor)
-        #expect(!style(["TERM": "dumb"]).usesColor)
-        #expect(!style([:]).usesColor)
-        #expect(!style(["TERM": "xterm"], isTerminal: false).usesColor)
+        #expect(style(["TERM": "xterm"]).look.usesColor)
+        #expect(!style(["TERM": "xterm", "NO_COLOR": "1"]).look.usesColor)
+        #expect(style(["TERM": "xterm", "NO_COLOR": ""]).look.usesColor)
+        #expect(!style(["TERM": "dumb"]).look.usesColor)
+        #expect(!style([:]).look.usesColor)
+        #expect(!style(["TERM": "xterm"], isTerminal: false).look.usesColor)
     }
 }

@@ -29,7 +29,9 @@ import Testing
     }
 
     @Test func `Draws bars on one axis`() {
-        let lines = TimelineRenderer(style: TerminalStyle(width: 53, usesUnicode: true)).render(timeline)
+        let lines = TimelineRenderer(
+            style: TerminalStyle(columns: 53, isTerminal: false, environment: ["LANG": "C.UTF-8"])
+        ).render(timeline)
         func spaces(_ count: Int) -> String { String(repeating: " ", count: count) }
         #expect(lines.count == 9)
         #expect(lines[2] == "GET /a" + spaces(8) + "━━━━━━━━━━━" + spaces(17) + "  200")
@@ -41,7 +43,11 @@ import Testing
 
     @Test(arguments: 1...130) func `Fits every width`(width: Int) {
         for usesUnicode in [true, false] {
-            let style = TerminalStyle(width: width, usesUnicode: usesUnicode)
+            let style = TerminalStyle(
+                columns: width,
+                isTerminal: false,
+                environment: ["LANG": usesUnicode ? "C.UTF-8" : ""]
+            )
             for line in TimelineRenderer(style: style).render(timeline) {
                 #expect(SafeText.columns(of: line) <= max(width, 12), "\(line)")
                 #expect(!line.contains("\u{1B}"))
@@ -51,19 +57,22 @@ import Testing
     }
 
     @Test func `Colours are used only if supported`() {
-        let style = TerminalStyle(width: 80, usesUnicode: true, usesColor: true, isTerminal: true)
+        let style = TerminalStyle(columns: 80, isTerminal: true, environment: ["LANG": "C.UTF-8", "TERM": "xterm"])
         let coloured = TimelineRenderer(style: style).render(timeline).joined(separator: "\n")
-        #expect(coloured.contains("\u{1B}[36m"))
+        #expect(coloured.contains("\u{1B}[0;36m"))
         #expect(!coloured.contains("\u{7}"))
     }
 
     @Test func `Draws an empty timeline`() {
         let nothing = Timeline(rows: [], indicator: Timeline.Row("indicator"), end: 0)
-        #expect(TimelineRenderer(style: TerminalStyle(width: 80, usesUnicode: true)).render(nothing).count == 5)
+        #expect(
+            TimelineRenderer(style: TerminalStyle(columns: 80, isTerminal: false, environment: ["LANG": "C.UTF-8"]))
+                .render(nothing).count == 5
+        )
     }
 
     @Test(arguments: [0.001, 0.5, 9, 60, 4000, 90_000, 1e7, 1e10]) func `Marks are not crowded`(duration: Double) {
-        let style = TerminalStyle(width: 80, usesUnicode: false)
+        let style = TerminalStyle(columns: 80, isTerminal: false, environment: [:])
         let axis = TimelineRenderer(style: style).axis(duration: duration, columns: 60)
         #expect(axis.rule.count == 60)
         #expect(axis.labels.count <= 60)

@@ -209,25 +209,10 @@ struct LiveLines: Sendable {
 
 /// A line of a terminal, by columns.
 struct LiveLine: Sendable, Hashable {
-    /// Colours and weights.
-    struct Style: Sendable, Hashable {
-        static let plain = Self(parameters: "")
-        static let faint = Self(parameters: "2")
-        static let accent = Self(parameters: "36")
-        static let failure = Self(parameters: "31")
-        static let success = Self(parameters: "32")
-
-        /// The parameters of SGR, such as `1;36`.
-        var parameters: String
-
-        /// SGR: sets the style of the text that follows.
-        var sequence: String { "\u{1B}[\(parameters.isEmpty ? "" : "0;\(parameters)")m" }
-    }
-
     /// A column; the second column of a wide character is empty.
     private struct Cell: Sendable, Hashable {
         var text: String
-        var style: Style
+        var style: TextStyle
 
         /// Whether the character has the same width in every terminal.
         var isCertain: Bool {
@@ -255,7 +240,7 @@ struct LiveLine: Sendable, Hashable {
     var text: String { cells.map(\.text).joined() }
 
     /// Adds text, which must be free of control characters.
-    mutating func append(_ text: String, _ style: Style = .plain) {
+    mutating func append(_ text: String, _ style: TextStyle = .plain) {
         for character in text {
             switch SafeText.columns(of: character) {
             case 0:
@@ -293,7 +278,7 @@ struct LiveLine: Sendable, Hashable {
     /// The column is set again after a character whose width differs among terminals.
     func changes(from old: LiveLine?) -> String {
         var text = ""
-        var style = Style.plain
+        var style = TextStyle.plain
         var position: Int? = 0
         for (index, cell) in cells.enumerated() where !cell.text.isEmpty {
             if let old, index < old.cells.count, old.cells[index] == cell { continue }
@@ -304,7 +289,7 @@ struct LiveLine: Sendable, Hashable {
             let isWide = index + 1 < cells.count && cells[index + 1].text.isEmpty
             position = cell.isCertain ? index + (isWide ? 2 : 1) : nil
         }
-        if style != .plain { text += Style.plain.sequence }
+        if style != .plain { text += TextStyle.plain.sequence }
         if let old, old.cells.count <= cells.count { return text }
         return text + (position == cells.count ? "" : Self.goTo(cells.count)) + LiveLines.eraseToEnd
     }

@@ -36,9 +36,9 @@ public struct LineTemplate: Sendable, Hashable, CustomStringConvertible {
         var field: Field
         var alignment: Alignment?
         var width: Int?
-        var style: LiveLine.Style?
+        var style: TextStyle?
         /// The style of the rest of a bar.
-        var restStyle: LiveLine.Style?
+        var restStyle: TextStyle?
 
         /// Texts are on the left of their column, and numbers on the right.
         var effectiveAlignment: Alignment {
@@ -201,7 +201,7 @@ extension LineTemplate.Placeholder {
     }
 
     /// The style of names with a dot before each.
-    private static func style(_ text: Substring, at column: Int) throws(SnapshotFormatError) -> LiveLine.Style? {
+    private static func style(_ text: Substring, at column: Int) throws(SnapshotFormatError) -> TextStyle? {
         guard !text.isEmpty else { return nil }
         var parameters: [String] = []
         var column = column
@@ -212,6 +212,6 @@ extension LineTemplate.Placeholder {
             parameters.append(style.value)
             column += name.count + 1
         }
-        return LiveLine.Style(parameters: parameters.joined(separator: ";"))
+        return TextStyle(parameters: parameters.joined(separator: ";"))
     }
 }

@@ -5,43 +5,7 @@ import IndicatorCore
 
 /// Lays out activities as lines of a terminal, in the columns of a template, as far as they fit.
 struct ProgressLines: Sendable {
-    /// The characters and colours that the terminal shows.
-    struct Look: Sendable, Hashable {
-        var usesUnicode = true
-        var usesColor = true
-        var numbers: NumberStyle
-
-        /// Follows the locale and the variables `NO_COLOR` (no-color.org) and `CLICOLOR_FORCE` (bixense.com/clicolors).
-        ///
-        /// - Parameter isTerminal: whether to use colours if the variables are not set.
-        init(environment: [String: String], isTerminal: Bool) {
-            func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
-            // The Linux console lacks the characters of the spinner.
-            usesUnicode = Charset(value) == .utf8 && environment["TERM"] != "linux"
-            let isForced = value("CLICOLOR_FORCE").map { $0 != "0" } ?? false
-            usesColor = value("NO_COLOR") == nil && (isTerminal || isForced)
-            numbers = NumberStyle(value)
-        }
-
-        /// The style, or plain without colours.
-        func style(_ style: LiveLine.Style) -> LiveLine.Style { usesColor ? style : .plain }
-
-        /// A text in the characters that the terminal shows.
-        func shown(_ text: String) -> String { usesUnicode ? text : Charset.ascii.text(text) }
-
-        /// Such as `2.1 s`, and from a minute on `1:05`.
-        func time(_ duration: Duration) -> String {
-            let seconds = max(duration / .seconds(1), 0)
-            return seconds < 60 ? "\(shown(numbers.text(seconds, digits: 1))) s" : SnapshotFormat.time(seconds)
-        }
-
-        /// How long an activity lasted; if it counted something, also how much and at which average rate.
-        func summary(of finished: FinishedActivity) -> String {
-            shown(finished.summary(time: time(finished.duration), in: numbers))
-        }
-    }
-
-    var look: Look
+    var look: TextLook
     var applicationName: String
     /// How many activities get a line.
     var maxLines: Int
@@ -138,7 +102,7 @@ struct ProgressLines: Sendable {
     func line(for finished: FinishedActivity) -> String {
         let label = look.shown(finished.label)
         let message = look.shown(finished.listedMessage)
-        let (mark, style, text): (String, LiveLine.Style, String) =
+        let (mark, style, text): (String, TextStyle, String) =
             switch finished.outcome {
             case .failed:
                 (look.usesUnicode ? "✗" : "x", .failure, "\(label): \(message.isEmpty ? "failed" : message)")
@@ -147,8 +111,7 @@ struct ProgressLines: Sendable {
             // Nobody said whether it succeeded.
             case .unspecified: (look.usesUnicode ? "•" : "*", .faint, "\(label): ended")
             }
-        let shown = look.usesColor ? style.sequence + mark + LiveLine.Style.plain.sequence : mark
-        return "\(shown) \(text) (\(look.summary(of: finished)))"
+        return "\(look.styled(mark, style)) \(text) (\(look.summary(of: finished)))"
     }
 
     private func fitted(_ text: String, to columns: Int) -> String {
@@ -160,7 +123,7 @@ struct ProgressLines: Sendable {
         let activity: ActivityDetails
         private let texts: [Field: String]
         private let layout: ProgressLines
-        private var look: Look { layout.look }
+        private var look: TextLook { layout.look }
 
         init(activity: ActivityDetails, layout: ProgressLines, now: Date, frame: Int) {
             (self.activity, self.layout) = (activity, layout)

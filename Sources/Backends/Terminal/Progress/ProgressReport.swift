@@ -20,7 +20,7 @@ struct ProgressReport: Sendable {
     private enum Kind { case total, question, failure, end, beginning }
 
     private let settings: TerminalProgressSettings
-    private let look: ProgressLines.Look
+    private let look: TextLook
     /// The activities in progress that were reported.
     private var reported: Set<UInt64> = []
     /// What these activities ask the user for, as reported.
@@ -30,7 +30,7 @@ struct ProgressReport: Sendable {
     private var nextLine: Duration = .zero
     private var nextProgress: Duration?
 
-    init(settings: TerminalProgressSettings, look: ProgressLines.Look) {
+    init(settings: TerminalProgressSettings, look: TextLook) {
         self.settings = settings
         self.look = look
     }
@@ -133,8 +133,7 @@ struct ProgressReport: Sendable {
             }
         let reason = finished.outcome.isFailure && !message.isEmpty ? ": \(message)" : ""
         if settings.accessible { return "\(label) \(sentence) after \(look.time(finished.duration))\(reason)." }
-        let isRed = finished.outcome.isFailure && look.usesColor
-        let shown = isRed ? LiveLine.Style.failure.sequence + word + LiveLine.Style.plain.sequence : word
+        let shown = finished.outcome.isFailure ? look.styled(word, .failure) : word
         return "\(label): \(shown)\(reason) (\(look.summary(of: finished)))"
     }
 }

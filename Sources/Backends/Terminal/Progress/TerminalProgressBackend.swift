@@ -104,7 +104,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
         self.date = date
         time = TimeSource.reading(clock)
         display = Self.display(settings, descriptor: descriptor, environment: environment)
-        let look = ProgressLines.Look(
+        let look = TextLook(
             environment: environment,
             isTerminal: (isatty(descriptor) == 1 || display == .live) && display != .plain
         )

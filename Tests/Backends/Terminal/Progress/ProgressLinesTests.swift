@@ -265,7 +265,7 @@ struct ProgressLinesTests {
         let ascii = texts([activity("Große …", 50, of: 100)], width: 60, layout(["LANG": "C"]))
         #expect(ascii == ["Gro?e ...  ##############---------------  50 of 100 B  0:12"])
         func color(_ environment: [String: String], isTerminal: Bool) -> Bool {
-            ProgressLines.Look(environment: environment, isTerminal: isTerminal).usesColor
+            TextLook(environment: environment, isTerminal: isTerminal).usesColor
         }
         #expect(color([:], isTerminal: true) && !color([:], isTerminal: false))
         #expect(!color(["NO_COLOR": "1"], isTerminal: true) && color(["NO_COLOR": ""], isTerminal: true))
