@@ -29,17 +29,29 @@ package enum Command {
     /// - Parameters:
     ///   - program: a path, or a name to look up in `PATH` and in the `sbin` folders, which some users' `PATH` lacks.
     ///   - arguments: its arguments.
+    ///   - environment: changes of that of the test; `nil` removes a variable.
+    ///   - input: its standard input.
+    ///   - isSession: whether it is in a session of its own, without a terminal.
     ///   - package: the Debian package of the program, for the message if it is not installed.
     package static func run(
         _ program: String,
         _ arguments: [String] = [],
+        environment: [String: String?] = [:],
+        input: String = "",
+        isSession: Bool = false,
         package: String? = nil
     ) async throws -> Result {
         let path = try find(program, package: package)
+        var options = PlatformOptions()
+        options.createSession = isSession
+        let variables = environment.map { (Environment.Key(stringLiteral: $0), $1) }
         let result = try await Subprocess.run(
             .path(FilePath(path)),
             arguments: Arguments(arguments),
-            output: .string(limit: 64 << 20),
+            environment: .inherit.updating(Dictionary(uniqueKeysWithValues: variables)),
+            platformOptions: options,
+            input: .string(input),
+            output: .string(limit: 256 << 20),
             error: .string(limit: 1 << 20)
         )
         return Result(

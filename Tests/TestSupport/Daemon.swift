@@ -84,6 +84,27 @@ package final class Daemon: Sendable {
         }
     }
 
+    /// Starts a command: a program and its arguments.
+    package convenience init(_ command: [String], environment: [String: String] = [:]) throws {
+        try self.init(command[0], Array(command.dropFirst()), environment: environment)
+    }
+
+    /// Starts a server of a few lines of Python, which listens when this returns; `s` is its socket.
+    package static func python(_ server: String, at address: LoopbackAddress, _ mode: String = "") async throws
+        -> Daemon
+    {
+        let program = """
+            import random, socket, subprocess, sys, threading, time
+            mode = sys.argv[1]
+            s = socket.create_server(('\(address.host)', \(address.port)))
+            print('ready', flush=True)
+
+            """
+        let daemon = try Daemon("python3", ["-c", program + server, mode], package: "python3")
+        if await daemon.prints("ready\n") { return daemon }
+        throw CannotStart(program: daemon.errors, code: EINVAL)
+    }
+
     /// Swift does not import it: the C library declares it only for _GNU_SOURCE.
     private static let closeFrom = unsafeBitCast(
         dlsym(nil, "posix_spawn_file_actions_addclosefrom_np"),
@@ -111,6 +132,15 @@ package final class Daemon: Sendable {
 
     /// What it has written to standard error so far.
     package var errors: String { (try? folder.read("error")) ?? "" }
+
+    /// Waits until its standard output contains a text.
+    package func prints(_ text: String) async -> Bool { await eventually { output.contains(text) } }
+
+    /// Waits until its standard error contains a text.
+    package func complains(_ text: String) async -> Bool { await eventually { errors.contains(text) } }
+
+    /// Waits until it has ended.
+    package func ends() async -> Bool { await eventually { !isRunning } }
 
     /// Writes a line to its standard input, if it has not ended: then, SIGPIPE would end the tests.
     package func write(_ line: String) {

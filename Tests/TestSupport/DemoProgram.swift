@@ -1,17 +1,5 @@
-import Foundation
-import Subprocess
-import SystemPackage
-
 /// Runs `indicator-demo`, without a terminal and without the user's own configuration.
 package struct DemoProgram {
-    /// How the program ended.
-    package struct Result {
-        /// The exit status, or 128 plus the signal that ended the program.
-        package var status: Int
-        package var output: String
-        package var error: String
-    }
-
     /// The user's home folder, for the program.
     package let home: TemporaryDirectory
     private let path: String
@@ -41,7 +29,7 @@ package struct DemoProgram {
         _ arguments: String...,
         input: String = "",
         environment: [String: String?] = [:]
-    ) async throws -> Result {
+    ) async throws -> Command.Result {
         try await run(arguments, input: input, environment: environment)
     }
 
@@ -50,29 +38,8 @@ package struct DemoProgram {
         _ arguments: [String],
         input: String = "",
         environment: [String: String?] = [:]
-    ) async throws -> Result {
-        var options = PlatformOptions()
-        options.createSession = true
-        let result = try await Subprocess.run(
-            .path(FilePath(path)),
-            arguments: Arguments(arguments),
-            environment: .inherit.updating(
-                Dictionary(
-                    uniqueKeysWithValues: variables.merging(environment) { $1 }.map {
-                        (Environment.Key(stringLiteral: $0), $1)
-                    }
-                )
-            ),
-            platformOptions: options,
-            input: .string(input),
-            output: .string(limit: 256 << 20),
-            error: .string(limit: 1 << 20)
-        )
-        let status: Int =
-            switch result.terminationStatus {
-            case .exited(let code): Int(code)
-            case .signaled(let signal): 128 + Int(signal)
-            }
-        return Result(status: status, output: result.standardOutput, error: result.standardError)
+    ) async throws -> Command.Result {
+        let environment = variables.merging(environment) { $1 }
+        return try await Command.run(path, arguments, environment: environment, input: input, isSession: true)
     }
 }

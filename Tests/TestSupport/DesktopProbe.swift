@@ -62,6 +62,12 @@ package final class DesktopProbe: Sendable {
         try await self.init("config=\(path)", environment: environment, bus: bus)
     }
 
+    /// Starts one whose properties are on a bus; returns when they are.
+    package convenience init(on bus: PrivateBus) async throws {
+        try await self.init("property", bus: bus)
+        guard try await backend("dbusProperty", is: "running") else { throw Silent(error: log) }
+    }
+
     /// Its process identifier.
     package var processID: Int32 { daemon.processID }
 

@@ -6,6 +6,9 @@ package struct LoopbackAddress: Sendable {
     package let host: String
     package let port: Int
 
+    /// The address as an URL of MQTT.
+    package var mqtt: String { "mqtt://\(host):\(port)" }
+
     package init() throws {
         // All of 127.0.0.0/8 is loopback.
         let bytes = [127] + (0..<3).map { _ in UInt8.random(in: 1...254) }

@@ -94,8 +94,7 @@ package final class MosquittoBroker: Sendable {
     /// Starts it, after ``end(_:)``.
     package func start() async throws {
         let program = try Command.find("mosquitto", package: "mosquitto")
-        let command = wrapper + [program, "-c", folder.appending("mosquitto.conf")]
-        let started = try Daemon(command[0], Array(command.dropFirst()))
+        let started = try Daemon(wrapper + [program, "-c", folder.appending("mosquitto.conf")])
         daemon.withLock { $0 = started }
         guard await eventually({ started.errors.contains(" running\n") || !started.isRunning }), started.isRunning
         else {
@@ -114,12 +113,39 @@ package final class MosquittoBroker: Sendable {
     /// A foreign reader, `mosquitto_sub`: a line of its output is `1` for a retained message or `0`, the topic, and the
     /// payload. Returns when it has subscribed, with a quality of service.
     package func reader(of filter: String = "#", quality: Int = 1) async throws -> Daemon {
-        let command = try client("mosquitto_sub", ["-t", filter, "-q", "\(quality)", "-F", "%r %t %p", "-d"])
-        let reader = try Daemon(command[0], Array(command.dropFirst()))
+        let reader = try Daemon(client("mosquitto_sub", ["-t", filter, "-q", "\(quality)", "-F", "%r %t %p", "-d"]))
         guard await eventually({ reader.output.contains("Subscribed") || !reader.isRunning }), reader.isRunning else {
             throw NotStarted(error: reader.errors + reader.output)
         }
         return reader
+    }
+
+    /// An app that publishes to the broker, at once unless `settings` has an interval: it executes commands when this
+    /// returns.
+    package func app(
+        url: String? = nil,
+        host: String = "h",
+        settings: String = "interval: 0",
+        wrapper: [String] = [],
+        environment: [String: String] = [:]
+    ) async throws -> Daemon {
+        let config =
+            "backends: [mqtt]\nstartDelay: 0\nmqtt: {url: '\(url ?? self.url)', host: '\(host)', \(settings)}\n"
+        let path = try folder.write(config, to: "app-\(UUID().uuidString).yaml")
+        let command = wrapper + [try Command.built("test-probe"), "desktop", "config=\(path)"]
+        let app = try Daemon(command, environment: environment)
+        if await app.prints("ready\n") { return app }
+        throw NotStarted(error: app.errors)
+    }
+
+    /// Waits until the broker retains a text at a topic.
+    package func retains(_ text: String, at topic: String) async throws -> Bool {
+        try await eventually { try await retained()[topic]?.contains(text) == true }
+    }
+
+    /// Waits until the broker retains this many messages.
+    package func retains(_ count: Int) async throws -> Bool {
+        try await eventually { try await retained().count == count }
     }
 
     /// The payloads that the broker retains, by topic. If its rights are limited, they must include ``endTopic``.

@@ -65,6 +65,8 @@ extension Needs {
     package static let login: Self = ["/lib/systemd/systemd-logind": "systemd"]
     /// ``MosquittoBroker`` with its clients.
     package static let broker: Self = ["mosquitto": "mosquitto", "mosquitto_pub": "mosquitto-clients"]
+    /// ``MosquittoBroker``, and servers in Python that only seem to be brokers.
+    package static let brokers: Self = broker + ["python3": "python3"]
     /// ``NATSCluster``, which waits for itself with a client of mosquitto.
     package static let cluster: Self = ["nats-server": "nats-server", "mosquitto_pub": "mosquitto-clients"]
     /// The tool that checks what Prometheus reads, and what makes that of JSON.

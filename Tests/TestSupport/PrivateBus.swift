@@ -107,8 +107,21 @@ package final class PrivateBus: Sendable {
         )
     }
 
+    /// Starts `indicator watch` on it.
+    package func watch(_ options: String...) throws -> Daemon {
+        try Daemon([Command.built("indicator"), "watch", "--bus", address] + options)
+    }
+
+    /// What `indicator watch --once` prints.
+    package func watchOnce(_ options: String...) async throws -> String {
+        let program = try Command.built("indicator")
+        let result = try await Command.run(program, ["watch", "--bus", address, "--once"] + options)
+        if result.status != 0 || result.error != "" { throw NotStarted(error: result.error) }
+        return result.output
+    }
+
     private struct NotStarted: Error, CustomStringConvertible {
         var error: String
-        var description: String { "dbus-daemon did not start: \(error)" }
+        var description: String { "dbus-daemon or a program on it failed: \(error)" }
     }
 }

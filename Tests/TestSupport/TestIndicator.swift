@@ -58,3 +58,10 @@ package final class Gate: Sendable {
         }
     }
 }
+
+extension IndicatorDelays {
+    /// The indicator is shown and hidden at once.
+    package static let zero = (try? IndicatorDelays(startDelay: .zero, completionDelay: .zero)) ?? .standard
+    /// The indicator is shown at once.
+    package static let noStart = (try? IndicatorDelays(startDelay: .zero)) ?? .standard
+}

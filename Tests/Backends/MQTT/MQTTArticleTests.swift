@@ -1,12 +1,11 @@
 #if MQTT
 import Foundation
-@testable import IndicatorBackends
-@testable import IndicatorMQTT
-import IndicatorCommands
 import IndicatorCore
 import IndicatorThreads
 import TestSupport
 import Testing
+
+@testable import IndicatorMQTT
 
 /// The commands and files of the article "Many machines".
 @Suite(.needs(.broker)) struct MQTTArticleTests {
@@ -47,20 +46,14 @@ import Testing
         let broker = try await MosquittoBroker(settings: settings, address: address)
 
         func client(_ user: String, host: String) throws -> MQTTSettings {
-            var settings = MQTTSettings(url: try MQTTURL("mqtts://\(address):\(broker.port)"))
-            (settings.username, settings.password, settings.host) = (user, .text("hush"), host)
+            var settings = try MQTTSettings("mqtts://\(address):\(broker.port)", host: host)
+            (settings.username, settings.password) = (user, .text("hush"))
             settings.caFile = folder.appending("certs/ca.crt")
             return settings
         }
-        func manager(_ settings: MQTTSettings) -> IndicatorManager {
-            IndicatorManager(backends: [MQTTBackend(applicationName: "app", settings: settings)])
-        }
-        let own = [manager(try client("web-1", host: "web-1")), manager(try client("web-2", host: "web-2"))]
-        let other = manager(try client("web-2", host: "web-1"))
-        #expect(
-            await eventually { other.backendStatuses[0].lastError?.contains("Not authorized") == true },
-            "\(broker.log)"
-        )
+        let own = try ["web-1", "web-2"].map { try Publication(client($0, host: $0)) }
+        let other = try Publication(client("web-2", host: "web-1"))
+        #expect(await other.reports("Not authorized"), "\(broker.log)")
         let watcher = MQTTWatcher(settings: try client("watcher", host: ""))
         #expect(
             try await eventually {
@@ -77,20 +70,19 @@ import Testing
             }
         )
         // The broker may have been too busy to answer in time at first.
-        #expect(await eventually { own.allSatisfy { $0.backendStatuses[0].state == .running } })
-        for manager in own + [other] { await manager.shutdown() }
+        for app in own { #expect(await app.runs()) }
+        for app in own + [other] { await app.manager.shutdown() }
     }
 
-    @Test
-    func `Behind the bridge of the article, states expire as on the site's own broker`() async throws {
+    @Test func `Behind the bridge of the article, states expire as on the site's own broker`() async throws {
         let central = try await MosquittoBroker()
         let bridge = try Self.block(with: "bridge_protocol_version").split(separator: "\n")
             .filter { !$0.hasPrefix("bridge_cafile") && !$0.hasPrefix("remote_") }.joined(separator: "\n")
             .replacing("central.example:8883", with: "\(central.address):\(central.port)")
         let site = try await MosquittoBroker(settings: "allow_anonymous true\n\(bridge)")
-        var settings = MQTTSettings(url: try MQTTURL(site.url))
+        var settings = try MQTTSettings(site.url)
         settings.refresh = .seconds(20)
-        let manager = IndicatorManager(backends: [MQTTBackend(applicationName: "app", settings: settings)])
+        let app = try Publication(settings)
         let reader = try await Command.run(
             "mosquitto_sub",
             ["-V", "5", "-h", central.address, "-p", "\(central.port)", "-t", "indicator/1/#", "-C", "1"]
@@ -98,12 +90,11 @@ import Testing
         )
         let seconds = try #require(Int(reader.output.trimmingCharacters(in: .whitespacesAndNewlines)))
         #expect((1...60).contains(seconds))
-        await manager.shutdown()
-        #expect(try await eventually { try await central.retained().isEmpty })
+        await app.manager.shutdown()
+        #expect(try await central.retains(0))
     }
 
-    @Test(.needs(.cluster))
-    func `NATS accepts the configuration of a node`() async throws {
+    @Test(.needs(.cluster)) func `NATS accepts the configuration of a node`() async throws {
         let text = try Self.block(with: "server_name").replacing("/var/lib/nats", with: folder.path)
         let path = try folder.write(text, to: "node.conf")
         let result = try await Command.run("nats-server", ["-t", "-c", path], package: "nats-server")
@@ -113,14 +104,8 @@ import Testing
     @Test("The config file sets the keep-alive interval, and after how long an unchanged state is sent again")
     func intervals() async throws {
         let broker = try await MosquittoBroker()
-        let text = "backends: [mqtt]\nmqtt: {url: '\(broker.url)', keepAlive: 7, refresh: 20}\n"
-        let app = try Daemon(
-            try Command.built("test-probe"),
-            ["desktop", "config=\(try folder.write(text, to: "config.yaml"))"]
-        )
-        #expect(
-            try await eventually { try await broker.retained().first?.value.contains(#""refresh":20"#) == true }
-        )
+        let app = try await broker.app(settings: "keepAlive: 7, refresh: 20")
+        #expect(try await eventually { try await broker.retained().first?.value.contains(#""refresh":20"#) == true })
         #expect(broker.log.contains("(p5, c1, k7)"))
         await app.end()
     }

@@ -1,22 +1,14 @@
 #if MQTT
 import Foundation
-@testable import IndicatorMQTT
-import IndicatorCommands
 import IndicatorCore
 import IndicatorThreads
 import TestSupport
 import Testing
 
+@testable import IndicatorMQTT
+
 /// Brokers that speak MQTT 3.1.1 only, clusters, and several addresses.
 @Suite struct MQTTClusterTests {
-    private func manager(_ settings: MQTTSettings, app: String = "app") throws -> IndicatorManager {
-        var settings = settings
-        settings.interval = .zero
-        let backend = MQTTBackend(applicationName: app, settings: settings)
-        let delays = try IndicatorDelays(startDelay: .zero, completionDelay: .zero)
-        return IndicatorManager(delays: delays, backends: [backend])
-    }
-
     /// Follows a broker until the task of the test ends; the latest label of each instance that is not lost.
     private final class Follower: Sendable {
         let labels = Locked<[String: String]>([:])
@@ -54,9 +46,8 @@ import Testing
     )
     func fallback() async throws {
         let nats = try await NATSCluster()
-        var settings = MQTTSettings(url: try MQTTURL(nats.urls[0]))
-        settings.host = "web-1.example.org"
-        let manager = try manager(settings, app: "my app")
+        let settings = try MQTTSettings(nats.urls[0], host: "web-1.example.org")
+        let manager = try Publication(settings, app: "my app").manager
         let activity = ManagedActivity("Copying", in: manager)
         // After the first messages, so that the states are retained ones.
         #expect(await eventually { manager.backendStatuses[0].updatesDelivered > 0 })
@@ -67,7 +58,7 @@ import Testing
             try Command.built("test-probe"),
             ["desktop", "config=\(try folder.write(config, to: "c.yaml"))"]
         )
-        #expect(await eventually { app.output.hasPrefix("ready\n") })
+        #expect(await app.prints("ready\n"))
         app.write("begin\tWorking")
         for number in 0..<2 {
             let follower = Follower(settings)
@@ -92,69 +83,51 @@ import Testing
 
     @Test(
         "With MQTT 5 alone, the error is that the broker speaks MQTT 3.1.1; mosquitto is used with 3.1.1, too",
-        .needs(.broker),
+        .needs(.brokers),
         .needs(.cluster)
     )
     func protocolVersions() async throws {
         let nats = try await NATSCluster()
-        var settings = MQTTSettings(url: try MQTTURL(nats.urls[0]))
+        var settings = try MQTTSettings(nats.urls[0])
         settings.protocolVersion = .version5
-        let rejected = try manager(settings)
-        let message = "speaks MQTT 3.1.1, not 5; set 'protocol' to auto or 3.1.1"
-        #expect(await eventually { rejected.backendStatuses[0].lastError?.hasSuffix(message) == true })
-        await rejected.shutdown()
+        let rejected = try Publication(settings)
+        #expect(await rejected.reports("speaks MQTT 3.1.1, not 5; set 'protocol' to auto or 3.1.1"))
+        await rejected.manager.shutdown()
 
         let broker = try await MosquittoBroker()
         settings.urls = [try MQTTURL(broker.url)]
         settings.protocolVersion = .version311
-        settings.host = "h"
-        let manager = try manager(settings)
-        #expect(
-            try await eventually {
-                try await broker.retained().first { $0.key.hasPrefix("indicator/1/h/app/") }?.value
-                    .contains(#""refresh":60"#) == true
-            }
-        )
+        let app = try Publication(settings)
+        #expect(try await broker.retains(#""refresh":60"#, at: app.topic))
         #expect(await eventually { broker.log.contains("(p2, c1, k15)") })
-        await manager.shutdown()
+        await app.manager.shutdown()
         #expect(try await broker.retained().isEmpty)
     }
 
-    @Test(
-        "A broker that closes before it answers is tried with MQTT 3.1.1",
-        .needs("python3", package: "python3"),
-        .needs(.broker)
-    )
+    @Test("A broker that closes before it answers is tried with MQTT 3.1.1", .needs(.brokers))
     func closes() async throws {
         let broker = try await MosquittoBroker()
         let address = try LoopbackAddress()
         // Closes the first connection, and passes on the second one.
-        let proxy = try Daemon(
-            "python3",
-            [
-                "-c",
-                """
-                import socket, threading
-                s = socket.create_server(('\(address.host)', \(address.port)))
-                print('ready', flush=True)
-                c, _ = s.accept()
-                print(c.recv(1000)[8], flush=True)
-                c.close()
-                c, _ = s.accept()
-                b = socket.create_connection(('\(broker.address)', \(broker.port)))
-                def copy(a, b):
-                    while data := a.recv(1000): b.sendall(data)
-                threading.Thread(target=copy, args=(b, c), daemon=True).start()
-                copy(c, b)
-                """,
-            ]
+        let proxy = try await Daemon.python(
+            """
+            c, _ = s.accept()
+            print(c.recv(1000)[8], flush=True)
+            c.close()
+            c, _ = s.accept()
+            b = socket.create_connection(('\(broker.address)', \(broker.port)))
+            def copy(a, b):
+                while data := a.recv(1000): b.sendall(data)
+            threading.Thread(target=copy, args=(b, c), daemon=True).start()
+            copy(c, b)
+            """,
+            at: address
         )
-        #expect(await eventually { proxy.output == "ready\n" })
-        let manager = try manager(MQTTSettings(url: try MQTTURL("mqtt://\(address.host):\(address.port)")))
-        #expect(await eventually { manager.backendStatuses[0].state == .running })
+        let app = try Publication(MQTTSettings(address.mqtt))
+        #expect(await app.runs())
         #expect(proxy.output == "ready\n5\n")
         #expect(await eventually { broker.log.contains("(p2, c1, k15)") })
-        await manager.shutdown()
+        await app.manager.shutdown()
     }
 
     @Test(
@@ -164,19 +137,19 @@ import Testing
     func severalAddresses() async throws {
         let broker = try await MosquittoBroker()
         let strict = try await MosquittoBroker(settings: "allow_anonymous false")
-        let urls = try (0..<3).map { _ in try LoopbackAddress() }.map { try MQTTURL("mqtt://\($0.host):\($0.port)") }
-        var settings = MQTTSettings(url: urls[0])
+        let urls = try (0..<3).map { _ in try MQTTURL(LoopbackAddress().mqtt) }
+        var settings = try MQTTSettings(broker.url)
         for place in 0...urls.count {
             settings.urls = urls
             settings.urls.insert(try MQTTURL(broker.url), at: place)
-            let manager = try manager(settings)
-            #expect(await eventually { manager.backendStatuses[0].state == .running })
-            #expect(manager.backendStatuses[0].lastError == nil, "at the first attempt")
-            await manager.shutdown()
+            let app = try Publication(settings)
+            #expect(await app.runs())
+            #expect(app.manager.backendStatuses[0].lastError == nil, "at the first attempt")
+            await app.manager.shutdown()
             settings.urls[place] = try MQTTURL(strict.url)
-            let rejected = try self.manager(settings)
-            #expect(await eventually { rejected.backendStatuses[0].lastError?.contains("rejected the conn") == true })
-            await rejected.shutdown()
+            let rejected = try Publication(settings)
+            #expect(await rejected.reports("rejected the conn"))
+            await rejected.manager.shutdown()
         }
     }
 
@@ -204,7 +177,7 @@ import Testing
             try Daemon(try Command.built("test-probe"), ["desktop", "config=\(config)"])
         }
         for app in apps { app.write("begin\tBefore") }
-        var settings = MQTTSettings(url: try MQTTURL(nats.urls[0]))
+        var settings = try MQTTSettings(nats.urls[0])
         settings.urls = try nats.urls.map(MQTTURL.init)
         let witness = Follower(settings)
         func have(_ follower: Follower, _ label: String) async -> Bool {
@@ -233,36 +206,29 @@ import Testing
     @Test(.needs("python3", package: "python3"))
     func `With MQTT 3.1.1, no reply of a broker ends the process`() async throws {
         let address = try LoopbackAddress()
-        let server = try Daemon(
-            "python3",
-            [
-                "-c",
-                """
-                import random, socket
-                s = socket.create_server(('\(address.host)', \(address.port)))
-                print('ready', flush=True)
-                number = 0
-                while True:
-                    c, _ = s.accept()
+        let server = try await Daemon.python(
+            """
+            number = 0
+            while True:
+                c, _ = s.accept()
+                c.recv(1000)
+                number += 1
+                r = random.Random(number)
+                # Unknown properties, as in MQTT 5, then packets of any kind.
+                body = bytes(r.randrange(256) for _ in range(r.randrange(40)))
+                packet = bytes([r.randrange(16) * 16 + r.randrange(16), len(body)]) + body
+                accepted = bytes([0x20, 2, 0, 0]) if number % 2 else bytes([0x20, 6, 0, 0, 3, 0x7F, 0, 1])
+                try:
+                    c.sendall(accepted + packet)
+                    c.settimeout(0.01)
                     c.recv(1000)
-                    number += 1
-                    r = random.Random(number)
-                    # Unknown properties, as in MQTT 5, then packets of any kind.
-                    body = bytes(r.randrange(256) for _ in range(r.randrange(40)))
-                    packet = bytes([r.randrange(16) * 16 + r.randrange(16), len(body)]) + body
-                    accepted = bytes([0x20, 2, 0, 0]) if number % 2 else bytes([0x20, 6, 0, 0, 3, 0x7F, 0, 1])
-                    try:
-                        c.sendall(accepted + packet)
-                        c.settimeout(0.01)
-                        c.recv(1000)
-                    except OSError: pass
-                    c.close()
-                    print(number, flush=True)
-                """,
-            ]
+                except OSError: pass
+                c.close()
+                print(number, flush=True)
+            """,
+            at: address
         )
-        #expect(await eventually { server.output == "ready\n" })
-        var settings = MQTTSettings(url: try MQTTURL("mqtt://\(address.host):\(address.port)"))
+        var settings = try MQTTSettings(address.mqtt)
         settings.protocolVersion = .version311
         for _ in 0..<300 {
             let client = try MQTTClient(id: "client", settings: settings, isVersion5: false)
@@ -270,7 +236,7 @@ import Testing
             // Until the server closes the connection.
             while true { do { try client.waitAndTurn() } catch { break } }
         }
-        #expect(await eventually { server.output.contains("\n300\n") })
+        #expect(await server.prints("\n300\n"))
     }
 }
 

@@ -9,11 +9,13 @@ import TestSupport
 import Testing
 
 /// Passwords, certificates and rights, with a real mosquitto.
-@Suite struct MQTTCredentialsTests {
-    private func manager(_ settings: MQTTSettings) throws -> (IndicatorManager, topic: String) {
-        let backend = MQTTBackend(applicationName: "a", settings: settings)
-        let delays = try IndicatorDelays(startDelay: .zero, completionDelay: .zero)
-        return (IndicatorManager(delays: delays, backends: [backend]), backend.stateTopic)
+@Suite(.needs(.broker)) struct MQTTCredentialsTests {
+    /// Runs an indicator until its state or its last error contains a text.
+    private func expect(_ problem: String, with settings: MQTTSettings) async throws {
+        let app = try Publication(settings)
+        #expect(await app.reports(problem), "\(app.manager.backendStatuses)")
+        #expect(!"\(app.manager.backendStatuses)".contains("hush"))
+        await app.manager.shutdown()
     }
 
     /// A broker with the user `me`, who may use the topics of the host `h`.
@@ -28,78 +30,50 @@ import Testing
         )
     }
 
-    @Test("The password is read from a file; a wrong one causes an error that does not contain it", .needs(.broker))
+    @Test("The password is read from a file; a wrong one causes an error that does not contain it")
     func password() async throws {
         let broker = try await brokerWithPassword()
         let folder = try TemporaryDirectory()
-        var settings = MQTTSettings(url: try MQTTURL(broker.url))
-        settings.host = "h"
+        var settings = try MQTTSettings(broker.url)
         settings.username = "me"
-        settings.password = .file(try folder.write("hush\nsecond line\n", to: "secret"))
-        let (right, topic) = try manager(settings)
-        #expect(await eventually { right.backendStatuses[0].state == .running })
-        #expect(try await eventually { try await broker.retained()[topic] != nil })
-        await right.shutdown()
-
+        settings.password = .file(folder.appending("secret"))
+        try folder.write("hush\nsecond line\n", to: "secret")
+        let right = try Publication(settings)
+        #expect(await right.runs())
+        #expect(try await broker.retains("{", at: right.topic))
+        await right.manager.shutdown()
         try folder.write("hush-hush\n", to: "secret")
-        let (wrong, _) = try manager(settings)
-        #expect(await eventually { wrong.backendStatuses[0].state.description.contains("rejected the connection") })
-        #expect(!"\(wrong.backendStatuses)".contains("hush"))
-        await wrong.shutdown()
-
+        try await expect("rejected the connection", with: settings)
         try folder.write("\nhush\n", to: "secret")
-        let (empty, _) = try manager(settings)
-        #expect(
-            await eventually { empty.backendStatuses[0].state.description.contains("its first line, the password") }
-        )
-        await empty.shutdown()
-
+        try await expect("its first line, the password", with: settings)
         // With MQTT 5, mosquitto reports what the ACL forbids.
-        settings.password = .text("hush")
-        settings.host = "elsewhere"
-        let (elsewhere, _) = try manager(settings)
-        #expect(
-            await eventually {
-                elsewhere.backendStatuses[0].lastError?.contains("rejected a message: Not authorized") == true
-            }
-        )
-        await elsewhere.shutdown()
+        (settings.password, settings.host) = (.text("hush"), "elsewhere")
+        try await expect("rejected a message: Not authorized", with: settings)
     }
 
     @Test(
         "The password is read from the environment, and is neither in the process list nor in an error or the log",
-        .needs(.broker),
         arguments: ["hush", "wrong-hush"]
     )
     func environment(password: String) async throws {
         let broker = try await brokerWithPassword()
-        let folder = try TemporaryDirectory()
-        let config = try folder.write(
-            "backends: [mqtt]\nmqtt: {url: '\(broker.url)', host: h, username: me}\n",
-            to: "c.yaml"
-        )
-        let app = try Daemon(
-            try Command.built("test-probe"),
-            ["desktop", "config=\(config)"],
-            environment: ["INDICATOR_MQTT_PASSWORD": password]
-        )
+        let app = try await broker.app(settings: "username: me", environment: ["INDICATOR_MQTT_PASSWORD": password])
         if password == "hush" {
-            #expect(try await eventually { try await broker.retained().count == 1 })
+            #expect(try await broker.retains(1))
         } else {
-            #expect(await eventually { app.errors.contains("rejected the connection: Not authorized") })
+            #expect(await app.complains("rejected the connection: Not authorized"))
         }
         #expect(try !String(contentsOfFile: "/proc/\(app.processID)/cmdline", encoding: .utf8).contains("hush"))
         app.write("status")
         app.write("quit")
-        #expect(await eventually { !app.isRunning })
+        #expect(await app.ends())
         #expect(app.output.contains("mqtt="))
         for text in [app.output, app.errors, broker.log] { #expect(!text.contains("hush")) }
     }
 
     @Test(
         "TLS with a client certificate; a broker certificate from another authority is rejected; rights, as without",
-        .needs("openssl", package: "openssl"),
-        .needs(.broker)
+        .needs("openssl", package: "openssl")
     )
     func tls() async throws {
         let address = try LoopbackAddress().host
@@ -110,54 +84,33 @@ import Testing
             address: address,
             clientOptions: certificates.clientOptions
         )
-        var settings = MQTTSettings(url: try MQTTURL("mqtts://\(address):\(broker.port)"))
-        settings.host = "h"
+        let reader = try await broker.reader()
+        var settings = try MQTTSettings("mqtts://\(address):\(broker.port)")
         settings.caFile = certificates.path("ca.pem")
         settings.certificateFile = certificates.path("client.pem")
         settings.keyFile = certificates.path("client.key")
-        let reader = try await broker.reader()
-        let (manager, topic) = try manager(settings)
-        #expect(await eventually { reader.output.contains("0 \(topic) {") })
-        await manager.shutdown()
-        #expect(await eventually { reader.output.contains("0 \(topic) \n") })
-
+        let app = try Publication(settings)
+        #expect(await reader.prints("0 \(app.topic) {"))
+        await app.manager.shutdown()
+        #expect(await reader.prints("0 \(app.topic) \n"))
         settings.host = "elsewhere"
-        let (forbidden, _) = try self.manager(settings)
-        #expect(
-            await eventually {
-                forbidden.backendStatuses[0].lastError?.contains("rejected a message: Not authorized") == true
-            },
-            "\(forbidden.backendStatuses)"
-        )
-        await forbidden.shutdown()
-
+        try await expect("rejected a message: Not authorized", with: settings)
         settings.caFile = certificates.path("other.pem")
-        let (other, _) = try self.manager(settings)
-        #expect(await eventually { other.backendStatuses[0].state.description.contains("TLS failed") })
-        await other.shutdown()
-
-        settings.caFile = certificates.path("ca.pem")
-        settings.certificateFile = nil
-        settings.keyFile = nil
-        let (bare, _) = try self.manager(settings)
-        #expect(await eventually { if case .unavailable = bare.backendStatuses[0].state { true } else { false } })
-        await bare.shutdown()
-
+        try await expect("TLS failed", with: settings)
         settings.caFile = certificates.path("nowhere.pem")
-        let (missing, _) = try self.manager(settings)
+        try await expect("cannot be used: it does not exist", with: settings)
+        (settings.caFile, settings.certificateFile, settings.keyFile) = (certificates.path("ca.pem"), nil, nil)
+        let bare = try Publication(settings)
         #expect(
-            await eventually {
-                missing.backendStatuses[0].state.description.contains("cannot be used: it does not exist")
-            }
+            await eventually { if case .unavailable = bare.manager.backendStatuses[0].state { true } else { false } }
         )
-        await missing.shutdown()
+        await bare.manager.shutdown()
     }
 
     #if !THREAD_SANITIZER  // It forbids RTLD_DEEPBIND, with which nss_wrapper loads libc.
     @Test(
         .needs("/usr/lib/*/libnss_wrapper.so", package: "libnss-wrapper"),
         .needs("openssl", package: "openssl"),
-        .needs(.broker),
         arguments: [true, false]
     )
     func `With TLS, the certificate must have the name of the broker, not its address`(isRightName: Bool) async throws {
@@ -191,10 +144,7 @@ import Testing
     }
     #endif
 
-    @Test(
-        .needs("openssl", package: "openssl"),
-        .needs(.broker)
-    )
+    @Test(.needs("openssl", package: "openssl"))
     func `A file of TLS that cannot be used is named, and nothing is asked on the terminal`() async throws {
         let certificates = try await Certificates()
         func made(_ name: String, _ arguments: String...) async throws -> String {
@@ -209,7 +159,7 @@ import Testing
         let otherKind = try await made("rsa", "genrsa", "2048")
         let text = try certificates.folder.write("no PEM\n", to: "text")
         func problem(_ authority: String, _ certificate: String?, _ key: String?) async throws -> String {
-            var settings = MQTTSettings(url: try MQTTURL("mqtts://127.0.0.1:9"))
+            var settings = try MQTTSettings("mqtts://127.0.0.1:9")
             (settings.caFile, settings.certificateFile, settings.keyFile) = (authority, certificate, key)
             let backend = BackendDriver(MQTTBackend(applicationName: "x", settings: settings))
             return try await #require(#expect(throws: MQTTError.self) { try await backend.start() }).reason
@@ -231,10 +181,10 @@ import Testing
         #expect(refused.hasSuffix("cannot be reached: it refused the connection"), "\(refused)")
     }
 
-    @Test(.needs(.broker)) func `A broker that retains nothing is not available`() async throws {
-        let broker = try await MosquittoBroker(settings: "allow_anonymous true\nretain_available false\n", files: [:])
+    @Test func `A broker that retains nothing is not available`() async throws {
+        let broker = try await MosquittoBroker(settings: "allow_anonymous true\nretain_available false\n")
         for version in [MQTTSettings.ProtocolVersion.version5, .version311] {
-            var settings = MQTTSettings(url: try MQTTURL("mqtt://\(broker.address):\(broker.port)"))
+            var settings = try MQTTSettings(broker.url)
             settings.protocolVersion = version
             let topic = MQTTBackend(applicationName: "x", settings: settings).topic
             let error = await #expect(throws: MQTTError.self) {
@@ -245,7 +195,7 @@ import Testing
     }
 
     @Test func `A user name with a control character is an error`() async throws {
-        var settings = MQTTSettings(url: try MQTTURL("mqtt://127.0.0.1:9"))
+        var settings = try MQTTSettings("mqtt://127.0.0.1:9")
         settings.username = "me\u{1}"
         let backend = BackendDriver(MQTTBackend(applicationName: "x", settings: settings))
         await #expect(throws: MQTTError.invalidUsername) { try await backend.start() }
@@ -279,25 +229,20 @@ import Testing
         }
     }
 
-    @Test(.needs(.broker))
-    func `A password that every user of the machine can read causes a warning`() throws {
+    @Test func `A password that every user of the machine can read causes a warning`() throws {
         // Not below the folder for temporary files, which others may be unable to enter.
         let folder = try TemporaryDirectory(in: "/tmp")
         chmod(folder.path, 0o755)
         let secret = try folder.write("hush\n", to: "secret")
         let path = try folder.write("backends: [mqtt]\nmqtt: {passwordFile: \(secret)}\n", to: "indicator.yaml")
         func warnings() throws -> [String] {
-            try IndicatorConfiguration.load(from: ConfigurationSource(for: "app", path: path, environment: [:]))
-                .warnings.map(
-                    \.message
-                )
+            let source = ConfigurationSource(for: "app", path: path, environment: [:])
+            return try IndicatorConfiguration.load(from: source).warnings.map(\.message)
         }
         for (mode, count) in [(0o644, 1), (0o640, 0), (0o600, 0)] {
             chmod(secret, mode_t(mode))
-            let warnings = try warnings()
-            #expect(
-                warnings.count == count && warnings.allSatisfy { $0.contains("'passwordFile'") && $0.contains("chmod") }
-            )
+            let named = try warnings().filter { $0.contains("'passwordFile'") && $0.contains("chmod") }
+            #expect(try named.count == count && warnings().count == count)
         }
         _ = try folder.write("backends: [mqtt]\nmqtt: {password: hush}\n", to: "indicator.yaml")
         chmod(path, 0o644)

@@ -10,7 +10,7 @@ import Testing
     @Test("Forgetting lost indicators can be cancelled while the broker does not answer", .needs(.broker))
     func cancellation() async throws {
         let broker = try await MosquittoBroker(settings: "allow_anonymous true\nlog_type all")
-        let watcher = MQTTWatcher(settings: MQTTSettings(url: try MQTTURL(broker.url)))
+        let watcher = MQTTWatcher(settings: try MQTTSettings(broker.url))
         var isInTime = false
         while !isInTime {
             try await broker.publish("indicator/1/h/a/i/lost", "-r", "-m", #"{"epoch":1,"state":"lost"}"#)

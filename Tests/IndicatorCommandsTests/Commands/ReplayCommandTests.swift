@@ -5,7 +5,7 @@ import Testing
 @testable import IndicatorCommands
 
 @Suite struct ReplayCommandTests {
-    private func lines(_ changes: [WorkedExamples.Change]) -> String {
+    private func lines(_ changes: [WorkedExample.Change]) -> String {
         changes.map { #"{"t_ms": \#($0.t_ms), "visible": \#($0.visible)}"# + "\n" }.joined()
     }
 
@@ -18,7 +18,7 @@ import Testing
         #expect(figures.count > 10)
         let demo = try DemoProgram()
         for figure in figures {
-            let file = "\(WorkedExamples.folder)/\(figure.1).json"
+            let file = "\(WorkedExample.folder)/\(figure.1).json"
             let result = try await demo.run("replay", file, environment: ["LANG": "C.UTF-8"])
             let lines = result.output.split(separator: "\n", omittingEmptySubsequences: false).map { line in
                 String(line.reversed().drop { $0 == " " }.reversed())
@@ -30,27 +30,21 @@ import Testing
     /// The tests of the core run all worked examples.
     @Test func `Prints the changes of a trace whatever its form`() async throws {
         let name = "suspend-and-resume.json"
-        let trace = try WorkedExamples.trace(name)
+        let trace = try WorkedExample(file: name)
         let demo = try DemoProgram()
-        let result = try await demo.run("replay", "--json", "\(WorkedExamples.folder)/\(name)")
+        let result = try await demo.run("replay", "--json", "\(WorkedExample.folder)/\(name)")
         #expect(result.output == lines(trace.expected))
         #expect(result.error == "")
         #expect(result.status == 0)
 
         let encoder = JSONEncoder()
         let events = try trace.events.map { String(decoding: try encoder.encode($0), as: UTF8.self) + "\n" }.joined()
-        let fromLines = try await demo.run(
-            "replay",
-            "-",
-            "--json",
-            "--start-delay",
-            "\(Double(trace.start_delay_ms) / 1000)",
-            "--completion-delay",
-            "\(Double(trace.completion_delay_ms) / 1000)",
-            "--minimum-visible-time",
-            "\(Double(trace.minimum_visible_time_ms) / 1000)",
-            input: events
-        )
+        let delays = [
+            "start-delay": trace.start_delay_ms, "completion-delay": trace.completion_delay_ms,
+            "minimum-visible-time": trace.minimum_visible_time_ms,
+        ]
+        let options = delays.flatMap { ["--\($0)", "\(Double($1) / 1000)"] }
+        let fromLines = try await demo.run(["replay", "-", "--json"] + options, input: events)
         #expect(fromLines.output == lines(trace.expected))
         #expect(fromLines.status == 0)
     }
@@ -76,7 +70,7 @@ import Testing
     @Test func `Options override the delays of an object`() async throws {
         let result = try await DemoProgram().run(
             "replay",
-            "\(WorkedExamples.folder)/one-long-request.json",
+            "\(WorkedExample.folder)/one-long-request.json",
             "--json",
             "--start-delay",
             "0.0005"
@@ -145,7 +139,7 @@ import Testing
         let demo = try DemoProgram()
         let result = try await demo.run(
             "replay",
-            "\(WorkedExamples.folder)/suspend-and-resume.json",
+            "\(WorkedExample.folder)/suspend-and-resume.json",
             environment: ["COLUMNS": "60"]
         )
         #expect(result.status == 0)
@@ -166,7 +160,7 @@ import Testing
     @Test func `A closed output is not an error`() async throws {
         let program = try Command.built("indicator-demo")
         let script = #""$0" replay "$1" >&-; echo "status $?""#
-        let trace = "\(WorkedExamples.folder)/one-long-request.json"
+        let trace = "\(WorkedExample.folder)/one-long-request.json"
         let result = try await Command.run("/usr/bin/env", ["bash", "-c", script, program, trace])
         #expect(result.output == "status 0\n")
         #expect(result.error == "")
@@ -181,34 +175,5 @@ import Testing
         let result = try await Command.run("/usr/bin/env", ["bash", "-c", script, program, path])
         #expect(result.output == "{\"t_ms\": 0, \"visible\": true}\n141\n")
         #expect(result.error == "")
-    }
-}
-
-/// The worked examples of the rules, from the tests of the core.
-enum WorkedExamples {
-    struct Change: Codable, Hashable {
-        var t_ms: Int
-        var visible: Bool
-    }
-
-    struct Event: Codable {
-        var t_ms: Int
-        var event: String
-        var id: String?
-    }
-
-    struct Trace: Codable {
-        var start_delay_ms: Int
-        var completion_delay_ms: Int
-        var minimum_visible_time_ms: Int
-        var events: [Event]
-        var expected: [Change]
-    }
-
-    static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appendingPathComponent("IndicatorCoreTests/Resources/traces").path
-
-    static func trace(_ name: String) throws -> Trace {
-        try JSONDecoder().decode(Trace.self, from: Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(name)")))
     }
 }

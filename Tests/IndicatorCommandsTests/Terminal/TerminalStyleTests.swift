@@ -15,13 +15,6 @@ import Testing
         #expect(style([:]).width == 80)
     }
 
-    @Test func `The locale decides whether Unicode is used`() {
-        #expect(style(["LANG": "de_DE.UTF-8"]).usesUnicode)
-        #expect(style(["LC_ALL": "", "LC_CTYPE": "C.utf8", "LANG": "C"]).usesUnicode)
-        #expect(!style(["LC_ALL": "C", "LANG": "de_DE.UTF-8"]).usesUnicode)
-        #expect(!style([:]).usesUnicode)
-    }
-
     @Test func `Colours need a terminal that supports them`() {
         #expect(style(["TERM": "xterm"]).look.usesColor)
         #expect(!style(["TERM": "xterm", "NO_COLOR": "1"]).look.usesColor)

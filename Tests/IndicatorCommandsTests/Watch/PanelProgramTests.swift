@@ -82,8 +82,7 @@ import Testing
 
     private func isDrawn(by panel: Panel) async throws {
         let bus = try await PrivateBus()
-        let probe = try await DesktopProbe("property", bus: bus)
-        #expect(try await probe.backend("dbusProperty", is: "running"))
+        let probe = try await DesktopProbe(on: bus)
         let format = panel == .swaybar ? "i3bar" : "\(panel)"
         let watch = "exec \(try Command.built("indicator-demo")) watch --bus \(bus.address) --format \(format)"
         let watching = try await Drawn(panel, command: watch, isJSON: true)

@@ -125,8 +125,7 @@ import Testing
         #expect(line(at: 7100) == PanelLine())
     }
 
-    @Test
-    mutating func `Work whose outcome nobody gave is not shown as done`() {
+    @Test mutating func `Work whose outcome nobody gave is not shown as done`() {
         _ = line(at: 0)
         let ended = line(Self.finished("a", "unspecified"), at: 2100)
         #expect(ended?.text == "a: Fetching ended" && ended?.kind == .ended)
@@ -187,10 +186,8 @@ import Testing
             }
         }
         #expect(await eventually { panels.values.allSatisfy { $0.output.hasSuffix("\n") } })
-        let first = try await DesktopProbe("property", bus: bus)
-        #expect(try await first.backend("dbusProperty", is: "running"))
-        let second = try await DesktopProbe("property", bus: bus)
-        #expect(try await second.backend("dbusProperty", is: "running"))
+        let first = try await DesktopProbe(on: bus)
+        let second = try await DesktopProbe(on: bus)
         try await first.tell("begin", "Fetching #1")
         #expect(await shows("probe: Fetching #1"))
         try await second.tell("begin", "Indexing")
@@ -226,8 +223,7 @@ import Testing
         #expect(try await bus.watchOnce() == header + "0 shown, 0 hidden; 0 in progress, 0 failed\n")
         #expect(try await bus.watchOnce("--json") == "")
         #expect(try await bus.watchOnce("--format", "text") == "\n")
-        let probe = try await DesktopProbe("property", bus: bus)
-        #expect(try await probe.backend("dbusProperty", is: "running"))
+        let probe = try await DesktopProbe(on: bus)
         try await probe.tell("begin", "Fetching")
         #expect(try await eventually { try await bus.watchOnce("--format", "tmux") == "probe: Fetching\n" })
         #expect(
@@ -237,8 +233,7 @@ import Testing
         #expect(try await bus.watchOnce().contains(/\nprobe +\d+ +shown +1 +Fetching\n1 shown, 0 hidden/))
         #expect(try await bus.watchOnce("--json").hasPrefix(#"{"activities":[{"label":"Fetching"}],"app":"probe""#))
         // One that hangs does not keep it from the others.
-        let hanging = try await DesktopProbe("property", bus: bus)
-        #expect(try await hanging.backend("dbusProperty", is: "running"))
+        let hanging = try await DesktopProbe(on: bus)
         Foundation.kill(hanging.processID, SIGSTOP)
         #expect(try await bus.watchOnce("--format", "text") == "probe: Fetching\n")
         Foundation.kill(hanging.processID, SIGCONT)
@@ -263,8 +258,7 @@ import Testing
     func `tmux shows the line in its status, without its own syntax`() async throws {
         let bus = try await PrivateBus()
         let program = try Command.built("indicator")
-        let probe = try await DesktopProbe("property", bus: bus)
-        #expect(try await probe.backend("dbusProperty", is: "running"))
+        let probe = try await DesktopProbe(on: bus)
         try await Tmux.withServer { inner in
             try await inner.command("set", "-g", "status-interval", "1")
             try await inner.command("set", "-g", "status-right-length", "70")

@@ -16,8 +16,7 @@ import Testing
         return .event(WatchEvent(.finished, .init(name: name, app: name), finished: finished))
     }
 
-    @Test
-    func `The latest state of each indicator is kept, and the number of dropped events`() {
+    @Test func `The latest state of each indicator is kept, and the number of dropped events`() {
         var backlog = WatchBacklog()
         for number in 0..<100_000 {
             backlog.append(event(number == 0 ? .appeared : .changed, "a", number))

@@ -6,21 +6,6 @@ import Testing
 
 @testable import DesktopBackends
 
-extension PrivateBus {
-    /// Starts `indicator watch` on the bus.
-    func watch(_ options: String...) throws -> Daemon {
-        try Daemon(try Command.built("indicator"), ["watch", "--bus", address] + options)
-    }
-
-    /// What `indicator watch --once` prints.
-    func watchOnce(_ options: String...) async throws -> String {
-        let program = try Command.built("indicator")
-        let result = try await Command.run(program, ["watch", "--bus", address, "--once"] + options)
-        #expect(result.status == 0 && result.error == "")
-        return result.output
-    }
-}
-
 /// A process on a bus that owns a name and answers calls, on a thread of its own.
 final class BusPeer: Sendable {
     private let wakeUp: WakeUp

@@ -426,7 +426,7 @@ struct TerminalProgressBackendTests {
         let filled = try terminal.fill()
         let clock = clock
         let snapshots = (0..<30).map { busy("number \($0)") }
-        let updates = Task(executorPreference: OwnThread()) {
+        let updates = Task(executorPreference: ServiceThread(name: "own", idleTime: .zero)) {
             for snapshot in snapshots {
                 try await backend.update(snapshot)
                 clock.advance(by: .milliseconds(500))
@@ -476,7 +476,7 @@ struct TerminalProgressBackendTests {
         try await backend.update(busy("Work"))
         _ = written()
         terminal.stopOutput()
-        await Task(executorPreference: OwnThread()) { await backend.stop() }.value
+        await Task(executorPreference: ServiceThread(name: "own", idleTime: .zero)) { await backend.stop() }.value
         #expect(terminal.read() == [])
         terminal.startOutput()
         #expect(await eventually { written() == LiveLines.erasure() })

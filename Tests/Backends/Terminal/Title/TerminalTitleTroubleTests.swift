@@ -3,6 +3,7 @@ import Foundation
 @testable import DisplayText
 @testable import TerminalBackends
 import IndicatorCore
+import IndicatorThreads
 import IndicatorTesting
 import Logging
 import TestSupport
@@ -99,7 +100,7 @@ import Testing
         emulator.receive(terminal.read())
         terminal.stopOutput()
         // It waits for half a second on its own clock; without a limit it would wait forever.
-        await Task(executorPreference: OwnThread()) { await backend.stop() }.value
+        await Task(executorPreference: ServiceThread(name: "own", idleTime: .zero)) { await backend.stop() }.value
         #expect(terminal.read() == [])
         terminal.startOutput()
         // The title is restored although the backend is not called again.
@@ -118,7 +119,7 @@ import Testing
         // A window that hangs: its buffer is full, and occasionally it takes a few bytes.
         let filled = try terminal.fill()
         let labels = (0..<30).map { "\($0)" + String(repeating: "ä", count: 100) }
-        let updates = Task(executorPreference: OwnThread()) {
+        let updates = Task(executorPreference: ServiceThread(name: "own", idleTime: .zero)) {
             for label in labels { try await backend.update(busy(label)) }
             await backend.stop()
             try await backend.start()

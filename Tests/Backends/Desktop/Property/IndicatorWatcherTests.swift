@@ -27,18 +27,16 @@ import Testing
     func `An app that is stopped holds up no other, is reported, and appears when it continues`() async throws {
         let bus = try await PrivateBus()
         // The first one is `probe` on the bus.
-        let stopped = try await DesktopProbe("property", bus: bus)
-        #expect(try await stopped.backend("dbusProperty", is: "running"))
-        let other = try await DesktopProbe("property", bus: bus)
-        #expect(try await other.backend("dbusProperty", is: "running"))
+        let stopped = try await DesktopProbe(on: bus)
+        let other = try await DesktopProbe(on: bus)
         try await other.tell("begin", "Indexing")
         Foundation.kill(stopped.processID, SIGSTOP)
         let (lines, panel) = (try bus.watch(), try bus.watch("--format", "text"))
-        #expect(await eventually { lines.output.contains("appeared: shown, 1 activity, 'Indexing'\n") })
+        #expect(await lines.prints("appeared: shown, 1 activity, 'Indexing'\n"))
         #expect(await eventually { panel.output == "probe: Indexing\n" })
-        #expect(await eventually { lines.output.contains("probe broken: it does not answer\n") })
+        #expect(await lines.prints("probe broken: it does not answer\n"))
         Foundation.kill(stopped.processID, SIGCONT)
-        #expect(await eventually { lines.output.contains("probe appeared: hidden\n") })
+        #expect(await lines.prints("probe appeared: hidden\n"))
         try await stopped.tell("begin", "Fetching")
         #expect(await eventually { panel.output.hasSuffix("probe: Indexing · probe: Fetching\n") })
     }
@@ -116,7 +114,7 @@ import Testing
         let command = "'\(try Command.built("indicator"))' watch --bus '\(bus.address)' --format \(format) | head -n 1"
         let shell = try Daemon("sh", ["-c", command])
         // The shell waits for both.
-        #expect(await eventually { !shell.isRunning })
+        #expect(await shell.ends())
         #expect(shell.output.count(where: \.isNewline) == 1)
     }
 
@@ -148,7 +146,7 @@ import Testing
         // Its output is a pipe that is read after a line of input.
         let script = #"exec 3<&0; sh -c 'echo $$ >&2; exec "$0" watch --bus "$1"' "$@" | { read line <&3; exec cat; }"#
         let watch = try Daemon("sh", ["-c", script, "sh", try Command.built("indicator"), bus.address])
-        #expect(await eventually { watch.errors.contains("\n") })
+        #expect(await watch.complains("\n"))
         let process = try #require(Int32(watch.errors.dropLast()))
         let caller = try BlockingBus(address: bus.address)
         func flood(_ times: Int) throws {

@@ -1,1 +1,0 @@
-../../Backends/Desktop/Bus/BusPeer.swift
