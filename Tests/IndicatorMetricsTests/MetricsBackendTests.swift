@@ -16,14 +16,10 @@ import Testing
         func show(_ updates: IndicatorUpdates) async throws { throw Failure() }
     }
 
-    @Test
-    func `Gauges follow the indicator, timers have the outcomes, and no label is a dimension`() async throws {
+    @Test func `Gauges follow the indicator, timers have the outcomes, and no label is a dimension`() async throws {
         let metrics = TestMetrics()
         let backend = MetricsBackend(factory: metrics)
-        let indicator = IndicatorManager(
-            delays: try .init(startDelay: .zero, completionDelay: .zero),
-            backends: [backend, Broken()]
-        )
+        let indicator = IndicatorManager(delays: .zero, backends: [backend, Broken()])
         let activity = indicator.begin("Copying secret.txt")
         let activities = try metrics.expectRecorder("indicator_activities")
         let visible = try metrics.expectRecorder("indicator_visible")
@@ -84,8 +80,7 @@ import Testing
         #expect(metrics.counterTotal(label: "indicator_activities_unmeasured") == 0)
     }
 
-    @Test
-    func `A new backend with the name of a removed one continues its counters`() async throws {
+    @Test func `A new backend with the name of a removed one continues its counters`() async throws {
         let metrics = TestMetrics()
         let backend = MetricsBackend(factory: metrics)
         let indicator = IndicatorManager(backends: [backend])
@@ -108,10 +103,7 @@ import Testing
     @Test func `Activities that do not fit into a snapshot are counted`() async throws {
         let metrics = TestMetrics()
         let backend = MetricsBackend(factory: metrics)
-        let indicator = IndicatorManager(
-            delays: try .init(startDelay: .zero, completionDelay: .zero),
-            backends: [backend]
-        )
+        let indicator = IndicatorManager(delays: .zero, backends: [backend])
         for number in 0..<500 { indicator.begin("\(number)").end(.cancelled) }
         let timer = try metrics.expectTimer("indicator_activity_duration", [("outcome", "cancelled")])
         #expect(
@@ -136,14 +128,10 @@ import Testing
         }
     }
 
-    @Test
-    func `Concurrent refreshes count an outage once`() async throws {
+    @Test func `Concurrent refreshes count an outage once`() async throws {
         let metrics = TestMetrics()
         let backend = MetricsBackend(factory: metrics)
-        let indicator = IndicatorManager(
-            delays: try .init(startDelay: .zero, completionDelay: .zero),
-            backends: [backend, Flaky()]
-        )
+        let indicator = IndicatorManager(delays: .zero, backends: [backend, Flaky()])
         await withTaskGroup { group in
             for _ in 0..<4 {
                 group.addTask {

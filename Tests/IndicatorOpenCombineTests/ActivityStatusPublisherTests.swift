@@ -53,8 +53,7 @@ import Testing
         fast.cancel()
     }
 
-    @Test
-    func `A subscriber may demand more with each status`() async {
+    @Test func `A subscriber may demand more with each status`() async {
         let tracker = ActivityTracker<Int>()
         let subscriber = Puller<ActivityStatus<Int>, Never>(demand: .max(1), more: [.max(1), .max(1)])
         let fast = Puller<ActivityStatus<Int>, Never>(demand: .unlimited)
@@ -130,8 +129,7 @@ import Testing
         #expect(threads.withLock { !$0.contains("cancelling") })
     }
 
-    @Test
-    func `A subscriber may cancel while it receives a status`() async {
+    @Test func `A subscriber may cancel while it receives a status`() async {
         let tracker = ActivityTracker<Int>()
         let subscription = Locked<Unchecked<AnyCancellable>?>(nil)
         let values = Locked<[Int?]>([])
@@ -187,8 +185,7 @@ import Testing
         }
     }
 
-    @Test
-    func `Statuses are delivered on the scheduler, which has one action of a subscription to run`() async {
+    @Test func `Statuses are delivered on the scheduler, which has one action of a subscription to run`() async {
         let actions = Locked<[Unchecked<() -> Void>]>([])
         let scheduler = FunctionScheduler { action in actions.withLock { $0.append(action) } }
         func run() {
@@ -214,8 +211,7 @@ import Testing
         subscriber.cancel()
     }
 
-    @Test
-    func `The order is kept on a scheduler that runs actions on any threads`() async {
+    @Test func `The order is kept on a scheduler that runs actions on any threads`() async {
         let tracker = ActivityTracker<Int>()
         let received = Locked<[Int?]>([])
         let calls = Locked((underWay: 0, overlapping: 0))

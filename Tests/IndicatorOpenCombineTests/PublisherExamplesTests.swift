@@ -27,8 +27,7 @@ import Testing
         withExtendedLifetime((printing, iterating)) {}
     }
 
-    @Test
-    func `Sequential and concurrent steps are tracked`() async {
+    @Test func `Sequential and concurrent steps are tracked`() async {
         let scheduler = VirtualScheduler()
         let tracker = ActivityTracker<Int>()
         let log = StatusLog()

@@ -264,8 +264,7 @@ import Testing
         #expect(sent == 6)
     }
 
-    @Test
-    func `The upstream's activity begins first`() {
+    @Test func `The upstream's activity begins first`() {
         let subject = PassthroughSubject<Int, Never>()
         var lines: [String] = []
         let subscription = subject.tracked(in: tracker, initialValue: "first")

@@ -8,8 +8,7 @@ import Testing
 
 @Suite("The tools for the tests of apps")
 struct IndicatorTestingTests {
-    @Test
-    func `do not lose a cancellation at the beginning of a wait for a snapshot`() async throws {
+    @Test func `do not lose a cancellation at the beginning of a wait for a snapshot`() async throws {
         let backend = InMemoryBackend()
         // Keeps the backend's lock busy, on which a wait and its cancellation meet.
         let isDone = Atomic(false)
@@ -49,7 +48,7 @@ struct IndicatorTestingTests {
     func `let a backend that animates tell a repetition from a change, and read the virtual clock`() async throws {
         let clock = VirtualClock()
         let spinner = Spinner()
-        let delays = try IndicatorDelays(startDelay: .zero)
+        let delays = IndicatorDelays.noStart
         let indicator = IndicatorManager(delays: delays, backends: [spinner], clock: clock)
         indicator.start("a", label: "A")
         // The animation may be scheduled before the backend has read the clock.
@@ -86,8 +85,7 @@ struct IndicatorTestingTests {
         await indicator.shutdown()
     }
 
-    @Test
-    func `check the lifetimes of objects when the clock is advanced`() async {
+    @Test func `check the lifetimes of objects when the clock is advanced`() async {
         final class Operation: Sendable {}
         let clock = VirtualClock()
         let indicator = IndicatorManager(clock: clock)
@@ -102,8 +100,7 @@ struct IndicatorTestingTests {
         #expect(indicator.activityCount == 0 && !indicator.isVisible)
     }
 
-    @Test
-    func `end a sleep when its task is cancelled before or during it`() async {
+    @Test func `end a sleep when its task is cancelled before or during it`() async {
         let clock = VirtualClock()
         let early = Task {
             withUnsafeCurrentTask { $0?.cancel() }

@@ -22,8 +22,7 @@ import Testing
         for thread in threads { await thread.join() }
     }
 
-    @Test
-    func `A lock is awaited from the time at which a thread sleeps until that thread has had it`() async {
+    @Test func `A lock is awaited from the time at which a thread sleeps until that thread has had it`() async {
         final class Box: Sendable {
             let value = Locked(0)
             var isAwaited: Bool { value.isAwaited }
@@ -49,8 +48,7 @@ import Testing
         #expect(!box.isAwaited && box.value.withLock { $0 } == 2)
     }
 
-    @Test
-    func `No change is lost, and no thread waits forever, with more threads than processors`() async {
+    @Test func `No change is lost, and no thread waits forever, with more threads than processors`() async {
         let rounds = 2_000
         let value = Locked((first: 0, second: 0))
         await Self.race {
@@ -99,8 +97,7 @@ import Testing
         return usage.ru_nvcsw
     }
 
-    @Test
-    func `A thrown error releases the lock, and the value keeps what was changed before`() {
+    @Test func `A thrown error releases the lock, and the value keeps what was changed before`() {
         struct Failure: Error {}
         let value = Locked(0)
         #expect(throws: Failure.self) {

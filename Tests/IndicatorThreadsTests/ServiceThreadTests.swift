@@ -118,8 +118,7 @@ import TestSupport
         #expect(await eventually { threadState(named: "source") == nil })
     }
 
-    @Test
-    func `A sleeping thread wakes up for an earlier call`() async {
+    @Test func `A sleeping thread wakes up for an earlier call`() async {
         let thread = ServiceThread(name: "earlier", idleTime: .zero)
         let made = Locked(false)
         let late = thread.call(at: ServiceThread.now + 3600 * 1_000_000_000) {}
@@ -178,8 +177,7 @@ import TestSupport
         #expect(await eventually { threadStates(named: "brief").isEmpty })
     }
 
-    @Test
-    func `The captures of a call are released when it is cancelled and when it was made`() async {
+    @Test func `The captures of a call are released when it is cancelled and when it was made`() async {
         final class Token: Sendable {}
         let thread = ServiceThread(name: "releases")
         weak var first: Token?

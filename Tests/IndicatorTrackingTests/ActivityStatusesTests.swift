@@ -33,8 +33,7 @@ import Testing
         for await _ in statuses { Issue.record("The tracker has been deallocated.") }
     }
 
-    @Test
-    func `A subscription ends with its iterator, or with the sequence that nobody iterates`() async {
+    @Test func `A subscription ends with its iterator, or with the sequence that nobody iterates`() async {
         let tracker = ActivityTracker<Int>()
         do {
             var iterator = tracker.statuses.makeAsyncIterator()

@@ -76,9 +76,7 @@ import Testing
     @Test("An activity begins once, and never after its end")
     func beginning() async {
         let tracker = ActivityTracker<Int>()
-        let recorder = StatusRecorder<Int>()
-        tracker.subscribe(recorder)
-        #expect(await recorder.receives(1))
+        let recorder = await tracker.recorder()
         let activity = TrackedActivity(notBegunIn: tracker)
         activity.update(1)
         activity.begin(2)
@@ -135,17 +133,14 @@ import Testing
         #expect(screen.text == "loading")
     }
 
-    @Test
-    func `The caller's equality decides what is a change`() async {
+    @Test func `The caller's equality decides what is a change`() async {
         struct Step { var name: String, detail: Int }
         let compared = Locked<Set<Int>>([])
         let tracker = ActivityTracker<Step>(equalWhen: { old, new in
             compared.withLock { _ = $0.insert(new.detail) }
             return old.name == new.name
         })
-        let recorder = StatusRecorder<Step>()
-        tracker.subscribe(recorder)
-        #expect(await recorder.receives(1))
+        let recorder = await tracker.recorder()
         let activity = tracker.begin(Step(name: "a", detail: 1))
         #expect(await recorder.receives(2))
         activity.update(Step(name: "a", detail: 2))
@@ -161,9 +156,7 @@ import Testing
     @Test("Only what changes the status is reported")
     func changes() async {
         let tracker = ActivityTracker<String>()
-        let recorder = StatusRecorder<String>()
-        tracker.subscribe(recorder)
-        #expect(await recorder.receives(1))
+        let recorder = await tracker.recorder()
         let first = tracker.begin("a")
         #expect(await recorder.receives(2))
         let second = tracker.begin("a")
@@ -180,8 +173,7 @@ import Testing
         #expect(recorder.statuses.map(\.line) == ["false Empty", "true a", "true d", "true c", "false Empty"])
     }
 
-    @Test
-    func `An equality and a subscriber may use the tracker`() async {
+    @Test func `An equality and a subscriber may use the tracker`() async {
         let holder = Locked<ActivityTracker<Int>?>(nil)
         let tracker = ActivityTracker<Int> { old, new in
             _ = holder.withLock { $0 }?.status
@@ -259,15 +251,11 @@ import Testing
 
 /// The cost of many activities in progress for those that begin and end, counted. (The benchmark measures times.)
 @Suite struct TrackingCostTests {
-    @Test(
-        arguments: [10, 10_000]
-    )
+    @Test(arguments: [10, 10_000])
     func `A subscriber is called once when the first activity ends, and never for those behind it`(count: Int) async {
         let tracker = ActivityTracker<Int>()
         var activities = (0..<count).map { tracker.begin($0) }
-        let recorder = StatusRecorder<Int>()
-        tracker.subscribe(recorder)
-        #expect(await recorder.receives(1))
+        let recorder = await tracker.recorder()
         for round in 0..<100 {
             let newcomer = tracker.begin(round)
             newcomer.update(-round)

@@ -33,8 +33,7 @@ import Testing
         func makeAsyncIterator() -> Self { self }
     }
 
-    @Test
-    func `An activity lasts as long as a sequence that ignores the cancellation works`() async {
+    @Test func `An activity lasts as long as a sequence that ignores the cancellation works`() async {
         let gate = Gate()
         let task = Task { [tracker] in
             for await _ in Stubborn(gate: gate).tracked(in: tracker, value: { $0 + 1 }) {

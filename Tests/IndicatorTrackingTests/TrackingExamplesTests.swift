@@ -9,9 +9,7 @@ import Testing
     @Test("The value follows the elements")
     func elements() async {
         let tracker = ActivityTracker<String>()
-        let recorder = StatusRecorder<String>()
-        tracker.subscribe(recorder)
-        #expect(await recorder.receives(1))
+        let recorder = await tracker.recorder()
         let (numbers, continuation) = AsyncStream.makeStream(of: Int.self)
         var tracked = numbers.tracked(in: tracker, initialValue: "-1", value: { "\($0)" }).makeAsyncIterator()
         #expect(await recorder.receives(2))
@@ -48,9 +46,7 @@ import Testing
         let clock = VirtualClock()
         let output = Output()
         let tracker = ActivityTracker<Int>()
-        let recorder = StatusRecorder<Int> { output.print($0) }
-        tracker.subscribe(recorder)
-        #expect(await recorder.receives(1))
+        await tracker.recorder { output.print($0) }
         @Sendable func work(_ number: Int, _ seconds: Int) async {
             await Work(number: number, seconds: seconds, clock: clock).perform()
             output.print("Done: \(number)")
@@ -90,9 +86,7 @@ import Testing
         let clock = VirtualClock()
         let output = Output()
         let tracker = ActivityTracker<Int>()
-        let recorder = StatusRecorder<Int> { output.print($0) }
-        tracker.subscribe(recorder)
-        #expect(await recorder.receives(1))
+        await tracker.recorder { output.print($0) }
         @Sendable func work(_ number: Int) -> Work { Work(number: number, seconds: 2, clock: clock) }
 
         let steps = work(1).tracked(in: tracker, initialValue: 1)

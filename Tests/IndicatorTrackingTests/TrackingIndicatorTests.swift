@@ -21,8 +21,7 @@ import Testing
         }
     }
 
-    @Test
-    func `An indicator shows the first step`() async {
+    @Test func `An indicator shows the first step`() async {
         tracker.attach(to: manager)
         let first = tracker.begin()
         let second = tracker.begin("Parsing")
@@ -41,8 +40,7 @@ import Testing
         #expect(await shows())
     }
 
-    @Test
-    func `A value without a readable description is not a label`() {
+    @Test func `A value without a readable description is not a label`() {
         struct Step: Sendable { var name = "Parsing" }
         enum Phase: Sendable { case parsing, reading(page: Int) }
         struct Page: Sendable, CustomStringConvertible { var description: String { "page 2" } }
@@ -58,8 +56,7 @@ import Testing
         #expect(label("Parsing") == "Parsing")
     }
 
-    @Test
-    func `Label and progress come from closures`() async {
+    @Test func `Label and progress come from closures`() async {
         let tracker = ActivityTracker<Double>()
         tracker.attach(to: manager, label: { $0 < 0 ? nil : "Loading" }, progress: { $0 < 1 ? $0 : nil })
         let activity = tracker.begin(0.25)
@@ -99,8 +96,7 @@ import Testing
         #expect(threads.withLock { $0.count } <= 17)
     }
 
-    @Test
-    func `An attachment begins with the current status`() async {
+    @Test func `An attachment begins with the current status`() async {
         let activity = tracker.begin("Parsing")
         tracker.attach(to: manager)
         #expect(await shows("Parsing"))
@@ -124,7 +120,7 @@ import Testing
 
     @Test("An attachment that ends while a label is made shows nothing")
     func detachedMeanwhile() async throws {
-        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        let indicator = TestIndicator(delays: .zero)
         let attachment = Locked<ActivityTrackerAttachment?>(nil)
         let new = tracker.attach(to: indicator.manager) { value in
             attachment.withLock { $0 }?.detach()
@@ -167,8 +163,7 @@ import Testing
         late?.detach()
     }
 
-    @Test
-    func `A tracker's activity may outlive its group`() async {
+    @Test func `A tracker's activity may outlive its group`() async {
         let group = ManagedActivity("Syncing", in: manager)
         tracker.attach(to: group)
         let activity = tracker.begin("mail")
@@ -186,8 +181,7 @@ import Testing
         nothing.end()
     }
 
-    @Test
-    func `A group with a tracker ends when it is released`() {
+    @Test func `A group with a tracker ends when it is released`() {
         do {
             let group = ManagedActivity("Syncing", in: manager)
             tracker.attach(to: group)
@@ -195,8 +189,7 @@ import Testing
         #expect(manager.activityCount == 0)
     }
 
-    @Test
-    func `What ends the attachment while a status is shown leaves nothing on`() async {
+    @Test func `What ends the attachment while a status is shown leaves nothing on`() async {
         let attachment = Locked<ActivityTrackerAttachment?>(nil)
         let new = tracker.attach(
             to: manager,
@@ -217,8 +210,7 @@ import Testing
         attachment.withLock { $0 = nil }
     }
 
-    @Test
-    func `What ends the attachment while other threads change the status leaves nothing on`() async {
+    @Test func `What ends the attachment while other threads change the status leaves nothing on`() async {
         for _ in 0..<100 {
             let indicator = TestIndicator()
             let tracker = ActivityTracker<Int>()
@@ -239,8 +231,7 @@ import Testing
         }
     }
 
-    @Test
-    func `Several trackers and indicators are independent`() async {
+    @Test func `Several trackers and indicators are independent`() async {
         let indicators = [TestIndicator(), TestIndicator()]
         let trackers = [ActivityTracker<Int>(), ActivityTracker<Int>()]
         for tracker in trackers {
@@ -259,8 +250,7 @@ import Testing
         #expect(await show([]))
     }
 
-    @Test
-    func `A tracker keeps no indicator alive, and its activity in progress does not keep it attached`() async {
+    @Test func `A tracker keeps no indicator alive, and its activity in progress does not keep it attached`() async {
         let tracker = ActivityTracker<Int>()
         weak var weakManager: IndicatorManager?
         let activity = tracker.begin(1)
@@ -278,8 +268,7 @@ import Testing
         activity.end()
     }
 
-    @Test
-    func `An indicator keeps no tracker alive`() async {
+    @Test func `An indicator keeps no tracker alive`() async {
         weak var weakTracker: ActivityTracker<Int>?
         do {
             let tracker = ActivityTracker<Int>()

@@ -3,6 +3,7 @@ import IndicatorTesting
 import IndicatorThreads
 import IndicatorTracking
 import TestSupport
+import Testing
 
 /// Records the statuses that a tracker reports.
 final class StatusRecorder<Value: Sendable>: Sendable {
@@ -31,6 +32,15 @@ extension ActivityTracker {
         Task.detached(executorPreference: ServiceThread.foreignCode) { [statuses] in
             for await status in statuses { recorder.receive(status) }
         }
+    }
+
+    /// A recorder that has subscribed and received the first status.
+    @discardableResult
+    func recorder(onStatus: (@Sendable (ActivityStatus<Value>) -> Void)? = nil) async -> StatusRecorder<Value> {
+        let recorder = StatusRecorder(onStatus: onStatus)
+        subscribe(recorder)
+        #expect(await recorder.receives(1))
+        return recorder
     }
 }
 

@@ -10,6 +10,7 @@ import Testing
         // The first that is not empty.
         (["LC_ALL": "C", "LC_CTYPE": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"], .ascii),
         (["LC_ALL": "", "LC_CTYPE": "de_DE.ISO-8859-1", "LANG": "de_DE.UTF-8"], .ascii),
+        (["LC_ALL": "", "LC_CTYPE": "C.utf8", "LANG": "C"], .utf8),
     ])
     func `The locale names the character set`(variables: [String: String], charset: Charset) {
         #expect(Charset(environment: variables) == charset)

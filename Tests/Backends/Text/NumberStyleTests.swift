@@ -11,8 +11,7 @@ struct NumberStyleTests {
         return style
     }
 
-    @Test
-    func `are those of POSIX in its locales, and in one that is not installed`() {
+    @Test func `are those of POSIX in its locales, and in one that is not installed`() {
         let posix = NumberStyle { _ in nil }
         #expect(posix.text(1_234_567.89, digits: 1) == "1234567.9" && Percentage(0.4)?.text() == "40%")
         for name in ["", "C", "POSIX", "C.UTF-8", "xx_XX.UTF-8", "../../etc", "a/b"] {
@@ -20,8 +19,7 @@ struct NumberStyleTests {
         }
     }
 
-    @Test
-    func `have the decimal mark of the locale`() {
+    @Test func `have the decimal mark of the locale`() {
         #expect(comma.text(1_234_567.89, digits: 1) == "1234567,9" && comma.text(-12_345) == "-12345")
         #expect(comma.text(999) == "999" && comma.text(0.04, digits: 1) == "0,0")
         #expect(comma.text(.infinity) == "9223372036854775807" && comma.text(-1e300).hasPrefix("-9"))

@@ -11,8 +11,6 @@ import Testing
 @Suite struct GroupTests {
     private let manager = TestIndicator().manager
 
-    private func part(_ completed: Double, of total: Double) -> Double { completed / total }
-
     private var labels: [String] {
         manager.snapshot.activities.map { String(repeating: "  ", count: $0.depth) + ($0.label ?? "") }
     }
@@ -53,59 +51,6 @@ import Testing
             }
         }
         #expect(manager.activityCount == 0)
-    }
-
-    @Test func `Each member is an equal fraction`() {
-        manager.withActivity("Working", total: 4) { group in
-            let first = group.begin("a", total: 1000)
-            let second = group.begin("b", progress: 0.5)
-            #expect(manager.snapshot.progress == 0.125)
-            first.advance(by: 500)
-            #expect(manager.snapshot.progress == 0.25)
-            second.end()
-            #expect(manager.snapshot.progress == 0.375)
-            // The same with different units.
-            let third = group.begin("c", total: 10, unit: .bytes)
-            let fourth = group.begin("d", total: 10, unit: ActivityUnit("files"))
-            #expect(manager.snapshot.progress == 0.375)
-            third.end()
-            fourth.end()
-            first.end()
-            #expect(manager.snapshot.progress == 1)
-        }
-    }
-
-    @Test func `Finished members keep their unit and their total`() {
-        manager.withActivity("Working", total: 4) { group in
-            group.withActivity("a", total: 5_000_000, unit: .bytes) { _ in }
-            #expect(manager.snapshot.progress == 0.25)
-            let files = group.begin("b", total: 10, unit: ActivityUnit("files"))
-            files.advance(by: 5)
-            #expect(manager.snapshot.progress == part(1.5, of: 4))
-            files.end()
-        }
-        manager.withActivity("Building") { build in
-            let inner = ManagedActivity("Compiling", in: build)
-            for _ in 1...3 { inner.withActivity("file") {} }
-            let linking = build.begin("Linking", total: 1)
-            #expect(manager.snapshot.progress == 0.5)
-            inner.end()
-            #expect(manager.snapshot.progress == 0.5)
-            linking.end()
-        }
-    }
-
-    @Test func `Steps of the group itself count`() {
-        manager.withActivity("Fetching", total: 4) { group in
-            // Two are already done.
-            group.advance(by: 2)
-            #expect(manager.snapshot.progress == 0.5)
-            group.withActivity("c") {}
-            #expect(manager.snapshot.progress == 0.75)
-            #expect(manager.snapshot.activities.first?.completed == 3)
-            group.progress = 0.1
-            #expect(manager.snapshot.progress == 0.1)
-        }
     }
 
     @Test func `Members may outlive their group`() {
@@ -184,7 +129,7 @@ import Testing
 
     /// Its members were sampled ten times a second, for nothing: 99 timers in 10 s.
     @Test func `Members of an ended group need no timer`() async throws {
-        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
+        let indicator = TestIndicator(delays: .noStart)
         let group = ManagedActivity("Group", unit: .bytes, in: indicator.manager)
         let members = (0..<2000).map { _ in ManagedActivity(total: 100, unit: .bytes, in: group) }
         members[0].advance(by: 1)
@@ -204,24 +149,10 @@ import Testing
         await indicator.manager.shutdown()
     }
 
-    @Test func `What began first is listed first beside many members`() {
-        let group = ManagedActivity(in: manager)
-        let first = group.begin("first member")
-        let upload = manager.begin("Upload")
-        first.end()
-        let members = (0..<20).map { ManagedActivity("\($0)", in: group) }
-        #expect(labels == ["Upload"] + (0..<15).map { "\($0)" })
-        upload.end()
-        for activity in members + [group] { activity.end() }
-    }
-
     @Test(arguments: [false, true])
     func `A failed member fails the group only if enabled`(isEnabled: Bool) async throws {
         let surface = InMemoryBackend()
-        let manager = IndicatorManager(
-            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
-            backends: [surface]
-        )
+        let manager = IndicatorManager(delays: .zero, backends: [surface])
         manager.withActivity("Group") { group in
             group.failsWithMembers = isEnabled
             group.begin("a").end(.succeeded)
@@ -239,10 +170,7 @@ import Testing
 
     @Test func `An error that passes through nested groups is told once`() async throws {
         let surface = InMemoryBackend()
-        let manager = IndicatorManager(
-            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
-            backends: [surface]
-        )
+        let manager = IndicatorManager(delays: .zero, backends: [surface])
         #expect(throws: URLError.self) {
             try manager.withActivity("Outer") { outer in
                 try outer.withActivity("Inner") { inner in
@@ -262,45 +190,6 @@ import Testing
         #expect(finished.map(\.messageAfterMembers) == [nil, "", "", nil, nil])
         // Where members are not listed, the group tells it.
         #expect(Set(finished.map(\.outcome)).count == 2)
-    }
-
-    /// What members contribute is added when they begin and subtracted when they end.
-    @Test func `Sums leave nothing`() throws {
-        var generator = SplitMix(state: 9)
-        let group = ManagedActivity("Group", in: manager)
-        var members: [ManagedActivity] = [ManagedActivity("first", in: group)]
-        for _ in 0..<2000 {
-            switch Int.random(in: 0..<4, using: &generator) {
-            case 0:
-                members.append(ManagedActivity("member", in: members.randomElement(using: &generator) ?? group))
-            case 1:
-                let member = members.randomElement(using: &generator)
-                member?.progress = Double.random(in: 0...1, using: &generator)
-            case 2:
-                let member = members.randomElement(using: &generator)
-                member?.update {
-                    $0.progress = nil
-                    $0.total = Int.random(in: -1 ... .max / 2, using: &generator)
-                    $0.unit = Bool.random(using: &generator) ? .bytes : .count
-                }
-                member?.advance(by: 1_000_000)
-            default:
-                guard let index = members.indices.randomElement(using: &generator) else { continue }
-                members.remove(at: index).end()
-            }
-            let progress = try #require(manager.snapshot.progress)
-            #expect(progress >= 0 && progress <= 1)
-        }
-        for member in members { member.end() }
-        #expect(manager.activityCount == 1)
-        #expect(manager.snapshot.progress == 1)
-        let last = group.begin("last", total: .max)
-        last.progress = 0.5
-        last.progress = nil
-        last.end()
-        #expect(manager.snapshot.progress == 1)
-        group.end()
-        #expect(manager.snapshot.activities.isEmpty)
     }
 
     @Test func `Members of an ended group keep their place`() {
@@ -343,10 +232,7 @@ import Testing
     /// A released manager continues until the members have ended, too.
     @Test func `Members keep the indicator`() async throws {
         let surface = InMemoryBackend()
-        var manager: IndicatorManager? = IndicatorManager(
-            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
-            backends: [surface]
-        )
+        var manager: IndicatorManager? = IndicatorManager(delays: .zero, backends: [surface])
         var group = manager.map { ManagedActivity("group", in: $0) }
         let member = group?.begin("member")
         manager = nil

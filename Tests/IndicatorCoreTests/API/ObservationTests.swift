@@ -26,33 +26,33 @@ extension ActivityDetails {
     private let indicator = TestIndicator()
 
     private func post(_ name: String, _ request: Any) {
-        center.post(
-            name: Notification.Name(Self.alamofire + name),
-            object: nil,
-            userInfo: [Self.alamofireKey: request]
-        )
+        notify(Notification.Name(Self.alamofire + name), nil, [Self.alamofireKey: request])
+    }
+
+    private func notify(_ name: Notification.Name, _ object: Any?, _ information: [String: Any]? = nil) {
+        center.post(name: name, object: object, userInfo: information)
     }
 
     @Test func `The names of this package are observed`() {
         indicator.manager.observe(.indicator, in: center)
         let request = Request()
         let label = [TaskNotifications.labelKey: "GET /"]
-        center.post(name: .indicatorTaskDidResume, object: request, userInfo: label)
-        center.post(name: .indicatorTaskDidResume, object: request)
+        notify(.indicatorTaskDidResume, request, label)
+        notify(.indicatorTaskDidResume, request)
         #expect(indicator.manager.activityCount == 1)
         #expect(indicator.manager.snapshot.label == "GET /")
-        center.post(name: .indicatorTaskDidSuspend, object: request)
+        notify(.indicatorTaskDidSuspend, request)
         #expect(indicator.manager.activityCount == 0)
-        center.post(name: .indicatorTaskDidResume, object: request)
+        notify(.indicatorTaskDidResume, request)
         #expect(indicator.manager.activityCount == 1)
-        center.post(name: .indicatorTaskDidComplete, object: request)
-        center.post(name: .indicatorTaskDidComplete, object: request)
+        notify(.indicatorTaskDidComplete, request)
+        notify(.indicatorTaskDidComplete, request)
         #expect(indicator.manager.activityCount == 0)
     }
 
     @Test("A task that pauses has one finished record: that of its end")
     func pauses() async throws {
-        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        let indicator = TestIndicator(delays: .zero)
         indicator.manager.observe(.indicator, in: center)
         let request = Request()
         for name in ["Resume", "Suspend", "Resume", "Complete"] {
@@ -72,22 +72,18 @@ extension ActivityDetails {
         indicator.manager.observe(.indicator, in: center)
         let request = Request()
         func progress(_ fraction: Double) {
-            center.post(
-                name: .indicatorTaskDidProgress,
-                object: request,
-                userInfo: [TaskNotifications.progressKey: fraction]
-            )
+            notify(.indicatorTaskDidProgress, request, [TaskNotifications.progressKey: fraction])
         }
         progress(0.5)
         #expect(indicator.manager.activityCount == 0)
         #expect(indicator.manager.snapshot.progress == nil)
         let label = [TaskNotifications.labelKey: "GET /"]
-        center.post(name: .indicatorTaskDidResume, object: request, userInfo: label)
+        notify(.indicatorTaskDidResume, request, label)
         progress(0.25)
         #expect(indicator.manager.snapshot.progress == 0.25)
         progress(0.75)
         #expect(indicator.manager.snapshot.progress == 0.75)
-        center.post(name: .indicatorTaskDidComplete, object: request)
+        notify(.indicatorTaskDidComplete, request)
         #expect(indicator.manager.activityCount == 0)
         #expect(indicator.manager.snapshot.progress == nil)
     }
@@ -111,7 +107,7 @@ extension ActivityDetails {
 
     /// It was shown, hidden, shown and hidden, and two activities had finished.
     @Test func `A request that is retried is one activity`() async throws {
-        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        let indicator = TestIndicator(delays: .zero)
         indicator.manager.observe(.alamofire, in: center)
         final class Labelled: CustomStringConvertible, Sendable {
             let description = "GET https://example.org/items"
@@ -132,9 +128,9 @@ extension ActivityDetails {
         indicator.manager.observe(.indicator, in: center)
         let request = Request()
         func post(_ information: [String: Any]) {
-            center.post(name: .indicatorTaskDidProgress, object: request, userInfo: information)
+            notify(.indicatorTaskDidProgress, request, information)
         }
-        center.post(name: .indicatorTaskDidResume, object: request, userInfo: [TaskNotifications.labelKey: "GET /"])
+        notify(.indicatorTaskDidResume, request, [TaskNotifications.labelKey: "GET /"])
         func details() -> ActivityDetails? { indicator.manager.snapshot.activities.first }
         post([TaskNotifications.progressKey: Float(0.5)])
         #expect(details()?.progress == 0.5)
@@ -147,22 +143,22 @@ extension ActivityDetails {
         #expect(details()?.completed == 14 && details()?.total == 70 && details()?.unit == .bytes)
         post([TaskNotifications.progressKey: Double.nan, TaskNotifications.completedBytesKey: Double.infinity])
         #expect(details()?.progress == 1 && details()?.completed == 14)
-        center.post(name: .indicatorTaskDidComplete, object: request)
+        notify(.indicatorTaskDidComplete, request)
     }
 
     /// `whenDone: failures` reported nothing for observed tasks.
     @Test func `A completion may have an outcome`() async throws {
         struct Failure: Error, CustomStringConvertible { var description: String { "HTTP 503" } }
-        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
+        let indicator = TestIndicator(delays: .noStart)
         indicator.manager.observe(.indicator, in: center)
         let other = indicator.manager.begin("other")
         let outcomes: [Any] = [ActivityOutcome.succeeded, Failure(), CancellationError(), "text"]
         for (number, outcome) in outcomes.enumerated() {
             let request = Request()
             let label = [TaskNotifications.labelKey: "\(number)"]
-            center.post(name: .indicatorTaskDidResume, object: request, userInfo: label)
+            notify(.indicatorTaskDidResume, request, label)
             let information = [TaskNotifications.outcomeKey: outcome]
-            center.post(name: .indicatorTaskDidComplete, object: request, userInfo: information)
+            notify(.indicatorTaskDidComplete, request, information)
         }
         await indicator.manager.shutdown()
         let finished = indicator.surface.finished
@@ -174,25 +170,25 @@ extension ActivityDetails {
     @Test func `An ignored beginning counts if its object still lives`() async {
         indicator.manager.observe(.indicator, in: center)
         let request = Request()
-        center.post(name: .indicatorTaskDidComplete, object: request)
+        notify(.indicatorTaskDidComplete, request)
         indicator.clock.advance(by: .milliseconds(100))
         let label = [TaskNotifications.labelKey: "GET /"]
-        center.post(name: .indicatorTaskDidResume, object: request, userInfo: label)
+        notify(.indicatorTaskDidResume, request, label)
         let other = Request()
-        center.post(name: .indicatorTaskDidComplete, object: other)
-        center.post(name: .indicatorTaskDidResume, object: other)
-        center.post(name: .indicatorTaskDidComplete, object: other)
+        notify(.indicatorTaskDidComplete, other)
+        notify(.indicatorTaskDidResume, other)
+        notify(.indicatorTaskDidComplete, other)
         do {
             let short = Request()
-            center.post(name: .indicatorTaskDidComplete, object: short)
-            center.post(name: .indicatorTaskDidResume, object: short)
+            notify(.indicatorTaskDidComplete, short)
+            notify(.indicatorTaskDidResume, short)
         }
         #expect(indicator.manager.activityCount == 0)
         #expect(await eventually { !indicator.clock.deadlines.isEmpty })
         indicator.clock.advance(by: .seconds(1))
         #expect(await eventually { indicator.manager.activityCount == 1 })
         #expect(indicator.manager.snapshot.label == "GET /")
-        center.post(name: .indicatorTaskDidComplete, object: request)
+        notify(.indicatorTaskDidComplete, request)
         #expect(indicator.manager.activityCount == 0)
         withExtendedLifetime((request, other)) {}
     }
@@ -224,7 +220,7 @@ extension ActivityDetails {
             for clock in [indicator.clock, other.clock] { clock.advance(by: .milliseconds(time - now)) }
             now = time
             post(name, request)
-            if let name = names[name] { center.post(name: name, object: request) }
+            if let name = names[name] { notify(name, request) }
         }
         for indicator in [indicator, other] {
             try #require(indicator.manager.activityCount == 1)
@@ -241,8 +237,8 @@ extension ActivityDetails {
         func post(_ events: [Notification.Name]) {
             let object = Request()
             objects.append { [weak object] in object }
-            for name in events { center.post(name: name, object: object) }
-            for name in events { center.post(name: name, object: Holder(content: object)) }
+            for name in events { notify(name, object) }
+            for name in events { notify(name, Holder(content: object)) }
         }
         for _ in 0..<1000 {
             post([.indicatorTaskDidResume, .indicatorTaskDidComplete, .indicatorTaskDidComplete])
@@ -278,12 +274,12 @@ extension ActivityDetails {
             ),
             in: center
         )
-        center.post(name: Notification.Name("began"), object: nil, userInfo: ["number": 7])
-        center.post(name: Notification.Name("began"), object: nil, userInfo: ["number": 8])
-        center.post(name: Notification.Name("began"), object: nil)
+        notify(Notification.Name("began"), nil, ["number": 7])
+        notify(Notification.Name("began"), nil, ["number": 8])
+        notify(Notification.Name("began"), nil)
         #expect(manager.activityCount == 2)
         #expect(manager.snapshot.label == "request 7")
-        center.post(name: Notification.Name("ended"), object: nil, userInfo: ["number": 7])
+        notify(Notification.Name("ended"), nil, ["number": 7])
         #expect(manager.activityCount == 1)
         #expect(manager.snapshot.label == "request 8")
     }
@@ -302,9 +298,9 @@ extension ActivityDetails {
             in: center
         )
         let request = Request()
-        for _ in 0..<2 { center.post(name: begin, object: request) }
+        for _ in 0..<2 { notify(begin, request) }
         #expect(indicator.manager.snapshot.activities.map(\.completed) == [2])
-        center.post(name: end, object: request)
+        notify(end, request)
         #expect(indicator.manager.activityCount == 0)
     }
 
@@ -312,7 +308,7 @@ extension ActivityDetails {
         indicator.manager.observe(.indicator, in: center)
         do {
             let request = Request()
-            center.post(name: .indicatorTaskDidResume, object: request)
+            notify(.indicatorTaskDidResume, request)
             #expect(indicator.manager.activityCount == 1)
         }
         #expect(indicator.manager.activityCount == 1)
@@ -327,14 +323,14 @@ extension ActivityDetails {
         // Objects of one size reuse the same address.
         for _ in 0..<100 {
             let request = Request()
-            center.post(name: .indicatorTaskDidResume, object: request, userInfo: [TaskNotifications.labelKey: "x"])
+            notify(.indicatorTaskDidResume, request, [TaskNotifications.labelKey: "x"])
         }
         let last = Request()
-        center.post(name: .indicatorTaskDidResume, object: last)
-        center.post(name: .indicatorTaskDidComplete, object: last)
-        for _ in 0..<100 { center.post(name: .indicatorTaskDidComplete, object: Request()) }
+        notify(.indicatorTaskDidResume, last)
+        notify(.indicatorTaskDidComplete, last)
+        for _ in 0..<100 { notify(.indicatorTaskDidComplete, Request()) }
         let fresh = Request()
-        center.post(name: .indicatorTaskDidResume, object: fresh)
+        notify(.indicatorTaskDidResume, fresh)
         indicator.clock.advance(by: .seconds(1))
         #expect(await eventually { indicator.manager.activityCount == 1 })
         #expect(indicator.manager.snapshot.label == nil)
@@ -374,7 +370,7 @@ extension ActivityDetails {
         let observation = indicator.manager.observe(.indicator, in: center)
         observation.cancel()
         let request = Request()
-        center.post(name: .indicatorTaskDidResume, object: request)
+        notify(.indicatorTaskDidResume, request)
         #expect(indicator.manager.activityCount == 0)
         #expect(observation.isCancelled)
     }
@@ -398,14 +394,14 @@ extension ActivityDetails {
             weakManager = manager
         }
         #expect(weakManager == nil)
-        center.post(name: .indicatorTaskDidResume, object: Request())
+        notify(.indicatorTaskDidResume, Request())
     }
 
     /// The caller checked all objects.
     @Test func `Enabling does not check the objects`() async {
         indicator.manager.isEnabled = false
         indicator.manager.observe(.indicator, in: center)
-        do { center.post(name: .indicatorTaskDidResume, object: Request()) }
+        do { notify(.indicatorTaskDidResume, Request()) }
         indicator.manager.isEnabled = true
         #expect(indicator.manager.activityCount == 1)
         indicator.clock.advance(by: .seconds(1))
@@ -414,8 +410,7 @@ extension ActivityDetails {
     }
 
     /// An object deallocated during the start delay showed the indicator for 0.2 s with a count of 0.
-    @Test(arguments: [false, true])
-    func `A deallocated object never shows the indicator`(isTracked: Bool) async {
+    @Test(arguments: [false, true]) func `A deallocated object never shows the indicator`(isTracked: Bool) async {
         indicator.manager.observe(.indicator, in: center)
         // Starts the periodic check for another object.
         let other = Request()
@@ -427,7 +422,7 @@ extension ActivityDetails {
             if isTracked {
                 indicator.manager.track(request)
             } else {
-                center.post(name: .indicatorTaskDidResume, object: request)
+                notify(.indicatorTaskDidResume, request)
             }
         }
         #expect(indicator.manager.state == .delayingStart)
@@ -440,7 +435,7 @@ extension ActivityDetails {
 
     /// The check between two intervals was missing here.
     @Test func `A deallocated object does not show an indicator that is enabled`() async throws {
-        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero), isEnabled: false)
+        let indicator = TestIndicator(delays: .noStart, isEnabled: false)
         do {
             let object = Request()
             indicator.manager.track(object)
@@ -489,7 +484,7 @@ extension ActivityDetails {
         do {
             let request = Request()
             task = request
-            center.post(name: .indicatorTaskDidResume, object: request)
+            notify(.indicatorTaskDidResume, request)
         }
         #expect(second.manager.activityCount == 1)
         for clock in [indicator.clock, second.clock] { clock.advance(by: .seconds(1)) }
@@ -536,7 +531,7 @@ extension ActivityDetails {
         do {
             let request = Request()
             task = request
-            center.post(name: .indicatorTaskDidResume, object: request)
+            notify(.indicatorTaskDidResume, request)
         }
         indicator.manager.track(request, label: "tracked")
         await indicator.manager.shutdown()

@@ -29,8 +29,7 @@ struct ProcessTests {
         #expect(try await output(of: "step") == "[0, 0]\n[0, 0]\n[0, 0, 0]\n")
     }
 
-    @Test
-    func `No message of the log is lost when the process exits after a shutdown`() async throws {
+    @Test func `No message of the log is lost when the process exits after a shutdown`() async throws {
         for _ in 0..<100 {
             let result = try await Command.run(try Command.built("test-probe"), ["core", "log"])
             try #require(result.error.contains("The backend 'twice' was not added"), "\(result.error)")

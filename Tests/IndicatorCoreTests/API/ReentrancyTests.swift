@@ -10,14 +10,10 @@ import Testing
 ///
 /// Each of these has caused a deadlock or a crash. The time limit ends a test that hangs.
 @Suite(.timeLimit(.minutes(5))) struct ReentrancyTests {
-    private static func manager() throws -> IndicatorManager {
-        IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
-    }
-
     /// `Task.cancel()` held the task's status lock and waited for the manager's; the publisher held that and waited for
     /// the status lock.
     @Test func `Consumers are cancelled while the indicator changes`() async throws {
-        let manager = try Self.manager()
+        let manager = IndicatorManager(delays: .zero)
         let isDone = Atomic(false)
         let publishers = (0..<2).map { number in
             JoinableThread {
@@ -46,7 +42,7 @@ import Testing
     }
 
     @Test func `Cancellation handlers call the indicator`() async throws {
-        let managers = [try Self.manager(), try Self.manager()]
+        let managers = [IndicatorManager(delays: .zero), IndicatorManager(delays: .zero)]
         for round in 0..<300 {
             let tasks = (0..<2).map { index in
                 Task {
@@ -123,7 +119,7 @@ import Testing
     /// The queue of actions waited for it: with it all deliveries, and the end.
     @Test func `A deinit that blocks delays neither other threads nor the shutdown`() async throws {
         let backend = InMemoryBackend()
-        let manager = try Self.manager()
+        let manager = IndicatorManager(delays: .zero)
         #expect(manager.addBackend(backend))
         let isReleasing = Atomic(false)
         let semaphore = DispatchSemaphore(value: 0)
@@ -155,7 +151,7 @@ import Testing
                 for await _ in never {}
             }
         }
-        let manager = try Self.manager()
+        let manager = IndicatorManager(delays: .zero)
         let resource = Resource()
         manager.engine.keep(resource)
         await manager.shutdown(timeLimit: .milliseconds(1))
@@ -166,7 +162,7 @@ import Testing
     /// A `deinit` that the closure of an observation releases.
     @Test(.timeLimit(.minutes(5)))
     func `An observation that blocks when it is released does not delay the shutdown`() async throws {
-        let manager = try Self.manager()
+        let manager = IndicatorManager(delays: .zero)
         let semaphore = DispatchSemaphore(value: 0)
         func observe() {
             let reference = Reference(1) { semaphore.wait() }
@@ -244,7 +240,7 @@ import Testing
 
     /// They were called with the lock held: a snapshot that one read never came, or ended the process.
     @Test func `Closures that change details use the indicator`() throws {
-        let manager = try Self.manager()
+        let manager = IndicatorManager(delays: .zero)
         let center = NotificationCenter()
         manager.observe(
             TaskNotifications(
@@ -276,7 +272,7 @@ import Testing
 
     /// The closure changes a copy.
     @Test func `What a closure does not change is kept`() throws {
-        let manager = try Self.manager()
+        let manager = IndicatorManager(delays: .zero)
         let activity = ManagedActivity("work", total: 10, in: manager)
         activity.update { details in
             details.completed += 1
@@ -342,7 +338,7 @@ import Testing
     }
 
     @Test func `An executor uses the indicator when a continuation is resumed`() async throws {
-        let manager = try Self.manager()
+        let manager = IndicatorManager(delays: .zero)
         let consumer = Task(executorPreference: CallingExecutor(manager)) {
             var count = 0
             for await _ in manager.snapshots {
@@ -361,7 +357,7 @@ import Testing
     }
 
     @Test func `A backend calls the indicator from every method`() async throws {
-        let manager = try Self.manager()
+        let manager = IndicatorManager(delays: .zero)
         let backend = CallingBackend(manager)
         #expect(manager.addBackend(backend))
         let work = manager.begin("work")
@@ -401,7 +397,7 @@ import Testing
 
     /// Objects and identities also call back when they are released.
     @Test func `Backends are added and removed while the indicator changes`() async throws {
-        let manager = try Self.manager()
+        let manager = IndicatorManager(delays: .zero)
         let isDone = Atomic(false)
         let publishers = (0..<2).map { number in
             JoinableThread {
@@ -436,10 +432,7 @@ import Testing
             weak var weakManager: IndicatorManager?
             let threads: [JoinableThread]
             do {
-                let manager = IndicatorManager(
-                    delays: try IndicatorDelays(startDelay: .zero),
-                    backends: [backend]
-                )
+                let manager = IndicatorManager(delays: .noStart, backends: [backend])
                 weakManager = manager
                 threads = (0..<3).map { number in
                     let activity = ManagedActivity(number == 0 ? "work" : nil, in: manager)
@@ -456,20 +449,6 @@ import Testing
             #expect(await eventually { backend.stopCount == 1 || backend.startCount == 0 })
             #expect(!backend.isVisible)
         }
-    }
-
-    @Test func `An indicator without its manager works until its activities have ended`() async throws {
-        let backend = InMemoryBackend()
-        var activity: ManagedActivity?
-        do {
-            let manager = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero), backends: [backend])
-            activity = ManagedActivity("work", in: manager)
-        }
-        #expect(await eventually { backend.isVisible })
-        activity?.end()
-        activity = nil
-        #expect(await eventually { backend.stopCount == 1 })
-        #expect(backend.snapshots.map(\.isVisible) == [true, false])
     }
 }
 

@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test func `Every subscriber ends in the current state`() async throws {
-        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        let indicator = TestIndicator(delays: .zero)
         var iterators = (0..<3).map { _ in indicator.manager.snapshots.makeAsyncIterator() }
         for _ in 0..<100 { indicator.manager.begin().end() }
         indicator.manager.start("last")
@@ -30,7 +30,7 @@ import Testing
 
     /// Each publication made a task for each subscriber: 0.4 s of CPU for the caller with a thousand of them.
     @Test func `A thousand subscribers get the latest snapshot and each finished activity`() async throws {
-        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        let indicator = TestIndicator(delays: .zero)
         let sequences = (0..<1000).map { _ in indicator.manager.updates }
         let consumers = sequences.map { sequence in
             Task {
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test func `Changes of the count are published ten times a second at most`() async throws {
-        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
+        let indicator = TestIndicator(delays: .noStart)
         let surface = InMemoryBackend(name: "latest", delivery: BackendDelivery())
         indicator.manager.addBackend(surface)
         indicator.manager.start("first", label: "0")
@@ -120,7 +120,7 @@ import Testing
 
     /// A new receiver got a newer snapshot than the others, and the change back to theirs was never sent.
     @Test func `A new receiver between two publications ends in the current state`() async throws {
-        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
+        let indicator = TestIndicator(delays: .noStart)
         let manager = indicator.manager
         manager.start("a", label: "before")
         #expect(await eventually { indicator.surface.snapshots.last?.label == "before" })
@@ -138,7 +138,7 @@ import Testing
 
     /// A gap between two downloads, and nearly every end, showed an empty text.
     @Test func `A backend keeps its label during the completion delay`() async throws {
-        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
+        let indicator = TestIndicator(delays: .noStart)
         let latest = InMemoryBackend(name: "latest", delivery: BackendDelivery())
         let curious = InMemoryBackend(name: "curious", delivery: BackendDelivery(includesHidden: true))
         indicator.manager.addBackend(latest)
@@ -169,7 +169,7 @@ import Testing
 
     /// Only what was shown in the same period is kept, and only while nothing is in progress.
     @Test func `The label of an earlier period is not shown again`() async throws {
-        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
+        let indicator = TestIndicator(delays: .noStart)
         indicator.manager.start("a", label: "a.iso")
         indicator.manager.stop("a")
         let idle = indicator.manager.snapshot
@@ -190,7 +190,7 @@ import Testing
     @Test(arguments: [true, false])
     func `The last snapshot does not report that the indicator was disabled`(isEnabled: Bool) async throws {
         let clock = VirtualClock()
-        let delays = try IndicatorDelays(startDelay: .zero)
+        let delays = IndicatorDelays.noStart
         let backend = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let manager = IndicatorManager(delays: delays, isEnabled: isEnabled, backends: [backend], clock: clock)
         manager.start("a", label: "A")
@@ -206,11 +206,7 @@ import Testing
         let gate = Gate()
         let slow = ScriptedBackend(name: "slow", onUpdate: { _ in await gate.pass() })
         let record = InMemoryBackend()
-        let manager = IndicatorManager(
-            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
-            backends: [slow, record],
-            clock: clock
-        )
+        let manager = IndicatorManager(delays: .zero, backends: [slow, record], clock: clock)
         manager.start("first", label: "first")
         #expect(await eventually { gate.waiterCount == 1 })
         clock.advance(by: .seconds(3))
@@ -243,11 +239,7 @@ import Testing
         let flaky = ScriptedBackend(onUpdate: { update in
             if update.finished.map(\.label) == ["a"] { throw ScriptedBackend.Failure(description: "lost") }
         })
-        let manager = IndicatorManager(
-            delays: try IndicatorDelays(startDelay: .zero),
-            backends: [flaky],
-            clock: clock
-        )
+        let manager = IndicatorManager(delays: .noStart, backends: [flaky], clock: clock)
         manager.start("b", label: "b")
         manager.start("a", label: "a")
         #expect(await eventually { flaky.updates.count == 1 })
@@ -269,10 +261,7 @@ import Testing
     @Test func `The outcome of a function is that of its activity`() async throws {
         struct Failure: Error, CustomStringConvertible { var description: String { "no space left" } }
         let record = InMemoryBackend()
-        let manager = IndicatorManager(
-            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
-            backends: [record]
-        )
+        let manager = IndicatorManager(delays: .zero, backends: [record])
         manager.withActivity("sync") {}
         try? manager.withActivity("throws") { throw Failure() }
         try? await manager.withActivity("cancelled") {
@@ -306,9 +295,7 @@ import Testing
 
     /// A backend that was added during the completion delay stayed blank.
     @Test func `A backend added in the completion delay shows the indicator`() async throws {
-        let indicator = TestIndicator(
-            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .seconds(60))
-        )
+        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .seconds(60)))
         indicator.manager.begin("work").end()
         #expect(indicator.manager.state == .delayingCompletion)
         let newcomer = InMemoryBackend(name: "newcomer", delivery: BackendDelivery())
@@ -334,11 +321,7 @@ import Testing
     @Test func `An animation reports finished activities once`() async throws {
         let clock = VirtualClock()
         let spinner = ScriptedBackend(delivery: BackendDelivery(animationInterval: .milliseconds(200)))
-        let manager = IndicatorManager(
-            delays: try IndicatorDelays(startDelay: .zero),
-            backends: [spinner],
-            clock: clock
-        )
+        let manager = IndicatorManager(delays: .noStart, backends: [spinner], clock: clock)
         manager.start("b", label: "b")
         manager.start("a", label: "a")
         #expect(await eventually { spinner.updates.count == 1 })
@@ -357,8 +340,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test
-    func `The latest 64 finished activities are kept, and those dropped are counted`() {
+    @Test func `The latest 64 finished activities are kept, and those dropped are counted`() {
         func finished(_ numbers: Range<Int>, omitted: Int = 0) -> FinishedActivities {
             let activities = numbers.map { FinishedActivity(label: "\($0)", outcome: .succeeded, duration: .zero) }
             return FinishedActivities(latest: activities, omittedCount: omitted)

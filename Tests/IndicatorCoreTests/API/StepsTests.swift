@@ -28,9 +28,8 @@ import Testing
         #expect(activity.completed == 0)
     }
 
-    @Test
-    func `What has ended keeps what it counted, also a group's sum; snapshots have what waits`() async throws {
-        let indicator = TestIndicator(delays: (try? IndicatorDelays(startDelay: .zero)) ?? .standard)
+    @Test func `What has ended keeps what it counted, also a group's sum; snapshots have what waits`() async throws {
+        let indicator = TestIndicator(delays: .noStart)
         let file = ManagedActivity("File", total: 10, unit: .bytes, in: indicator.manager)
         (file.isWaiting, file.detail) = (true, "2 failed")
         #expect(indicator.manager.snapshot.activities.map(\.isWaiting) == [true])
@@ -57,7 +56,7 @@ import Testing
     /// Each reading of the snapshot moved the window of the estimate.
     @Test func `Reading a snapshot has no effect on the estimate`() async throws {
         func rate(isRead: Bool) async -> Double? {
-            let indicator = TestIndicator(delays: (try? IndicatorDelays(startDelay: .zero)) ?? .standard)
+            let indicator = TestIndicator(delays: .noStart)
             let activity = ManagedActivity("Reading", total: 1000, in: indicator.manager)
             for second in 1...20 {
                 activity.advance(by: second)
@@ -107,16 +106,6 @@ import Testing
         #expect(manager.snapshot.activities.first?.completed == 3)
         activity.advance(by: 4)
         #expect(manager.snapshot.activities.first?.completed == 7)
-    }
-
-    @Test func `An activity is listed from its first label`() {
-        let manager = TestIndicator().manager
-        let first = ManagedActivity(in: manager)
-        let second = manager.begin("second")
-        first.label = "first"
-        #expect(manager.snapshot.activities.map(\.label) == ["second", "first"])
-        second.end()
-        first.end()
     }
 
     /// An identity had its place by its start, but `since` by its first detail.
@@ -171,10 +160,7 @@ import Testing
     /// The last step is published, although most steps do not take the lock.
     @Test func `Steps of many threads are all published`() async throws {
         let surface = InMemoryBackend()
-        let manager = IndicatorManager(
-            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
-            backends: [surface]
-        )
+        let manager = IndicatorManager(delays: .zero, backends: [surface])
         let activity = ManagedActivity("counting", total: 400_000, in: manager)
         await withTaskGroup { group in
             for _ in 0..<4 {
@@ -251,35 +237,6 @@ import Testing
     }
 
     // MARK: - The estimate
-
-    @Test func `The rate is the mean at first and follows later`() throws {
-        var estimate = RateEstimate(at: .zero)
-        // Measuring begins at the first change.
-        for tick in 0...9 { estimate.measure(Double(70 + tick * 10), at: .milliseconds(tick * 100)) }
-        #expect(estimate.perSecond(at: .milliseconds(900)) == nil)
-        estimate.measure(180, at: .milliseconds(1100))
-        let first = try #require(estimate.perSecond(at: .milliseconds(1100)))
-        #expect(abs(first - 100) < 0.001)
-        // Ten times as fast: half of the way after about 5 seconds, nearly all after 40.
-        for tick in 1...400 { estimate.measure(180 + Double(tick) * 100, at: .milliseconds(1100 + tick * 100)) }
-        let last = try #require(estimate.perSecond(at: .seconds(41)))
-        #expect(last > 950 && last <= 1000)
-    }
-
-    @Test func `The rate does not jump`() throws {
-        var estimate = RateEstimate(at: .zero)
-        var generator = SplitMix(state: 7)
-        var (done, before) = (0.0, Double?.none)
-        for tick in 1...600 {
-            // Packets of very different sizes, 1000 in a second on average.
-            done += Double(generator.next() % 200)
-            estimate.measure(done, at: .milliseconds(tick * 100))
-            guard let rate = estimate.perSecond(at: .milliseconds(tick * 100)) else { continue }
-            if let before, tick > 50 { #expect(abs(rate - before) < 0.05 * before) }
-            if tick > 100 { #expect(abs(rate - 1000) < 250) }
-            before = rate
-        }
-    }
 
     @Test func `A standstill ends the estimate`() {
         var estimate = RateEstimate(at: .zero)
@@ -370,8 +327,8 @@ import Testing
     /// An upload that resumed at a half was to end within two seconds.
     @Test func `A first progress does not count for the time left`() throws {
         let list = ListOnAClock()
-        let activity = list.begin(ActivityDetails(label: "Resuming", progress: 0.5, since: .distantPast)) { _ in }
-        let later = list.begin(ActivityDetails(label: "Later", since: .distantPast)) { _ in }
+        let activity = list.begin(ActivityDetails(label: "Resuming", progress: 0.5, since: .distantPast))
+        let later = list.begin(ActivityDetails(label: "Later", since: .distantPast))
         list.publish()
         list.update(later) { $0.progress = 0.5 }
         for second in 1...10 {
@@ -413,8 +370,7 @@ import Testing
         let group = list.begin(ActivityDetails(label: "Downloading", since: .distantPast)) { $0.total = 100 }
         for tick in 1...40 {
             list.now = .milliseconds(tick * 250)
-            let member = list.begin(ActivityDetails(label: "\(tick)", total: 10, since: .distantPast), in: group) { _ in
-            }
+            let member = list.begin(ActivityDetails(label: "\(tick)", total: 10, since: .distantPast), in: group)
             list.advance(member, by: 5)
             list.publish()
             list.end(member)
@@ -442,7 +398,7 @@ import Testing
     }
 
     @Test func `A standstill is published`() async throws {
-        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        let indicator = TestIndicator(delays: .zero)
         let activity = ManagedActivity("stalling", total: 100, in: indicator.manager)
         #expect(await indicator.advance(by: .seconds(1), until: .active))
         activity.advance(by: 10)
@@ -474,7 +430,7 @@ private final class ListOnAClock {
     func begin(
         _ details: ActivityDetails,
         in group: ActivityRecord? = nil,
-        _ change: (inout ActivityDetails) -> Void
+        _ change: (inout ActivityDetails) -> Void = { _ in }
     ) -> ActivityRecord {
         var details = details
         change(&details)

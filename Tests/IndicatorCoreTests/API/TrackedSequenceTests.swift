@@ -13,10 +13,7 @@ import Testing
     private let manager: IndicatorManager
 
     init() throws {
-        manager = IndicatorManager(
-            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
-            backends: [surface]
-        )
+        manager = IndicatorManager(delays: .zero, backends: [surface])
     }
 
     private func outcomes() async -> [ActivityOutcome] {

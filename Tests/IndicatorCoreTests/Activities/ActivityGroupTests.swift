@@ -8,121 +8,127 @@ import Testing
 
 /// What the members of a group add up to.
 @Suite struct ActivityGroupTests {
-    private let manager = TestIndicator().manager
-
-    private var group: ActivityDetails { manager.snapshot.activities.first ?? ActivityDetails() }
-
-    private var amounts: String { "\(group.completed) of \(group.total.map { "\($0)" } ?? "?")" }
-
-    /// It counted its members: "0 of 2 B".
-    @Test func `A group of bytes adds up its members`() {
-        manager.withActivity("Downloading", unit: .bytes) { group in
-            let first = group.begin("a.iso", total: 1000, unit: .bytes)
-            let second = group.begin("b.iso", total: 3000, unit: .bytes)
-            #expect(amounts == "0 of 4000")
-            first.advance(by: 400)
-            second.advance(by: 600)
-            #expect(amounts == "1000 of 4000")
-            #expect(manager.snapshot.progress == 0.25)
-            first.advance(by: 600)
-            first.end()
-            second.total = 5000
-            #expect(amounts == "1600 of 6000")
-            second.end(.succeeded)
-            #expect(amounts == "6000 of 6000")
-        }
-    }
-
-    /// It stayed at 0.
-    @Test func `A group may have a total itself`() {
-        manager.withActivity("Downloading", total: 10_000, unit: .bytes) { group in
-            #expect(amounts == "0 of 10000")
-            let first = group.begin("a.iso", unit: .bytes)
-            first.advance(by: 400)
-            // Its own steps count, too.
-            group.advance(by: 100)
-            #expect(amounts == "500 of 10000")
-            first.total = 20_000
-            #expect(amounts == "500 of 20100")
-        }
-    }
-
-    @Test func `The total is unknown if that of a member is`() {
-        manager.withActivity("Reading", unit: ActivityUnit("lines")) { group in
-            let first = group.begin("a", total: 10, unit: ActivityUnit("lines"))
-            let second = group.begin("b", unit: ActivityUnit("lines"))
-            second.advance(by: 3)
-            #expect(amounts == "3 of ?")
-            #expect(manager.snapshot.progress == nil)
-            second.end(.succeeded)
-            #expect(amounts == "3 of 13")
-            first.unit = .bytes
-            #expect(amounts == "3 of 4")
-            group.unit = .bytes
-            #expect(amounts == "0 of 10")
-        }
-    }
-
-    @Test(
-        arguments: [
-            (.succeeded, "100 of 100"), (.unspecified, "70 of 70"), (.failed("HTTP 503"), "70 of 70"),
-            (.cancelled, "70 of 70"),
-        ] as [(ActivityOutcome, String)]
-    )
-    func `An ended member adds its total or what it did`(outcome: ActivityOutcome, expected: String) {
-        manager.withActivity("Downloading", unit: .bytes) { group in
-            let member = group.begin("a", total: 80, unit: .bytes)
-            member.advance(by: 50)
-            group.begin("b", total: 20, unit: .bytes).end(.succeeded)
-            member.end(outcome)
-            #expect(amounts == expected)
-        }
-    }
-
-    @Test func `Members of another kind are steps`() {
-        let files = ActivityUnit("files")
-        manager.withActivity("Building", total: 4, unit: files) { group in
-            let download = group.begin("Downloading", total: 1000, unit: .bytes)
-            download.advance(by: 999)
-            let compile = group.begin("Compiling", total: 40, unit: files)
-            compile.advance(by: 10)
-            #expect(amounts == "10 of 41")
-            let link = group.begin("Linking", progress: 0.375)
-            #expect(amounts == "10 of 42")
-            #expect(abs((manager.snapshot.progress ?? 0) - (10 + 0.999 + 0.375) / 42) < 1e-12)
-            download.end()
-            link.end(.failed("ld"))
-            #expect(amounts == "12 of 42")
-        }
-        manager.withActivity("Installing", unit: .bytes) { group in
-            let check = group.begin("Checking")
-            #expect(amounts == "0 of ?")
-            let download = group.begin("Downloading", total: 900, unit: .bytes)
-            let unpack = group.begin("Unpacking", progress: 0.5)
-            #expect(amounts == "0 of 900")
-            check.end()
-            download.end(.succeeded)
-            unpack.end()
-            #expect(amounts == "900 of 900")
-        }
-    }
-
-    @Test func `Groups add up in groups`() {
-        manager.withActivity("All", unit: .bytes) { all in
-            all.withActivity("First", unit: .bytes) { group in
-                let member = group.begin("a", total: 100, unit: .bytes)
-                member.advance(by: 10)
-                // Another kind: four files.
-                let files = ManagedActivity("Files", total: 4, in: all)
-                let file = files.begin("b", total: 50, unit: .bytes)
-                file.advance(by: 50)
-                #expect(amounts == "10 of 100")
-                files.unit = .bytes
-                files.total = nil
-                #expect(amounts == "60 of 150")
+    /// Members begin in a group with a total, if known, and a unit; what follows `=` is what the first group has done,
+    /// of which total, and its progress.
+    @Test(arguments: [
+        // It counted its members: "0 of 2 B".
+        (
+            "A group of bytes adds up its members",
+            """
+            g begins - ? B | a begins g 1000 B | b begins g 3000 B = 0/4000 | a +400 | b +600 = 1000/4000 0.25
+            a +600 | a ends | b total 5000 = 1600/6000 | b succeeds = 6000/6000
+            """
+        ),
+        // It stayed at 0.
+        (
+            "A group may have a total and steps itself",
+            """
+            g begins - 10000 B = 0/10000 | a begins g ? B | a +400 | g +100 = 500/10000 | a total 20000 = 500/20100
+            """
+        ),
+        (
+            "The total is unknown if that of a member is",
+            """
+            g begins - ? lines | a begins g 10 lines | b begins g ? lines | b +3 = 3/? nil | b succeeds = 3/13
+            a unit B = 3/4 | g unit B = 0/10
+            """
+        ),
+        (
+            "A member that succeeds adds its total",
+            "g begins - ? B | a begins g 80 B | a +50 | b begins g 20 B | b succeeds | a succeeds = 100/100"
+        ),
+        ("A member that ends adds what it did", "g begins - ? B | a begins g 80 B | a +50 | a ends = 50/50"),
+        ("A member that fails adds what it did", "g begins - ? B | a begins g 80 B | a +50 | a fails = 50/50"),
+        ("A member that is cancelled adds what it did", "g begins - ? B | a begins g 80 B | a +50 | a cancels = 50/50"),
+        (
+            "Members of another kind are steps",
+            """
+            g begins - 4 files | d begins g 1000 B | d +999 | c begins g 40 files | c +10 = 10/41
+            l begins g ? | l progress 0.375 = 10/42 0.270809523809524 | d ends | l fails = 12/42
+            """
+        ),
+        (
+            "To a group of bytes, members of another kind add nothing",
+            """
+            g begins - ? B | c begins g ? = 0/? | d begins g 900 B | u begins g ? | u progress 0.5 = 0/900
+            c ends | d succeeds | u ends = 900/900
+            """
+        ),
+        (
+            "Groups add up in groups",
+            """
+            g begins - ? B | first begins g ? B | a begins first 100 B | a +10 | files begins g 4 | b begins files 50 B
+            b +50 = 10/100 | files unit B | files total ? = 60/150 | b ends | files ends | a ends = 60/60
+            """
+        ),
+        (
+            "Each member is an equal fraction, whatever its unit",
+            """
+            g begins - 4 | a begins g 1000 | b begins g ? | b progress 0.5 = 0.125 | a +500 = 0.25 | b ends = 0.375
+            c begins g 10 B | d begins g 10 files = 0.375 | c ends | d ends | a ends = 1
+            """
+        ),
+        (
+            "Finished members keep their unit and their total",
+            "g begins - 4 | a begins g 5000000 B | a succeeds = 0.25 | b begins g 10 files | b +5 = 0.375"
+        ),
+        (
+            "A group that ends is one member",
+            """
+            g begins - ? | c begins g ? | x begins c ? | x succeeds | y begins c ? | y succeeds | l begins g 1 = 0.5
+            c ends = 0.5
+            """
+        ),
+        (
+            "Totals may be any numbers",
+            """
+            g begins - ? | a begins g 9223372036854775807 | a progress 0.5 = 0.5 | a progress ? = 0 | a total -1
+            a unit B | b begins g 9223372036854775807 B | b +9223372036854775807 | a ends | b ends = 1
+            """
+        ),
+        (
+            "Steps of the group itself count",
+            "g begins - 4 | g +2 = 0.5 | c begins g ? | c succeeds = 3/4 0.75 | g progress 0.1 = 0.1"
+        ),
+    ])
+    func `Members add up`(sentence: String, script: String) throws {
+        let manager = TestIndicator().manager
+        var activities: [Substring: ManagedActivity] = [:]
+        for step in script.split(whereSeparator: { "|\n".contains($0) }) {
+            let sides = step.split(separator: "=")
+            let words = sides[0].split(separator: " ")
+            func unit(_ index: Int) -> ActivityUnit {
+                words.count <= index ? .count : words[index] == "B" ? .bytes : ActivityUnit(String(words[index]))
             }
-            // The files have ended with their variable, without an outcome: as done as they were.
-            #expect(amounts == "60 of 60")
+            if words[1] == "begins" {
+                let container: ActivityContainer = activities[words[2]].map { $0 } ?? manager
+                let (label, total) = (String(words[0]), words[3...].first.flatMap { Int($0) })
+                activities[words[0]] = ManagedActivity(label, total: total, unit: unit(4), in: container)
+            }
+            let activity = try #require(activities[words[0]])
+            switch words[1] {
+            case "begins": break
+            case "total": activity.total = Int(words[2])
+            case "unit": activity.unit = unit(2)
+            case "progress": activity.progress = Double(words[2])
+            case "ends": activity.end()
+            case "succeeds": activity.end(.succeeded)
+            case "fails": activity.end(.failed("HTTP 503"))
+            case "cancels": activity.end(.cancelled)
+            default: activity.advance(by: try #require(Int(words[1])))
+            }
+            let group = try #require(manager.snapshot.activities.first)
+            for expected in sides.dropFirst().first?.split(separator: " ") ?? [] {
+                if expected.contains("/") {
+                    #expect(
+                        "\(group.completed)/\(group.total.map { "\($0)" } ?? "?")" == expected,
+                        "\(sentence): \(step)"
+                    )
+                } else {
+                    let isEqual = abs((group.progress ?? -1) - (Double(expected) ?? -1)) < 1e-12
+                    #expect(isEqual, "\(sentence): \(step): \(group.progress as Any)")
+                }
+            }
         }
     }
 

@@ -73,6 +73,7 @@ import Testing
                     String(repeating: " ", count: $0.depth) + ($0.label ?? "")
                 }
                 let expected = tree(in: nil, 0)
+                #expect(manager.activityCount == all.count { !$0.hasEnded && $0.parent?.hasEnded ?? true })
                 guard lines == expected else {
                     Issue.record("seed \(seed), step \(step): \(lines) instead of \(expected)")
                     return

@@ -11,8 +11,7 @@ import Testing
         ProcessInfo.processInfo.environment["INDICATOR_TEST_SEED"].flatMap(UInt64.init) ?? 20_261_125
     private static let count: UInt64 = 1000
 
-    @Test
-    func `An inbox reports each period and each end once, in order, and ends in the current state`() async {
+    @Test func `An inbox reports each period and each end once, in order, and ends in the current state`() async {
         var deliveries = 0
         for index in 0..<Self.count {
             if index.isMultiple(of: 100) { await Task.yield() }

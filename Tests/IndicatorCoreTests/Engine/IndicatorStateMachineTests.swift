@@ -45,74 +45,45 @@ import Testing
         func fire() { take(machine.advance(to: time.now)) }
     }
 
-    @Test func `A late start timer does not show what has ended`() {
+    /// What happens at which millisecond, and when the indicator is shown and hidden.
+    @Test(arguments: [
+        ("A late start timer does not show what has ended", "0 begin, 1010 end, 1020 fire", ""),
+        ("A late start timer shows what began before it fired", "0 begin, 0 end, 1010 begin, 1010 fire", "+1000"),
+        (
+            "A late completion timer keeps what has begun again",
+            "0 begin, 2000 fire, 2000 end, 2300 begin, 2300 fire", "+1000"
+        ),
+        (
+            "A late completion timer counts from the last end",
+            "0 begin, 2000 fire, 2000 end, 2300 begin, 2300 end, 2400 fire, 2500 due, 2500 fire", "+1000 -2500"
+        ),
+        ("A deadline that is due follows the delays at its beginning", "0 begin, 2000 delay, 2000 fire", "+1000"),
+    ])
+    func `A late timer decides by what is the case`(sentence: String, script: String, changes: String) throws {
         let driver = Driver(clock)
-        driver.begin()
-        clock.advance(by: .milliseconds(1010))
-        driver.end()
-        clock.advance(by: .milliseconds(10))
-        driver.fire()
-        #expect(driver.changes.isEmpty)
-        #expect(driver.counter.state == .inactive)
-    }
-
-    @Test func `A late start timer shows what began before it fired`() {
-        let driver = Driver(clock)
-        driver.begin()
-        driver.end()
-        clock.advance(by: .milliseconds(1010))
-        driver.begin()
-        driver.fire()
-        #expect(driver.changes.map(\.isVisible) == [true])
-        #expect(driver.changes.first?.instant == .seconds(1))
-    }
-
-    @Test func `A late completion timer keeps what has begun again`() {
-        let driver = Driver(clock)
-        driver.begin()
-        clock.advance(by: .seconds(2))
-        driver.fire()
-        driver.end()
-        clock.advance(by: .milliseconds(300))
-        driver.begin()
-        driver.fire()
-        #expect(driver.changes.map(\.isVisible) == [true])
-        #expect(driver.counter.phase == .active)
-    }
-
-    @Test func `A late completion timer counts from the last end`() {
-        let driver = Driver(clock)
-        driver.begin()
-        clock.advance(by: .seconds(2))
-        driver.fire()
-        driver.end()
-        clock.advance(by: .milliseconds(300))
-        driver.begin()
-        driver.end()
-        clock.advance(by: .milliseconds(100))
-        driver.fire()
-        #expect(driver.changes.map(\.isVisible) == [true])
-        #expect(driver.deadline == .milliseconds(2500))
-        clock.advance(by: .milliseconds(100))
-        driver.fire()
-        #expect(driver.changes.map(\.instant) == [.seconds(1), .milliseconds(2500)])
-    }
-
-    /// A deadline that is due follows the delays at its beginning.
-    @Test func `Changed delays do not affect a due deadline`() throws {
-        let driver = Driver(clock)
-        driver.begin()
-        clock.advance(by: .seconds(2))
-        let longer = try IndicatorDelays(startDelay: .seconds(60))
-        driver.take(driver.machine.setDelays(longer, at: driver.time.now))
-        driver.fire()
-        #expect(driver.changes.map(\.instant) == [.seconds(1)])
+        for step in script.split(separator: ", ") {
+            let words = step.split(separator: " ")
+            let time = Duration.milliseconds(try #require(Int(words[0])))
+            if words[1] != "due" { clock.advance(to: time) }
+            switch words[1] {
+            case "begin": driver.begin()
+            case "end": driver.end()
+            case "delay":
+                let longer = try IndicatorDelays(startDelay: .seconds(60))
+                driver.take(driver.machine.setDelays(longer, at: time))
+            case "due": #expect(driver.deadline == time)
+            default: driver.fire()
+            }
+        }
+        let seen = driver.changes.map { "\($0.isVisible ? "+" : "-")\(Int($0.instant / .milliseconds(1)))" }
+        #expect(seen.joined(separator: " ") == changes, "\(sentence)")
+        #expect(driver.counter.state.isVisible == (driver.changes.last?.isVisible ?? false))
     }
 
     /// The callers of `isEnabled =` and `startDelay =` checked all objects: 46 ms with 100 000. Only the timer does.
     @Test func `Settings leave the decision about objects to the timer`() throws {
         final class Tracked {}
-        let instant = try IndicatorDelays(startDelay: .zero)
+        let instant = IndicatorDelays.noStart
         let settings: [(Driver, Duration) -> Void] = [
             { driver, now in driver.take(driver.machine.setDelays(instant, at: now)) },
             { driver, now in driver.take(driver.machine.setEnabled(false, at: now)) },
@@ -143,8 +114,6 @@ import Testing
         }
     }
 
-    /// An estimate that ended while a snapshot is held back is not a deadline: the timer would fire immediately, again
-    /// and again.
     /// Every begin and end took the lock, and made snapshots for nobody.
     @Test func `After shutting down nothing is observed`() async {
         let manager = IndicatorManager(backends: [InMemoryBackend(delivery: BackendDelivery(includesHidden: true))])
@@ -155,6 +124,8 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
+    /// An estimate that ended while a snapshot is held back is not a deadline: the timer would fire immediately, again
+    /// and again.
     @Test func `No timer is set for an estimate that has ended`() throws {
         let driver = Driver(clock)
         let now = { [time = driver.time] in time.now }

@@ -1,86 +1,32 @@
-import Foundation
 import IndicatorCore
 import IndicatorTesting
+import TestSupport
 import Testing
-
-/// A worked example: events in, changes of visibility out, in integer milliseconds.
-struct Trace: Decodable, CustomTestStringConvertible {
-    struct Event: Decodable {
-        enum Kind: String, Decodable {
-            case start
-            case stop
-            case enable
-            case disable
-        }
-
-        var t_ms: Int
-        var event: Kind
-        var id: String?
-
-        var replayed: ActivityReplay.Event {
-            switch event {
-            case .start: .start(id: id)
-            case .stop: .stop(id: id)
-            case .enable: .enable
-            case .disable: .disable
-            }
-        }
-    }
-
-    struct Change: Decodable, Equatable {
-        var t_ms: Int
-        var visible: Bool
-    }
-
-    var name: String
-    var start_delay_ms: Int
-    var completion_delay_ms: Int
-    var minimum_visible_time_ms: Int
-    var events: [Event]
-    var expected: [Change]
-
-    var testDescription: String { name }
-
-    var delays: IndicatorDelays {
-        get throws {
-            try IndicatorDelays(
-                startDelay: .milliseconds(start_delay_ms),
-                completionDelay: .milliseconds(completion_delay_ms),
-                minimumVisibleTime: .milliseconds(minimum_visible_time_ms)
-            )
-        }
-    }
-
-    static var all: [Trace] {
-        get throws {
-            let folder = try #require(Bundle.module.resourceURL).appendingPathComponent("traces")
-            let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
-            return try files.filter { $0.pathExtension == "json" }
-                .map { try JSONDecoder().decode(Trace.self, from: Data(contentsOf: $0)) }
-                .sorted { $0.name < $1.name }
-        }
-    }
-}
-
-extension Trace.Change {
-    init(_ change: VisibilityChange) {
-        self.init(t_ms: Int(change.instant / .milliseconds(1)), visible: change.isVisible)
-    }
-}
 
 @Suite struct TraceTests {
     @Test func `Every worked example is found`() throws {
-        #expect(try Trace.all.count == 20)
+        #expect(try WorkedExample.files.count == 20)
     }
 
-    @Test(arguments: try Trace.all)
-    func `A worked example holds exactly`(_ trace: Trace) throws {
-        let replay = ActivityReplay(delays: try trace.delays)
-        var changes: [Trace.Change] = []
-        for event in trace.events {
-            changes += replay.apply(event.replayed, at: .milliseconds(event.t_ms)).map(Trace.Change.init)
+    @Test(arguments: try WorkedExample.files) func `A worked example holds exactly`(file: String) throws {
+        let example = try WorkedExample(file: file)
+        let delays = try IndicatorDelays(
+            startDelay: .milliseconds(example.start_delay_ms),
+            completionDelay: .milliseconds(example.completion_delay_ms),
+            minimumVisibleTime: .milliseconds(example.minimum_visible_time_ms)
+        )
+        let replay = ActivityReplay(delays: delays)
+        var changes: [VisibilityChange] = []
+        for event in example.events {
+            let events: [String: ActivityReplay.Event] = [
+                "start": .start(id: event.id), "stop": .stop(id: event.id), "enable": .enable, "disable": .disable,
+            ]
+            changes += replay.apply(try #require(events[event.event]), at: .milliseconds(event.t_ms))
         }
-        changes += replay.finish().map(Trace.Change.init)
-        #expect(changes == trace.expected)
+        changes += replay.finish()
+        let seen = changes.map {
+            WorkedExample.Change(t_ms: Int($0.instant / .milliseconds(1)), visible: $0.isVisible)
+        }
+        #expect(seen == example.expected)
     }
 }
