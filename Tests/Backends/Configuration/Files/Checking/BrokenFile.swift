@@ -222,7 +222,7 @@ extension BrokenFile {
         # an option of another kind
         terminalTitle:
           maxSize: 1 MiB
-        > 2:3: unknown key 'maxSize' in 'terminalTitle'; settings of terminalTitle: format, title, progress and 1 more
+        > 2:3: unknown key 'maxSize' in 'terminalTitle'; settings of terminalTitle: format, title, progress and 2 more
         """#
     )
 
