@@ -54,14 +54,16 @@ public struct Cookie: RawRepresentable, Hashable, Codable, Sendable {
         let sites = Dictionary(grouping: all(of: handle), by: \.site).values
         func count(_ limit: Int) -> Int { sites.reduce(0) { $0 + min($1.count, limit) } }
         var limit = siteCount
-        while limit > 0, count(limit) > maximumCount { limit /= 2 }
-        for cookie in sites.flatMap({ $0.dropLast(limit) }) {
+        while limit > 1, count(limit) > maximumCount { limit /= 2 }
+        // There may be more sites than cookies are kept.
+        let excess = sites.flatMap { $0.suffix(limit) }.dropFirst(maximumCount)
+        for cookie in sites.flatMap({ $0.dropLast(limit) }) + excess {
             // libcurl removes one that has expired.
             var fields = cookie.fields
             fields[4] = "1"
             change([fields.joined(separator: "\t")], of: handle)
         }
-        return count(limit)
+        return min(count(limit), maximumCount)
     }
 
     /// The cookies of a handle.

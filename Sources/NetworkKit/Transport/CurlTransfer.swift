@@ -24,7 +24,7 @@ final class CurlTransfer {
     private var isHeadComplete: Bool { lines.last?.isEmpty == true }
     private var hasDeliveredHead = false
     private var hasRepeated = false
-    /// Whether the connection had bytes that no request has asked for.
+    /// Whether the server had closed the connection, or sent bytes that no request has asked for.
     private var hasUnsolicited = false
     /// How many bytes of the response's body are left; `nil` if that is not known.
     private var bytesLeft: Int64?
@@ -79,7 +79,7 @@ final class CurlTransfer {
         connection = loop.watch.connection(at: port)
         if let connection, !connection.isShared, exchange(&connection.isUsed, with: true), !hasRepeated {
             // libcurl 7.88 would take what the server has sent meanwhile, such as a 408, for the response.
-            hasUnsolicited = loop.watch.hasUnreadBytes(connection)
+            hasUnsolicited = connection.isUnclean
             if hasUnsolicited {
                 self.connection = nil
                 return false

@@ -17,10 +17,11 @@ import Synchronization
 final class SocketWatch: Sendable {
     /// A TCP connection of libcurl, or one that was.
     final class Connection: @unchecked Sendable {
-        // `@unchecked`: the lock of the watch protects the variables, except the first two.
+        // `@unchecked`: the lock of the watch protects the variables, except the first three.
 
-        /// Whether HTTP/2 requests share it, and whether a request has begun on it. Only used on libcurl's thread.
-        var (isShared, isUsed) = (false, false)
+        /// Whether HTTP/2 requests share it, whether a request has begun on it, and whether the server had sent bytes
+        /// or closed it before the last one. Only used on libcurl's thread.
+        var (isShared, isUsed, isUnclean) = (false, false, false)
         fileprivate let descriptor: Int32
         fileprivate var port: Int32 = 0
         fileprivate var isClosed = false
@@ -98,13 +99,13 @@ final class SocketWatch: Sendable {
                 connection.port = curl_kit_get_local_port(connection.descriptor)
             }
             guard let found = state.connections.values.first(where: { $0.port == port }) else { return nil }
-            let received = found.state?.received ?? 0
+            let current = found.state
+            let received = current?.received ?? 0
+            found.isUnclean = current.map { $0.unread > 0 } ?? true
             if found.silence?.received != received { found.silence = (received, .now) }
             return found
         }
     }
-
-    func hasUnreadBytes(_ connection: Connection) -> Bool { state.withLock { _ in connection.state?.unread ?? 0 > 0 } }
 
     /// Shuts down a connection if the other side acknowledges nothing any more; otherwise returns when to look again.
     func endIfUnacknowledged(_ connection: Connection) -> Duration {
