@@ -8,7 +8,7 @@ import IndicatorThreads
 /// ```swift
 /// let activity = ManagedActivity("Exporting", in: indicator)
 /// let reports = try ProgramReports(on: activity)
-/// process.environment?.merge(reports.environment) { $1 }
+/// process.environment = ProcessInfo.processInfo.environment.merging(reports.environment) { $1 }
 /// try process.run()
 /// process.waitUntilExit()
 /// reports.end(process.terminationStatus == 0 ? .succeeded : .failed("exit status \(process.terminationStatus)"))
@@ -19,8 +19,8 @@ import IndicatorThreads
 /// failed, the activity ends with that outcome, although the program goes on; its next report of work begins another
 /// one. The article <doc:ReportingFromAnyLanguage> describes what the programs send.
 ///
-/// Nothing that is reported can run, cancel, configure or read anything. The reports are read on a thread of the
-/// indicator, which wakes up only for them. Any thread may use the value.
+/// Nothing that is reported can run, cancel, configure or read anything. The reports are read on the thread
+/// of the indicator's timers, which wakes up for them. Any thread may use the value.
 public final class ProgramReports: Sendable {
     /// What the environment of the programs needs: the variable `INDICATOR_SOCKET`.
     public let environment: [String: String]
@@ -32,19 +32,23 @@ public final class ProgramReports: Sendable {
     /// - Throws: if no socket can be made, such as on a full disk. The text names the path. The programs then find no
     ///   variable, and report nothing.
     public convenience init(on activity: ManagedActivity) throws {
-        self.init(on: activity, socket: try ReportSocket())
+        let began = ContinuousClock.now - .seconds(max(Date().timeIntervalSince(activity.since), 0))
+        self.init(on: activity, began: began, socket: try ReportSocket())
     }
 
     /// - Parameters:
+    ///   - began: when the activity began.
     ///   - socket: where the programs' reports may wait already.
-    ///   - didEnd: called on a thread of the indicator when a report has ended the programs' own work. Must not block.
+    ///   - didEnd: called when a report has ended the programs' own work with an outcome, on the thread of the timers,
+    ///     or by ``finish(_:)``. Must not block.
     package init(
         on activity: ManagedActivity,
+        began: ContinuousClock.Instant = .now,
         socket: ReportSocket,
         didEnd: @escaping @Sendable (FinishedActivity) -> Void = { _ in }
     ) {
         environment = [ReportSocket.variable: socket.path]
-        let receiver = Receiver(socket, activity, didEnd)
+        let receiver = Receiver(socket, ReportedWork(activity, began: began), didEnd)
         self.receiver = receiver
         let thread = ServiceThread.shared
         // Without a descriptor for that, the reports are read at the end.
@@ -53,7 +57,7 @@ public final class ProgramReports: Sendable {
 
     deinit { end() }
 
-    /// How many reports were about members beyond the limit of 64, and are not shown.
+    /// How many reports were about members beyond the limit of 64, and are not shown. A member may have several.
     public var omittedCount: Int { receiver.work.withLock(\.omittedCount) }
 
     /// Reads what has been reported, ends everything, and listens no more. Call it when the programs have ended.
@@ -78,12 +82,13 @@ private final class Receiver: PollSource, Sendable {
     /// the app.
     let work: Locked<ReportedWork>
     private let closed = Locked(false)
+    /// How many calls of `didEnd` are still to return.
+    private let calls = Locked(0)
     private let didEnd: @Sendable (FinishedActivity) -> Void
 
-    init(_ socket: ReportSocket, _ activity: ManagedActivity, _ didEnd: @escaping @Sendable (FinishedActivity) -> Void)
-    {
+    init(_ socket: ReportSocket, _ work: ReportedWork, _ didEnd: @escaping @Sendable (FinishedActivity) -> Void) {
         (self.socket, self.didEnd) = (socket, didEnd)
-        work = Locked(ReportedWork(activity))
+        self.work = Locked(work)
     }
 
     var isClosed: Bool { closed.withLock { $0 } }
@@ -99,9 +104,14 @@ private final class Receiver: PollSource, Sendable {
         let ends = work.withLock { work in
             var datagrams: [[UInt8]] = []
             while datagrams.count < limit, let datagram = socket.receive() { datagrams.append(datagram) }
-            return datagrams.flatMap { ProgramReport.all(in: $0).compactMap { work.apply($0) } }
+            let ends = datagrams.flatMap { ProgramReport.all(in: $0).compactMap { work.apply($0) } }
+            calls.withLock { $0 += ends.count }
+            return ends
         }
-        ends.forEach(didEnd)
+        for end in ends {
+            didEnd(end)
+            calls.withLock { $0 -= 1 }
+        }
     }
 
     func end(_ outcome: ActivityOutcome) -> FinishedActivity? {
@@ -109,6 +119,8 @@ private final class Receiver: PollSource, Sendable {
         socket.unlink()
         // More than a queue has room for: its length is limited (net.unix.max_dgram_qlen).
         read(limit: 4096)
+        // The thread of the timers may be about to tell of an end.
+        for _ in 0..<1000 where calls.withLock({ $0 > 0 }) { usleep(1000) }
         defer { ServiceThread.shared.call(at: .min) { ServiceThread.shared.remove(self) } }
         return work.withLock { $0.end(outcome) }
     }

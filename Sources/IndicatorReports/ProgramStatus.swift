@@ -71,31 +71,33 @@ package struct ProgramStatus: Sendable, Hashable {
 
     /// Reads the body of a report; `nil` if it is discarded.
     ///
-    /// A pair that is malformed or unknown is skipped. The last of equal keys counts. A report without a known state,
-    /// or with a limit exceeded, an invalid identifier or an invalid text is discarded.
+    /// A pair that is malformed or unknown is skipped. The last of equal keys counts; if its value is invalid, as none.
+    /// A report without a known state, or with a limit exceeded, an invalid identifier or an invalid text is discarded.
     package init?(_ body: some Collection<UInt8>) {
         guard body.count <= Limit.sequence else { return nil }
         var state: State?
         for pair in body.split(separator: UInt8(ascii: ":")) {
             guard let separator = pair.firstIndex(of: UInt8(ascii: "=")) else { continue }
-            let (key, value) = (pair[..<separator], pair[pair.index(after: separator)...])
+            let (key, value) = (Self.trimmed(pair[..<separator]), Self.trimmed(pair[pair.index(after: separator)...]))
             if key.count > Limit.key { return nil }
+            let name = String(decoding: key, as: UTF8.self)
+            let text = String(decoding: value, as: UTF8.self)
+            // A report of a part must never become one of the whole.
+            if name == "id", !Self.isPath(text) { return nil }
+            let isText = name == "title" || name == "msg"
             guard !value.isEmpty, key.allSatisfy(Self.isNameCharacter),
-                value.allSatisfy({ Self.isNameCharacter($0) || ",/=".utf8.contains($0) })
+                isText || value.allSatisfy({ Self.isNameCharacter($0) || ",/=".utf8.contains($0) })
             else { continue }
-            var text: String { String(decoding: value, as: UTF8.self) }
-            switch String(decoding: key, as: UTF8.self) {
-            // An unknown one replaces one that is known, too.
+            switch name {
             case "state": state = State(rawValue: text)
-            case "kind": kind = Kind(rawValue: text) ?? kind
+            case "kind": kind = Kind(rawValue: text)
             case "progress":
-                if let number = Int(text), (0...100).contains(number) { progress = number }
-            case "id":
-                guard Self.isPath(text) else { return nil }
-                id = text
+                let number = text.utf8.allSatisfy("0123456789".utf8.contains) ? Int(text) : nil
+                progress = number.flatMap { (0...100).contains($0) ? $0 : nil }
+            case "id": id = text
             case "app":
                 if value.count > Limit.name { return nil }
-                if Self.isPath(text) { app = text }
+                app = value.allSatisfy(Self.isNameCharacter) ? text : nil
             case "title":
                 guard let decoded = Self.decoded(value, limit: Limit.title) else { return nil }
                 title = decoded
@@ -109,6 +111,15 @@ package struct ProgramStatus: Sendable, Hashable {
         self.state = state
         if state != .blocked { kind = nil }
         if state != .working, state != .blocked { progress = nil }
+    }
+
+    /// Without white space of ASCII at its ends.
+    private static func trimmed<Bytes: Collection<UInt8>>(_ bytes: Bytes) -> Bytes.SubSequence.SubSequence {
+        func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+        let rest = bytes.drop(while: isSpace)
+        return rest.prefix(
+            upTo: rest.indices.reversed().first { !isSpace(rest[$0]) }.map(rest.index(after:)) ?? rest.startIndex
+        )
     }
 
     private static func isNameCharacter(_ byte: UInt8) -> Bool {
@@ -133,8 +144,10 @@ package struct ProgramStatus: Sendable, Hashable {
         let padding = UInt8(ascii: "=")
         let unpadded = value.prefix { $0 != padding }
         let rest = value.dropFirst(unpadded.count)
-        guard unpadded.count <= (limit * 4 + 2) / 3, rest.count <= 2, rest.allSatisfy({ $0 == padding }),
-            let data = Data(base64Encoded: Data(Array(unpadded) + repeatElement(padding, count: -unpadded.count & 3))),
+        let missing = -unpadded.count & 3
+        guard !unpadded.isEmpty, unpadded.count <= (limit * 4 + 2) / 3, rest.isEmpty || rest.count == missing,
+            rest.allSatisfy({ $0 == padding }),
+            let data = Data(base64Encoded: Data(Array(unpadded) + repeatElement(padding, count: missing))),
             let text = String(validating: data, as: UTF8.self), !text.unicodeScalars.contains(where: isControl)
         else { return nil }
         return text

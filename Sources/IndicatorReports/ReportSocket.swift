@@ -20,16 +20,21 @@ package final class ReportSocket: Sendable {
     let descriptor: CInt
     private let temporaryFolder: String?
 
-    /// Makes a socket. Removes what processes have left that were killed.
+    /// Makes a socket. Removes what killed processes have left.
     ///
     /// - Parameter runtime: the user's folder for sockets.
     package init(in runtime: String? = getenv("XDG_RUNTIME_DIR").map { String(cString: $0) }) throws(Failure) {
         func failure(_ path: String) -> Failure {
             Failure(description: "cannot make a socket for reports at '\(path)': \(String(cString: strerror(errno)))")
         }
-        let folder = runtime.map { "\($0)/indicator" } ?? ""
-        mkdir(folder, 0o700)
-        if Self.isOwn(folder) {
+        let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let descriptor = StandardStreams.excluding(socket(AF_UNIX, type, 0))
+        self.descriptor = descriptor
+        // Under `sudo -E`, the folder of another user would get a folder that is not theirs.
+        let isOwn = runtime.map { $0.hasPrefix("/") && Self.isOwn($0, allowing: 0o055) } == true
+        let folder = "\(runtime ?? "")/indicator"
+        if isOwn { mkdir(folder, 0o700) }
+        if isOwn, Self.isOwn(folder) {
             Self.removeLeftovers(in: folder)
             path = "\(folder)/\(String(UInt64.random(in: .min ... .max), radix: 36))\(Self.suffix)"
             temporaryFolder = nil
@@ -43,8 +48,6 @@ package final class ReportSocket: Sendable {
             let folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
             (path, temporaryFolder) = ("\(folder)/socket\(Self.suffix)", folder)
         }
-        let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        descriptor = StandardStreams.excluding(socket(AF_UNIX, type, 0))
         let status = Self.withAddress(path) { bind(descriptor, $0, $1) }
         guard status == 0 else { throw failure(path) }
         chmod(path, 0o600)
@@ -55,7 +58,7 @@ package final class ReportSocket: Sendable {
         if let temporaryFolder { rmdir(temporaryFolder) }
     }
 
-    /// Lets no further program find the socket.
+    /// Removes the socket's path.
     package func unlink() {
         Foundation.unlink(path)
         // Nor may those that have found it send more. What waits is still read.
@@ -86,7 +89,8 @@ package final class ReportSocket: Sendable {
     /// - Returns: whether it has arrived.
     @discardableResult
     package static func send(_ text: String, to path: String) -> Bool {
-        let socket = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue)
+        let socket = StandardStreams.excluding(socket(AF_UNIX, type, 0))
         defer { if socket >= 0 { close(socket) } }
         var text = text
         return text.withUTF8 { bytes in
@@ -98,10 +102,10 @@ package final class ReportSocket: Sendable {
     private static var suffix: String { ".reports" }
 
     /// Whether a folder, and no link to one, belongs to the user alone.
-    private static func isOwn(_ path: String) -> Bool {
+    private static func isOwn(_ path: String, allowing mode: mode_t = 0) -> Bool {
         var info = stat()
         return lstat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR && info.st_uid == geteuid()
-            && info.st_mode & 0o022 == 0
+            && info.st_mode & 0o077 & ~mode == 0
     }
 
     private static func names(in folder: String) -> [String] {

@@ -18,6 +18,8 @@ struct ReportedWork {
 
     /// The activity of the programs themselves. It may have ended.
     private(set) var root: ManagedActivity
+    /// When it began. The clock does not step, unlike that of ``ManagedActivity/since``.
+    private var began: ContinuousClock.Instant
     /// Its label while no report has one.
     private let label: String?
     private var rootReport: ProgramStatus?
@@ -25,14 +27,14 @@ struct ReportedWork {
     /// How many reports were about members beyond the limit.
     private(set) var omittedCount = 0
 
-    init(_ activity: ManagedActivity) {
-        root = activity
+    init(_ activity: ManagedActivity, began: ContinuousClock.Instant = .now) {
+        (root, self.began) = (activity, began)
         label = activity.label
     }
 
     /// Applies a report.
     ///
-    /// - Returns: the programs' own work, if it has ended by this report.
+    /// - Returns: the programs' own work, if it has ended with an outcome by this report.
     mutating func apply(_ report: ProgramReport) -> FinishedActivity? {
         switch report {
         case .label(let text): (root.label, rootReport) = (text ?? label, nil)
@@ -48,7 +50,7 @@ struct ReportedWork {
         rootReport = status
         switch status.state {
         case .working, .blocked:
-            if root.hasEnded { root = ManagedActivity(status.title ?? label, besides: root) }
+            if root.hasEnded { (root, began) = (ManagedActivity(status.title ?? label, besides: root), .now) }
             Self.show(status, on: root, label: label)
         case .clear:
             for id in records.keys { end(id, .unspecified) }
@@ -57,7 +59,8 @@ struct ReportedWork {
         case .idle, .done, .error:
             guard !root.hasEnded else { return nil }
             Self.show(status, on: root, label: root.label)
-            return finish(Self.outcome(of: status))
+            let finished = finish(Self.outcome(of: status))
+            return status.state == .idle ? nil : finished
         }
         return nil
     }
@@ -86,9 +89,9 @@ struct ReportedWork {
                     ? ManagedActivity(status.title ?? label, besides: root)
                     : ManagedActivity(status.title ?? label, in: root)
             }
-            if let activity { Self.show(status, on: activity, label: label) }
+            if let activity { Self.show(status, on: activity, label: status.isEnd ? activity.label : label) }
         }
-        if status.state != .working, status.state != .blocked {
+        if status.isEnd {
             activity?.end(Self.outcome(of: status))
             activity = nil
         }
@@ -106,10 +109,9 @@ struct ReportedWork {
     }
 
     private func finish(_ outcome: ActivityOutcome) -> FinishedActivity {
-        let (label, began) = (root.label ?? "", root.since)
+        let label = root.label ?? ""
         root.end(outcome)
-        let duration = Date().timeIntervalSince(began)
-        return FinishedActivity(label: label, outcome: outcome, duration: .seconds(max(duration, 0)))
+        return FinishedActivity(label: label, outcome: outcome, duration: began.duration(to: .now))
     }
 
     private mutating func end(_ id: String, _ outcome: ActivityOutcome) {
@@ -120,17 +122,20 @@ struct ReportedWork {
     private static func show(_ status: ProgramStatus, on activity: ManagedActivity, label: String?) {
         let detail = status.state == .working ? status.message : nil
         let attention = status.state == .blocked ? attention(of: status) : nil
+        var label = status.title ?? label
+        // A success has no message of its own.
+        if status.state == .done, let message = status.message { label = label.map { "\($0): \(message)" } ?? message }
         activity.update { details in
             details.progress = status.progress.map { Double($0) / 100 }
             // A text that is set is made safe, which takes longer than to compare it.
-            if details.label != status.title ?? label { details.label = status.title ?? label }
+            if details.label != label { details.label = label }
             if details.detail != detail { details.detail = detail }
             if details.attention != attention { details.attention = attention }
         }
     }
 
     private static func attention(of status: ProgramStatus) -> String {
-        if let message = status.message { return message }
+        if let message = status.message, !SafeText.singleLine(message).isEmpty { return message }
         return switch status.kind {
         case .permission: "asks for permission"
         case .question: "has a question"
@@ -146,4 +151,9 @@ struct ReportedWork {
         case .idle, .working, .blocked, .clear: .unspecified
         }
     }
+}
+
+extension ProgramStatus {
+    /// Whether it ends the work of its record.
+    fileprivate var isEnd: Bool { state != .working && state != .blocked }
 }

@@ -82,7 +82,7 @@ final class ExecActivity {
         self.notice = notice
         if configured.isEmpty, !prefersTerminal, notice.whenDone != .never { notice.addNotification() }
         reports = socket.map { [activity, ends] socket in
-            ProgramReports(on: activity, socket: socket) { ends.notify(of: $0, by: notice) }
+            ProgramReports(on: activity, began: began, socket: socket) { ends.notify(of: $0, by: notice) }
         }
     }
 

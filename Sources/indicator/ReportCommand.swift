@@ -16,7 +16,7 @@ struct ReportCommand: ParsableCommand {
             to the terminal if that is known to show it (OSC 7501), and otherwise nowhere.
 
             The states are working, blocked (it waits for you), done, error, idle (there is nothing to do) and clear \
-            (as if there had been no report). Each report replaces the one before.
+            (what was reported is removed). Each report replaces the one before.
 
             <text> is what is being done, or for the other states a message. With --id, the report is about a part of \
             the work, such as one of several files; 'clear' also removes what is below: clear --id a removes a/b.
@@ -95,11 +95,16 @@ struct ReportCommand: ParsableCommand {
         ReportSocket.send(status.body, to: String(cString: path))
     }
 
-    private static func isJSON(_ text: String) -> Bool { text.first == "{" && text.last == "}" }
+    private static func isJSON(_ text: String) -> Bool { values(inJSON: text) != nil }
+
+    private static func values(inJSON text: String) -> [String: Any]? {
+        guard text.first == "{" else { return nil }
+        return try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+    }
 
     /// The message in what a program appends to the command that it runs for its events, as Codex does.
     private static func message(inJSON text: String) -> String? {
-        let values = try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+        let values = values(inJSON: text)
         return ["message", "last-assistant-message", "title"].lazy.compactMap { values?[$0] as? String }.first
     }
 }
