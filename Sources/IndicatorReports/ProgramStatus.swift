@@ -160,8 +160,8 @@ package struct ProgramStatus: Sendable, Hashable {
 
     // MARK: - Writing
 
-    /// The pairs, joined by `:`. An identifier or a name of the program that is invalid is omitted. A text loses its
-    /// control characters, and what exceeds its limit.
+    /// The pairs, joined by `:`. An identifier or a name of the program that is invalid is omitted. In a text,
+    /// control characters become spaces, and what exceeds its limit is omitted.
     package var body: String {
         var pairs = ["state=\(state.rawValue)"]
         if let progress, state == .working || state == .blocked {
@@ -186,7 +186,8 @@ package struct ProgramStatus: Sendable, Hashable {
     private static func shortened(_ text: String, _ limit: Int) -> String {
         var result = ""
         var count = 0
-        for character in text where !character.unicodeScalars.contains(where: isControl) {
+        for character in text {
+            let character = character.unicodeScalars.contains(where: isControl) ? " " : character
             count += character.utf8.count
             if count > limit { break }
             result.append(character)

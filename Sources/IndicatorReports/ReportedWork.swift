@@ -58,7 +58,9 @@ struct ReportedWork {
             Self.show(status, on: root, label: label)
         case .idle, .done, .error:
             guard !root.hasEnded else { return nil }
-            Self.show(status, on: root, label: root.label)
+            // What was done last is no name for a success that says what it is.
+            let isNamed = status.state == .done && status.message != nil
+            Self.show(status, on: root, label: isNamed ? label : root.label)
             let finished = finish(Self.outcome(of: status))
             return status.state == .idle ? nil : finished
         }

@@ -77,7 +77,7 @@ struct ProgramStatusTests {
         let message = String(repeating: "é", count: 1024)
         #expect(
             Self.status(status.body)
-                == .init(.blocked, kind: .permission, progress: 100, title: "a[2Jb", message: message)
+                == .init(.blocked, kind: .permission, progress: 100, title: "a [2Jb", message: message)
         )
         #expect(ProgramStatus(.done).sequence == "\u{1B}]7501;state=done\u{1B}\\")
         #expect(status.sequence.utf8.count <= ProgramStatus.Limit.sequence)

@@ -59,7 +59,7 @@ import Testing
     func shell() async throws {
         let script = "mkdir backup; touch a b; SHOWN=./photos bash ./photos a b; ls backup"
         let files = ["photos": try Self.block("bash")]
-        #expect(try await Self.reported(script, files: files) == ["Copying b: succeeded"])
+        #expect(try await Self.reported(script, files: files) == ["command: 2 photos: succeeded"])
         #expect(
             try await Self.reported("touch a; ! SHOWN=./photos bash ./photos a", files: files)
                 == ["Copying a: failed(\"cannot copy a\")"]
@@ -143,7 +143,7 @@ import Testing
         let words = try Self.block("toml").matches(of: /"([a-z]+)"/).map { String($0.1) }
         let codex =
             words.joined(separator: " ") + #" '{"type":"agent-turn-complete","last-assistant-message":"All pass"}'"#
-        #expect(try await Self.reported(codex) == ["command: succeeded"])
+        #expect(try await Self.reported(codex) == ["command: All pass: succeeded"])
     }
 
     @Test("The vectors of the wire")
@@ -151,7 +151,7 @@ import Testing
         let rows = try Self.article().split(separator: "\n").filter {
             $0.hasPrefix("| `state=") || $0.hasPrefix("| `progress=")
         }
-        #expect(rows.count == 10)
+        #expect(rows.count == 11)
         for row in rows {
             let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
             let status = ProgramStatus(Array(cells[0].trimmingCharacters(in: ["`"]).utf8))
