@@ -11,12 +11,12 @@ extension ConfigurationSource {
         registry: BackendRegistry = .standard,
         overrides: ConfigurationValues = ConfigurationValues(),
         defaults: ConfigurationValues = ConfigurationValues(),
-        reloadTriggers: ConfigurationReloadTriggers = .all,
+        isReloaded: Bool = true,
         printsMistakes: Bool = true,
         logger: Logger = Logger(label: "indicator")
     ) {
         self.init(for: applicationName, environment: environment, registry: registry)
         (self.path, self.overrides, self.defaults) = (path, overrides, defaults)
-        (self.reloadTriggers, self.printsMistakes, self.logger) = (reloadTriggers, printsMistakes, logger)
+        (self.isReloaded, self.printsMistakes, self.logger) = (isReloaded, printsMistakes, logger)
     }
 }

@@ -17,8 +17,8 @@ extension IndicatorManager {
     /// default; mistakes are logged, printed to standard error if that is a terminal, and kept in
     /// `configurationProblems`.
     ///
-    /// The file is read again when it changes or first appears, and on `SIGHUP` (see `ConfigurationReloadTriggers`). No
-    /// activity is lost, and only backends whose settings changed are restarted. If the file becomes invalid, the
+    /// The file is read again when it changes or first appears, and on `SIGHUP` (see `ConfigurationSource.isReloaded`).
+    /// No activity is lost, and only backends whose settings changed are restarted. If the file becomes invalid, the
     /// previous configuration remains in effect and the mistakes are logged. Deleting the file has no effect until the
     /// next `SIGHUP`.
     ///

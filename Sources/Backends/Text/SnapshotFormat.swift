@@ -62,6 +62,12 @@ public struct SnapshotFormat: Sendable, Hashable, CustomStringConvertible {
         pieces = try Self.parse(text)
     }
 
+    /// `{label} {progress} ({count})`: the default of notifications and services.
+    public static let standard = Self(pieces: [
+        .placeholder(.label), .literal(" "), .placeholder(.progress), .literal(" ("), .placeholder(.count),
+        .literal(")"),
+    ])
+
     package init(pieces: [Piece]) {
         self.pieces = pieces
     }

@@ -11,11 +11,11 @@ extension BackendKind {
             summary: "a program of yours, run when work is done or waits for you",
             settings: CommandHook.init(_:),
             make: { context, hook in
-                HookBackend(context, hook.options, check: { try HelperProgram.check(hook.program) }) {
+                HookBackend(context, hook.settings, check: { try HelperProgram.check(hook.program) }) {
                     event,
                     isEnding in
                     let arguments = ([hook.program] + hook.words.dropFirst()).map { HookText.filled($0, event) }
-                    try HelperProgram(arguments, timeLimit: hook.options.timeLimit).run(isEnding: isEnding)
+                    try HelperProgram(arguments, timeLimit: hook.settings.timeLimit).run(isEnding: isEnding)
                 }
             },
             availability: { _, hook in
@@ -33,7 +33,7 @@ extension BackendKind {
             settings: Webhook.init(_:),
             make: { context, webhook in
                 try webhook.requireAddress()
-                return HookBackend(context, webhook.options, check: webhook.check, run: webhook.send)
+                return HookBackend(context, webhook.settings, check: webhook.check, run: webhook.send)
             },
             availability: { _, webhook in
                 try webhook.check()
@@ -46,15 +46,14 @@ extension BackendKind {
 extension HookBackend {
     fileprivate convenience init(
         _ context: BackendContext,
-        _ options: HookOptions,
+        _ settings: HookSettings,
         check: @escaping @Sendable () throws -> Void,
         run: @escaping HookBackend.Run
     ) {
         self.init(
             name: context.name,
             applicationName: context.applicationName,
-            settings: options.settings,
-            timeLimit: options.timeLimit,
+            settings: settings,
             logger: context.logger,
             check: check,
             run: run
@@ -62,24 +61,17 @@ extension HookBackend {
     }
 }
 
-/// The settings of both kinds.
-struct HookOptions: Sendable {
-    var settings = HookSettings()
-    var timeLimit = Duration.seconds(30)
-
-}
-
-extension HookOptions {
+extension HookSettings {
     init(_ values: inout SettingsReader) {
         self.init()
         values.read(
             "events",
-            &settings.events,
+            &events,
             .choices(),
             summary: "what to tell: shown, hidden, finished (an activity has ended) or attention (one waits for you)"
         )
-        values.read(whenDone: &settings.whenDone)
-        values.read(after: &settings.after)
+        values.read(whenDone: &whenDone)
+        values.read(after: &after)
         values.read("timeLimit", &timeLimit, .time, summary: "after how long it is given up")
     }
 }
@@ -88,7 +80,7 @@ extension HookOptions {
 private struct CommandHook: Sendable {
     /// The program and its arguments.
     var words: [String] = []
-    var options: HookOptions
+    var settings: HookSettings
     var program: String { HomeFolder.expanding(words.first ?? "", in: ProcessInfo.processInfo.environment) }
 
     init(_ values: inout SettingsReader) {
@@ -102,7 +94,7 @@ private struct CommandHook: Sendable {
             isRequired: true,
             validate: HookText.validate
         )
-        options = HookOptions(&values)
+        settings = HookSettings(&values)
     }
 }
 
@@ -140,7 +132,7 @@ extension Webhook {
             summary: "what is sent; ntfy: the text, with the title and priority in headers; slack: JSON that "
                 + "Slack, Mattermost and others read; json: all values"
         )
-        options = HookOptions(&values)
+        settings = HookSettings(&values)
     }
 }
 

@@ -41,16 +41,17 @@ public struct HookSettings: Sendable, Hashable {
     public var whenDone: WhenDone
     /// How long an activity must have lasted to count as finished. Default: 10 seconds.
     public var after: Duration
+    /// How long a call may take before the backend counts as stalled. Default: 30 seconds.
+    public var timeLimit: Duration
 
     /// Makes settings.
     public init(
         events: Set<HookEvent.Kind> = [.finished, .attention],
         whenDone: WhenDone = .always,
-        after: Duration = .seconds(10)
+        after: Duration = .seconds(10),
+        timeLimit: Duration = .seconds(30)
     ) {
-        self.events = events
-        self.whenDone = whenDone
-        self.after = after
+        (self.events, self.whenDone, self.after, self.timeLimit) = (events, whenDone, after, timeLimit)
     }
 }
 
@@ -75,25 +76,23 @@ public final class HookBackend: IndicatorBackend {
 
     private let applicationName: String
     private let settings: HookSettings
-    private let timeLimit: Duration
     private let reportInterval: Duration
     private let logger: Logger
     private let run: Run
     private let check: @Sendable () throws -> Void
+
     /// Makes a backend.
     ///
     /// - Parameters:
     ///   - name: the name that the diagnostics use.
     ///   - applicationName: the name of the app.
     ///   - settings: which events call the function.
-    ///   - timeLimit: how long a call may take before the backend counts as stalled. Default: 30 seconds.
     ///   - logger: where it is logged which event was lost, with the name of the backend in the metadata `backend`.
     ///   - run: what to do. It may block.
     public convenience init(
         name: String,
         applicationName: String,
         settings: HookSettings = HookSettings(),
-        timeLimit: Duration = .seconds(30),
         logger: Logger = Logger(label: "IndicatorBackends.Hook"),
         run: @escaping @Sendable (HookEvent) async throws -> Void
     ) {
@@ -101,7 +100,6 @@ public final class HookBackend: IndicatorBackend {
             name: name,
             applicationName: applicationName,
             settings: settings,
-            timeLimit: timeLimit,
             logger: logger,
             check: {},
             run: { event, _ in try await run(event) }
@@ -115,7 +113,6 @@ public final class HookBackend: IndicatorBackend {
         name: String,
         applicationName: String,
         settings: HookSettings,
-        timeLimit: Duration = .seconds(30),
         reportInterval: Duration = .seconds(5),
         logger: Logger,
         check: @escaping @Sendable () throws -> Void = {},
@@ -124,7 +121,6 @@ public final class HookBackend: IndicatorBackend {
         self.name = name
         self.applicationName = applicationName
         self.settings = settings
-        self.timeLimit = timeLimit
         self.reportInterval = reportInterval
         self.logger = logger
         self.check = check
@@ -136,7 +132,7 @@ public final class HookBackend: IndicatorBackend {
         var delivery = BackendDelivery()
         delivery.includesHidden = !settings.events.isDisjoint(with: [.finished, .attention])
         // One snapshot can have an event of every kind.
-        delivery.updateTimeLimit = timeLimit * HookEvent.Kind.allCases.count + reportInterval
+        delivery.updateTimeLimit = settings.timeLimit * HookEvent.Kind.allCases.count + reportInterval
         return delivery
     }
 

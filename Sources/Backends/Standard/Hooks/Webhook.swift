@@ -22,7 +22,7 @@ struct Webhook: Sendable {
     var urlFile: String?
     var tokenFile: String?
     var format = Format.ntfy
-    var options = HookOptions()
+    var settings = HookSettings()
 
     /// Throws if the settings have no address.
     func requireAddress() throws(Unavailability) {
@@ -55,7 +55,7 @@ struct Webhook: Sendable {
         var lines = [
             // Without `globoff`, `[1-5]` and `{a,b}` in the address are several addresses.
             "globoff", "url = \(QuotedText.quoted(try address()))", "proto = \"=http,https\"",
-            "max-time = \(max(1, options.timeLimit / .seconds(1)))",
+            "max-time = \(max(1, settings.timeLimit / .seconds(1)))",
             // After 1, 2 and 4 seconds; not of what would fail again.
             "retry = 3", "retry-connrefused", "fail", "silent", "show-error", "output = \"/dev/null\"",
             "write-out = \"%{http_code}\"",
@@ -68,7 +68,7 @@ struct Webhook: Sendable {
             let status = try HelperProgram(
                 ["curl", "--disable", "--config", "-"],
                 input: lines.joined(separator: "\n"),
-                timeLimit: options.timeLimit + .seconds(1)
+                timeLimit: settings.timeLimit + .seconds(1)
             )
             .output(isEnding: isEnding)
             // The option `fail` accepts a redirect.
@@ -126,38 +126,23 @@ struct Webhook: Sendable {
     }
 
     private func body(of event: HookEvent) -> String {
-        func json(_ value: some Encodable) -> String {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+        func json(_ values: [String: Any]) -> String {
+            let options: JSONSerialization.WritingOptions = [.sortedKeys, .withoutEscapingSlashes]
+            let data = try? JSONSerialization.data(withJSONObject: values, options: options)
+            return String(decoding: data ?? Data(), as: UTF8.self)
         }
         switch format {
         case .ntfy: return event.text
-        case .slack:
-            let text = "\(event.title): \(event.text)"
-            // The characters of links and mentions.
-            let escaped = text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
-            return json(["text": escaped])
-        case .json: return json(Message(event))
-        }
-    }
-
-    /// The values of an event.
-    private struct Message: Encodable {
-        var event: String
-        var app: String
-        var title: String
-        var text: String
-        var outcome: String?
-        var message: String?
-        var seconds: Double?
-
-        init(_ event: HookEvent) {
-            self.event = event.kind.rawValue
-            (app, title, text) = (event.applicationName, event.title, event.text)
-            outcome = event.activity?.outcome.name
-            message = event.activity?.outcome.message
-            seconds = event.activity.map { $0.duration / .seconds(1) }
+        // The characters of links and mentions.
+        case .slack: return json(["text": "\(event.title): \(event.text)".escapedForMarkup])
+        case .json:
+            var values: [String: Any] = [
+                "event": event.kind.rawValue, "app": event.applicationName, "title": event.title, "text": event.text,
+            ]
+            values["outcome"] = event.activity?.outcome.name
+            values["message"] = event.activity?.outcome.message
+            values["seconds"] = event.activity.map { $0.duration / .seconds(1) }
+            return json(values)
         }
     }
 }

@@ -72,33 +72,23 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
 
     /// Creates the missing folders of the path with mode 0700, which the XDG Base Directory Specification requires.
     func makeFolders() throws(Unavailability) {
-        for folder in try missingFolders() where mkdir(folder, 0o700) != 0 {
-            // Another process may have made it.
-            guard errno == EEXIST else { throw failure("make the folder '\(folder)'", errno) }
+        for folder in missingFolders where mkdir(folder, 0o700) != 0 && errno != EEXIST {
+            throw failure("make the folder '\(folder)'", errno)
         }
     }
 
     /// Throws why the file, which does not exist, cannot be made.
     func checkFolder() throws(Unavailability) {
-        let folder = try missingFolders().first.map(Self.folder) ?? self.folder
-        guard access(folder, W_OK | X_OK) == 0 else { throw failure("make a file in '\(folder)'", errno) }
+        let folder = missingFolders.first.map(Self.folder) ?? self.folder
+        guard access("\(folder)/.", W_OK | X_OK) == 0 else { throw failure("make a file in '\(folder)'", errno) }
     }
 
-    /// The folders that are missing, from the top. Throws if there is none that they can be in.
-    private func missingFolders() throws(Unavailability) -> [String] {
-        var missing: [String] = []
-        var folder = self.folder
-        var status = stat()
-        while lstat(folder, &status) != 0 {
-            guard errno == ENOENT else { throw failure("look into the folder '\(folder)'", errno) }
+    private var missingFolders: [String] {
+        var (missing, folder, status) = ([String](), self.folder, stat())
+        while lstat(folder, &status) != 0, errno == ENOENT {
             missing.insert(folder, at: 0)
             folder = Self.folder(of: folder)
         }
-        guard stat(folder, &status) == 0 else {
-            let help = "make the folder that it leads to, or mount it"
-            throw failure("follow the symbolic link '\(folder)'", errno, help)
-        }
-        guard status.st_mode & S_IFMT == S_IFDIR else { throw failure("make a file in '\(folder)'", ENOTDIR) }
         return missing
     }
 
@@ -174,6 +164,7 @@ extension LogFilePath {
                 + "write"
         case EROFS: "set 'path' to a file on a file system that is not read-only"
         case ENOSPC, EDQUOT: "free space on its file system"
+        case ENOENT: "make the folder that a link on its path leads to, or mount it"
         case ENOTDIR: "a part of the path is a file and not a folder: correct 'path'"
         case EMFILE, ENFILE: "close files, or raise the limit (ulimit -n)"
         default: "set 'path' to a file that can be written"

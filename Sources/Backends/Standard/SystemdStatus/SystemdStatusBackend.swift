@@ -14,16 +14,10 @@ public struct SystemdStatusSettings: Sendable, Hashable {
     public var isReady: Bool
 
     /// Makes settings.
-    public init(format: SnapshotFormat = Self.defaultFormat, isReady: Bool = false) {
+    public init(format: SnapshotFormat = .standard, isReady: Bool = false) {
         self.format = format
         self.isReady = isReady
     }
-
-    /// `{label} {progress} ({count})`
-    public static let defaultFormat = SnapshotFormat(pieces: [
-        .placeholder(.label), .literal(" "), .placeholder(.progress), .literal(" ("), .placeholder(.count),
-        .literal(")"),
-    ])
 }
 
 /// The indicator as the status text of a service, which `systemctl status` shows.
@@ -132,14 +126,22 @@ struct NotifySocket: Sendable {
     }
 
     /// Connects a socket to the address in the environment.
-    init(environment: [String: String]) throws(SystemdStatusError) {
+    init(environment: [String: String]) throws(Unavailability) {
         let text = environment[SystemdStatusBackend.variable] ?? ""
-        guard !text.isEmpty else { throw .noSocket }
+        guard !text.isEmpty else {
+            throw Unavailability(
+                reason: "NOTIFY_SOCKET is not set: this is no service that reports its status",
+                help: "set Type=notify, or NotifyAccess=all, in the section [Service] of the unit"
+            )
+        }
         var address = sockaddr_un()
         let capacity = MemoryLayout.size(ofValue: address.sun_path)
         var bytes = Array(text.utf8)
         guard bytes.count < capacity, text.first == "/" || (text.first == "@" && bytes.count > 1), !bytes.contains(0)
-        else { throw .invalidAddress(text) }
+        else {
+            let expected = "which is neither a path nor '@' and a name"
+            throw Unavailability(reason: "NOTIFY_SOCKET is '\(QuotedText.shortened(text))', \(expected)")
+        }
         // An abstract address begins with a zero byte, and has no other (unix(7)).
         if text.first == "@" { bytes[0] = 0 }
         address.sun_family = sa_family_t(AF_UNIX)
@@ -147,7 +149,7 @@ struct NotifySocket: Sendable {
         let isAbstract = bytes[0] == 0
         let length = MemoryLayout.size(ofValue: address) - capacity + bytes.count + (isAbstract ? 0 : 1)
         self.address = text
-        guard SpareDescriptors.exist() else { throw .unreachable(text, reason: SpareDescriptors.problem) }
+        guard SpareDescriptors.exist() else { throw Self.failure(text, SpareDescriptors.problem) }
         let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         descriptor = Descriptor(StandardStreams.excluding(socket(AF_UNIX, type, 0)))
         let status = withUnsafePointer(to: address) { pointer in
@@ -155,43 +157,20 @@ struct NotifySocket: Sendable {
                 connect(descriptor.number, $0, socklen_t(length))
             }
         }
-        guard status == 0 else { throw .unreachable(text, reason: String(cString: strerror(errno))) }
+        guard status == 0 else { throw Self.failure(text, String(cString: strerror(errno))) }
+    }
+
+    private static func failure(_ address: String, _ reason: String) -> Unavailability {
+        Unavailability(
+            reason: "the socket '\(QuotedText.shortened(address))' in NOTIFY_SOCKET cannot be used: \(reason)"
+        )
     }
 
     /// Sends one datagram, without waiting.
-    func send(_ text: String) throws(SystemdStatusError) {
+    func send(_ text: String) throws(Unavailability) {
         let bytes = Array(text.utf8)
         guard Foundation.send(descriptor.number, bytes, bytes.count, Int32(MSG_NOSIGNAL)) >= 0 else {
-            throw .unreachable(address, reason: String(cString: strerror(errno)))
-        }
-    }
-}
-
-/// Why the status of a service cannot be set.
-package enum SystemdStatusError: BackendProblem, Sendable, Hashable {
-    /// The process is not part of a service that may report its status.
-    case noSocket
-    /// The variable is not the address of a socket that this package supports.
-    case invalidAddress(String)
-    /// The socket cannot be used.
-    case unreachable(String, reason: String)
-
-    /// The problem.
-    package var reason: String {
-        switch self {
-        case .noSocket: "NOTIFY_SOCKET is not set: this is no service that reports its status"
-        case .invalidAddress(let text):
-            "NOTIFY_SOCKET is '\(QuotedText.shortened(text))', which is neither a path nor '@' and a name"
-        case .unreachable(let text, let reason):
-            "the socket '\(QuotedText.shortened(text))' in NOTIFY_SOCKET cannot be used: \(reason)"
-        }
-    }
-
-    /// What to do.
-    package var help: String? {
-        switch self {
-        case .noSocket: "set Type=notify, or NotifyAccess=all, in the section [Service] of the unit"
-        case .invalidAddress, .unreachable: nil
+            throw Self.failure(address, String(cString: strerror(errno)))
         }
     }
 }

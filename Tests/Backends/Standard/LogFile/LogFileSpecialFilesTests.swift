@@ -235,18 +235,19 @@ import Testing
     func impossibleFolders() async throws {
         let link = folder.appending("link")
         symlink(folder.appending("mounted"), link)
-        for (path, text) in [
-            ("/proc/nope/x.log", "cannot make the folder '/proc/nope': No such file or directory"),
-            ("/proc/nope/deeper/x.log", "cannot make the folder '/proc/nope': No such file or directory"),
-            ("\(link)/x.log", "cannot follow the symbolic link '\(link)': No such file or directory"),
-            ("\(link)/deeper/x.log", "cannot follow the symbolic link '\(link)': No such file or directory"),
+        for (path, operation) in [
+            ("/proc/nope/x.log", "make the folder '/proc/nope'"),
+            ("/proc/nope/deeper/x.log", "make the folder '/proc/nope'"), ("\(link)/x.log", "open it"),
+            ("\(link)/deeper/x.log", "make the folder '\(link)/deeper'"),
         ] where !path.hasPrefix("/proc") || geteuid() == 0 {
-            #expect(await startError(path)?.reason.hasSuffix(text) == true)
+            let failure = await startError(path)
+            #expect(failure?.reason.hasSuffix("cannot \(operation): No such file or directory") == true)
+            #expect(failure?.help == "make the folder that a link on its path leads to, or mount it")
             let log = try LogFilePath(path, applicationName: "x", environment: [:])
             // What proc(5) refuses despite the permissions, only an attempt shows.
             if path.hasPrefix("/proc") { continue }
             let error = #expect(throws: Unavailability.self) { try LogFile.check(log) }
-            #expect(error?.reason.hasSuffix(text) == true)
+            #expect(error?.reason.hasSuffix("cannot make a file in '\(link)': No such file or directory") == true)
         }
         // The target appears, and disappears while the log is open.
         mkdir(folder.appending("mounted"), 0o700)

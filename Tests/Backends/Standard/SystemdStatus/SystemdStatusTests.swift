@@ -78,7 +78,7 @@ import Testing
     func `Without a usable address it is unavailable, and says what is wrong`(address: String, text: String)
         async throws
     {
-        let error = await #expect(throws: SystemdStatusError.self) { try await backend(address).start() }
+        let error = await #expect(throws: Unavailability.self) { try await backend(address).start() }
         #expect(error?.description.contains(text) == true, "\(String(describing: error))")
     }
 
@@ -94,7 +94,7 @@ import Testing
         while (try? filler.send("STATUS=other")) != nil {}
         let backend = backend(address)
         try await backend.start()
-        await #expect(throws: SystemdStatusError.self) { try await backend.update(snapshot("Fetching")) }
+        await #expect(throws: Unavailability.self) { try await backend.update(snapshot("Fetching")) }
         _ = manager.receiveAll()
         try await backend.update(snapshot("Fetching"))
         #expect(manager.receiveAll() == ["STATUS=Fetching"])
