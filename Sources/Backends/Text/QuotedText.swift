@@ -1,10 +1,3 @@
-extension String {
-    /// The text for a reader of markup, with `&`, `<` and `>` escaped.
-    package var escapedForMarkup: String {
-        replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
-    }
-}
-
 /// Formats untrusted texts for messages.
 package enum QuotedText {
     /// A text for one line of a message, truncated if it is long.

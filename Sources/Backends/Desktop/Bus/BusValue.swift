@@ -98,6 +98,11 @@ public struct BusError: Error, Sendable, Hashable, CustomStringConvertible {
         self.text = text
     }
 
+    /// One of the errors of the specification, by the end of its name.
+    static func standard(_ name: String, _ text: String) -> Self {
+        Self(name: "org.freedesktop.DBus.Error.\(name)", text: text)
+    }
+
     /// An error with the text of another process, sanitized.
     init(name: String, ofPeer text: String) {
         self.init(name: name, text: SafeText.singleLine(text, limit: 300))
@@ -107,23 +112,11 @@ public struct BusError: Error, Sendable, Hashable, CustomStringConvertible {
     public var description: String { text.isEmpty ? name : text }
 
     /// The connection has ended.
-    static let disconnected = BusError(
-        name: "org.freedesktop.DBus.Error.Disconnected",
-        text: "the connection to the bus was closed"
-    )
+    static let disconnected = standard("Disconnected", "the connection to the bus was closed")
     /// The bus accepts no connections.
-    static let notAccepting = BusError(
-        name: "org.freedesktop.DBus.Error.NoServer",
-        text: "the bus accepts no connections"
-    )
+    static let notAccepting = standard("NoServer", "the bus accepts no connections")
     /// A name or a path that the bus, or a peer on it, has sent.
-    static let invalidName = BusError(
-        name: "org.freedesktop.DBus.Error.InvalidArgs",
-        text: "the bus has sent an invalid name"
-    )
+    static let invalidName = standard("InvalidArgs", "the bus has sent an invalid name")
     /// The peer did not answer in time.
-    static let noReply = BusError(
-        name: "org.freedesktop.DBus.Error.NoReply",
-        text: "the bus does not answer"
-    )
+    static let noReply = standard("NoReply", "the bus does not answer")
 }

@@ -12,7 +12,12 @@ package enum IndicatorBusName {
     /// gets the prefix `_`, and an empty one becomes `_`: an element must not be empty or begin with a digit (D-Bus
     /// specification, "Bus names"). The result is truncated to 190 bytes.
     package static func element(for name: String) -> String {
-        var scalars = name.unicodeScalars.prefix(longestElement).map { isAllowed($0) ? $0 : "_" }
+        var scalars = name.unicodeScalars.prefix(longestElement).map { scalar -> Unicode.Scalar in
+            switch scalar {
+            case "a"..."z", "A"..."Z", "0"..."9", "-": scalar
+            default: "_"
+            }
+        }
         if ("0"..."9").contains(scalars.first ?? "0") { scalars.insert("_", at: 0) }
         return String(String.UnicodeScalarView(scalars.prefix(longestElement)))
     }
@@ -24,12 +29,5 @@ package enum IndicatorBusName {
         let own = prefix + element(for: name)
         let instance = "\(own).instance\(processID)"
         return [own, instance] + (2...32).map { "\(instance)_\($0)" }
-    }
-
-    private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar {
-        case "a"..."z", "A"..."Z", "0"..."9", "_", "-": true
-        default: false
-        }
     }
 }

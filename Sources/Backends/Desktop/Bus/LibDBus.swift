@@ -364,14 +364,18 @@ private final class BusSources {
         Unmanaged<BusSources>.fromOpaque(context).takeUnretainedValue()
     }
 
+    private static let flags: [(poll: Int32, watch: UInt32)] = [
+        (POLLIN, CDBUS_WATCH_READABLE), (POLLOUT, CDBUS_WATCH_WRITABLE), (POLLHUP, CDBUS_WATCH_HANGUP),
+        (POLLERR | POLLNVAL, CDBUS_WATCH_ERROR),
+    ]
+
     var descriptors: [pollfd] {
         polled = watches.filter { dbus.watch_get_enabled($0) != 0 }
         return polled.map { watch in
+            // Of the flags, a watch has the first two; poll(2) ignores the others.
             let flags = dbus.watch_get_flags(watch)
-            var events: Int16 = 0
-            if flags & CDBUS_WATCH_READABLE != 0 { events |= Int16(POLLIN) }
-            if flags & CDBUS_WATCH_WRITABLE != 0 { events |= Int16(POLLOUT) }
-            return pollfd(fd: dbus.watch_get_unix_fd(watch), events: events, revents: 0)
+            let events = Self.flags.reduce(0) { flags & $1.watch != 0 ? $0 | $1.poll : $0 }
+            return pollfd(fd: dbus.watch_get_unix_fd(watch), events: Int16(events), revents: 0)
         }
     }
 
@@ -379,12 +383,8 @@ private final class BusSources {
         for (watch, descriptor) in zip(polled, descriptors) where descriptor.revents != 0 {
             // Handling one watch may remove another.
             guard watches.contains(watch) else { continue }
-            var flags: UInt32 = 0
-            if descriptor.revents & Int16(POLLIN) != 0 { flags |= CDBUS_WATCH_READABLE }
-            if descriptor.revents & Int16(POLLOUT) != 0 { flags |= CDBUS_WATCH_WRITABLE }
-            if descriptor.revents & Int16(POLLHUP) != 0 { flags |= CDBUS_WATCH_HANGUP }
-            if descriptor.revents & Int16(POLLERR | POLLNVAL) != 0 { flags |= CDBUS_WATCH_ERROR }
-            _ = dbus.watch_handle(watch, flags)
+            let events = Int32(descriptor.revents)
+            _ = dbus.watch_handle(watch, Self.flags.reduce(0) { events & $1.poll != 0 ? $0 | $1.watch : $0 })
         }
     }
 }

@@ -72,13 +72,8 @@ extension BackendKind {
                     ]
                 )
             },
-            make: { context, settings in
-                DesktopJobBackend(
-                    name: context.name,
-                    applicationName: context.applicationName,
-                    settings: settings,
-                    logger: context.logger
-                )
+            make: {
+                DesktopJobBackend(name: $0.name, applicationName: $0.applicationName, settings: $1, logger: $0.logger)
             }
         )
     }
@@ -88,13 +83,7 @@ extension DesktopJobSettings {
     init(_ values: inout SettingsReader) {
         self.init()
         values.read(whenDone: &whenDone)
-        values.read(
-            "desktopFile",
-            &desktopFile,
-            .text,
-            example: "org.example.my-app.desktop",
-            summary: "the name of the app's desktop file, for its name and icon; by default that of the app",
-            validate: DesktopFile.validate
-        )
+        let summary = "the name of the app's desktop file, for its name and icon; by default that of the app"
+        values.read(desktopFile: &desktopFile, summary: summary)
     }
 }

@@ -6,11 +6,11 @@ import IndicatorCore
 /// The settings of a ``LauncherEntryBackend``.
 public struct LauncherEntrySettings: Sendable, Hashable {
     /// The identifier of the app's desktop file, such as `org.example.my-app.desktop`: the dock shows the indicator on
-    /// the icon of that app. It must be installed.
-    public var desktopFile: String
+    /// the icon of that app. It must be installed. Default: `nil`, `<app>.desktop`.
+    public var desktopFile: String?
 
     /// Makes settings.
-    public init(desktopFile: String) {
+    public init(desktopFile: String? = nil) {
         self.desktopFile = desktopFile
     }
 }
@@ -33,17 +33,23 @@ public final class LauncherEntryBackend: BusBackend, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - name: the name that the config file and the diagnostics use.
+    ///   - applicationName: the name of the app.
     ///   - settings: the desktop file.
-    public init(name: String = "launcherEntry", settings: LauncherEntrySettings) {
+    public init(
+        name: String = "launcherEntry",
+        applicationName: String,
+        settings: LauncherEntrySettings = LauncherEntrySettings()
+    ) {
         super.init(name: name, on: .session) { _ in
-            try Self.check(settings, in: ProcessInfo.processInfo.environment)
-            return LauncherEntrySession(desktopFile: settings.desktopFile)
+            let environment = ProcessInfo.processInfo.environment
+            let file = settings.desktopFile ?? DesktopFile.standard(for: applicationName, in: environment)
+            try Self.check(file, in: environment)
+            return LauncherEntrySession(desktopFile: file)
         }
     }
 
     /// Throws if there is no desktop file.
-    private static func check(_ settings: LauncherEntrySettings, in environment: [String: String]) throws {
-        let file = settings.desktopFile
+    private static func check(_ file: String, in environment: [String: String]) throws {
         guard DesktopFile.isIdentifier(file) else {
             throw Unavailability(
                 reason: "'\(QuotedText.shortened(file))' is not \(DesktopFile.expectation)",
@@ -69,37 +75,21 @@ extension BackendKind {
             bus: { _ in .session },
             automatic: { context, settings in
                 let desktop = DesktopSituation(context.environment)
-                let file = settings.file(for: context)
+                let standard = DesktopFile.standard(for: context.applicationName, in: context.environment)
+                let file = settings.desktopFile ?? standard
                 let isInstalled = DesktopFile.isInstalled(file, in: context.environment)
                 let reason = isInstalled ? "the app has a desktop file" : "there is no '\(QuotedText.shortened(file))'"
                 return AutomaticFit(desktop.isPresent && isInstalled, desktop.isPresent ? reason : desktop.reason)
             },
-            make: { context, settings in
-                let settings = LauncherEntrySettings(desktopFile: settings.file(for: context))
-                return LauncherEntryBackend(name: context.name, settings: settings)
-            }
+            make: { LauncherEntryBackend(name: $0.name, applicationName: $0.applicationName, settings: $1) }
         )
     }
 }
 
 extension LauncherEntrySettings {
     init(_ values: inout SettingsReader) {
-        var file: String?
-        values.read(
-            "desktopFile",
-            &file,
-            .text,
-            example: "org.example.my-app.desktop",
-            summary: "the name of the app's desktop file, which must be installed; by default that of the app",
-            validate: DesktopFile.validate
-        )
-        self.init(desktopFile: file ?? "")
-    }
-
-    /// The file, or the one that the app has by default.
-    fileprivate func file(for context: BackendContext) -> String {
-        if !desktopFile.isEmpty { return desktopFile }
-        let name = DesktopFile.name(of: context.applicationName, in: context.environment)
-        return (name ?? context.applicationName) + DesktopFile.suffix
+        self.init()
+        let summary = "the name of the app's desktop file, which must be installed; by default that of the app"
+        values.read(desktopFile: &desktopFile, summary: summary)
     }
 }

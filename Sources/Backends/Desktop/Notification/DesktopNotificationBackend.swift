@@ -58,13 +58,9 @@ extension BackendKind {
                 let desktop = DesktopSituation(context.environment)
                 return AutomaticFit(desktop.isPresent, desktop.reason)
             },
-            make: { context, settings in
-                DesktopNotificationBackend(
-                    name: context.name,
-                    applicationName: context.applicationName,
-                    settings: settings,
-                    logger: context.logger
-                )
+            make: {
+                let (name, app) = ($0.name, $0.applicationName)
+                return DesktopNotificationBackend(name: name, applicationName: app, settings: $1, logger: $0.logger)
             }
         )
     }

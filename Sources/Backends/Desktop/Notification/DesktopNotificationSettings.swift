@@ -62,7 +62,7 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
     /// Makes settings.
     public init(
         summary: SnapshotFormat = Self.defaultSummary,
-        body: SnapshotFormat? = Self.defaultBody,
+        body: SnapshotFormat? = .standard,
         icon: String = "network-transmit-receive",
         urgency: Urgency = .low,
         isTransient: Bool = true,
@@ -89,10 +89,4 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
 
     /// `{app}`
     @usableFromInline package static let defaultSummary = SnapshotFormat(pieces: [.placeholder(.app)])
-
-    /// `{label} {progress} ({count})`
-    @usableFromInline package static let defaultBody = SnapshotFormat(pieces: [
-        .placeholder(.label), .literal(" "), .placeholder(.progress), .literal(" ("), .placeholder(.count),
-        .literal(")"),
-    ])
 }

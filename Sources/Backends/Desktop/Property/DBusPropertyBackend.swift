@@ -99,19 +99,11 @@ extension BackendKind {
             settings: DBusPropertySettings.init(_:),
             bus: \.bus,
             automatic: { context, _ in
-                let hasBus = DBusAddress.session.mayExist(in: context.environment)
-                return AutomaticFit(
-                    hasBus,
-                    hasBus ? "there is a session bus, on which panels may read it" : DesktopSituation.noBus
-                )
+                DBusAddress.session.mayExist(in: context.environment)
+                    ? AutomaticFit(true, "there is a session bus, on which panels may read it")
+                    : AutomaticFit(false, DesktopSituation.noBus)
             },
-            make: { context, settings in
-                DBusPropertyBackend(
-                    name: context.name,
-                    applicationName: context.applicationName,
-                    settings: settings
-                )
-            }
+            make: { DBusPropertyBackend(name: $0.name, applicationName: $0.applicationName, settings: $1) }
         )
     }
 }

@@ -16,9 +16,6 @@ enum DesktopFile {
             && text.utf8.count <= 255 && !text.contains("/")
     }
 
-    /// The check of a setting with an identifier.
-    static func validate(_ text: String) -> String? { isIdentifier(text) ? nil : expectation }
-
     /// Whether the file with an identifier is in the folder `applications` of one of the data folders (Desktop Base
     /// Directory Specification), or in a subfolder.
     static func isInstalled(_ identifier: String, in environment: [String: String]) -> Bool {
@@ -38,6 +35,11 @@ enum DesktopFile {
         return isInstalled(applicationName + suffix, in: environment) ? applicationName : nil
     }
 
+    /// The identifier that an app's desktop file has, installed or not.
+    static func standard(for applicationName: String, in environment: [String: String]) -> String {
+        (name(of: applicationName, in: environment) ?? applicationName) + suffix
+    }
+
     private static func dataFolders(in environment: [String: String]) -> [String] {
         func folders(_ name: String, _ standard: String) -> [String] {
             let value = environment[name].flatMap { $0.isEmpty ? nil : $0 } ?? standard
@@ -45,6 +47,16 @@ enum DesktopFile {
         }
         return folders("XDG_DATA_HOME", "\(environment["HOME"] ?? "")/.local/share")
             + folders("XDG_DATA_DIRS", "/usr/local/share:/usr/share")
+    }
+}
+
+extension SettingsReader {
+    /// Reads the identifier of the app's desktop file.
+    mutating func read(desktopFile property: inout String?, summary: String) {
+        let example = "org.example.my-app.desktop"
+        read("desktopFile", &property, .text, example: example, summary: summary) {
+            DesktopFile.isIdentifier($0) ? nil : DesktopFile.expectation
+        }
     }
 }
 

@@ -142,13 +142,9 @@ extension BackendKind {
             summary: "keeps the machine awake, where the desktop respects login1's locks",
             settings: SleepInhibitorSettings.init(_:),
             bus: { _ in .system },
-            make: { context, settings in
-                SleepInhibitorBackend(
-                    name: context.name,
-                    applicationName: context.applicationName,
-                    settings: settings,
-                    logger: context.logger
-                )
+            make: {
+                let (name, app) = ($0.name, $0.applicationName)
+                return SleepInhibitorBackend(name: name, applicationName: app, settings: $1, logger: $0.logger)
             }
         )
     }

@@ -134,7 +134,7 @@ struct Webhook: Sendable {
         switch format {
         case .ntfy: return event.text
         // The characters of links and mentions.
-        case .slack: return json(["text": "\(event.title): \(event.text)".escapedForMarkup])
+        case .slack: return json(["text": SafeText.markup("\(event.title): \(event.text)")])
         case .json:
             var values: [String: Any] = [
                 "event": event.kind.rawValue, "app": event.applicationName, "title": event.title, "text": event.text,

@@ -24,10 +24,15 @@ import Testing
         var environment = ["XDG_DATA_HOME": folder.path, "XDG_DATA_DIRS": "/nowhere"].merging(variables) { $1 }
         if hasBus { environment["XDG_RUNTIME_DIR"] = folder.path }
         var registry = BackendRegistry.standard
-        var title = BackendKind.terminalTitle
-        title.fit = { _, _ in
-            AutomaticFit(hasTerminal, hasTerminal ? "the app has a terminal" : "the app has no terminal")
-        }
+        let title = BackendKind(
+            name: "terminalTitle",
+            summary: "the title of the terminal",
+            settings: { _ in },
+            make: { _, _ in throw Unavailability(reason: "it is not made") },
+            automatic: { _, _ in
+                AutomaticFit(hasTerminal, hasTerminal ? "the app has a terminal" : "the app has no terminal")
+            }
+        )
         registry.register(title)
         return ConfigurationSource(for: app, environment: environment, registry: registry).automatic
     }
