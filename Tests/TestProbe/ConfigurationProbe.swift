@@ -38,7 +38,6 @@ enum ConfigurationProbe {
                     path: path == "-" ? nil : path,
                     environment: modes.contains("standard") ? ProcessInfo.processInfo.environment : [:],
                     registry: registry,
-                    reloadTriggers: modes.contains("hangup") ? .hangup : .all,
                     logger: Logger(label: "helper") { StreamLogHandler.standardOutput(label: $0) }
                 ),
                 asShared: isShared

@@ -88,7 +88,7 @@ import Testing
     @Test func `With a wrong address, nothing is sent to the default one`() async throws {
         let environment = ["INDICATOR_BACKENDS": "mqtt", "INDICATOR_MQTT_URL": "http://broker.example"]
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        let source = ConfigurationSource(for: "x", environment: environment, reloadTriggers: [], logger: logger)
+        let source = ConfigurationSource(for: "x", environment: environment, isReloaded: false, logger: logger)
         let indicator = IndicatorManager.configured(from: source)
         #expect(indicator.configurationProblems.count == 1)
         #expect(indicator.backendStatuses.isEmpty)

@@ -142,10 +142,8 @@ struct ConfigurationReader {
     /// What `backends: auto` stands for.
     var automatic: [(kind: String, fit: AutomaticFit)] {
         let fits = registry.kinds.compactMap { kind in
-            kind.fit.map { fit in
-                var reader = reader(of: kind.name)
-                return (kind: kind.name, fit: fit(context(kind.name, source.logger), &reader))
-            }
+            var reader = reader(of: kind.name)
+            return kind.configured(&reader).fit.map { (kind: kind.name, fit: $0(context(kind.name, source.logger))) }
         }
         let replaced = fits.filter(\.fit.isChosen).reduce(into: [:]) { $0.merge($1.fit.replaced) { first, _ in first } }
         return fits.map { kind, fit in (kind, replaced[kind].map { AutomaticFit(false, $0) } ?? fit) }
@@ -269,9 +267,10 @@ struct ConfigurationReader {
         let sections = Set(file.keys).subtracting(ConfigurationValues.names)
         for name in sections.union(inCode).subtracting(used) {
             let place = place(of: name) ?? .code(key: name)
-            guard let (kind, _, _) = backend(name, place, isUsed: false), sections.contains(name) else { continue }
+            guard let (kind, _, configured) = backend(name, place, isUsed: false), sections.contains(name)
+            else { continue }
             // What fits elsewhere may have a section.
-            if listed.contains(AutomaticFit.name), kind.name == name, kind.fit != nil { continue }
+            if listed.contains(AutomaticFit.name), kind.name == name, configured.fit != nil { continue }
             let message = "the section '\(name)' is not used; to use it, list it in 'backends'"
             unused.append(ConfigurationMistake(place, message))
         }

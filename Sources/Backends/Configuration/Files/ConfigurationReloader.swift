@@ -18,7 +18,8 @@ package final class ConfigurationReloader: ManagerResource {
         var observations: [String: NotificationObservation] = [:]
         var lastReload: Task<Result<Void, ConfigurationError>, Never>?
         var watcher: FileWatcher?
-        var hangup: ProcessSignals.Subscription?
+        /// The subscription to `SIGHUP`.
+        var hangup: Int?
         var isClosed = false
     }
 
@@ -55,12 +56,9 @@ package final class ConfigurationReloader: ManagerResource {
         if !problems.mistakes.isEmpty { report(problems) }
         show(configuration, adding: backends)
         log(configuration.warnings)
-        if source.reloadTriggers.contains(.change) { watch() }
-        guard source.reloadTriggers.contains(.hangup) else { return }
+        guard source.isReloaded else { return }
+        watch()
         let subscription = ProcessSignals.shared.subscribe { [weak self] in self?.reload(by: .hangup) }
-        if !subscription.isEffective {
-            logger.debug("SIGHUP is already handled or ignored; it will not reload the configuration")
-        }
         state.withLock { $0.hangup = subscription }
     }
 

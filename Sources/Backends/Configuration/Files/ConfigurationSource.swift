@@ -16,9 +16,13 @@ public struct ConfigurationSource: Sendable {
     public var overrides = ConfigurationValues()
     /// Values for settings that the user does not set.
     public var defaults = ConfigurationValues()
-    /// What makes the indicator read its configuration again. An app with its own handler for `SIGHUP` calls
-    /// `reloadConfiguration()` there.
-    public var reloadTriggers = ConfigurationReloadTriggers.all
+    /// Whether the indicator reads its configuration again when the file is written, replaced or created, and when the
+    /// process receives `SIGHUP`.
+    ///
+    /// A handler is installed only while the signal has its default action: the `SIG_IGN` that `nohup` sets remains,
+    /// and an app's own handler, which calls `reloadConfiguration()`. A `SIGHUP` because the terminal was closed ends
+    /// the app as it does without the handler.
+    public var isReloaded = true
     /// Whether mistakes are also printed if standard error is a terminal. Full-screen programs, and programs whose
     /// terminal belongs to another program, pass `false`.
     public var printsMistakes = true
@@ -69,28 +73,4 @@ extension ConfigurationSource {
         if !isNamed, logger.logLevel > .debug { logger.logLevel = max(logger.logLevel, .error) }
         return logger
     }
-}
-
-/// What triggers an automatic reload of the configuration.
-public struct ConfigurationReloadTriggers: OptionSet, Sendable, Hashable {
-    /// The bits of the set.
-    public let rawValue: Int
-
-    /// Makes a set of triggers from its bits.
-    public init(rawValue: Int) {
-        self.rawValue = rawValue
-    }
-
-    /// The config file is written, replaced or created.
-    public static let change = Self(rawValue: 1)
-
-    /// The process receives `SIGHUP`.
-    ///
-    /// A handler is installed only while the signal has its default action: an app's own handler, and the `SIG_IGN`
-    /// that `nohup` sets, remain. A `SIGHUP` because the terminal was closed ends the app as it does without the
-    /// handler.
-    public static let hangup = Self(rawValue: 2)
-
-    /// Both.
-    public static let all: Self = [.change, .hangup]
 }

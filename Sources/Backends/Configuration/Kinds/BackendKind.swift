@@ -19,6 +19,8 @@ public struct BackendKind: Sendable {
         package let make: @Sendable (BackendContext) throws -> any IndicatorBackend
         package let isApplicable: @Sendable (BackendContext) -> Bool
         package let availability: @Sendable (BackendContext) async -> Result<String?, Unavailability>
+        /// Whether `backends: auto` chooses it; `nil` if it never does.
+        package let fit: (@Sendable (BackendContext) -> AutomaticFit)?
     }
 
     /// The name that selects the kind, such as `logFile`.
@@ -27,8 +29,6 @@ public struct BackendKind: Sendable {
     public let summary: String
     /// Reads the settings of a section.
     package let configured: @Sendable (inout SettingsReader) -> Configured
-    /// Whether `backends: auto` chooses it; `nil` if it never does.
-    package var fit: (@Sendable (BackendContext, inout SettingsReader) -> AutomaticFit)?
 
     /// Makes a kind with settings.
     ///
@@ -65,11 +65,10 @@ public struct BackendKind: Sendable {
                     do { return .success(try await availability(context, settings)) } catch {
                         return .failure(Unavailability(error))
                     }
-                }
+                },
+                fit: automatic.map { automatic in { @Sendable in automatic($0, settings) } }
             )
         }
-        guard let automatic else { return }
-        fit = { context, reader in automatic(context, settings(&reader)) }
     }
 
     /// Makes a kind without settings.

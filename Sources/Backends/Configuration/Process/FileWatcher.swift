@@ -34,8 +34,8 @@ final class FileWatcher: PollSource, @unchecked Sendable {
     private var change: (due: SuspendingClock.Instant, limit: SuspendingClock.Instant)?
     private var isStopped = false
     private var watches: [Int32: (folder: String, names: Set<String>)] = [:]
-    /// The files that were created or written, and whose writers have not closed them.
-    private var unfinished: Set<String> = []
+    /// Whether a file was created or written, and its writer has not closed it.
+    private var isUnfinished = false
 
     /// Starts to watch.
     ///
@@ -85,7 +85,7 @@ final class FileWatcher: PollSource, @unchecked Sendable {
         // Before the file is read, so that later changes are not missed.
         _ = updateWatches()
         // Otherwise another event follows.
-        if unfinished.isEmpty { changed() }
+        if !isUnfinished { changed() }
     }
 
     private func takeEvents() -> Bool {
@@ -108,32 +108,20 @@ final class FileWatcher: PollSource, @unchecked Sendable {
         }
     }
 
+    /// Whether a file may have changed. An event without a name is of a folder or file that is watched, or says that
+    /// events were lost.
     private func concernsFile(_ event: inotify_event, name: String) -> Bool {
-        // The file is being written, in place. A change of its mode meanwhile is none of its text.
-        if event.mask & UInt32(IN_MODIFY) != 0, let path = watches[event.wd]?.folder {
-            unfinished.insert(path)
+        func isAny(_ events: Int32...) -> Bool { events.contains { event.mask & UInt32($0) != 0 } }
+        guard name.isEmpty || watches[event.wd]?.names.contains(name) == true else { return false }
+        var status = stat()
+        let isNew = isAny(IN_CREATE) && lstat("\(watches[event.wd]?.folder ?? "")/\(name)", &status) == 0
+        // Another event follows when the writer closes the file: it is complete only then, whatever its mode.
+        if isAny(IN_MODIFY) || isNew && status.st_mode & S_IFMT == S_IFREG && status.st_nlink == 1 {
+            isUnfinished = true
             return false
         }
-        // Events were lost, or a folder itself was deleted or moved, or its permissions were changed; or the file was
-        // written.
-        if name.isEmpty {
-            if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { unfinished = [] }
-            if event.mask & UInt32(IN_CLOSE_WRITE) != 0, let path = watches[event.wd]?.folder {
-                unfinished.remove(path)
-            }
-            return event.mask & UInt32(IN_IGNORED) == 0
-        }
-        guard let watch = watches[event.wd], watch.names.contains(name) else { return false }
-        let path = "\(watch.folder)/\(name)"
-        if event.mask & UInt32(IN_CLOSE_WRITE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO) != 0 {
-            unfinished.remove(path)
-        }
-        guard event.mask & UInt32(IN_CREATE) != 0 else { return true }
-        // A new file causes another event when its writer closes it, and is complete only then.
-        var status = stat()
-        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1 else { return true }
-        unfinished.insert(path)
-        return false
+        if isAny(IN_CLOSE_WRITE, IN_DELETE, IN_MOVED_FROM, IN_MOVED_TO, IN_Q_OVERFLOW) { isUnfinished = false }
+        return !isAny(IN_IGNORED)
     }
 
     /// Watches exactly the relevant folders, and the files themselves: one that is mounted by itself, as in a
@@ -170,7 +158,6 @@ final class FileWatcher: PollSource, @unchecked Sendable {
             }
             for watch in watches.keys where updated[watch] == nil { inotify_rm_watch(inotify, watch) }
             watches = updated
-            unfinished.formIntersection(namesByFolder.flatMap { folder, names in names.map { "\(folder)/\($0)" } })
         } while currentNamesByFolder != namesByFolder
         return updated.isEmpty ? failure : nil
     }
@@ -212,7 +199,8 @@ package struct WatchPoints: Hashable {
             if status.st_mode & S_IFMT == S_IFLNK {
                 add(name, in: folder)
                 linksLeft -= 1
-                guard linksLeft > 0, let target = Self.target(ofLinkAt: candidate) else { return }
+                guard linksLeft > 0, let target = try? FileManager.default.destinationOfSymbolicLink(atPath: candidate)
+                else { return }
                 if target.hasPrefix("/") { folder = "" }
                 remaining += Self.components(target)
             } else if remaining.isEmpty {
@@ -234,13 +222,5 @@ package struct WatchPoints: Hashable {
 
     private static func parent(of folder: String) -> String {
         String(folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)])
-    }
-
-    private static func target(ofLinkAt path: String) -> String? {
-        var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
-        let count = buffer.withUnsafeMutableBytes { bytes in
-            bytes.bindMemory(to: CChar.self).baseAddress.map { readlink(path, $0, bytes.count) } ?? -1
-        }
-        return count > 0 ? String(decoding: buffer[..<count], as: UTF8.self) : nil
     }
 }

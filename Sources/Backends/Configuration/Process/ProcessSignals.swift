@@ -30,35 +30,14 @@ package final class ProcessSignals: Sendable {
     package static let shared = ProcessSignals()
 
     /// How long a signal that ends the process is delayed at most: this long for the indicators, then
-    /// for ``Hooks/didShutDown``.
+    /// for the hook.
     static let shutdownLimit: Duration = .milliseconds(800)
 
-    /// What happens to a surface that outlives the indicators, such as a terminal, on the thread of this class.
-    package struct Hooks: Sendable {
-        /// The indicators were shut down, and the process ends.
-        package var didShutDown: @Sendable () -> Void
-        /// The process is about to be stopped.
-        package var willStop: @Sendable () -> Void
-        /// The process was continued.
-        package var didContinue: @Sendable () -> Void
-
-        package init(
-            didShutDown: @escaping @Sendable () -> Void,
-            willStop: @escaping @Sendable () -> Void,
-            didContinue: @escaping @Sendable () -> Void
-        ) {
-            self.didShutDown = didShutDown
-            self.willStop = willStop
-            self.didContinue = didContinue
-        }
-    }
-
-    /// A subscription to `SIGHUP`, until it is cancelled.
-    package struct Subscription: Sendable {
-        fileprivate var id: Int
-        /// Whether the signal is received here; `false` if the app handles or ignores it.
-        var isEffective: Bool
-    }
+    /// What happens to a surface that outlives the indicators, such as a terminal, on the thread of this class: after
+    /// the indicators were shut down, before the process is stopped, and after it was continued.
+    package typealias Hooks = (
+        didShutDown: @Sendable () -> Void, willStop: @Sendable () -> Void, didContinue: @Sendable () -> Void
+    )
 
     private struct State {
         var nextID = 0
@@ -77,21 +56,23 @@ package final class ProcessSignals: Sendable {
 
     // MARK: - Subscribing
 
-    /// Calls `action` for every `SIGHUP`, on the thread of this class.
-    package func subscribe(_ action: @escaping @Sendable () -> Void) -> Subscription {
+    /// Calls `action` for every `SIGHUP`, on the thread of this class, until the subscription that is returned is
+    /// cancelled. Without effect if the app handles or ignores the signal.
+    package func subscribe(_ action: @escaping @Sendable () -> Void) -> Int {
         change { state in
             state.nextID += 1
             state.reloads[state.nextID] = action
             handlerState.reloads.store(true, ordering: .relaxed)
-            return Subscription(id: state.nextID, isEffective: install(SIGHUP, &state))
+            _ = install(SIGHUP, &state)
+            return state.nextID
         }
     }
 
     /// Ends a subscription. After the last one, `SIGHUP` ends the process.
-    package func cancel(_ subscription: Subscription) {
+    package func cancel(_ subscription: Int) {
         // Returned, so that it is not released while the lock is held.
         _ = change { state in
-            let reload = state.reloads.removeValue(forKey: subscription.id)
+            let reload = state.reloads.removeValue(forKey: subscription)
             handlerState.reloads.store(!state.reloads.isEmpty, ordering: .relaxed)
             return reload
         }

@@ -5,8 +5,9 @@ import Yams
 /// A value in a config file, with its position: not interpreted yet.
 struct ConfigurationNode: Sendable {
     enum Content: Sendable {
-        /// A text; in quotes, it is always a string.
-        case scalar(String, isQuoted: Bool)
+        /// Nothing at all, or one of the spellings of null, without quotes.
+        case nothing
+        case text(String)
         case list([ConfigurationNode])
         case section([Entry])
     }
@@ -21,16 +22,14 @@ struct ConfigurationNode: Sendable {
     var content: Content
     var position: TextPosition
 
-    /// The text of a scalar without quotes.
-    private var plain: String? {
-        if case .scalar(let text, isQuoted: false) = content { text } else { nil }
+    /// What has no quotes, in YAML or JSON.
+    fileprivate static func plain(_ text: String) -> Content {
+        ["", "~", "null", "Null", "NULL"].contains(text) ? .nothing : .text(text)
     }
 
-    /// Whether there is no value: nothing at all, or one of the spellings of null.
-    var isNothing: Bool { plain.map { ["", "~", "null", "Null", "NULL"].contains($0) } ?? false }
+    var isNothing: Bool { if case .nothing = content { true } else { false } }
 
-    /// The text of a scalar that has one.
-    var text: String? { if case .scalar(let text, _) = content, !isNothing { text } else { nil } }
+    var text: String? { if case .text(let text) = content { text } else { nil } }
 
     /// The elements of a list.
     var items: [Self]? { if case .list(let items) = content { items } else { nil } }
@@ -41,7 +40,8 @@ struct ConfigurationNode: Sendable {
     /// What messages call it: without its text, which may be a secret.
     var kind: String {
         switch content {
-        case .scalar: isNothing ? "nothing" : "a text"
+        case .nothing: "nothing"
+        case .text: "a text"
         case .list: "a list"
         case .section: "a section ('key: value')"
         }
@@ -142,7 +142,7 @@ extension ConfigurationNode {
                 throw TextProblem(position: TextPosition(node.mark), message)
             }
             let text = replacing(asterisk, with: "*", in: scalar.string)
-            content = .scalar(text, isQuoted: scalar.style != .plain)
+            content = scalar.style == .plain ? plain(text) : .text(text)
         case .sequence(let sequence):
             var items: [Self] = []
             for item in sequence { items.append(try read(item)) }
@@ -150,14 +150,14 @@ extension ConfigurationNode {
         case .mapping(let mapping):
             var entries: [Entry] = []
             for (key, value) in mapping {
-                let key = try read(key)
-                guard case .scalar(let name, _) = key.content else {
-                    throw TextProblem(position: key.position, "expected a name before ':'")
+                let position = TextPosition(key.mark)
+                guard let name = try read(key).text ?? key.scalar?.string else {
+                    throw TextProblem(position: position, "expected a name before ':'")
                 }
-                var value = try read(value)
-                // Nothing has no position of its own.
-                if value.plain == "" { value.position = key.position }
-                entries.append(Entry(name: name, position: key.position, value: value))
+                var entry = Entry(name: name, position: position, value: try read(value))
+                // Nothing at all has no position of its own.
+                if entry.value.isNothing, value.scalar?.string == "" { entry.value.position = position }
+                entries.append(entry)
             }
             content = .section(entries)
         case .alias: preconditionFailure("the text has no asterisk")
@@ -219,11 +219,11 @@ private struct JSONFile {
             }
             content = .list(items)
         } else if scanner.isAtString() {
-            content = .scalar(try scanner.text(of: scanner.string()), isQuoted: true)
+            content = .text(try scanner.text(of: scanner.string()))
         } else if let word = (["true", "false", "null"] as [StaticString]).first(where: { scanner.skip($0) }) {
-            content = .scalar("\(word)", isQuoted: false)
+            content = ConfigurationNode.plain("\(word)")
         } else {
-            content = .scalar(try scanner.number(), isQuoted: false)
+            content = .text(try scanner.number())
         }
         return ConfigurationNode(content: content, position: position)
     }

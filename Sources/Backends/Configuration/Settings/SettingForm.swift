@@ -3,17 +3,22 @@ import Foundation
 
 /// How the value of a setting is written in a config file, in a variable and in code.
 public struct SettingForm<Value: Sendable>: Sendable {
+    /// What is written, whatever its meaning.
+    enum Content {
+        /// A number or a word.
+        case word
+        /// Any text, which may need quotes, and the path of a file, whose leading `~` is the home folder.
+        case text, path
+        /// A list of any texts, and of names, each at most once; in a text, with commas between them.
+        case texts, names
+    }
+
     /// What messages and the reference call a value, such as `a number of seconds, zero or more`.
     let expectation: String
+    var content = Content.word
     /// The words that are possible; `nil`: any.
     var words: [String]?
-    /// Whether it is a list, for which a text has commas between the elements.
-    var isList = false
-    /// Whether it is any text, or a list of any texts, which may need quotes; other lists have each name at most once.
-    var isText = false
-    /// Whether it is the path of a file, whose leading `~` is the home folder; and whether the file has a secret, which
-    /// others should not be able to read.
-    var isPath = false
+    /// Whether it is the path of a file with a secret, which others should not be able to read.
     var isSecretFile = false
     /// Whether messages and tables must not show the value, such as a password. Default: `false`.
     public var isSecret = false
@@ -21,7 +26,9 @@ public struct SettingForm<Value: Sendable>: Sendable {
     public var isAddress = false
     /// Returns `nil` for a value of another form; throws what was expected.
     var read: @Sendable (SettingValue) throws -> Value?
-    var write: @Sendable (Value) -> SettingValue?
+    let write: @Sendable (Value) -> SettingValue
+
+    var isList: Bool { content == .texts || content == .names }
 
     /// A text with a meaning of its own.
     ///
@@ -34,7 +41,7 @@ public struct SettingForm<Value: Sendable>: Sendable {
         read: @escaping @Sendable (String) throws -> Value,
         text: @escaping @Sendable (Value) -> String
     ) -> Self {
-        Self(expectation: "a string", isText: true, read: { try $0.text.map(read) }, write: { .string(text($0)) })
+        Self(expectation: "a string", content: .text, read: { try $0.text.map(read) }, write: { .string(text($0)) })
     }
 
     /// A list of texts with a meaning of its own, or one text; `read` and `texts` as for a text.
@@ -44,8 +51,7 @@ public struct SettingForm<Value: Sendable>: Sendable {
     ) -> Self {
         Self(
             expectation: "a string or a list of strings",
-            isList: true,
-            isText: true,
+            content: .texts,
             read: { try $0.list.map(read) },
             write: { .list(texts($0)) }
         )
@@ -58,12 +64,12 @@ public struct SettingFault: Error, Hashable, CustomStringConvertible {
     /// What was expected.
     public let description: String
     /// Which element of a list it is about.
-    let index: Int?
+    var index: Int?
+}
 
+extension SettingFault {
     /// Makes a fault.
-    public init(_ expected: String) { self.init(expected, nil) }
-
-    init(_ description: String, _ index: Int?) { (self.description, self.index) = (description, index) }
+    public init(_ expected: String) { self.init(description: expected) }
 }
 
 extension SettingForm {
@@ -73,27 +79,31 @@ extension SettingForm {
         _ written: SettingValue,
         in environment: [String: String]
     ) -> (value: Value?, faults: [SettingFault]) {
-        var given = written
-        if isList, let text = given.text {
-            let parts = text.split(separator: ",", omittingEmptySubsequences: isText || text.isEmpty)
-            given = .list(parts.map { $0.trimmingCharacters(in: .whitespaces) })
+        let texts: [String]
+        switch written {
+        case .list(let list): texts = list
+        case .string(let text) where isList:
+            let parts = text.split(separator: ",", omittingEmptySubsequences: content == .texts || text.isEmpty)
+            texts = parts.map { $0.trimmingCharacters(in: .whitespaces) }
+        case .string(let text): texts = [content == .path ? HomeFolder.expanding(text, in: environment) : text]
         }
-        if isPath, let path = given.text { given = .string(HomeFolder.expanding(path, in: environment)) }
-        let texts = given.list ?? [given.text].compactMap(\.self)
-        var seen: Set<String> = []
-        var faults = texts.enumerated().compactMap { fault(in: $1, at: $0, after: &seen) }
-        if !faults.isEmpty {
-            let wrong = Set(faults.map(\.index))
-            let others = texts.indices.filter { !wrong.contains($0) }.map { texts[$0] }
-            guard isList, !isText, !others.isEmpty else { return (nil, faults) }
-            given = .list(others)
+        var (right, faults): ([String], [SettingFault]) = ([], [])
+        var others: Set<String> = []
+        for (index, text) in texts.enumerated() {
+            if let description = fault(in: text, after: others) {
+                faults.append(SettingFault(description: description, index: index))
+            } else {
+                right.append(text)
+                others.insert(text)
+            }
         }
+        if !faults.isEmpty, content != .names || right.isEmpty { return (nil, faults) }
         var expected = expectation
         do {
+            let given = isList || written.text == nil ? .list(right) : SettingValue.string(right[0])
             if let value = try read(given) { return (value, faults) }
         } catch { expected = "\(error)" }
-        faults.append(SettingFault(unexpected(written.text ?? written.configurationText, expected)))
-        return (nil, faults)
+        return (nil, faults + [SettingFault(unexpected(written.text ?? written.configurationText, expected))])
     }
 
     /// The form, of whose values some are not valid.
@@ -108,18 +118,15 @@ extension SettingForm {
     }
 
     /// What is not valid in a text, or in an element of a list, whatever the meaning of the value.
-    private func fault(in text: String, at index: Int, after seen: inout Set<String>) -> SettingFault? {
-        if text.unicodeScalars.contains("\0") {
-            return SettingFault("the text contains a NUL character (U+0000); remove it", index)
-        }
+    private func fault(in text: String, after others: Set<String>) -> String? {
+        if text.unicodeScalars.contains("\0") { return "the text contains a NUL character (U+0000); remove it" }
         if let words, !words.contains(text) {
             let suggestion = NearestName.find(for: text, among: words).map { ", did you mean '\($0)'?" } ?? ""
-            return SettingFault(unexpected(text, "one of \(words.joined(separator: ", "))") + suggestion, index)
+            return unexpected(text, "one of \(words.joined(separator: ", "))") + suggestion
         }
-        guard isList, !isText else { return nil }
-        if text.isEmpty { return SettingFault("expected a name, found an empty string", index) }
-        guard !seen.insert(text).inserted else { return nil }
-        return SettingFault("'\(QuotedText.shortened(text))' is duplicated", index)
+        guard content == .names else { return nil }
+        if text.isEmpty { return "expected a name, found an empty string" }
+        return others.contains(text) ? "'\(QuotedText.shortened(text))' is duplicated" : nil
     }
 
     private func unexpected(_ text: String, _ expected: String) -> String {
@@ -140,25 +147,27 @@ extension SettingForm<String> {
 
     /// A text that messages and tables do not show, such as a password.
     public static var secret: Self {
-        Self(expectation: "a string", isText: true, isSecret: true, read: \.text, write: { .string($0) })
+        var form = text
+        form.isSecret = true
+        return form
     }
 
     /// The path of a file; a leading `~` is replaced by the home folder.
-    public static var path: Self { path(isSecretFile: false) }
-
-    /// The path of a file with a secret: the user is warned if others can read it.
-    public static var secretFile: Self { path(isSecretFile: true) }
-
-    private static func path(isSecretFile: Bool) -> Self {
+    public static var path: Self {
+        // A '~' that is left is another user's.
         Self(
             expectation: "the path of a file",
-            isText: true,
-            isPath: true,
-            isSecretFile: isSecretFile,
-            // A '~' that is left is another user's.
+            content: .path,
             read: { $0.text.flatMap { $0.isEmpty || $0.hasPrefix("~") ? nil : $0 } },
             write: { .string($0) }
         )
+    }
+
+    /// The path of a file with a secret: the user is warned if others can read it.
+    public static var secretFile: Self {
+        var form = path
+        form.isSecretFile = true
+        return form
     }
 }
 
@@ -168,13 +177,15 @@ extension SettingForm<[String]> {
 
     /// A list of names, each at most once; of any, or of some.
     static func names(among words: [String]? = nil) -> Self {
-        Self(expectation: "a list of names", words: words, isList: true, read: \.list, write: { .list($0) })
+        Self(expectation: "a list of names", content: .names, words: words, read: \.list, write: { .list($0) })
     }
 }
 
 extension SettingForm<Bool> {
-    /// `true` or `false`.
-    public static var boolean: Self { Self(expectation: "true or false", read: \.boolean, write: { .boolean($0) }) }
+    /// `true` or `false`, as YAML 1.1 and variables may spell it.
+    public static var boolean: Self {
+        Self(expectation: "true or false", read: \.boolean, write: { .string("\($0)") })
+    }
 }
 
 extension SettingForm<Int> {
@@ -183,30 +194,27 @@ extension SettingForm<Int> {
         let (first, last) = (range.lowerBound, range.upperBound)
         return Self(
             expectation: "a whole number" + (last == .max ? ", \(first) or more" : " from \(first) to \(last)"),
-            read: { ($0.integer ?? $0.text.flatMap { Int($0) }).flatMap { range.contains($0) ? $0 : nil } },
-            write: { .integer($0) }
+            read: { $0.text.flatMap { Int($0) }.flatMap { range.contains($0) ? $0 : nil } },
+            write: { .string("\($0)") }
         )
     }
 
     /// A number of bytes: `1048576`, `512 kB`, `1 MiB`.
     public static var size: Self {
-        Self(expectation: "a number of bytes such as 1 MiB", read: \.bytes, write: { .integer($0) })
+        Self(expectation: "a number of bytes such as 1 MiB", read: \.bytes, write: { .string("\($0)") })
     }
 }
 
 extension SettingForm<Duration> {
     /// A number of seconds, zero or more; rounded to the nearest microsecond.
     public static var seconds: Self {
-        Self(expectation: "a number of seconds, zero or more", read: \.seconds, write: { .duration($0) })
+        Self(expectation: "a number of seconds, zero or more", read: \.seconds, write: { .string($0.secondsText) })
     }
 
     /// A number of seconds above zero.
     public static var time: Self {
-        Self(
-            expectation: "a number of seconds above zero",
-            read: { $0.seconds.flatMap { $0 > .zero ? $0 : nil } },
-            write: { .duration($0) }
-        )
+        let read = { @Sendable (value: SettingValue) in value.seconds.flatMap { $0 > .zero ? $0 : nil } }
+        return Self(expectation: "a number of seconds above zero", read: read, write: seconds.write)
     }
 }
 
@@ -230,8 +238,8 @@ extension SettingForm {
         let words = Word.allCases.map(\.rawValue)
         return Self(
             expectation: "a list of some of \(words.joined(separator: ", "))",
+            content: .names,
             words: words,
-            isList: true,
             read: { $0.list.map { Set($0.compactMap(Word.init)) } },
             write: { chosen in .list(words.filter { Word(rawValue: $0).map(chosen.contains) == true }) }
         )

@@ -42,12 +42,11 @@ public struct SettingsReader: Sendable {
 
     private typealias Location = ConfigurationMistake.Location
 
-    /// A value, and where it comes from; `nil` for the defaults.
-    private struct Found<Value> {
-        var value: Value
-        var written: SettingValue
-        var origin: Location?
-        /// The locations of the elements of a list.
+    /// What the file, a variable or code has for a setting.
+    private struct Given {
+        var value: SettingValue
+        var location: Location
+        /// The locations of the elements of a list in the file.
         var places: [Location] = []
     }
 
@@ -72,15 +71,7 @@ public struct SettingsReader: Sendable {
         isRequired: Bool = false,
         validate: @escaping @Sendable (Value) -> String? = { _ in nil }
     ) {
-        let setting = Setting(
-            section: section,
-            name: name,
-            summary: summary,
-            expectation: form.expectation,
-            standard: isRequired ? nil : form.write(property),
-            example: example.flatMap(form.write),
-            isRequired: isRequired
-        )
+        let setting = Setting(section, name, summary, form, isRequired ? nil : property, example, isRequired)
         if let value = value(of: setting, form.validated(by: validate)) { property = value }
     }
 
@@ -93,90 +84,87 @@ public struct SettingsReader: Sendable {
         summary: String,
         validate: @escaping @Sendable (Value) -> String? = { _ in nil }
     ) {
-        let setting = Setting(
-            section: section,
-            name: name,
-            summary: summary,
-            expectation: form.expectation,
-            standard: property.flatMap(form.write),
-            example: example.flatMap(form.write)
-        )
+        let setting = Setting(section, name, summary, form, property, example)
         if let value = value(of: setting, form.validated(by: validate)) { property = value }
     }
 
-    /// The value that is given, and valid.
+    /// The value of the first that has a valid one: code, the environment, the file, the defaults.
     private mutating func value<Value>(of setting: Setting, _ form: SettingForm<Value>) -> Value? {
-        var (setting, before) = (setting, mistakes.count)
-        let (name, code) = (setting.name, Location.code(key: setting.key))
-        var found = fileValue(name, form)
+        var (setting, value, before) = (setting, Value?.none, mistakes.count)
+        let (name, variable, code) = (setting.name, setting.variable, Location.code(key: setting.key))
+        func take(_ given: Given?) {
+            guard let given, let valid = valid(given, name, form), value == nil else { return }
+            value = valid.value
+            values[name] = form.write(valid.value)
+            (setting.location, setting.places) = (given.location, valid.places)
+        }
         if isUsed {
+            take(overrides[name].map { Given(value: $0, location: code) })
             // An empty variable counts as not set.
-            let text = environment[setting.variable].flatMap { $0.isEmpty ? nil : SettingValue.string($0) }
-            found =
-                valid(overrides[name], form, at: code)
-                ?? valid(text, form, at: .environment(variable: setting.variable)) ?? found
-            if found == nil {
-                found = valid(defaults[name], form, at: code)
-                found?.origin = nil
+            if value == nil, let text = environment[variable], !text.isEmpty {
+                take(Given(value: .string(text), location: .environment(variable: variable)))
             }
+        }
+        take(given(name, form))
+        if isUsed, value == nil {
+            take(defaults[name].map { Given(value: $0, location: code) })
+            setting.location = nil
         }
         let isReported = mistakes.count > before
-        values[name] = found?.written ?? setting.standard
+        if value == nil { values[name] = setting.standard }
         setting.value = values[name].map { form.isSecret ? "(hidden)" : $0.configurationText }
-        (setting.location, setting.places) = (found?.origin, found?.places ?? [])
         settings.append(setting)
-        let isMissing = setting.isRequired && found == nil
+        let isMissing = setting.isRequired && value == nil
         if isMissing, !isReported { missing.append(setting) }
-        if isMissing || form.isAddress && isReported && found?.origin == nil { isComplete = false }
-        if isUsed, let origin = found?.origin {
+        if isMissing || form.isAddress && isReported && setting.location == nil { isComplete = false }
+        if isUsed, let location = setting.location {
             // A secret that every user can read.
             var path = form.isSecretFile ? values[name]?.text : nil
-            if form.isSecret, case .file(let file, _) = origin { path = file }
+            if form.isSecret, case .file(let file, _) = location { path = file }
             if let warning = path.flatMap(SecretFile.warning) {
-                warnings.append(ConfigurationMistake(origin, "'\(name)': \(warning)"))
+                warnings.append(ConfigurationMistake(location, "'\(name)': \(warning)"))
             }
         }
-        return found?.value
+        return value
     }
 
-    /// A value, if there is one and it is valid, of what is at one place or, if it is a list, at several.
+    /// The value of what is given, if it is valid; of a list, what is valid in it.
     private mutating func valid<Value>(
-        _ given: SettingValue?,
-        _ form: SettingForm<Value>,
-        at origin: Location,
-        _ places: [Location] = [],
-        prefix: String = ""
-    ) -> Found<Value>? {
-        guard let given else { return nil }
-        let (value, faults) = form.value(given, in: environment)
-        for fault in faults {
-            let place = places.isEmpty ? origin : fault.index.map { places[$0] } ?? origin
+        _ given: Given,
+        _ name: String,
+        _ form: SettingForm<Value>
+    ) -> (value: Value, places: [Location])? {
+        let (value, faults) = form.value(given.value, in: environment)
+        var (prefix, places) = ("", given.places)
+        if case .file = given.location { prefix = "'\(name)': " }
+        for fault in faults.reversed() {
+            var place = given.location
+            if let index = fault.index, places.indices.contains(index) { place = places.remove(at: index) }
             mistakes.append(ConfigurationMistake(place, "\(prefix)\(fault)"))
         }
-        let wrong = Set(faults.map(\.index))
-        let right = places.indices.filter { !wrong.contains($0) }.map { places[$0] }
-        return value.map { Found(value: $0, written: form.write($0) ?? given, origin: origin, places: right) }
+        return value.map { ($0, places) }
     }
 
-    /// A value in the file, if there is one and it is valid.
-    private mutating func fileValue<Value>(_ name: String, _ form: SettingForm<Value>) -> Found<Value>? {
+    /// What the file has for a setting, if that is a text or, for a list, texts.
+    private mutating func given<Value>(_ name: String, _ form: SettingForm<Value>) -> Given? {
         guard let entry = entries.first(where: { $0.name == name }) else { return nil }
-        let (node, prefix) = (entry.value, "'\(name)': ")
+        let node = entry.value
         func location(_ node: ConfigurationNode) -> Location { .file(path: path, node.position) }
-        if form.isList, let list = node.items {
-            for item in list where item.text == nil {
-                mistakes.append(ConfigurationMistake(location(item), "\(prefix)expected a text, found \(item.kind)"))
-            }
-            let items = list.filter { $0.text != nil }
-            if items.count < list.count, form.isText || items.isEmpty { return nil }
-            let given = SettingValue.list(items.compactMap(\.text))
-            return valid(given, form, at: location(node), items.map(location), prefix: prefix)
+        func report(_ node: ConfigurationNode, _ expected: String, hint: String = "") {
+            let message = "'\(name)': expected \(expected), found \(node.kind)\(hint)"
+            mistakes.append(ConfigurationMistake(location(node), message))
         }
-        if let text = node.text { return valid(.string(text), form, at: location(node), prefix: prefix) }
+        if let text = node.text { return Given(value: .string(text), location: location(node)) }
+        if form.isList, let list = node.items {
+            for item in list where item.text == nil { report(item, "a text") }
+            let items = list.filter { $0.text != nil }
+            if items.count < list.count, form.content == .texts || items.isEmpty { return nil }
+            let texts = SettingValue.list(items.compactMap(\.text))
+            return Given(value: texts, location: location(node), places: items.map(location))
+        }
         let isInline = node.position.line == entry.position.line && node.position != entry.position
-        let hint = form.isText && isInline ? "; put a text like this in quotes" : ""
-        let message = "\(prefix)expected \(form.expectation), found \(node.kind)\(hint)"
-        mistakes.append(ConfigurationMistake(location(node), message))
+        let mayNeedQuotes = isInline && form.content != .word && form.content != .names
+        report(node, form.expectation, hint: mayNeedQuotes ? "; put a text like this in quotes" : "")
         return nil
     }
 }
@@ -202,16 +190,30 @@ public struct Setting: Sendable, Hashable {
     /// What messages and the reference call a value.
     package let expectation: String
     /// The value if none is given, and one for the reference, as they are written; `nil` if the kind determines it.
-    package var standard: SettingValue?
-    package var example: SettingValue?
+    let (standard, example): (SettingValue?, SettingValue?)
     /// Whether a section without it is an error.
-    package var isRequired = false
+    let isRequired: Bool
     /// The value as written in a config file; `nil` if there is none and the backend determines it.
     public internal(set) var value: String?
     /// Where the value comes from; `nil` for the default.
     package internal(set) var location: ConfigurationMistake.Location?
     /// The same of the elements of a list.
     var places: [ConfigurationMistake.Location] = []
+
+    fileprivate init<Value>(
+        _ section: String?,
+        _ name: String,
+        _ summary: String,
+        _ form: SettingForm<Value>,
+        _ standard: Value?,
+        _ example: Value?,
+        _ isRequired: Bool = false
+    ) {
+        (self.section, self.name, self.summary, self.isRequired) = (section, name, summary, isRequired)
+        (expectation, self.standard, self.example) = (
+            form.expectation, standard.map(form.write), example.map(form.write)
+        )
+    }
 
     /// The full name: `startDelay`, or `logFile.path`.
     public var key: String { section.map { "\($0).\(name)" } ?? name }

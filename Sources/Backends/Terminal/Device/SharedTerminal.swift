@@ -140,20 +140,13 @@ enum TerminalRegistry {
 
     private static let state = Locked(State())
 
-    /// What happens to the terminals when the process ends, is stopped or continues.
-    private static let hooks = ProcessSignals.Hooks(
-        didShutDown: restoreAll,
-        willStop: suspendAll,
-        didContinue: resumeAll
-    )
-
     /// Opens a terminal, or returns it if it is already open.
     ///
     /// - Parameter forSequences: whether it must support control sequences.
     static func open(path: String, environment: [String: String], forSequences: Bool = false) throws(TerminalError)
         -> SharedTerminal
     {
-        ProcessSignals.observe(hooks)
+        ProcessSignals.observe((restoreAll, suspendAll, resumeAll))
         Logger.writing.withLock { $0 = writeLog }
         let device = try TerminalDevice(path: path)
         let terminal = change { state in

@@ -94,7 +94,7 @@ struct IndicatorConfigurationTests {
         let configuration = try configuration(
             of: Self.example,
             environment: ["INDICATOR_START_DELAY": "3", "INDICATOR_AUDIT_PATH": "~/audit.log"],
-            overrides: ConfigurationValues(completionDelay: .seconds(4), settings: ["logFile": ["keep": .integer(9)]])
+            overrides: ConfigurationValues(completionDelay: .seconds(4), settings: ["logFile": ["keep": 9]])
         )
         let table = configuration.settings.map { "\($0.key) = \($0.value ?? "-") (\($0.source))" }
         #expect(
@@ -144,7 +144,7 @@ struct IndicatorConfigurationTests {
         #expect(configuration.observe == ["alamofire"])
         #expect(configuration.backends.map(\.name) == ["logFile", "audit"])
         #expect(configuration.backends[0].values["path"] == "/tmp/environment.log")
-        #expect(configuration.backends[1].values["maxSize"] == .integer(1 << 20))
+        #expect(configuration.backends[1].values["maxSize"] == 1_048_576)
         #expect(configuration.warnings.isEmpty)
     }
 
@@ -239,7 +239,7 @@ struct IndicatorConfigurationTests {
                     startDelay: .seconds(-1),
                     backends: ["logFile", "mine"],
                     settings: [
-                        "logFile": ["path": .integer(1), "fromat": .string("text"), "keep": .integer(101)],
+                        "logFile": ["path": ["a", "b"], "fromat": .string("text"), "keep": 101],
                         "mine": ["kind": .string("logfile")],
                     ]
                 )
@@ -249,7 +249,7 @@ struct IndicatorConfigurationTests {
             error?.description == """
                 'logFile.fromat' as set in code: error: unknown setting of 'logFile', did you mean 'format'?
                 'logFile.keep' as set in code: error: expected a whole number from 0 to 100, found '101'
-                'logFile.path' as set in code: error: expected the path of a file, found '1'
+                'logFile.path' as set in code: error: expected the path of a file, found '[a, b]'
                 'mine.kind' as set in code: error: unknown kind 'logfile', did you mean 'logFile'?
                 'startDelay' as set in code: error: expected a number of seconds, zero or more, found '-1'
                 """
@@ -329,12 +329,34 @@ struct IndicatorConfigurationTests {
         #expect(try configuration(of: text, environment: ["INDICATOR_BACKENDS": "dbusProperty"]).warnings.isEmpty)
     }
 
-    @Test
-    func `checks the section of a kind that auto did not choose, without a warning that it is not used`() throws {
+    private struct Title: Sendable {
+        enum Progress: String, CaseIterable, Sendable { case auto, on, off }
+        var format = ""
+        var progress = Progress.auto
+
+        init(_ values: inout SettingsReader) {
+            values.read("format", &format, .text, summary: "the title")
+            values.read("progress", &progress, .choice, summary: "whether to show the progress")
+        }
+    }
+
+    private func registry(_ fit: @escaping @Sendable (Title) -> AutomaticFit) -> BackendRegistry {
         var registry = BackendRegistry.forTests()
-        var title = try #require(registry.kind(named: "terminalTitle"))
-        title.fit = { _, _ in AutomaticFit(false, "there is no terminal") }
-        registry.register(title)
+        registry.register(
+            BackendKind(
+                name: "terminalTitle",
+                summary: "the title",
+                settings: Title.init(_:),
+                make: { _, _ in throw Unavailability(reason: "it is not made") },
+                automatic: { _, title in fit(title) }
+            )
+        )
+        return registry
+    }
+
+    @Test
+    func `checks the section of a kind that auto did not choose, without a warning that it is not used`() {
+        let registry = registry { _ in AutomaticFit(false, "there is no terminal") }
         let wrong = read("backends: [auto]\nterminalTitle: {progress: nonsense}", registry: registry)
         #expect(wrong.mistakes == ["'progress': expected one of auto, on, off, found 'nonsense'"])
         let right = read("backends: [auto]\nterminalTitle: {progress: on}", registry: registry)
@@ -342,15 +364,8 @@ struct IndicatorConfigurationTests {
     }
 
     @Test
-    func `asks the kinds for auto with the settings of sections that are not used`() throws {
-        var registry = BackendRegistry.forTests()
-        var title = try #require(registry.kind(named: "terminalTitle"))
-        title.fit = { _, reader in
-            var format = ""
-            reader.read("format", &format, .text, summary: "")
-            return AutomaticFit(format == "my title", "")
-        }
-        registry.register(title)
+    func `asks the kinds for auto with the settings of sections that are not used`() {
+        let registry = registry { AutomaticFit($0.format == "my title", "") }
         let source = ConfigurationSource(for: "my-app", environment: [:], registry: registry)
         for (format, kinds) in [("my title", ["terminalTitle"]), ("another", [])] {
             let text = "backends: [logFile]\nterminalTitle: {format: \(format)}"

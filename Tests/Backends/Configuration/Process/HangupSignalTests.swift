@@ -13,7 +13,7 @@ struct HangupSignalTests {
     func `reloads the configuration, and no activity is lost`() async throws {
         let folder = try TemporaryFolder()
         let path = try file(in: folder)
-        let helper = try HelperProcess([path, "hangup"])
+        let helper = try HelperProcess([path])
         #expect(await helper.says("ready"))
         for delay in 2...5 {
             try file(in: folder, startDelay: delay)
@@ -36,7 +36,7 @@ struct HangupSignalTests {
     func `is logged once, even when nothing has changed or the file is missing`() async throws {
         let folder = try TemporaryFolder()
         let path = try file(in: folder)
-        let helper = try HelperProcess([path, "hangup"])
+        let helper = try HelperProcess([path])
         #expect(await helper.says("ready"))
         func report() async -> String? {
             helper.signal(SIGHUP)
@@ -116,7 +116,7 @@ struct HangupSignalTests {
         // `setsid` of util-linux makes this the controlling terminal of a new session. It would report that a signal
         // ended the helper, which is expected.
         let helper = try HelperProcess(
-            [path, "hangup", "terminal"],
+            [path, "terminal"],
             wrapper: ["/bin/sh", "-c", #"exec setsid --ctty --wait "$@" 2>/dev/null"#, "sh"],
             standardInput: slave
         )

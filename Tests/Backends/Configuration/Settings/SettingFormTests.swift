@@ -21,9 +21,9 @@ struct SettingFormTests {
     func `A value in code may be an interpolated text, and whole seconds`() throws {
         let name = "app"
         #expect(try written("\(name).desktop", as: .text) == .string("app.desktop"))
-        #expect(try written(60, as: .seconds) == .duration(.seconds(60)))
+        #expect(try written(60, as: .seconds) == 60)
+        #expect(try written(0.5, as: .seconds) == "0.5")
         #expect(throws: SettingFault.self) { try written(-1, as: .seconds) }
-        #expect(throws: SettingFault.self) { try written(.duration(.seconds(-1)), as: .seconds) }
         #expect(throws: SettingFault.self) { try written(true, as: .size) }
     }
 
@@ -44,7 +44,7 @@ struct SettingFormTests {
         ]
     )
     func seconds(text: String, duration: Duration) {
-        #expect(value(text, as: .seconds) == .duration(duration))
+        #expect(SettingValue.string(text).seconds == duration && value(text, as: .seconds) != nil)
     }
 
     @Test(
@@ -66,7 +66,7 @@ struct SettingFormTests {
         ]
     )
     func size(text: String, bytes: Int) {
-        #expect(value(text, as: .size) == .integer(bytes))
+        #expect(value(text, as: .size) == .string("\(bytes)"))
     }
 
     @Test(
@@ -79,8 +79,8 @@ struct SettingFormTests {
     @Test
     func `may be a whole number within its range`() {
         let type = SettingForm.integer(in: 0...10)
-        #expect(value("10", as: type) == .integer(10))
-        #expect(value("+3", as: type) == .integer(3))
+        #expect(value("10", as: type) == 10)
+        #expect(value("+3", as: type) == 3)
         for text in ["", "11", "-1", "1.0", "0x1", "1e1", "99999999999999999999", "+", "١"] {
             #expect(value(text, as: type) == nil)
         }
@@ -88,8 +88,8 @@ struct SettingFormTests {
 
     @Test
     func `may be a boolean, as YAML and shells spell it`() {
-        for text in ["true", "True", "TRUE", "yes", "on", "1"] { #expect(value(text, as: .boolean) == .boolean(true)) }
-        for text in ["false", "False", "no", "off", "0"] { #expect(value(text, as: .boolean) == .boolean(false)) }
+        for text in ["true", "True", "TRUE", "yes", "on", "1"] { #expect(value(text, as: .boolean) == true) }
+        for text in ["false", "False", "no", "off", "0"] { #expect(value(text, as: .boolean) == false) }
         for text in ["", "y", "2", " true"] { #expect(value(text, as: .boolean) == nil) }
     }
 

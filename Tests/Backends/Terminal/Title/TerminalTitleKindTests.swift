@@ -109,9 +109,7 @@ import Testing
         // `auto` gives the same answer.
         for (type, title, isChosen) in [("vt100", "auto", false), ("vt100", "on", true), ("xterm", "auto", true)] {
             let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": type])
-            var reader = SettingsReader()
-            reader.overrides = ["title": .string(title)]
-            #expect(kind.fit?(context, &reader).isChosen == isChosen, "\(type)")
+            #expect(try kind.with(["title": .string(title)]).fit?(context).isChosen == isChosen, "\(type)")
         }
         let file = BackendKind.terminalTitle(path: "/dev/null", environment: ["TERM": "xterm"])
         #expect(

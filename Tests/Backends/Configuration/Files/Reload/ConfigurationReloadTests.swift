@@ -30,7 +30,7 @@ private struct Fixture {
     let log = InMemoryLogHandler()
     let made = MadeBackends()
 
-    init(_ text: String, triggers: ConfigurationReloadTriggers = .change) throws {
+    init(_ text: String, isReloaded: Bool = true) throws {
         folder = try TemporaryFolder()
         path = try folder.write(text)
         let (log, made) = (log, made)
@@ -46,7 +46,7 @@ private struct Fixture {
                     if path == "/refused" { throw Refusal() }
                     return made.make(context.name)
                 },
-                reloadTriggers: triggers,
+                isReloaded: isReloaded,
                 logger: logger
             )
         )
@@ -133,7 +133,7 @@ struct ConfigurationReloadTests {
                     environment: [:],
                     registry: .forTests(),
                     overrides: ConfigurationValues(observe: []),
-                    reloadTriggers: [],
+                    isReloaded: false,
                     logger: Logger(label: "test") { _ in InMemoryLogHandler() }
                 )
             )
@@ -208,7 +208,7 @@ struct ConfigurationReloadTests {
 
     @Test
     func `keeps its configuration when a kind rejects the new settings`() async throws {
-        let fixture = try Fixture(Self.text, triggers: [])
+        let fixture = try Fixture(Self.text, isReloaded: false)
         try fixture.folder.write("backends: [terminalTitle, logFile]\nlogFile: {path: /refused}\n")
         await #expect(throws: ConfigurationError.self) { try await fixture.indicator.reloadConfiguration() }
         #expect(fixture.indicator.backendStatuses.map(\.name) == ["terminalTitle", "logFile", "audit"])
@@ -261,7 +261,7 @@ struct ConfigurationReloadTests {
 
     @Test
     func `keeps settings that the app has changed and the file has not`() async throws {
-        let fixture = try Fixture(Self.text, triggers: [])
+        let fixture = try Fixture(Self.text, isReloaded: false)
         fixture.indicator.isEnabled = false
         fixture.indicator.delays.completionDelay = .seconds(9)
         try fixture.folder.write(Self.text.replacing("observe: []", with: "observe: [alamofire]"))
@@ -274,7 +274,7 @@ struct ConfigurationReloadTests {
     @Test
     func `observes the notifications that the file lists`() async throws {
         final class Request {}
-        let fixture = try Fixture("backends: []\nobserve: []\n", triggers: [])
+        let fixture = try Fixture("backends: []\nobserve: []\n", isReloaded: false)
         let request = Request()
         let post = { NotificationCenter.default.post(name: .indicatorTaskDidResume, object: request) }
         post()
@@ -348,7 +348,7 @@ struct ConfigurationReloadTests {
                 environment: places(folder),
                 registry: .forTests(),
                 overrides: ConfigurationValues(observe: []),
-                reloadTriggers: .change,
+                isReloaded: true,
                 logger: Logger(label: "test") { _ in log }
             )
         )
