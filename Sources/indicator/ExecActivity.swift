@@ -53,7 +53,7 @@ final class ExecActivity {
         let (app, notify, after) = (options.app, isQuiet ? .never : options.notify, options.after)
         var source = ConfigurationSource(
             for: app,
-            reloadTriggers: [],
+            isReloaded: false,
             // They would appear within the command's output.
             printsMistakes: false,
             logger: Self.logger
