@@ -130,13 +130,17 @@ import Testing
     }
 
     /// golang/go 19943: a server that ends an idle connection with a 408.
-    @Test(arguments: [HTTPRequest.Method.get, .post])
-    func `What a server sends unasked is not the next response`(_ method: HTTPRequest.Method) async throws {
+    @Test(arguments: [HTTPRequest.Method.get, .post], [false, true])
+    func `What a server sends unasked is not the next response`(
+        _ method: HTTPRequest.Method,
+        _ isClosed: Bool
+    ) async throws {
         let hasSent = Locked(false)
         let server = try RawServer { request, connection in
             try connection.respond(text: request.target)
             guard request.target == "/first" else { return true }
             try connection.send("HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\n\r\nlate")
+            if isClosed { shutdown(connection.descriptor, Int32(SHUT_RDWR)) }
             hasSent.withLock { $0 = true }
             return true
         }

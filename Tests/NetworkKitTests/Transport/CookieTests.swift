@@ -94,6 +94,14 @@ import Testing
         #expect(!big.contains("name0"))
     }
 
+    /// A client of more sites lost all of its cookies.
+    @Test func `With very many sites some keep none`() async throws {
+        let client = client()
+        let lines = (0..<4000).map { "site\($0).example\tFALSE\t/\tFALSE\t0\tname\t1" }
+        await client.addCookies(lines.compactMap { Cookie(rawValue: $0) })
+        #expect(await client.cookies().count == 3000)
+    }
+
     @Test(arguments: ["", "ALL", "h\tFALSE\t/\tFALSE\t0\ta", "h\tFALSE\t/\tFALSE\t0\ta\tb\tc"])
     func `A line that is no cookie is an error`(_ line: String) throws {
         let saved = try JSONEncoder().encode([line])
