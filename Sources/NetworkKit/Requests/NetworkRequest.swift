@@ -34,7 +34,8 @@ public struct NetworkRequest: Sendable {
         self.method = method
     }
 
-    /// Sets a header field; `nil` removes it. An invalid name or value is an error of the request (RFC 9110 §5.1, §5.5).
+    /// Sets a header field; `nil` removes it. An invalid name or value is an error of the request (RFC 9110 §5.1 and
+    /// §5.5).
     ///
     /// - Parameter isSensitive: whether the value is a secret; `nil`: every one, except of fields that HTTP defines for
     ///   content, conditions, preferences and caching, or that identify a request for tracing. A secret is not sent to

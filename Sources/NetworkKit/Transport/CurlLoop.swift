@@ -17,8 +17,8 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     /// Uses the client's cookies; `nil` without a thread.
     typealias CookieJob = @Sendable (_ share: UnsafeMutableRawPointer?) -> Void
 
-    /// The transfers to a scheme, host and port. libcurl has one list for all that wait for a connection, in which those
-    /// to a hung host would delay the others. So it gets no more than can begin.
+    /// The transfers to a scheme, host and port. libcurl has one list for all that wait for a connection, in which
+    /// those to a hung host would delay the others. So it gets no more than can begin.
     private final class Host {
         /// Those that have not begun. The oldest is first.
         var waiting: [Transfer] = []

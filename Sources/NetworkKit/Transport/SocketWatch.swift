@@ -7,12 +7,12 @@ import Synchronization
 ///
 /// **Dead ones.** libcurl sends all later requests to a shared HTTP/2 connection that is no longer forwarded. So one is
 /// shut down on which the other side has acknowledged nothing for 20 seconds, or, if something on the way still
-/// acknowledges, sent nothing until a request's timeout. (TCP_USER_TIMEOUT counts while the receiver's window is closed,
-/// too: it would end uploads to a busy server.)
+/// acknowledges, sent nothing until a request's timeout. (TCP_USER_TIMEOUT also counts while the receiver's window is
+/// closed: it would end uploads to a busy server.)
 ///
 /// **Floods.** libcurl 7.88 reads from a connection until nothing is left, and discards what is no part of a response,
-/// such as empty frames of HTTP/2. A server that sends this fast enough would stop all transfers, and their time limits.
-/// So while libcurl is busy, the timer thread looks whether it has returned or passed on a body. If not, it shuts down
+/// such as empty frames of HTTP/2. A server that sends this fast enough would stop all transfers and time limits. So
+/// while libcurl is busy, the timer thread looks whether it has returned or passed on a body. If not, it shuts down
 /// the connections that libcurl continues to read from.
 final class SocketWatch: Sendable {
     /// A TCP connection of libcurl, or one that was.
