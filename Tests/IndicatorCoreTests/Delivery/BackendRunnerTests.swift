@@ -388,7 +388,9 @@ import Testing
         } else {
             await manager.shutdown(timeLimit: .milliseconds(10))
         }
-        #expect(await eventually { messages(.warning).count == 1 } && stuck.stopCount == 0)
+        // On a busy machine, the healthy one may take longer, too.
+        let isNamed = await eventually { messages(.warning).count { $0.contains("'\(stuck.name)'") } == 1 }
+        #expect(isNamed && stuck.stopCount == 0)
         gate.open()
         await manager.shutdown()
     }
