@@ -119,7 +119,7 @@ private final class Receiver: PollSource, Sendable {
         socket.unlink()
         // More than a queue has room for: its length is limited (net.unix.max_dgram_qlen).
         read(limit: 4096)
-        // The thread of the timers may be about to tell of an end.
+        // The thread of the timers may be about to call `didEnd`.
         for _ in 0..<1000 where calls.withLock({ $0 > 0 }) { usleep(1000) }
         defer { ServiceThread.shared.call(at: .min) { ServiceThread.shared.remove(self) } }
         return work.withLock { $0.end(outcome) }
