@@ -13,6 +13,10 @@ let backendTesting = """
     MQTT:IndicatorMQTT test-probe
     """
 
+// Checked out for an app, this package has only its libraries: the app neither resolves what only programs and tests use,
+// nor builds their plug-ins. SwiftPM reads a manifest first in the repository, whose folder it calls "/".
+let isDependency = Context.packageDirectory == "/" || Context.packageDirectory.contains("/checkouts/")
+
 let package = Package(
     name: "swift-indicator",
     platforms: [.macOS(.v15)],
@@ -21,7 +25,7 @@ let package = Package(
         "IndicatorMetrics", "IndicatorOpenCombine", "IndicatorServiceLifecycle", "NetworkKit", "NetworkKitImages",
         "NetworkKitTesting",
     ].map { .library(name: $0, targets: [$0]) }
-        + ["indicator", "indicator-demo"].map { .executable(name: $0, targets: [$0]) },
+        + (isDependency ? [] : ["indicator", "indicator-demo"]).map { .executable(name: $0, targets: [$0]) },
     traits: [
         // One is the default: SwiftPM passes traits to the compiler in an order that varies, and with two, an app that
         // edits its manifest would compile this package again.
@@ -30,17 +34,21 @@ let package = Package(
         .default(enabledTraits: ["DBus"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
-        .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
         .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
-        .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0"),
-        .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.0"),
-    ],
+    ]
+        + (isDependency
+            ? []
+            : [
+                .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+                .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
+                .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0"),
+                .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.0"),
+            ]),
     targets: [
         // What the C library's Swift module lacks; threads, timers and locks; JSON by tokens, with positions.
         library("Linux"),
@@ -179,12 +187,9 @@ func dependencies(_ names: String) -> [Target.Dependency] {
         "OpenCombine": "OpenCombine", "ServiceLifecycle": "swift-service-lifecycle", "Subprocess": "swift-subprocess",
         "SystemPackage": "swift-system", "UnixSignals": "swift-service-lifecycle", "Yams": "Yams",
     ]
-    // Only the programs and the modules for other libraries use these: an app that takes this package without the
-    // default trait does not resolve them.
-    let optional = [
-        "ArgumentParser", "FlyingFox", "FlyingSocks", "OpenCombine", "CoreMetrics", "MetricsTestKit",
-        "ServiceLifecycle", "UnixSignals",
-    ]
+    // Only the modules for other libraries use these: an app that takes this package without the default trait does not
+    // resolve them.
+    let optional = ["OpenCombine", "CoreMetrics", "MetricsTestKit", "ServiceLifecycle", "UnixSignals"]
     // Sorted, because a name may come twice, and the order must not change: the compiler's arguments depend on it.
     return Set(names.split(separator: " ").map(String.init)).sorted().map { name in
         let parts = name.split(separator: ":").map(String.init)
@@ -192,6 +197,10 @@ func dependencies(_ names: String) -> [Target.Dependency] {
         let condition = optional.contains(name) ? TargetDependencyCondition.when(traits: ["DBus"]) : nil
         return packages[name].map { .product(name: name, package: $0, condition: condition) } ?? .byName(name: name)
     }
+}
+if isDependency {
+    let programs = ["IndicatorCommands", "TestSupport"]
+    package.targets.removeAll { $0.type == .test || $0.type == .executable || programs.contains($0.name) }
 }
 // For a sanitizer, which needs a build of its own: INDICATOR_TESTS=IndicatorCoreTests,… keeps only these test targets.
 if let kept = Context.environment["INDICATOR_TESTS"]?.split(separator: ",").map(String.init) {
