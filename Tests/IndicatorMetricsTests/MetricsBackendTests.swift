@@ -16,6 +16,19 @@ import Testing
         func show(_ updates: IndicatorUpdates) async throws { throw Failure() }
     }
 
+    @Test(arguments: BackendCompatibility.Case.allCases)
+    func `It does what an indicator expects`(_ expectation: BackendCompatibility.Case) async throws {
+        let metrics = TestMetrics()
+        let gauges = ["indicator_activities", "indicator_visible"]
+        let suite = BackendCompatibility(
+            make: { MetricsBackend(factory: metrics) },
+            surface: BackendCompatibility.Surface(shown: {
+                gauges.map { "\((try? metrics.expectRecorder($0))?.lastValue ?? 0)" }.joined(separator: " ")
+            })
+        )
+        try await suite.check(expectation)
+    }
+
     @Test func `Gauges follow the indicator, timers have the outcomes, and no label is a dimension`() async throws {
         let metrics = TestMetrics()
         let backend = MetricsBackend(factory: metrics)

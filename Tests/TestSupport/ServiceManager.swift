@@ -33,4 +33,19 @@ package final class ServiceManager: Sendable {
         while let text = receive() { all.append(text) }
         return all
     }
+
+    /// Fills its queue, as one that does not read.
+    package func fill() {
+        let sender = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        defer { close(sender) }
+        var name = sockaddr_un()
+        var length = socklen_t(MemoryLayout.size(ofValue: name))
+        withUnsafeMutablePointer(to: &name) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                getsockname(descriptor, pointer, &length)
+                connect(sender, pointer, length)
+            }
+        }
+        while send(sender, "X=1", 3, Int32(MSG_DONTWAIT)) > 0 {}
+    }
 }

@@ -16,7 +16,7 @@ import Testing
     init() throws { folder = try TemporaryDirectory() }
 
     /// What is in the way is moved away, and something else put in its place.
-    private func surface(of name: String) -> BackendCompatibility.Surface {
+    private func surface(of name: String, hangs: String? = nil) -> BackendCompatibility.Surface {
         let (path, away) = (folder.appending(name), folder.appending(name) + ".away")
         return BackendCompatibility.Surface(
             take: {
@@ -26,7 +26,9 @@ import Testing
             giveBack: {
                 try FileManager.default.removeItem(atPath: path)
                 try FileManager.default.moveItem(atPath: away, toPath: path)
-            }
+            },
+            hang: hangs.map { path in { @Sendable in try Data().write(to: URL(filePath: path)) } },
+            goOn: { try FileManager.default.removeItem(atPath: hangs ?? path) }
         )
     }
 
@@ -58,6 +60,9 @@ import Testing
                     let new = try ServiceManager(address: address)
                     manager.withLock { $0 = new }
                 },
+                // Its queue is full.
+                hang: { manager.withLock { $0?.fill() } },
+                goOn: { _ = manager.withLock { $0?.receiveAll() } },
                 shown: {
                     let texts = manager.withLock { $0?.receiveAll() } ?? []
                     return shown.withLock { shown in
@@ -72,7 +77,8 @@ import Testing
 
     @Test(arguments: BackendCompatibility.Case.allCases)
     func `A program for events`(_ expectation: BackendCompatibility.Case) async throws {
-        let program = try folder.write("#!/bin/sh\n", to: "program")
+        let hangs = folder.appending("hangs")
+        let program = try folder.write("#!/bin/sh\nwhile [ -e '\(hangs)' ]; do sleep 0.1; done\n", to: "program")
         chmod(program, 0o755)
         let kind = try #require(BackendRegistry.standard.kind(named: "command"))
         let context = BackendContext(name: kind.name, applicationName: "app", logger: Logger(label: "test"))
@@ -82,7 +88,8 @@ import Testing
         let suite = BackendCompatibility(
             make: { try configured.make(context) },
             // A program that fails later is in the log: the backend goes on.
-            surface: expectation == .recovers ? BackendCompatibility.Surface() : surface(of: "program")
+            surface: expectation == .recovers
+                ? BackendCompatibility.Surface() : surface(of: "program", hangs: hangs)
         )
         try await suite.check(expectation)
     }

@@ -34,8 +34,10 @@ import Testing
 
     private func open() throws {
         let new = try PseudoTerminal()
+        new.setSize(columns: 80, rows: 24)
         terminal.withLock { $0 = new }
         title.withLock { $0 = TitleEmulator() }
+        screen.withLock { $0 = ScreenEmulator(columns: 80, rows: 24) }
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: new.path)
     }
 
@@ -80,8 +82,14 @@ import Testing
                     environment: environment
                 )
             },
-            // Those of a terminal that was closed do not come back: a descriptor is that of one terminal.
+            // The app's descriptor becomes that of another terminal. One that is closed at first is like a file.
             surface: BackendCompatibility.Surface(
+                take: expectation == .recovers ? { @Sendable [self] in try close() } : nil,
+                giveBack: { [self] in
+                    try open()
+                    let new = try #require(FileHandle(forUpdatingAtPath: path))
+                    dup2(new.fileDescriptor, file.fileDescriptor)
+                },
                 hang: { [self] in current.stopOutput() },
                 goOn: { [self] in current.startOutput() },
                 shown: { [self] in
@@ -98,9 +106,18 @@ import Testing
 
     @Test(arguments: BackendCompatibility.Case.allCases)
     func `Notifications`(_ expectation: BackendCompatibility.Case) async throws {
-        let suite = BackendCompatibility(make: { [path] in
-            TerminalNotificationBackend(applicationName: "app", path: path, environment: ["TERM": "foot"])
-        })
+        let suite = BackendCompatibility(
+            make: { [path] in
+                TerminalNotificationBackend(applicationName: "app", path: path, environment: ["TERM": "foot"])
+            },
+            // It writes only when work has ended.
+            surface: BackendCompatibility.Surface(
+                take: expectation == .recovers ? nil : { @Sendable [self] in try close() },
+                giveBack: { [self] in try open() },
+                hang: { [self] in current.stopOutput() },
+                goOn: { [self] in current.startOutput() }
+            )
+        )
         try await suite.check(expectation)
     }
 }
