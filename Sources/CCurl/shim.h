@@ -33,6 +33,12 @@ static inline CURLcode curl_kit_set_pointer(CURL *handle, CURLoption option, voi
     return curl_easy_setopt(handle, option, value);
 }
 
+/* Copies a body, which is then sent together with the head if that is possible. */
+static inline CURLcode curl_kit_set_body(CURL *handle, const void *bytes, curl_off_t count) {
+    curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, count);
+    return curl_easy_setopt(handle, CURLOPT_COPYPOSTFIELDS, count ? bytes : "");
+}
+
 static inline CURLcode curl_kit_set_bytes_function(CURL *handle, CURLoption option, curl_kit_bytes_function value) {
     return curl_easy_setopt(handle, option, value);
 }
@@ -99,17 +105,34 @@ static inline int curl_kit_get_local_port(curl_socket_t socket) {
 }
 
 /*
- * Whether the other side has ended the TLS connection, not only closed the socket. Without OpenSSL's headers; of another
- * TLS library it is not known here, and 1.
+ * A function of OpenSSL, without its headers, and the TLS connection of a transfer. NULL if there is none, or it is of
+ * another TLS library.
  */
-static inline int curl_kit_has_close_notify(CURL *handle) {
+static inline void *curl_kit_openssl(CURL *handle, const char *name, const void **connection) {
     extern void *dlsym(void *, const char *);
-    int (*get_shutdown)(const void *) = (int (*)(const void *))dlsym(NULL, "SSL_get_shutdown");
     struct curl_tlssessioninfo *session = NULL;
-    if (curl_easy_getinfo(handle, CURLINFO_TLS_SSL_PTR, &session) || !session || !session->internals) return 0;
+    if (curl_easy_getinfo(handle, CURLINFO_TLS_SSL_PTR, &session) || !session || !session->internals) return NULL;
+    *connection = session->internals;
+    return session->backend == CURLSSLBACKEND_OPENSSL ? dlsym(NULL, name) : NULL;
+}
+
+/* Whether the other side has ended the TLS connection, not only closed the socket; 1 if it is not known. */
+static inline int curl_kit_has_close_notify(CURL *handle) {
+    const void *connection = NULL;
+    int (*get_shutdown)(const void *) = (int (*)(const void *))curl_kit_openssl(handle, "SSL_get_shutdown", &connection);
     enum { received_shutdown = 2 };
-    return session->backend != CURLSSLBACKEND_OPENSSL || !get_shutdown
-        || (get_shutdown(session->internals) & received_shutdown) != 0;
+    return get_shutdown ? (get_shutdown(connection) & received_shutdown) != 0 : connection != NULL;
+}
+
+/* Whether HTTP/2 was chosen in the TLS handshake; 0 if it is not known. */
+static inline int curl_kit_has_http2(CURL *handle) {
+    typedef void (*get_function)(const void *, const unsigned char **, unsigned int *);
+    const void *connection = NULL;
+    const unsigned char *name = NULL;
+    unsigned int count = 0;
+    get_function get = (get_function)curl_kit_openssl(handle, "SSL_get0_alpn_selected", &connection);
+    if (get) get(connection, &name, &count);
+    return count == 2 && name[0] == 'h' && name[1] == '2';
 }
 
 static inline curl_off_t curl_kit_get_offset(CURL *handle, CURLINFO info) {

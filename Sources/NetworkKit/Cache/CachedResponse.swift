@@ -96,7 +96,7 @@ extension CachedResponse {
     ) {
         let head = response.head
         let varying = (head.headers[.vary] ?? "").lowercased().split(separator: ",")
-        let names = Set(varying.map { $0.trimmingCharacters(in: .whitespaces) })
+        let names = Set(varying.map(\.trimmed))
         guard [200, 203, 204, 404, 410].contains(head.status), !head.isRedirected, head.announcesEnd,
             !CacheControl(head.headers[.cacheControl]).noStore, !names.contains("*"),
             head.headers[.setCookie] == nil,

@@ -233,8 +233,9 @@ public final class NetworkTask: Sendable {
             if state.isWaiting { return change(&state, isWaiting: false) }
             let (count, total) = state.progress.shown
             let step = total.map { max(1, $0 / 100) } ?? 1 << 18
-            // The last bytes of a response are announced with the end, which follows.
-            let isLast = count == total && state.progress.bytesToSend == 0
+            // The last bytes of a response are announced with the end, which follows, and so is a body that was sent
+            // at once: nobody knows how much of it has arrived.
+            let isLast = count == total && (state.progress.bytesToSend == 0 || state.announced == 0)
             let isNew = count >= state.announced + step || (count == total && count != state.announced)
             let isPosted = state.phase == .running && isNew && !isLast
             if isPosted { state.announced = count }

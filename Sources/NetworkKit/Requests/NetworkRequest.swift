@@ -50,7 +50,7 @@ public struct NetworkRequest: Sendable {
             problem = .invalidRequest("the header field '\(name)' is set by the client itself")
             return
         }
-        let value = value?.trimmingCharacters(in: .whitespaces)
+        let value = value?.trimmed
         if let value, !HTTPField.isValidValue(value) {
             problem = .invalidRequest("the header field '\(name)' contains a control character (RFC 9110 §5.5)")
             return
@@ -110,9 +110,12 @@ extension HTTPFields {
     /// One field of each name. `HTTPFields` has one for each cookie, as HTTP/2 permits; a client may send only one
     /// (RFC 6265 §5.4).
     var combined: [HTTPField] {
-        var names: Set<HTTPField.Name> = []
-        return compactMap { field in
-            names.insert(field.name).inserted ? HTTPField(name: field.name, value: self[field.name] ?? "") : nil
+        reduce(into: []) { fields, field in
+            if let index = fields.firstIndex(where: { $0.name == field.name }) {
+                fields[index].value += (field.name == .cookie ? "; " : ", ") + field.value
+            } else {
+                fields.append(field)
+            }
         }
     }
 
@@ -120,7 +123,7 @@ extension HTTPFields {
     func first(_ name: HTTPField.Name) -> String? {
         let value = self[fields: name].first?.value
         // A date has a comma.
-        return name == .age ? value?.split(separator: ",").first.map { $0.trimmingCharacters(in: .whitespaces) } : value
+        return name == .age ? value?.split(separator: ",").first?.trimmed : value
     }
 }
 

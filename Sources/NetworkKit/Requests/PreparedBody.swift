@@ -44,6 +44,11 @@ struct PreparedBody: Sendable {
         count = nil
     }
 
+    /// Whether it is in memory, and so short that it is sent at once.
+    var isSmall: Bool {
+        pieces.allSatisfy { if case .data = $0 { true } else { false } } && count.map { $0 < 1 << 16 } == true
+    }
+
     /// The bytes that are in memory.
     var bytesInMemory: Data { pieces.reduce(into: Data()) { if case .data(let data) = $1 { $0 += data } } }
 }

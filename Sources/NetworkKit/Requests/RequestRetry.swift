@@ -56,7 +56,7 @@ public struct RequestRetry: Sendable {
 
     /// Reads `Retry-After` (RFC 9110 §10.2.3): seconds, or a date.
     private static func retryAfter(_ text: String) -> Duration? {
-        if let seconds = HTTPDate.seconds(text.trimmingCharacters(in: .whitespaces)) { return .seconds(seconds) }
+        if let seconds = HTTPDate.seconds(text.trimmed) { return .seconds(seconds) }
         return HTTPDate.parse(text).map { .seconds(max(0, $0.timeIntervalSinceNow)) }
     }
 }

@@ -10,12 +10,12 @@ struct ContentType: Hashable, Sendable {
     init?(_ field: String?) {
         guard let field else { return nil }
         let pieces = field.split(separator: ";", omittingEmptySubsequences: false)
-        mediaType = Self.trim(pieces[0]).lowercased()
+        mediaType = pieces[0].trimmed.lowercased()
         guard mediaType.contains("/") else { return nil }
         for piece in pieces.dropFirst() {
             let pair = piece.split(separator: "=", maxSplits: 1)
-            guard pair.count == 2, Self.trim(pair[0]).lowercased() == "charset" else { continue }
-            charset = Self.trim(pair[1]).trimmingCharacters(in: ["\"", "'"]).lowercased()
+            guard pair.count == 2, pair[0].trimmed.lowercased() == "charset" else { continue }
+            charset = pair[1].trimmed.trimmingCharacters(in: ["\"", "'"]).lowercased()
         }
     }
 
@@ -46,6 +46,12 @@ struct ContentType: Hashable, Sendable {
         default: nil
         }
     }
+}
 
-    private static func trim(_ text: Substring) -> String { text.trimmingCharacters(in: .whitespaces) }
+extension StringProtocol {
+    /// Without spaces and tabs at its ends (RFC 9110 §5.6.3). Foundation takes several microseconds for that.
+    var trimmed: String {
+        let rest = utf8.drop { $0 == 0x20 || $0 == 0x09 }
+        return String(decoding: rest.dropLast(rest.reversed().prefix { $0 == 0x20 || $0 == 0x09 }.count), as: UTF8.self)
+    }
 }

@@ -10,9 +10,8 @@ extension CurlTransfer {
     /// Sets the options. Returns why the transfer cannot begin.
     func setOptions(proxyAuthorities: URL?) -> NetworkError? {
         setTarget()
-        setMethod()
         setCallbacks()
-        guard setHeaders() else { return transfer.failure(.other, CurlLoop.outOfMemory) }
+        guard setMethod(), setHeaders() else { return transfer.failure(.other, CurlLoop.outOfMemory) }
         return trust.apply(to: handle, origin: transfer.origin, proxyAuthorities: proxyAuthorities)
             .map { transfer.failure(.insecure, $0) }
     }
@@ -53,6 +52,8 @@ extension CurlTransfer {
             // A part of a compressed body could not be decompressed.
             lines.append("Accept-Encoding: \(request.decodesBody ? "gzip, deflate" : "identity")")
         }
+        // Otherwise libcurl would send that of a form.
+        if !request.headers.contains(.contentType) { lines.append("Content-Type:") }
         // Otherwise libcurl waits a second for servers that do not support it.
         if request.headers[.expect] == nil { lines.append("Expect:") }
         for line in lines {
@@ -63,14 +64,19 @@ extension CurlTransfer {
         return true
     }
 
-    private func setMethod() {
+    /// - Returns: whether there was enough memory.
+    private func setMethod() -> Bool {
         let method = request.method
-        if method == .head, transfer.body == nil { curl_kit_set_long(handle, CURLOPT_NOBODY, 1) }
-        if transfer.body != nil || [.post, .put, .patch].contains(method) {
-            let count = transfer.body.map { $0.count ?? -1 } ?? 0
+        if let body = transfer.body, !body.isSmall {
             curl_kit_set_long(handle, CURLOPT_UPLOAD, 1)
-            curl_kit_set_offset(handle, CURLOPT_INFILESIZE_LARGE, curl_off_t(count))
-            if count < 0 || count > 1 << 16 { curl_kit_set_long(handle, CURLOPT_UPLOAD_BUFFERSIZE, 1 << 17) }
+            curl_kit_set_offset(handle, CURLOPT_INFILESIZE_LARGE, curl_off_t(body.count ?? -1))
+            curl_kit_set_long(handle, CURLOPT_UPLOAD_BUFFERSIZE, 1 << 17)
+        } else if transfer.body != nil || [.post, .put, .patch].contains(method) {
+            let bytes = transfer.body?.bytesInMemory ?? Data()
+            let code = bytes.withUnsafeBytes { curl_kit_set_body(handle, $0.baseAddress, curl_off_t($0.count)) }
+            guard code == CURLE_OK else { return false }
+        } else if method == .head {
+            curl_kit_set_long(handle, CURLOPT_NOBODY, 1)
         }
         curl_kit_set_string(handle, CURLOPT_CUSTOMREQUEST, method.rawValue)
         // It is not repeated if the server has closed the connection meanwhile: see ``begin(port:)``.
@@ -82,6 +88,7 @@ extension CurlTransfer {
             curl_kit_set_long(handle, CURLOPT_FRESH_CONNECT, 1)
             curl_kit_set_long(handle, CURLOPT_FORBID_REUSE, 1)
         }
+        return true
     }
 
     private func setCallbacks() {

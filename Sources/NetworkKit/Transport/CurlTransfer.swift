@@ -86,7 +86,7 @@ final class CurlTransfer {
             }
         }
         lines = []
-        reader = transfer.body.map { BodyReader($0) }
+        if let body = transfer.body, !body.isSmall { reader = BodyReader(body) }
         isActive()
         loop.check(by: nextLimit)
         return true

@@ -44,6 +44,23 @@ import Testing
         #expect(patch.method == "PATCH")
         #expect(patch.headers["content-type"] == "application/x-own")
         #expect(patch.body == Data([0, 255]))
+        // Without one, libcurl would send that of a form.
+        let untyped = try await received(
+            .post("", body: .data(Data())),
+            interceptors: [.init { $0.setHeader("Content-Type", nil) }]
+        )
+        for request in [untyped, try await received(.post(""))] {
+            #expect(request.headers["content-type"] == nil && request.headers["content-length"] == "0")
+        }
+    }
+
+    /// Up to 64 KiB, libcurl has a copy.
+    @Test(arguments: [1, 65_535, 65_536, 300_000]) func `Bodies of each size arrive`(_ count: Int) async throws {
+        let body = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+        for method in [HTTPRequest.Method.get, .post, .patch] {
+            let request = try await received(Endpoint(method, "", body: .data(body)))
+            #expect(request.method == method.rawValue && request.body == body)
+        }
     }
 
     @Test func `The routes own fields precede those of interceptors`() async throws {
