@@ -32,20 +32,28 @@ public struct Cookie: RawRepresentable, Hashable, Codable, Sendable {
     /// The last two labels of the domain.
     private var site: String { domain.lowercased().split(separator: ".").suffix(2).joined(separator: ".") }
 
+    /// While no cookie has a date, libcurl looks at all of them for those that have ended, for each request. This one
+    /// is sent to no host.
+    private static let datedDomain = "network-kit.invalid"
+    private static let dated = "\(datedDomain)\tFALSE\t/\tFALSE\t4102444800\tdated\t-"
+
     /// Adds the cookies of a share to a handle.
     static func use(_ share: UnsafeMutableRawPointer, in handle: UnsafeMutableRawPointer) {
         curl_kit_set_pointer(handle, CURLOPT_SHARE, share)
         curl_kit_set_string(handle, CURLOPT_COOKIEFILE, "")
     }
 
-    /// Calls a function with a handle for the cookies of a share; `nil` without memory.
+    /// Calls a function with a handle for the cookies of a share; `nil` without memory. Adds the dated one.
     static func withHandle<Value>(
         of share: UnsafeMutableRawPointer,
         _ body: (UnsafeMutableRawPointer) -> Value
     ) -> Value? {
         guard let handle = curl_easy_init() else { return nil }
-        defer { curl_easy_cleanup(handle) }
         use(share, in: handle)
+        defer {
+            change([dated], of: handle)
+            curl_easy_cleanup(handle)
+        }
         return body(handle)
     }
 
@@ -75,7 +83,9 @@ public struct Cookie: RawRepresentable, Hashable, Codable, Sendable {
         while let line = next?.pointee {
             let cookie = line.data.flatMap { Cookie(rawValue: String(cString: $0)) }
             // libcurl, which counts whole seconds, keeps one that has ended until it gets another one.
-            if let cookie, cookie.expires.map({ $0.timeIntervalSinceNow > -1 }) ?? true { cookies.append(cookie) }
+            if let cookie, cookie.expires.map({ $0.timeIntervalSinceNow > -1 }) ?? true, cookie.domain != datedDomain {
+                cookies.append(cookie)
+            }
             next = line.next
         }
         return cookies

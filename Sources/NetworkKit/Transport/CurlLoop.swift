@@ -139,6 +139,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         guard let multi = curl_multi_init() else { return fail(Self.outOfMemory) }
         defer { curl_multi_cleanup(multi) }
         curl_kit_share_cookies(share)
+        if keepsCookies { Cookie.withHandle(of: share) { _ in } }
         while let arrived = takeInbox() {
             var running: Int32 = 0
             let count = active.count
