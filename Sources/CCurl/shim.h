@@ -119,9 +119,10 @@ static inline void *curl_kit_openssl(CURL *handle, const char *name, const void 
 /* Whether the other side has ended the TLS connection, not only closed the socket; 1 if it is not known. */
 static inline int curl_kit_has_close_notify(CURL *handle) {
     const void *connection = NULL;
-    int (*get_shutdown)(const void *) = (int (*)(const void *))curl_kit_openssl(handle, "SSL_get_shutdown", &connection);
+    typedef int (*get_function)(const void *);
+    get_function get = (get_function)curl_kit_openssl(handle, "SSL_get_shutdown", &connection);
     enum { received_shutdown = 2 };
-    return get_shutdown ? (get_shutdown(connection) & received_shutdown) != 0 : connection != NULL;
+    return get ? (get(connection) & received_shutdown) != 0 : connection != NULL;
 }
 
 /* Whether HTTP/2 was chosen in the TLS handshake; 0 if it is not known. */

@@ -77,12 +77,15 @@ final class CurlTransfer {
             return false
         }
         connection = loop.watch.connection(at: port)
-        if let connection, !connection.isShared, exchange(&connection.isUsed, with: true), !hasRepeated {
-            // libcurl 7.88 would take what the server has sent meanwhile, such as a 408, for the response.
-            hasUnsolicited = connection.isUnclean
-            if hasUnsolicited {
-                self.connection = nil
-                return false
+        if let connection {
+            if !connection.isUsed { connection.isShared = curl_kit_has_http2(handle) != 0 }
+            if exchange(&connection.isUsed, with: true), !connection.isShared, !hasRepeated {
+                // libcurl 7.88 would take what the server has sent meanwhile, such as a 408, for the response.
+                hasUnsolicited = connection.isUnclean
+                if hasUnsolicited {
+                    self.connection = nil
+                    return false
+                }
             }
         }
         lines = []

@@ -36,9 +36,9 @@ struct FrameServer {
         )
     }
 
-    /// Serves each connection by a script of Python. `number` is that of the connection, from 0; `request()` waits for
-    /// the head of a request, prints "request", and returns the stream; `body()` reads to the end of its body and
-    /// returns the length; `send(kind, flags, stream, payload)` sends a frame.
+    /// Serves each connection by a script of Python, one of HTTP/1.1 by the response "hello". `number` is that of the
+    /// connection, from 0; `request()` waits for the head of a request, prints "request", and returns the stream;
+    /// `body()` reads to the end of its body and returns the length; `send(kind, flags, stream, payload)` sends a frame.
     init(serving lines: String) async throws {
         let address = try LoopbackAddress()
         certificates = try await Certificates(address: address.host)
@@ -49,6 +49,11 @@ struct FrameServer {
             def serve(plain, number):
                 connection = context.wrap_socket(plain, server_side=True)
                 file = connection.makefile("rb")
+                if connection.selected_alpn_protocol() is None:
+                    lines = iter(file.readline, b"\\r\\n")
+                    count = [line.split()[1] for line in lines if line.lower().startswith(b"content-length")]
+                    print("request", number, "body", len(file.read(int(count[0]))), flush=True)
+                    return connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\n\\r\\nhello")
                 file.read(24)
                 def send(*parts): connection.sendall(frame(*parts))
                 def read(kind):

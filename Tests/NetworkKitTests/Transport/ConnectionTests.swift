@@ -107,6 +107,24 @@ import Testing
         #expect(server.output == (isRepeated ? sent + ["request 1", "body 1000"] : sent))
     }
 
+    /// nginx with a limit of one request refuses those that wait for the first connection.
+    @Test(.needs(.certificates)) func `A POST that is refused as the first of its connection is sent again`()
+        async throws
+    {
+        let server = try await FrameServer(
+            serving: """
+                stream = request()
+                print("body", body(), flush=True)
+                if number == 0: send(3, 0, stream, bytes([0, 0, 0, 7]))
+                else: send(1, 5, stream, b"\\x88")
+                request()
+                """
+        )
+        let request = Endpoint.post("", body: .data(Data(count: 1000)))
+        #expect(try await server.client.send(URLRoute(server.url, request)).status == 200)
+        #expect(server.output == ["request 0", "body 1000", "request 1", "body 1000"])
+    }
+
     /// nginx does so at the limit of `keepalive_requests`: 72 of 800 failed.
     @Test(.needs(.certificates)) func `A POST that GOAWAY refuses is sent again on another connection`() async throws {
         let server = try await FrameServer(
@@ -166,6 +184,21 @@ import Testing
                 """
         )
         let request = Endpoint.put("", body: .data(Data(count: size))).with(\.timeLimit, .seconds(250))
+        #expect(try await server.client.send(URLRoute(server.url, request)).string() == "hello")
+    }
+
+    /// curl 986: libcurl 7.88 drops it. nginx does so with `return 200`.
+    @Test(.needs(.certificates), arguments: [100, 1_000_000])
+    func `A response before the end of the body arrives although its stream is reset`(_ size: Int) async throws {
+        let server = try await FrameServer(
+            serving: """
+                stream = request()
+                answer = frame(1, 4, stream, b"\\x88") + frame(0, 1, stream, b"hello")
+                connection.sendall(answer + frame(3, 0, stream, bytes(4)))
+                request()
+                """
+        )
+        let request = Endpoint.put("", body: .data(Data(count: size)))
         #expect(try await server.client.send(URLRoute(server.url, request)).string() == "hello")
     }
 
