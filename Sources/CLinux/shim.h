@@ -47,10 +47,10 @@ struct linux_stream_functions {
    buffer, or `stderr`, which has none (the manual of glibc, "Standard Streams"). */
 static inline void linux_replace_stream(int descriptor, long (*write)(void *, const char *, unsigned long)) {
     extern struct _IO_FILE *stdout, *stderr;
-    extern struct _IO_FILE *fopencookie(void *, const char *, struct linux_stream_functions);
+    extern struct _IO_FILE *linux_fopencookie(void *, const char *, struct linux_stream_functions) __asm__("fopencookie");
     extern int setvbuf(struct _IO_FILE *, char *, int, unsigned long), fflush(struct _IO_FILE *);
     struct linux_stream_functions functions = {0, write, 0, 0};
-    struct _IO_FILE *stream = fopencookie((void *)(long)descriptor, "w", functions);
+    struct _IO_FILE *stream = linux_fopencookie((void *)(long)descriptor, "w", functions);
     if (!stream) return;
     setvbuf(stream, (char *)0, descriptor == 1 ? 1 : 2, 0);
     fflush(descriptor == 1 ? stdout : stderr);

@@ -15,11 +15,11 @@ import Logging
 /// fails, and `print-ignored` does with SIGPIPE ignored.
 ///
 /// `test-probe signals FILE streams` prints 200 kB to each standard stream and ends. With `late`, it first closes the
-/// streams after the indicator was created, and fails if one is open then.
+/// streams after the indicator was created, and fails if one is another file then.
 ///
 /// A line on standard input is a command: `own` handles SIGTERM from now on; `child` prints the signal masks of a child
-/// program; `fork` forks, prints `child N`, waits for the child and prints the signal that ended it; `exit` calls
-/// `exit(3)`; `return` returns from `main`.
+/// program; `fork` forks, prints `child N`, waits for the child and prints the signal that ended it; `exit` and `quick_exit`
+/// call these with 3; `closefrom` closes what it has not opened, and opens files; `return` returns from `main`.
 enum SignalProbe {
     static func run(_ arguments: [String]) async throws {
         let path = arguments[0]
@@ -89,6 +89,8 @@ enum SignalProbe {
             case "child": try startChild()
             case "fork": forkChild()
             case "exit": exit(3)
+            case "quick_exit": quick_exit(3)
+            case "closefrom": closeUnknown()
             case "return": return
             default: break
             }
@@ -122,8 +124,14 @@ enum SignalProbe {
             print(text)
             _ = write(STDERR_FILENO, text + "\n", 100)
         }
-        if closing, streams.contains(where: { fcntl($0, F_GETFD) >= 0 }) { _exit(9) }
+        if closing, !streams.allSatisfy({ isClosed($0) }) { _exit(9) }
         await indicator.shutdown()
+    }
+
+    /// Whether the stream is still closed, or `/dev/null`, which this package opens before a library gets the number.
+    private static func isClosed(_ stream: CInt) -> Bool {
+        let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(stream)")
+        return path == nil || path == "/dev/null"
     }
 
     private static func say(_ text: String) {
@@ -133,6 +141,11 @@ enum SignalProbe {
 
     private static func handleTermination() {
         signal(SIGTERM) { _ in _exit(7) }
+    }
+
+    private static func closeUnknown() {
+        for descriptor in 3..<CInt(256) { close(descriptor) }
+        for _ in 0..<64 { _ = open("/dev/full", O_RDWR) }
     }
 
     private static func startChild() throws {

@@ -186,6 +186,7 @@ package final class MQTTClient {
     ///
     /// - Parameter address: an address of the host; by default the first that libmosquitto resolves.
     package func connect(to address: String? = nil) throws(MQTTError) {
+        StandardStreams.openMissing()
         if isVersion5 {
             var properties: OpaquePointer?
             let identifier = Int32(MQTT_PROP_MAXIMUM_PACKET_SIZE.rawValue)

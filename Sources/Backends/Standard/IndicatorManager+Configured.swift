@@ -102,6 +102,7 @@ extension IndicatorManager {
             task.cancel()
         }
         canceller.cancel()
+        ProcessSignals.shared.endWork(self)
         await shutdown()
         ProcessSignals.endBySignal()
         return try result.get()

@@ -24,8 +24,10 @@ import Synchronization
 /// the handler, but the indicators belong to its parent: there the handler restores the default action and raises the
 /// signal again.
 ///
-/// Where `SIGPIPE` has its default action, nobody expects that a write to a closed pipe returns. So its handler does
-/// not return, either, until the process ends.
+/// Where `SIGPIPE` has its default action, nobody expects that a write to a closed pipe returns, nor with `SIGSYS` that
+/// a forbidden system call does. So their handler does not return, either, until the process ends.
+///
+/// An app may close descriptors that it does not know (closefrom(3)). From then on, signals have their default action.
 package final class ProcessSignals: Sendable {
     package static let shared = ProcessSignals()
 
@@ -110,6 +112,14 @@ package final class ProcessSignals: Sendable {
         }
     }
 
+    /// The work has ended: the next signal ends the process.
+    package func endWork(_ manager: IndicatorManager) {
+        change { state in
+            state.cancellable.remove(ObjectIdentifier(manager.engine))
+            if state.cancellable.isEmpty { handlerState.requestsCancellation.store(false, ordering: .relaxed) }
+        }
+    }
+
     /// Turns a signal into a request to cancel, once. Returns `false` if that reaches nobody.
     private func requestCancellation() -> Bool {
         let engines = change { state in
@@ -149,8 +159,9 @@ package final class ProcessSignals: Sendable {
         guard Self.handler(of: signal) == nil, prepareDescriptor() else { return false }
         var action = sigaction()
         action.__sigaction_handler.sa_handler = signalHandler
-        // The app's system calls must not fail because of a reload.
-        action.sa_flags = SA_RESTART
+        // The app's system calls must not fail because of a reload. Languages with small stacks, such as Go, have another
+        // one for signals.
+        action.sa_flags = SA_RESTART | SA_ONSTACK
         guard sigaction(signal, &action, nil) == 0 else { return false }
         state.installed.insert(signal)
         return true
@@ -176,6 +187,7 @@ package final class ProcessSignals: Sendable {
             return false
         }
         handlerState.hadTerminal.store(Self.hasTerminal, ordering: .relaxed)
+        handlerState.identity.store(fileIdentity(of: writing), ordering: .relaxed)
         handlerState.owner.store(getpid(), ordering: .releasing)
         handlerState.descriptor.store(writing, ordering: .releasing)
         return true
@@ -184,7 +196,8 @@ package final class ProcessSignals: Sendable {
     private func read(from descriptor: CInt) {
         var byte: UInt8 = 0
         while true {
-            let count = Foundation.read(descriptor, &byte, 1)
+            // No `read`: an app may have closed the socket, and opened a file with its number.
+            let count = recv(descriptor, &byte, 1, 0)
             if count == 1 { react(to: byte) } else if count == 0 || errno != EINTR { return }
         }
     }
@@ -192,7 +205,6 @@ package final class ProcessSignals: Sendable {
     /// Handles a signal as the table of ``ProcessSignals`` describes, on the thread of this class.
     private func react(to byte: UInt8) {
         let signal = CInt(byte & ~HandlerState.request)
-        // An app may have closed the socket, and write to another file by its number.
         guard change({ $0.installed.contains(signal) }) else { return }
         switch signal {
         case SIGHUP where endingSignal.load(ordering: .relaxed) != SIGHUP:
@@ -318,11 +330,13 @@ package final class ProcessSignals: Sendable {
 
 private let exitHook: Void = {
     exitOwner.store(getpid(), ordering: .relaxed)
-    atexit {
+    let hook: @convention(c) () -> Void = {
         guard getpid() == exitOwner.load(ordering: .relaxed) else { return }
         ProcessSignals.shutDownIndicators()
         ProcessSignals.endBySignal()
     }
+    atexit(hook)
+    at_quick_exit(hook)
 }()
 
 private let exitOwner = Atomic<pid_t>(0)
@@ -334,6 +348,8 @@ private struct HandlerState: ~Copyable {
 
     /// The descriptor that the handler writes to; negative before the first subscription.
     let descriptor = Atomic<CInt>(-1)
+    /// Its socket, which has an identity of its own among all sockets.
+    let identity = Atomic<UInt>(0)
     /// The process that owns the indicators.
     let owner = Atomic<pid_t>(0)
     /// Whether the next `SIGINT` or `SIGTERM` is a request to cancel.
@@ -347,6 +363,12 @@ private struct HandlerState: ~Copyable {
 }
 
 private let handlerState = HandlerState()
+
+/// Tells the file of a descriptor from others; 0 if there is none. Async-signal-safe.
+private func fileIdentity(of descriptor: CInt) -> UInt {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 ? status.st_dev << 48 ^ status.st_ino : 0
+}
 
 /// Async-signal-safe: atomics, and functions of signal-safety(7).
 private let signalHandler: @convention(c) (CInt) -> Void = { number in
@@ -375,13 +397,18 @@ private let signalHandler: @convention(c) (CInt) -> Void = { number in
         }
     default: endingSignal.store(number, ordering: .relaxed)
     }
-    _ = write(handlerState.descriptor.load(ordering: .acquiring), &byte, 1)
-    guard number == SIGPIPE else { return }
-    // Ended by the thread of this class. If that waits for what this thread holds, the signal ends the process without
-    // it: it is delivered when the handler returns.
-    for _ in 0..<15 { poll(nil, 0, 100) }
-    signal(SIGPIPE, SIG_DFL)
-    raise(SIGPIPE)
+    let descriptor = handlerState.descriptor.load(ordering: .acquiring)
+    if fileIdentity(of: descriptor) == handlerState.identity.load(ordering: .relaxed),
+        send(descriptor, &byte, 1, Int32(MSG_NOSIGNAL)) == 1 || errno == EAGAIN
+    {
+        guard number == SIGPIPE || number == SIGSYS else { return }
+        // Ended by the thread of this class. If that waits for what this thread holds, the signal ends the process
+        // without it.
+        for _ in 0..<15 { poll(nil, 0, 100) }
+    }
+    // The default action, after the handler has returned.
+    signal(number, SIG_DFL)
+    raise(number)
 }
 
 /// Runs `body` with every signal blocked on this thread.

@@ -185,6 +185,7 @@ final class LibDBusConnection: PollSource {
     init(address: String, onSignal: @escaping MessageHandler = { _ in }) throws(BusError) {
         if BusSocket.wouldBlock(address) { throw .notAccepting }
         self.onSignal = Box(onSignal)
+        StandardStreams.openMissing()
         var error = LibDBusError()
         guard let opened = dbus.connection_open_private(address, &error.value) else { throw error.take() }
         handle = opened

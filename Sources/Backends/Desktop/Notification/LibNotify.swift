@@ -70,8 +70,18 @@ final class LibNotify: PollSource, @unchecked Sendable {
             dlclose(library)
             return "the app itself uses libnotify, which is not thread-safe"
         }
+        if Self.hasApplication() { return "the app is a GApplication, and GLib's connection to the bus is the app's" }
         guard SpareDescriptors.exist(Self.descriptorsToOpen) else { return Self.tooFewDescriptors }
         return Self.canStartThreads() ? nil : "the process has too few threads left"
+    }
+
+    /// Whether the app is a GApplication, as one of GTK: it may end with the bus, as GLib does by default.
+    private static func hasApplication() -> Bool {
+        guard let library = dlopen("libgio-2.0.so.0", RTLD_LAZY | RTLD_NOLOAD) else { return false }
+        defer { dlclose(library) }
+        typealias Default = @convention(c) () -> UnsafeRawPointer?
+        guard let symbol = dlsym(library, "g_application_get_default") else { return false }
+        return unsafeBitCast(symbol, to: Default.self)() != nil
     }
 
     /// Where GDBus looks for the session bus; `nil` if it would run `dbus-launch`, as it does for `autolaunch:`, too.
@@ -139,6 +149,7 @@ final class LibNotify: PollSource, @unchecked Sendable {
             return Self.loss("libnotify (package libnotify4) cannot be loaded: \(reason)")
         }
         pthread = pthread_self()
+        StandardStreams.openMissing()
         handleMessages()
         // GLib makes the process ignore SIGPIPE when it prepares its first socket. It sends with MSG_NOSIGNAL anyway.
         var action = sigaction()
@@ -187,7 +198,8 @@ final class LibNotify: PollSource, @unchecked Sendable {
     // MARK: - On the thread: the connection
 
     private func connect(as name: String) -> Outcome {
-        attempt { error in
+        StandardStreams.openMissing()
+        return attempt { error in
             connection = functions.g_bus_get_sync(CNOTIFY_BUS_SESSION, nil, error)
             guard let connection else { return 0 }
             // Otherwise GLib ends the process with the bus. The reference is kept: without it, libnotify would get a

@@ -158,16 +158,28 @@ struct ProcessSignalsTests {
     }
 
     /// The socket of the signals was a standard stream, and each printed byte a signal.
-    @Test("are not what the app prints, whichever of its streams are closed", arguments: 0..<8)
+    @Test("are not what the app prints, whichever of its streams are closed", .needs(.bus), arguments: 0..<8)
     func closedStreams(combination: Int) async throws {
+        let bus = try await PrivateBus()
         let closed = ["0<&-", "1>&-", "2>&-"].enumerated().filter { combination >> $0.offset & 1 == 1 }.map(\.element)
         for mode in ["streams", "late", "streams", "streams"] {
             let shell = "exec \"$0\" signals \"$1\" \(mode) \(closed.joined(separator: " "))"
-            let result = try await Command.run("sh", ["-c", shell, helper, try configuration("logFile")])
+            let path = try configuration("logFile, dbusProperty, desktopNotification")
+            let environment = ["DBUS_SESSION_BUS_ADDRESS": bus.address]
+            let result = try await Command.run("sh", ["-c", shell, helper, path], environment: environment)
             #expect(result.status == 0, "\(closed) \(result.error.suffix(300))")
             if mode == "streams" { #expect(closed.contains("1>&-") || result.output.utf8.count == 200_000) }
         }
         #expect(events.count { $0 == "hidden" } == 4)
+    }
+
+    @Test("end an app that has closed descriptors which it does not know", arguments: [SIGINT, SIGTERM])
+    func closedDescriptors(signal: Int32) async throws {
+        let app = try await start()
+        app.write("closefrom")
+        #expect(await eventually { app.output.contains("done closefrom\n") })
+        app.send(signal)
+        #expect(await eventually { app.status == 128 + Int(signal) })
     }
 
     @Test("end a forked child, and do not affect its parent", arguments: [SIGINT, SIGQUIT, SIGTERM, SIGHUP])
@@ -185,7 +197,7 @@ struct ProcessSignalsTests {
 
     @Test(
         .needs("tmux", package: "tmux"),
-        arguments: [("", "exit", 3), ("", "return", 0), ("local", "return", 0)]
+        arguments: [("", "exit", 3), ("", "quick_exit", 3), ("", "return", 0), ("local", "return", 0)]
     )
     func `and exit shut the indicator down, even one that is deallocated when main returns`(
         mode: String,
