@@ -18,15 +18,27 @@ import TestSupport
             thread.call(at: start + milliseconds * 1_000_000) { made.withLock { $0.append(name) } }
         }
         _ = call("second", after: 30)
+        _ = call("third", after: 30)
         _ = call("first", after: 20)
         let cancelled = call("cancelled", after: 10)
         Task(executorPreference: thread) { made.withLock { $0.append("job") } }
         thread.cancelCall(cancelled)
         gate.signal()
-        #expect(await eventually { made.withLock { $0.count } == 3 })
+        #expect(await eventually { made.withLock { $0.count } == 4 })
         // The job may run before, between or after the calls.
-        #expect(made.withLock { $0.filter { $0 != "job" } } == ["first", "second"])
+        #expect(made.withLock { $0.filter { $0 != "job" } } == ["first", "second", "third"])
         #expect(ServiceThread.now >= start + 30_000_000)
+    }
+
+    @Test("Calls that are always due leave jobs their turn")
+    func turns() async {
+        let thread = ServiceThread(name: "turns", idleTime: .zero)
+        let isDone = Locked(false)
+        @Sendable func again() {
+            if !isDone.withLock(\.self) { thread.call(at: .min, again) }
+        }
+        again()
+        await Task(executorPreference: thread) { isDone.withLock { $0 = true } }.value
     }
 
     @Test("Of many calls in any order, also cancelled ones, the others are made in the order of their times")

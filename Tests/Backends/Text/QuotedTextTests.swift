@@ -46,6 +46,17 @@ struct QuotedTextTests {
         #expect(QuotedText.escaped("startDelay:\(scalar)2") == "startDelay:\\u{\(code)}2")
     }
 
+    @Test("has no part of a secret, and at most 60 characters")
+    func limits() {
+        #expect(
+            ["password:hunter2", "password=x", "pass word"].map(QuotedText.name) == [
+                "'password:…'", "'password=…'", "'pass …'",
+            ]
+        )
+        #expect([60, 61].map { QuotedText.shortened(String(repeating: "a", count: $0)).count } == [60, 61])
+        #expect(QuotedText.shortened(String(repeating: "a", count: 61)).hasSuffix("…"))
+    }
+
     @Test("keeps spaces, letters and emoji") func kept() {
         #expect(QuotedText.escaped("über  zwei ❤️ 한글") == "über  zwei ❤️ 한글")
     }

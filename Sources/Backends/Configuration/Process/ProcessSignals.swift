@@ -159,8 +159,8 @@ package final class ProcessSignals: Sendable {
         guard Self.handler(of: signal) == nil, prepareDescriptor() else { return false }
         var action = sigaction()
         action.__sigaction_handler.sa_handler = signalHandler
-        // The app's system calls must not fail because of a reload. Languages with small stacks, such as Go, have another
-        // one for signals.
+        // The app's system calls must not fail because of a reload. Languages with small stacks, such as Go, have
+        // another one for signals.
         action.sa_flags = SA_RESTART | SA_ONSTACK
         guard sigaction(signal, &action, nil) == 0 else { return false }
         state.installed.insert(signal)
