@@ -137,6 +137,17 @@ public final class ManagedActivity: ActivityContainer, @unchecked Sendable {
         handle.end(outcome)
     }
 
+    /// Ends the activity, after members without an outcome, in one change. Between two, they would count as done.
+    package func end(_ outcome: ActivityOutcome, after members: [ManagedActivity]) {
+        lease.withEngine { engine in
+            engine.change { machine, now in
+                _ = handle.record(in: &machine.list, at: now)
+                let all = members.map { ($0, ActivityOutcome.unspecified) } + [(self, outcome)]
+                return machine.end(all.compactMap { item, end in item.handle.markEnded().map { ($0, end) } }, now)
+            }
+        }
+    }
+
     deinit {
         handle.endOnce()
     }
@@ -244,6 +255,13 @@ struct ActivityHandle: ~Copyable, Sendable {
         guard bits & Self.ended == 0 else { return }
         if bits == Self.noRecord, lease.end() { return }
         endWithLock(Self.record(bits)?.takeUnretainedValue(), outcome)
+    }
+
+    /// Marks the activity as ended, which the caller completes with the lock held. Returns its record; `nil` if it has
+    /// none, or has ended.
+    func markEnded() -> ActivityRecord? {
+        let bits = recordBits.bitwiseOr(Self.ended, ordering: .acquiringAndReleasing).oldValue
+        return bits & Self.ended == 0 ? Self.record(bits)?.takeUnretainedValue() : nil
     }
 
     @usableFromInline

@@ -50,6 +50,8 @@ package struct ActivityList: Sendable {
     /// Only those that a snapshot takes become values: if many end, few do.
     private var ended: [(record: ActivityRecord, outcome: ActivityOutcome, instant: Duration, isMember: Bool)] = []
     private var omittedCount = 0
+    /// Whether one of these has failed.
+    private var hasFailure = false
 
     private var wallClock: WallClock
     private let uptimeOrigin: Int64?
@@ -242,14 +244,16 @@ package struct ActivityList: Sendable {
         guard record.label != nil, outcome != nil else { return effects }
         // Not one by one, which would move all others.
         if ended.count == 2 * FinishedActivities.capacity { omitEnded() }
+        if case .failed = finalOutcome { hasFailure = true }
         ended.append((record, finalOutcome, now(), group != nil))
         return effects
     }
 
     private mutating func omitEnded() {
-        let surplus = max(ended.count - FinishedActivities.capacity, 0)
-        ended.removeFirst(surplus)
+        var surplus = max(ended.count - FinishedActivities.capacity, 0)
         omittedCount += surplus
+        if hasFailure { ended.removeAll { FinishedActivities.drops($0.outcome, &surplus) } }
+        ended.removeFirst(surplus)
     }
 
     /// Whether a labelled activity has ended that is not in any published snapshot yet.
@@ -258,7 +262,7 @@ package struct ActivityList: Sendable {
     /// Removes and returns the labelled activities that have ended.
     mutating func takeFinished() -> FinishedActivities {
         omitEnded()
-        defer { (ended, omittedCount) = ([], 0) }
+        defer { (ended, omittedCount, hasFailure) = ([], 0, false) }
         let latest = ended.map { record, outcome, instant, isMember in
             var activity = FinishedActivity(
                 label: record.label ?? "",

@@ -100,6 +100,16 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
         apply(record.map { list.end($0, outcome, at: now) } ?? .init(countChange: -1), now)
     }
 
+    /// Ends several activities with records.
+    mutating func end(_ ends: [(record: ActivityRecord, outcome: ActivityOutcome)], _ now: Now) -> Actions? {
+        let effects = ends.reduce(into: ActivityList.Effects()) { effects, end in
+            let own = list.end(end.record, end.outcome, at: now)
+            effects.countChange += own.countChange
+            effects.changesDetails = effects.changesDetails || own.changesDetails
+        }
+        return apply(effects, now)
+    }
+
     /// An activity has made steps.
     mutating func hasAdvanced(_ record: ActivityRecord, _ now: Now) -> Actions? {
         apply(.init(changesDetails: list.hasAdvanced(record)), now)

@@ -79,7 +79,7 @@ public struct FinishedActivity: Sendable, Hashable {
     }
 }
 
-/// The labelled activities that have ended, in order: the latest, and how many more there were.
+/// The labelled activities that have ended, in order: the latest, failures first of all, and how many more there were.
 package struct FinishedActivities: Sendable, Hashable {
     /// How many are kept.
     static var capacity: Int { 64 }
@@ -95,7 +95,7 @@ package struct FinishedActivities: Sendable, Hashable {
 
     package var isEmpty: Bool { latest.isEmpty }
 
-    /// Adds those that ended later, and drops the first ones if there are too many.
+    /// Adds those that ended later, and drops some if there are too many.
     package mutating func append(_ later: Self) {
         guard !later.isEmpty else { return }
         latest += later.latest
@@ -103,7 +103,7 @@ package struct FinishedActivities: Sendable, Hashable {
         limit()
     }
 
-    /// Adds one. If there are too many, the first ones are dropped later: not one by one, which would move all others.
+    /// Adds one. If there are too many, some are dropped later: not one by one, which would move all others.
     @inline(__always)
     mutating func append(_ activity: consuming FinishedActivity) {
         latest.append(activity)
@@ -118,8 +118,18 @@ package struct FinishedActivities: Sendable, Hashable {
     }
 
     private mutating func limit() {
-        let surplus = max(latest.count - Self.capacity, 0)
-        latest.removeFirst(surplus)
+        guard latest.count > Self.capacity else { return }
+        var surplus = latest.count - Self.capacity
         omittedCount += surplus
+        latest.removeAll { Self.drops($0.outcome, &surplus) }
+        latest.removeFirst(surplus)
+    }
+
+    /// Whether to drop one of a list from its beginning that has a surplus: failures only if nothing else is left.
+    static func drops(_ outcome: ActivityOutcome, _ surplus: inout Int) -> Bool {
+        if surplus == 0 { return false }
+        if case .failed = outcome { return false }
+        surplus -= 1
+        return true
     }
 }

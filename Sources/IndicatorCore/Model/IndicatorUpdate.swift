@@ -35,7 +35,8 @@ public struct IndicatorUpdate: Sendable, Equatable {
         finishedActivities = finished
     }
 
-    /// The labelled activities that have ended since the previous update of the same receiver: the last 64.
+    /// The labelled activities that have ended since the previous update of the same receiver, in order: of more than
+    /// 64, the last failures, and then the last others.
     ///
     /// A receiver gets each activity once, even if it skips snapshots; a backend whose
     /// ``IndicatorBackend/show(_:)`` throws while it shows an update gets that one's again. The first update of a

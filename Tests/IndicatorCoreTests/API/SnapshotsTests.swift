@@ -226,7 +226,7 @@ import Testing
         #expect(recorded.first?.duration == .seconds(3))
         #expect(record.updates.allSatisfy { $0.omittedFinished == 0 })
         let skipped = try #require(slow.updates.last)
-        #expect(skipped.finished.map(\.label) == (36..<100).map { "\($0)" })
+        #expect(skipped.finished.map(\.label) == ["first"] + (37..<100).map { "\($0)" })
         #expect(skipped.omittedFinished == 37)
         // A later receiver gets none of them.
         var iterator = manager.updates.makeAsyncIterator()
@@ -340,9 +340,11 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test func `The latest 64 finished activities are kept, and those dropped are counted`() {
-        func finished(_ numbers: Range<Int>, omitted: Int = 0) -> FinishedActivities {
-            let activities = numbers.map { FinishedActivity(label: "\($0)", outcome: .succeeded, duration: .zero) }
+    @Test func `The latest 64 finished activities are kept, failures before others, and those dropped are counted`() {
+        func finished(_ numbers: Range<Int>, _ outcome: ActivityOutcome = .succeeded, omitted: Int = 0)
+            -> FinishedActivities
+        {
+            let activities = numbers.map { FinishedActivity(label: "\($0)", outcome: outcome, duration: .zero) }
             return FinishedActivities(latest: activities, omittedCount: omitted)
         }
         var kept = finished(0..<60)
@@ -353,6 +355,11 @@ import Testing
         #expect(kept.omittedCount == 41)
         #expect(kept.takeAll().latest.count == 64)
         #expect(kept.isEmpty && kept.omittedCount == 0)
+        kept.append(finished(0..<10, .failed("")))
+        kept.append(finished(10..<100))
+        #expect(kept.latest.map(\.label) == (0..<10).map { "\($0)" } + (46..<100).map { "\($0)" })
+        kept.append(finished(100..<170, .failed("")))
+        #expect(kept.takeAll().latest.map(\.label) == (106..<170).map { "\($0)" })
     }
 
     /// Activities of a skipped snapshot preceded those of an earlier snapshot that was kept.

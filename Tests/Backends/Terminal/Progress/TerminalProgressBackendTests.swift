@@ -328,7 +328,7 @@ struct TerminalProgressBackendTests {
             }
         )
         for number in 0..<2000 { indicator.begin("\(number)").end(.failed("no")) }
-        work.end()
+        work.end(.failed("no"))
         // The unread output does not fit into the terminal's buffer.
         let end = Task { await indicator.shutdown() }
         var listed = 0
@@ -338,7 +338,7 @@ struct TerminalProgressBackendTests {
                 text += written()
                 listed = text.components(separatedBy: "✗ ").count - 1
                 more = text.matches(of: /and (\d+) more (?:has|have) ended/).reduce(0) { $0 + (Int($1.1) ?? 0) }
-                return listed + more == 2000
+                return listed + more == 2001
             },
             "\(listed) lines, and \(more) more"
         )
