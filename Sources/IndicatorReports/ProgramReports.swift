@@ -29,7 +29,7 @@ public final class ProgramReports: Sendable {
 
     /// Listens for reports on an activity.
     ///
-    /// - Throws: if no socket can be made, such as on a full disk. The text names the path. The programs then find no
+    /// - Throws: if no socket can be made, such as on full disks. The text says why. The programs then find no
     ///   variable, and report nothing.
     public convenience init(on activity: ManagedActivity) throws {
         let began = ContinuousClock.now - .seconds(max(Date().timeIntervalSince(activity.since), 0))
@@ -39,20 +39,19 @@ public final class ProgramReports: Sendable {
     /// - Parameters:
     ///   - began: when the activity began.
     ///   - socket: where the programs' reports may wait already.
-    ///   - didEnd: called when a report has ended the programs' own work with an outcome, on the thread of the timers,
-    ///     or by ``finish(_:)``. Must not block.
+    ///   - didEnd: called when a report has ended the programs' own work, with a lock held. Must not block, nor use
+    ///     this value.
     package init(
         on activity: ManagedActivity,
-        began: ContinuousClock.Instant = .now,
+        began: ContinuousClock.Instant,
         socket: ReportSocket,
         didEnd: @escaping @Sendable (FinishedActivity) -> Void = { _ in }
     ) {
         environment = [ReportSocket.variable: socket.path]
-        let receiver = Receiver(socket, ReportedWork(activity, began: began), didEnd)
-        self.receiver = receiver
-        let thread = ServiceThread.shared
+        receiver = Receiver(socket, ReportedWork(activity, began: began), didEnd)
+        socket.raiseSignal(false)
         // Without a descriptor for that, the reports are read at the end.
-        thread.call(at: .min) { if !receiver.isClosed { _ = thread.add(receiver) } }
+        ServiceThread.shared.call(at: .min) { [receiver] in _ = ServiceThread.shared.add(receiver) }
     }
 
     deinit { end() }
@@ -81,17 +80,13 @@ private final class Receiver: PollSource, Sendable {
     /// Its lock also keeps the order: a datagram is received and applied with the lock held. Activities have no code of
     /// the app.
     let work: Locked<ReportedWork>
-    private let closed = Locked(false)
-    /// How many calls of `didEnd` are still to return.
-    private let calls = Locked(0)
+    private let isClosed = Locked(false)
     private let didEnd: @Sendable (FinishedActivity) -> Void
 
     init(_ socket: ReportSocket, _ work: ReportedWork, _ didEnd: @escaping @Sendable (FinishedActivity) -> Void) {
         (self.socket, self.didEnd) = (socket, didEnd)
         self.work = Locked(work)
     }
-
-    var isClosed: Bool { closed.withLock { $0 } }
 
     func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) {
         ([pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0)], nil)
@@ -101,27 +96,21 @@ private final class Receiver: PollSource, Sendable {
 
     /// Makes room in the queue, which is short, before it applies what was in it.
     private func read(limit: Int) {
-        let ends = work.withLock { work in
+        work.withLock { work in
             var datagrams: [[UInt8]] = []
             while datagrams.count < limit, let datagram = socket.receive() { datagrams.append(datagram) }
-            let ends = datagrams.flatMap { ProgramReport.all(in: $0).compactMap { work.apply($0) } }
-            calls.withLock { $0 += ends.count }
-            return ends
-        }
-        for end in ends {
-            didEnd(end)
-            calls.withLock { $0 -= 1 }
+            for report in datagrams.lazy.flatMap({ ProgramReport.all(in: $0) }) {
+                if let end = work.apply(report) { didEnd(end) }
+            }
         }
     }
 
     func end(_ outcome: ActivityOutcome) -> FinishedActivity? {
-        if closed.withLock({ exchange(&$0, with: true) }) { return nil }
+        if isClosed.withLock({ exchange(&$0, with: true) }) { return nil }
+        // Then no more can come, so that this ends.
         socket.unlink()
-        // More than a queue has room for: its length is limited (net.unix.max_dgram_qlen).
-        read(limit: 4096)
-        // The thread of the timers may be about to call `didEnd`.
-        for _ in 0..<1000 where calls.withLock({ $0 > 0 }) { usleep(1000) }
-        defer { ServiceThread.shared.call(at: .min) { ServiceThread.shared.remove(self) } }
+        read(limit: .max)
+        ServiceThread.shared.call(at: .min) { ServiceThread.shared.remove(self) }
         return work.withLock { $0.end(outcome) }
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorCore
 
 /// A report of the Program Status Protocol (OSC 7501): what a program says of its own work, or of a part of it.
 ///
@@ -26,17 +27,16 @@ package struct ProgramStatus: Sendable, Hashable {
         case permission, question, auth
     }
 
-    /// The limits of the specification, in bytes. A report that exceeds one is discarded.
+    /// The limits of the specification, in bytes; of ``id`` also in names. A report that exceeds one is discarded.
     package enum Limit {
         /// A whole sequence, and a datagram of ``ProgramReports``.
         package static var sequence: Int { 4096 }
         static var key: Int { 16 }
-        /// ``ProgramStatus/id``, one of its names, and how many these may be.
-        static var id: Int { 128 }
         static var name: Int { 32 }
+        static var id: Int { 128 }
         static var levels: Int { 8 }
-        package static var title: Int { 192 }
-        package static var message: Int { 2048 }
+        static var title: Int { 192 }
+        static var message: Int { 2048 }
     }
 
     /// What the program is doing.
@@ -67,18 +67,20 @@ package struct ProgramStatus: Sendable, Hashable {
         (self.app, self.title, self.message) = (app, title, message)
     }
 
+    /// Whether it is about work in progress.
+    package var isOpen: Bool { state == .working || state == .blocked }
+
     // MARK: - Reading
 
     /// Reads the body of a report; `nil` if it is discarded.
     ///
     /// A pair that is malformed or unknown is skipped. The last of equal keys counts; if its value is invalid, as none.
     /// A report without a known state, or with a limit exceeded, an invalid identifier or an invalid text is discarded.
-    package init?(_ body: some Collection<UInt8>) {
-        guard body.count <= Limit.sequence else { return nil }
+    package init?(_ body: some BidirectionalCollection<UInt8>) {
         var state: State?
         for pair in body.split(separator: UInt8(ascii: ":")) {
             guard let separator = pair.firstIndex(of: UInt8(ascii: "=")) else { continue }
-            let (key, value) = (Self.trimmed(pair[..<separator]), Self.trimmed(pair[pair.index(after: separator)...]))
+            let (key, value) = (Self.trimmed(pair[..<separator]), Self.trimmed(pair[separator...].dropFirst()))
             if key.count > Limit.key { return nil }
             let name = String(decoding: key, as: UTF8.self)
             let text = String(decoding: value, as: UTF8.self)
@@ -110,16 +112,15 @@ package struct ProgramStatus: Sendable, Hashable {
         guard let state else { return nil }
         self.state = state
         if state != .blocked { kind = nil }
-        if state != .working, state != .blocked { progress = nil }
+        if !isOpen { progress = nil }
     }
 
     /// Without white space of ASCII at its ends.
-    private static func trimmed<Bytes: Collection<UInt8>>(_ bytes: Bytes) -> Bytes.SubSequence.SubSequence {
+    private static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ bytes: Bytes) -> Bytes.SubSequence {
         func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
-        let rest = bytes.drop(while: isSpace)
-        return rest.prefix(
-            upTo: rest.indices.reversed().first { !isSpace(rest[$0]) }.map(rest.index(after:)) ?? rest.startIndex
-        )
+        var rest = bytes.drop(while: isSpace)
+        while let last = rest.last, isSpace(last) { rest.removeLast() }
+        return rest
     }
 
     private static func isNameCharacter(_ byte: UInt8) -> Bool {
@@ -148,25 +149,19 @@ package struct ProgramStatus: Sendable, Hashable {
         guard !unpadded.isEmpty, unpadded.count <= (limit * 4 + 2) / 3, rest.isEmpty || rest.count == missing,
             rest.allSatisfy({ $0 == padding }),
             let data = Data(base64Encoded: Data(Array(unpadded) + repeatElement(padding, count: missing))),
-            let text = String(validating: data, as: UTF8.self), !text.unicodeScalars.contains(where: isControl)
+            let text = String(validating: data, as: UTF8.self),
+            !text.unicodeScalars.contains(where: { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) })
         else { return nil }
         return text
     }
 
-    /// Whether a character is of the general category Cc.
-    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
-    }
-
     // MARK: - Writing
 
-    /// The pairs, joined by `:`. An identifier or a name of the program that is invalid is omitted. In a text,
-    /// control characters become spaces, and what exceeds its limit is omitted.
+    /// The pairs, joined by `:`. An identifier or a name of the program that is invalid is omitted. The texts are made
+    /// safe, and what exceeds their limits is omitted.
     package var body: String {
         var pairs = ["state=\(state.rawValue)"]
-        if let progress, state == .working || state == .blocked {
-            pairs.append("progress=\(min(max(progress, 0), 100))")
-        }
+        if let progress, isOpen { pairs.append("progress=\(min(max(progress, 0), 100))") }
         if let kind, state == .blocked { pairs.append("kind=\(kind.rawValue)") }
         if let id, Self.isPath(id) { pairs.append("id=\(id)") }
         if let app, app.utf8.count <= Limit.name, app.utf8.allSatisfy(Self.isNameCharacter), !app.isEmpty {
@@ -184,15 +179,9 @@ package struct ProgramStatus: Sendable, Hashable {
     package var sequence: String { "\u{1B}]7501;\(body)\u{1B}\\" }
 
     private static func shortened(_ text: String, _ limit: Int) -> String {
-        var result = ""
-        var count = 0
-        for character in text {
-            let character = character.unicodeScalars.contains(where: isControl) ? " " : character
-            count += character.utf8.count
-            if count > limit { break }
-            result.append(character)
-        }
-        return result
+        var text = SafeText.singleLine(text, limit: limit)
+        while text.utf8.count > limit { text.removeLast() }
+        return text
     }
 }
 
@@ -206,12 +195,12 @@ package enum ProgramReport: Sendable, Hashable {
     case progress(Double?)
 
     /// The reports in a datagram, a line each. Everything else in it is ignored.
-    package static func all(in datagram: some Collection<UInt8>) -> [ProgramReport] {
+    package static func all(in datagram: some BidirectionalCollection<UInt8>) -> [ProgramReport] {
         if datagram.count > ProgramStatus.Limit.sequence { return [] }
         return datagram.split(separator: UInt8(ascii: "\n")).compactMap { ProgramReport(line: $0) }
     }
 
-    private init?(line: some Collection<UInt8>) {
+    private init?(line: some BidirectionalCollection<UInt8>) {
         func text(after prefix: String) -> String? {
             line.starts(with: prefix.utf8) ? String(validating: line.dropFirst(prefix.utf8.count), as: UTF8.self) : nil
         }

@@ -3,9 +3,9 @@ import IndicatorThreads
 
 /// A datagram socket to which programs report their work.
 ///
-/// It is a file of its own in `$XDG_RUNTIME_DIR/indicator`, or where that is not the user's, in a folder of its own in
-/// `/tmp`. Both are accessible only to the user. A path survives what an inherited descriptor does not: sudo(8), a
-/// shell in tmux(1), Python's `subprocess`.
+/// It is in a folder of its own, which only the user has, below `$XDG_RUNTIME_DIR/indicator`. Where that is not the
+/// user's, cannot be written, or has too long a path, the folder is in `/tmp`. A path survives what an inherited
+/// descriptor does not: sudo(8), a shell in tmux(1), Python's `subprocess`.
 package final class ReportSocket: Sendable {
     /// Why there is no socket.
     package struct Failure: Error, CustomStringConvertible {
@@ -15,55 +15,107 @@ package final class ReportSocket: Sendable {
     /// The variable with the path, which the programs inherit.
     package static var variable: String { "INDICATOR_SOCKET" }
 
+    /// The name in the folder.
+    private static var name: String { "/reports" }
+
     package let path: String
     /// It is closed when the socket is released, which is after its thread has removed it.
     let descriptor: CInt
-    private let temporaryFolder: String?
 
     /// Makes a socket. Removes what killed processes have left.
     ///
-    /// - Parameter runtime: the user's folder for sockets.
-    package init(in runtime: String? = getenv("XDG_RUNTIME_DIR").map { String(cString: $0) }) throws(Failure) {
-        func failure(_ path: String) -> Failure {
-            Failure(description: "cannot make a socket for reports at '\(path)': \(String(cString: strerror(errno)))")
+    /// - Parameters:
+    ///   - runtime: the user's folder for sockets.
+    ///   - other: the folder of all users that is used without it.
+    package init(
+        in runtime: String? = getenv("XDG_RUNTIME_DIR").map { String(cString: $0) },
+        or other: String = "/tmp"
+    ) throws(Failure) {
+        func failure(_ place: String) -> Failure {
+            Failure(description: "cannot make a socket for reports\(place): \(String(cString: strerror(errno)))")
         }
-        let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        let descriptor = StandardStreams.excluding(socket(AF_UNIX, type, 0))
-        self.descriptor = descriptor
-        // Under `sudo -E`, the folder of another user would get a folder that is not theirs.
-        let isOwn = runtime.map { $0.hasPrefix("/") && Self.isOwn($0, allowing: 0o055) } == true
-        let folder = "\(runtime ?? "")/indicator"
-        if isOwn { mkdir(folder, 0o700) }
-        if isOwn, Self.isOwn(folder) {
-            Self.removeLeftovers(in: folder)
-            path = "\(folder)/\(String(UInt64.random(in: .min ... .max), radix: 36))\(Self.suffix)"
-            temporaryFolder = nil
-        } else {
-            // As under cron.
-            for name in Self.names(in: "/tmp") where name.hasPrefix("indicator-") && Self.isOwn("/tmp/\(name)") {
-                if Self.removeLeftovers(in: "/tmp/\(name)") { rmdir("/tmp/\(name)") }
-            }
-            var template = Array("/tmp/indicator-XXXXXX".utf8CString)
-            guard mkdtemp(&template) != nil else { throw failure("/tmp") }
-            let folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            (path, temporaryFolder) = ("\(folder)/socket\(Self.suffix)", folder)
+        let socket = Self.makeSocket(Int32(SOCK_NONBLOCK.rawValue))
+        guard socket >= 0 else { throw failure("") }
+        let path = runtime.flatMap { Self.ownFolder(in: $0) }.flatMap { Self.bind(socket, in: $0) }
+        guard let path = path ?? Self.bind(socket, in: other, "indicator-") else {
+            defer { close(socket) }
+            throw failure(" in '\(other)'")
         }
-        let status = Self.withAddress(path) { bind(descriptor, $0, $1) }
-        guard status == 0 else { throw failure(path) }
-        chmod(path, 0o600)
+        (descriptor, self.path) = (socket, path)
     }
 
-    deinit {
-        if descriptor >= 0 { close(descriptor) }
-        if let temporaryFolder { rmdir(temporaryFolder) }
+    deinit { close(descriptor) }
+
+    private static func makeSocket(_ flags: Int32 = 0) -> CInt {
+        StandardStreams.excluding(socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue) | flags, 0))
     }
 
-    /// Removes the socket's path.
+    /// The folder for sockets in a runtime folder; `nil` if that is not the user's: under `sudo -E`, that of another
+    /// user would get a folder that is not theirs.
+    private static func ownFolder(in runtime: String) -> String? {
+        guard runtime.hasPrefix("/"), isOwn(runtime, allowing: 0o055) else { return nil }
+        let folder = "\(runtime)/indicator"
+        mkdir(folder, 0o700)
+        return isOwn(folder) ? folder : nil
+    }
+
+    /// Whether a folder, and no link to one, belongs to the user alone.
+    private static func isOwn(_ path: String, allowing mode: mode_t = 0) -> Bool {
+        var info = stat()
+        return lstat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR && info.st_uid == geteuid()
+            && info.st_mode & 0o077 & ~mode == 0
+    }
+
+    /// Binds a socket in a new folder, whose name has a prefix.
+    ///
+    /// - Returns: the path of the socket; `nil`, with the reason in `errno`, if there is none.
+    private static func bind(_ socket: CInt, in parent: String, _ prefix: String = "") -> String? {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: parent)) ?? [] where name.hasPrefix(prefix) {
+            removeLeftover("\(parent)/\(name)")
+        }
+        var template = Array("\(parent)/\(prefix)XXXXXX".utf8CString)
+        let folder = template.withUnsafeMutableBufferPointer { template in
+            template.baseAddress.flatMap { mkdtemp($0) }.map { String(cString: $0) }
+        }
+        guard let folder else { return nil }
+        if withAddress(folder + name, { Foundation.bind(socket, $0, $1) }) == 0 { return folder + name }
+        let reason = errno
+        rmdir(folder)
+        errno = reason
+        return nil
+    }
+
+    /// Removes a folder with a socket that no process has: only that refuses a connection.
+    private static func removeLeftover(_ folder: String) {
+        let path = folder + name
+        var info = stat()
+        guard isOwn(folder), lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFSOCK else { return }
+        let socket = makeSocket()
+        if withAddress(path, { connect(socket, $0, $1) }) != 0, errno == ECONNREFUSED {
+            Foundation.unlink(path)
+            rmdir(folder)
+        }
+        if socket >= 0 { close(socket) }
+    }
+
+    /// Removes the socket's path, with its folder.
     package func unlink() {
         Foundation.unlink(path)
+        rmdir(String(path.dropLast(Self.name.count)))
         // Nor may those that have found it send more. What waits is still read.
         shutdown(descriptor, Int32(SHUT_RD))
-        if let temporaryFolder { rmdir(temporaryFolder) }
+    }
+
+    /// Sets whether this process gets a SIGIO when a datagram arrives.
+    package func raiseSignal(_ isOn: Bool) {
+        if isOn { _ = fcntl(descriptor, F_SETOWN, getpid()) }
+        _ = fcntl(descriptor, F_SETFL, O_NONBLOCK | (isOn ? O_ASYNC : 0))
+    }
+
+    /// Whether a datagram waits.
+    package var hasReports: Bool {
+        var byte: UInt8 = 0
+        return recv(descriptor, &byte, 1, Int32(MSG_PEEK)) >= 0
     }
 
     /// The next datagram; `nil` if none waits. Descriptors that come with it are closed, because no room is offered for
@@ -78,59 +130,18 @@ package final class ReportSocket: Sendable {
         return count < 0 ? nil : datagram
     }
 
-    /// Whether a datagram waits.
-    package var hasReports: Bool {
-        var byte: UInt8 = 0
-        return recv(descriptor, &byte, 1, Int32(MSG_PEEK)) >= 0
-    }
-
     /// Sends a datagram, without waiting: the queue of a socket is short.
     ///
     /// - Returns: whether it has arrived.
     @discardableResult
     package static func send(_ text: String, to path: String) -> Bool {
-        let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue)
-        let socket = StandardStreams.excluding(socket(AF_UNIX, type, 0))
+        let socket = makeSocket()
         defer { if socket >= 0 { close(socket) } }
         var text = text
         return text.withUTF8 { bytes in
             let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
             return withAddress(path) { sendto(socket, bytes.baseAddress, bytes.count, flags, $0, $1) } >= 0
         }
-    }
-
-    private static var suffix: String { ".reports" }
-
-    /// Whether a folder, and no link to one, belongs to the user alone.
-    private static func isOwn(_ path: String, allowing mode: mode_t = 0) -> Bool {
-        var info = stat()
-        return lstat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR && info.st_uid == geteuid()
-            && info.st_mode & 0o077 & ~mode == 0
-    }
-
-    private static func names(in folder: String) -> [String] {
-        (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-    }
-
-    /// Removes the sockets that no process has: only those refuse a connection.
-    ///
-    /// - Returns: whether there was one.
-    @discardableResult
-    private static func removeLeftovers(in folder: String) -> Bool {
-        var isFound = false
-        for name in names(in: folder) where name.hasSuffix(suffix) {
-            let path = "\(folder)/\(name)"
-            var info = stat()
-            guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFSOCK else { continue }
-            let socket = StandardStreams.excluding(
-                socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-            )
-            if withAddress(path, { connect(socket, $0, $1) }) != 0, errno == ECONNREFUSED {
-                isFound = Foundation.unlink(path) == 0
-            }
-            if socket >= 0 { close(socket) }
-        }
-        return isFound
     }
 
     /// Calls `body` with the address of a socket file; returns -1 with ENAMETOOLONG for a path of more than 107 bytes.

@@ -5,125 +5,112 @@ import IndicatorCore
 ///
 /// Each report replaces what the one before has said of the same record.
 struct ReportedWork {
-    /// A record with an identifier. It outlasts its end, so that a report that is repeated changes nothing.
+    /// It outlasts its end, so that a report that is repeated changes nothing.
     private struct Record {
-        var report: ProgramStatus
-        var activity: ManagedActivity?
+        var activity: ManagedActivity
+        /// The last one; `nil` if something else was reported since.
+        var report: ProgramStatus?
     }
 
     /// How many members are in progress at most.
     static var memberLimit: Int { 64 }
-    /// How many records are kept. Those that have ended are forgotten beyond that.
+    /// How many records of members are kept. Those that have ended are forgotten beyond that.
     static var recordLimit: Int { 256 }
 
-    /// The activity of the programs themselves. It may have ended.
-    private(set) var root: ManagedActivity
+    /// That of the programs themselves.
+    private var root: Record
     /// When it began. The clock does not step, unlike that of ``ManagedActivity/since``.
     private var began: ContinuousClock.Instant
     /// Its label while no report has one.
     private let label: String?
-    private var rootReport: ProgramStatus?
-    private var records: [String: Record] = [:]
+    private var members: [String: Record] = [:]
     /// How many reports were about members beyond the limit.
     private(set) var omittedCount = 0
 
-    init(_ activity: ManagedActivity, began: ContinuousClock.Instant = .now) {
-        (root, self.began) = (activity, began)
-        label = activity.label
+    init(_ activity: ManagedActivity, began: ContinuousClock.Instant) {
+        (root, label, self.began) = (Record(activity: activity), activity.label, began)
     }
 
     /// Applies a report.
     ///
-    /// - Returns: the programs' own work, if it has ended with an outcome by this report.
+    /// - Returns: the programs' own work, if it has ended by this report.
     mutating func apply(_ report: ProgramReport) -> FinishedActivity? {
         switch report {
-        case .label(let text): (root.label, rootReport) = (text ?? label, nil)
-        case .progress(let progress): (root.progress, rootReport) = (progress, nil)
-        case .status(let status):
-            if let id = status.id { apply(status, to: id) } else { return apply(status) }
+        case .label(let text): (root.activity.label, root.report) = (text ?? label, nil)
+        case .progress(let progress): (root.activity.progress, root.report) = (progress, nil)
+        case .status(let status): return apply(status)
         }
         return nil
     }
 
     private mutating func apply(_ status: ProgramStatus) -> FinishedActivity? {
-        if status == rootReport { return nil }
-        rootReport = status
-        switch status.state {
-        case .working, .blocked:
-            if root.hasEnded { (root, began) = (ManagedActivity(status.title ?? label, besides: root), .now) }
-            Self.show(status, on: root, label: label)
-        case .clear:
-            for id in records.keys { end(id, .unspecified) }
-            records = [:]
-            Self.show(status, on: root, label: label)
-        case .idle, .done, .error:
-            guard !root.hasEnded else { return nil }
-            // What was done last is no name for a success that says what it is.
-            let isNamed = status.state == .done && status.message != nil
-            Self.show(status, on: root, label: isNamed ? label : root.label)
-            let finished = finish(Self.outcome(of: status))
-            return status.state == .idle ? nil : finished
+        let record = status.id.map { members[$0] } ?? root
+        if status == record?.report { return nil }
+        let ownLabel = status.id.map { String($0.split(separator: "/").last ?? "") } ?? label
+        if status.state == .clear {
+            takeMembers(below: status.id).forEach { $0.end() }
+            if status.id == nil { show(status, on: root.activity, label: label) }
+            return nil
         }
-        return nil
+        let current = record.flatMap { $0.activity.hasEnded ? nil : $0.activity }
+        guard let activity = current ?? begin(status, label: ownLabel) else { return nil }
+        // What was done last is no name for a success that says what it is.
+        let keepsLabel = !status.isOpen && (status.state != .done || status.message == nil)
+        show(status, on: activity, label: keepsLabel ? activity.label : ownLabel)
+        if status.isOpen { return nil }
+        let end = end(activity, Self.outcome(of: status))
+        return status.id == nil ? end : nil
     }
 
-    private mutating func apply(_ status: ProgramStatus, to id: String) {
-        if status == records[id]?.report { return }
-        var activity = records[id]?.activity
-        switch status.state {
-        case .clear:
-            for below in records.keys where below == id || below.hasPrefix("\(id)/") {
-                end(below, .unspecified)
-                records[below] = nil
-            }
-            return
-        case .idle where activity == nil: break
-        default:
-            let label = String(id.split(separator: "/").last ?? "")
-            if activity == nil {
-                guard records.values.count(where: { $0.activity != nil }) < Self.memberLimit else {
-                    omittedCount += 1
-                    return
-                }
-                // Without the programs' own, it is an activity of the indicator.
-                activity =
-                    root.hasEnded
-                    ? ManagedActivity(status.title ?? label, besides: root)
-                    : ManagedActivity(status.title ?? label, in: root)
-            }
-            if let activity { Self.show(status, on: activity, label: status.isEnd ? activity.label : label) }
+    /// Begins the activity of a record; `nil` if there is nothing to show, or no room.
+    private mutating func begin(_ status: ProgramStatus, label: String?) -> ManagedActivity? {
+        let label = status.title ?? label
+        guard status.id != nil else {
+            // What has ended does not end again.
+            guard status.isOpen else { return nil }
+            began = .now
+            return ManagedActivity(label, besides: root.activity)
         }
-        if status.isEnd {
-            activity?.end(Self.outcome(of: status))
-            activity = nil
+        // A part may only say how it has ended.
+        if status.state == .idle { return nil }
+        guard members.values.count(where: { !$0.activity.hasEnded }) < Self.memberLimit else {
+            omittedCount += 1
+            return nil
         }
-        if records.count >= Self.recordLimit { records = records.filter { $0.value.activity != nil } }
-        records[id] = Record(report: status, activity: activity)
+        // Without the programs' own, it is an activity of the indicator.
+        return root.activity.hasEnded
+            ? ManagedActivity(label, besides: root.activity) : ManagedActivity(label, in: root.activity)
     }
 
     /// Ends everything.
     ///
     /// - Returns: the programs' own work, unless it had ended before.
     mutating func end(_ outcome: ActivityOutcome) -> FinishedActivity? {
-        for id in records.keys { end(id, .unspecified) }
-        records = [:]
-        return root.hasEnded ? nil : finish(outcome)
+        let hadEnded = root.activity.hasEnded
+        let end = end(root.activity, outcome, after: takeMembers(below: nil))
+        return hadEnded ? nil : end
     }
 
-    private func finish(_ outcome: ActivityOutcome) -> FinishedActivity {
-        let label = root.label ?? ""
-        root.end(outcome)
+    private func end(
+        _ activity: ManagedActivity,
+        _ outcome: ActivityOutcome,
+        after members: [ManagedActivity] = []
+    ) -> FinishedActivity {
+        let label = activity.label ?? ""
+        activity.end(outcome, after: members)
         return FinishedActivity(label: label, outcome: outcome, duration: began.duration(to: .now))
     }
 
-    private mutating func end(_ id: String, _ outcome: ActivityOutcome) {
-        records[id]?.activity?.end(outcome)
-        records[id]?.activity = nil
+    /// Removes the records of a member and of those below it, or of all.
+    private mutating func takeMembers(below id: String?) -> [ManagedActivity] {
+        let taken = members.filter { key, _ in id.map { key == $0 || key.hasPrefix("\($0)/") } ?? true }
+        for key in taken.keys { members[key] = nil }
+        return taken.values.map(\.activity)
     }
 
-    private static func show(_ status: ProgramStatus, on activity: ManagedActivity, label: String?) {
+    private mutating func show(_ status: ProgramStatus, on activity: ManagedActivity, label: String?) {
         let detail = status.state == .working ? status.message : nil
-        let attention = status.state == .blocked ? attention(of: status) : nil
+        let attention = status.state == .blocked ? Self.attention(of: status) : nil
         var label = status.title ?? label
         // A success has no message of its own.
         if status.state == .done, let message = status.message { label = label.map { "\($0): \(message)" } ?? message }
@@ -134,6 +121,10 @@ struct ReportedWork {
             if details.detail != detail { details.detail = detail }
             if details.attention != attention { details.attention = attention }
         }
+        let record = Record(activity: activity, report: status)
+        guard let id = status.id else { return root = record }
+        if members.count >= Self.recordLimit { members = members.filter { !$0.value.activity.hasEnded } }
+        members[id] = record
     }
 
     private static func attention(of status: ProgramStatus) -> String {
@@ -150,12 +141,8 @@ struct ReportedWork {
         switch status.state {
         case .done: .succeeded
         case .error: .failed(status.message ?? "it has reported an error")
-        case .idle, .working, .blocked, .clear: .unspecified
+        // No surface notifies of it, as of what the user has cancelled.
+        case .idle, .working, .blocked, .clear: .cancelled
         }
     }
-}
-
-extension ProgramStatus {
-    /// Whether it ends the work of its record.
-    fileprivate var isEnd: Bool { state != .working && state != .blocked }
 }

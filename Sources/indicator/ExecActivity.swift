@@ -143,42 +143,48 @@ final class ExecActivity {
 
 /// The ends of work that the command has reported: of a flood of them, ten a second are notified.
 private final class ReportedEnds: Sendable {
-    private struct State {
-        /// The one to notify of next. A failure has precedence.
-        var next: FinishedActivity?
-        var isNotifying = false
-        var lastNotified: ContinuousClock.Instant?
+    private enum State {
+        case idle
+        /// One is being notified, or waits for that. A failure has precedence.
+        case busy(next: FinishedActivity?)
+        /// Until the next one may be notified.
+        case resting
     }
 
-    private let state = Locked(State())
+    private let state = Locked(State.idle)
 
     /// Notifies on another thread, since that may wait for the terminal.
     func notify(of end: FinishedActivity, by notice: EndNotice) {
-        let isNotifying = state.withLock { state in
-            if state.next?.outcome.isFailure != true || end.outcome.isFailure { state.next = end }
-            return exchange(&state.isNotifying, with: true)
+        let isFirst = state.withLock { state in
+            if case .busy(let next?) = state, next.outcome.isFailure, !end.outcome.isFailure { return false }
+            defer { state = .busy(next: end) }
+            if case .idle = state { return true } else { return false }
         }
-        if isNotifying { return }
+        guard isFirst else { return }
         ServiceThread.foreignCode.call(at: .min) {
-            while let end = self.takeNext() { notice.notify(of: end) }
+            while let end = self.takeNext() {
+                notice.notify(of: end)
+                self.state.withLock { if case .busy(next: nil) = $0 { $0 = .resting } }
+                usleep(100_000)
+            }
         }
     }
 
     private func takeNext() -> FinishedActivity? {
-        let isEarly = state.withLock { state in
-            state.next != nil && state.lastNotified.map { $0.duration(to: .now) < .milliseconds(100) } == true
-        }
-        if isEarly { usleep(100_000) }
-        return state.withLock { state in
-            state.isNotifying = state.next != nil
-            if state.isNotifying { state.lastNotified = .now }
-            return exchange(&state.next, with: nil)
+        state.withLock { state in
+            guard case .busy(let next?) = state else {
+                state = .idle
+                return nil
+            }
+            state = .busy(next: nil)
+            return next
         }
     }
 
     /// Waits until all are notified, a second at most.
     func wait() {
-        for _ in 0..<100 where state.withLock(\.isNotifying) { usleep(10_000) }
+        func isBusy(_ state: State) -> Bool { if case .busy = state { true } else { false } }
+        for _ in 0..<100 where state.withLock({ isBusy($0) }) { usleep(10_000) }
     }
 }
 

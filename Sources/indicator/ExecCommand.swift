@@ -145,7 +145,7 @@ struct ExecCommand: ParsableCommand {
     }
 
     /// A command that ends within this time is not shown: nobody could read it, and `exec` then only costs a process.
-    /// Unless it fails.
+    /// Unless it fails, or reports something.
     private static let unshownTime = Duration.milliseconds(50)
 
     /// Runs the command, and ends this process as the command ends.
@@ -157,6 +157,7 @@ struct ExecCommand: ParsableCommand {
             // The command inherits the path. Without a socket, it finds none, and is shown as it is.
             let prepare = {
                 socket = lasted == nil && SpareDescriptors.exist() ? try? ReportSocket() : nil
+                socket?.raiseSignal(true)
                 unsetenv(ReportSocket.variable)
                 if let socket { setenv(ReportSocket.variable, socket.path, 1) }
             }
@@ -176,18 +177,10 @@ struct ExecCommand: ParsableCommand {
             return ExecActivity(of: self, label: label, began: began, socket: socket)
         }
         var activity: ExecActivity?
-        let shownAt = began + Self.unshownTime
-        var deadline: ContinuousClock.Instant? = lasted == nil ? began : nil
+        let shownAt = lasted == nil ? began + Self.unshownTime : nil
         while true {
-            switch child.wait(until: deadline) {
-            case .deadline:
-                // What is reported is read early: the queue of a socket is short.
-                if socket?.hasReports != true, .now < shownAt {
-                    deadline = min(shownAt, socket == nil ? shownAt : .now + .milliseconds(5))
-                    continue
-                }
-                activity = show()
-                deadline = nil
+            switch child.wait(until: activity == nil ? shownAt : nil) {
+            case .due: activity = activity ?? show()
             case .stopped(let signal):
                 child.stop(by: signal, after: ProcessSignals.willStop)
                 ProcessSignals.didContinue()

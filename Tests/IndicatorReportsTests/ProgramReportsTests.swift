@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorCore
 import IndicatorTesting
+import IndicatorThreads
 import TestSupport
 import Testing
 
@@ -11,7 +12,7 @@ struct ProgramReportsTests {
     /// What an indicator shows after a script of reports, and how the programs' own work has ended meanwhile.
     private static func shown(_ script: String) throws -> (snapshot: IndicatorSnapshot, ended: [String]) {
         let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
-        var work = ReportedWork(ManagedActivity("make", in: indicator))
+        var work = ReportedWork(ManagedActivity("make", in: indicator), began: .now)
         let ended = ProgramReport.all(in: Array(script.utf8)).compactMap { work.apply($0) }
         return (indicator.snapshot, ended.map { "\($0.label): \($0.outcome)" })
     }
@@ -54,26 +55,65 @@ struct ProgramReportsTests {
             ),
             (["state=working:id=a", "state=clear"], ["make 100%"]),
             (["state=idle", "state=working:id=a"], ["a"]),
+            (["state=done:id=a", "state=idle:id=b", "state=working:id=c"], ["make 50%", "  c"]),
         ]
     )
     func script(reports: [String], expected: [String]) throws {
         #expect(try Self.rows(Self.shown(reports.joined(separator: "\n")).snapshot) == expected)
     }
 
-    @Test("The programs' own work ends once, with what they say")
-    func outcomes() throws {
-        let script = ["state=working:title=Q29weQ", "state=done", "state=done", "state=working", "state=error:msg=YQ"]
-        #expect(try Self.shown(script.joined(separator: "\n")).ended == ["Copy: succeeded", "make: failed(\"a\")"])
+    @Test(
+        "The programs' own work ends once, with what they say; idle is not reported",
+        arguments: [
+            (
+                ["working:title=Q29weQ", "done", "done", "working", "error:msg=YQ"],
+                ["Copy: succeeded", "make: failed(\"a\")"]
+            ),
+            (["working:title=Q29weQ", "done:msg=b2s"], ["make: ok: succeeded"]),
+            (["idle", "done", "working", "idle", "error:id=a"], ["make: cancelled", "make: cancelled"]),
+        ]
+    )
+    func outcomes(reports: [String], expected: [String]) throws {
+        #expect(try Self.shown(reports.map { "state=\($0)" }.joined(separator: "\n")).ended == expected)
+    }
+
+    @Test("The duration is by a clock that does not step: not that of the activity's date")
+    func duration() throws {
+        let indicator = IndicatorManager(delays: .standard)
+        var work = ReportedWork(ManagedActivity("make", in: indicator), began: .now - .seconds(1000))
+        let ended = ProgramReport.all(in: Array("state=done\nstate=working\nstate=error".utf8)).compactMap {
+            work.apply($0)
+        }
+        #expect(ended.map { $0.duration >= .seconds(1000) } == [true, false])
+    }
+
+    @Test("A part that is open at the end does not count as done before the whole has failed")
+    func openPart() async throws {
+        let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        let updates = indicator.updates
+        let watcher = Task { await updates.reduce(into: [IndicatorUpdate]()) { $0.append($1) } }
+        var work = ReportedWork(ManagedActivity("make", in: indicator), began: .now)
+        for id in ["a", "b"] { _ = work.apply(.status(ProgramStatus(.working, progress: 50, id: id))) }
+        #expect(await eventually { indicator.snapshot.progress == 0.5 })
+        #expect(work.end(.failed("exit status 1"))?.outcome == .failed("exit status 1"))
+        await indicator.shutdown()
+        let shown = await watcher.value
+        #expect(!shown.contains { $0.snapshot.progress == 1 || $0.snapshot.activities.contains { $0.progress == 1 } })
+        let ends = shown.flatMap(\.finished)
+        #expect(Set(ends.map(\.label)) == ["a", "b", "make"])
+        #expect(ends.map(\.isMember) == [true, true, false] && ends.last?.outcome == .failed("exit status 1"))
     }
 
     /// Listens in a folder of its own, on an indicator without delays.
     private static func listening(
+        didEnd: @escaping @Sendable (FinishedActivity) -> Void = { _ in },
         _ body: (_ indicator: IndicatorManager, _ reports: ProgramReports, _ folder: String) async throws -> Void
     ) async throws {
         let directory = try TemporaryDirectory()
         let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
         let socket = try ReportSocket(in: directory.path)
-        let reports = ProgramReports(on: ManagedActivity("make", in: indicator), socket: socket)
+        let activity = ManagedActivity("make", in: indicator)
+        let reports = ProgramReports(on: activity, began: .now, socket: socket, didEnd: didEnd)
         try await body(indicator, reports, "\(directory.path)/indicator")
         reports.end()
         #expect(indicator.snapshot.activityCount == 0)
@@ -89,6 +129,21 @@ struct ProgramReportsTests {
             #expect(ReportSocket.send("state=error:msg=YQ", to: path))
             #expect(reports.finish(.succeeded) == nil, "a report has ended it")
             #expect(!ReportSocket.send("state=working", to: path))
+        }
+    }
+
+    @Test("A last end counts once, whether the thread reads it or the end of the programs does")
+    func lastEnd() async throws {
+        for _ in 0..<50 {
+            let ended = Locked<[ActivityOutcome]>([])
+            try await Self.listening { end in
+                ended.withLock { $0.append(end.outcome) }
+            } _: { _, reports, _ in
+                let path = try #require(reports.environment["INDICATOR_SOCKET"])
+                #expect(ReportSocket.send("state=error:msg=YQ", to: path))
+                #expect(reports.finish(.succeeded) == nil)
+                #expect(ended.withLock { $0 } == [.failed("a")])
+            }
         }
     }
 
@@ -111,25 +166,30 @@ struct ProgramReportsTests {
         }
     }
 
+    /// Makes a folder like that of a process that was killed; or with a file instead of the socket.
+    private static func leave(_ folder: String, socket isSocket: Bool = true) throws {
+        mkdir(folder, 0o700)
+        let path = "\(folder)/reports"
+        guard isSocket else { return try Data().write(to: URL(filePath: path)) }
+        let dead = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+        #expect(ReportSocket.withAddress(path) { bind(dead, $0, $1) } == 0)
+        close(dead)
+    }
+
     @Test("A socket that a killed process has left is removed; one that is in use is not, nor is another file")
     func leftovers() async throws {
         try await Self.listening { _, reports, folder in
-            let names = ["dead.reports", "file.reports", "other"]
-            let dead = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
-            #expect(ReportSocket.withAddress("\(folder)/dead.reports") { bind(dead, $0, $1) } == 0)
-            close(dead)
-            for name in names.dropFirst() {
-                _ = FileManager.default.createFile(atPath: "\(folder)/\(name)", contents: nil)
-            }
+            for name in ["dead", "file"] { try Self.leave("\(folder)/\(name)", socket: name == "dead") }
             let second = try ReportSocket(in: (folder as NSString).deletingLastPathComponent)
-            let left = Set(try FileManager.default.contentsOfDirectory(atPath: folder))
-            #expect(!left.contains("dead.reports"))
-            #expect(left.isSuperset(of: ["file.reports", "other", (second.path as NSString).lastPathComponent]))
+            var info = stat()
+            #expect(
+                stat((second.path as NSString).deletingLastPathComponent, &info) == 0 && info.st_mode & 0o777 == 0o700
+            )
+            #expect(!FileManager.default.fileExists(atPath: "\(folder)/dead"))
+            #expect(FileManager.default.fileExists(atPath: "\(folder)/file/reports"))
             #expect(FileManager.default.fileExists(atPath: try #require(reports.environment["INDICATOR_SOCKET"])))
             second.unlink()
-            for name in left where names.contains(name) {
-                try FileManager.default.removeItem(atPath: "\(folder)/\(name)")
-            }
+            try FileManager.default.removeItem(atPath: "\(folder)/file")
         }
     }
 
@@ -156,35 +216,53 @@ struct ProgramReportsTests {
         socket.unlink()
     }
 
-    @Test("Where no socket can be made, the error names the path") func failure() throws {
-        let directory = try TemporaryDirectory(String(repeating: "x", count: 100))
-        let error = #expect(throws: ReportSocket.Failure.self) { try ReportSocket(in: directory.path) }
-        #expect(error?.description.contains("\(directory.path)/indicator/") == true)
+    @Test("Where no socket can be made, the error says where and why, and nothing is left")
+    func failure() async throws {
+        let folder = try TemporaryDirectory(String(repeating: "x", count: 100))
+        for (other, reason) in [
+            ("\(folder.path)/none", "No such file or directory"), (folder.path, "File name too long"),
+        ] {
+            let error = #expect(throws: ReportSocket.Failure.self) { try ReportSocket(in: nil, or: other) }
+            #expect(error?.description == "cannot make a socket for reports in '\(other)': \(reason)")
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
+        await #expect(processExitsWith: .success) {
+            var limit = rlimit(rlim_cur: 0, rlim_max: 0)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            let error = #expect(throws: ReportSocket.Failure.self) { try ReportSocket(in: nil) }
+            if error?.description != "cannot make a socket for reports: Too many open files" { exit(1) }
+        }
     }
 
-    @Test("Without a runtime folder of the user's own, the socket is in a folder in /tmp that only the user has")
+    @Test("Without a usable runtime folder of the user's own, the socket is in a folder in /tmp that only the user has")
     func otherFolder() throws {
-        let shared = try TemporaryDirectory()
+        let (shared, foreign) = (try TemporaryDirectory(), try TemporaryDirectory())
+        let long = try TemporaryDirectory(String(repeating: "x", count: 100))
+        let (open, file) = (try TemporaryDirectory(), try TemporaryDirectory())
         chmod(shared.path, 0o777)
-        // A killed process has left this one.
+        // Another user's; for one who cannot give it away, the system's.
+        let isRoot = chown(foreign.path, 65534, 65534) == 0
+        mkdir("\(open.path)/indicator", 0o700)
+        chmod("\(open.path)/indicator", 0o777)
+        try file.write("", to: "indicator")
         let left = "/tmp/indicator-\(UUID())"
-        mkdir(left, 0o700)
-        let dead = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
-        #expect(ReportSocket.withAddress("\(left)/socket.reports") { bind(dead, $0, $1) } == 0)
-        close(dead)
-        for runtime in [nil, "/dev/null", "relative", "\(shared.path)/missing"] {
+        try Self.leave(left)
+        let folders = [
+            nil, "/dev/null", "relative", "\(shared.path)/missing", shared.path, isRoot ? foreign.path : "/usr",
+            long.path,
+            open.path, file.path,
+        ]
+        for runtime in folders {
             let socket = try ReportSocket(in: runtime)
             #expect(socket.path.hasPrefix("/tmp/indicator-") && !FileManager.default.fileExists(atPath: left))
             let folder = (socket.path as NSString).deletingLastPathComponent
             #expect(try FileManager.default.attributesOfItem(atPath: folder)[.posixPermissions] as? Int == 0o700)
+            #expect(ReportSocket.send("state=done", to: socket.path) && socket.receive() == Array("state=done".utf8))
             socket.unlink()
             #expect(!FileManager.default.fileExists(atPath: folder))
         }
-        // Another user's folder, or one that others may write, is not used.
-        mkdir("\(shared.path)/indicator", 0o700)
-        chmod("\(shared.path)/indicator", 0o777)
-        let socket = try ReportSocket(in: shared.path)
-        #expect(socket.path.hasPrefix("/tmp/indicator-"))
-        socket.unlink()
+        for folder in [shared, foreign] {
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
+        }
     }
 }

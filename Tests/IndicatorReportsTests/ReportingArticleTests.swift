@@ -42,6 +42,7 @@ import Testing
         }
         let reports = ProgramReports(
             on: ManagedActivity("command", in: indicator),
+            began: .now,
             socket: try ReportSocket(in: folder.path)
         )
         let path = try (Command.built("indicator") as NSString).deletingLastPathComponent
@@ -108,8 +109,13 @@ import Testing
     @Test("The function in C, without a warning, and where nothing listens", .needs(needs))
     func c() async throws {
         let program = try Self.block("c") + #"int main(void) { report("state=done:title=Q29weQ"); return 0; }"#
-        let build = "gcc -Wall -Wextra -Werror -pedantic -o copy copy.c && "
-        #expect(try await Self.reported(build + "./copy", files: ["copy.c": program]) == ["Copy: succeeded"])
+        let build = "gcc -g -Wall -Wextra -Werror -pedantic -o copy copy.c && "
+        let checked = "$(command -v valgrind >valgrind && echo valgrind -q --track-fds=all --error-exitcode=9) ./copy"
+        let leak = "; ! grep -q 'Open AF_UNIX socket' errors"
+        #expect(
+            try await Self.reported(build + checked + " 2>errors" + leak, files: ["copy.c": program])
+                == ["Copy: succeeded"]
+        )
         let unread =
             build + "INDICATOR_SOCKET=/nonexistent ./copy; INDICATOR_SOCKET= ./copy; unset INDICATOR_SOCKET; ./copy"
         #expect(try await Self.reported(unread, files: ["copy.c": program]) == ["command: cancelled"])

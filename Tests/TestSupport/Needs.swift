@@ -143,6 +143,7 @@ package enum Ability: String, Sendable {
     case rootMounts = "needs root and mount namespaces, and no chroot"
     case networks = "needs root and network namespaces"
     case processes = "needs root and process namespaces"
+    case sudo = "needs sudo without a password"
     case noWebPLoader = "the loader for WebP is installed"
     case fullDevice = "needs /dev/full"
     case version6 = "needs the loopback address ::1"
@@ -157,6 +158,7 @@ package enum Ability: String, Sendable {
             case .rootMounts: try await Self.rootCan("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/tmp")
             case .networks: try await Self.rootCan("unshare", "--net", "true")
             case .processes: try await Self.rootCan("unshare", "--pid", "--fork", "true")
+            case .sudo: (try? await Command.run("sudo", ["-n", "true"]).status) == 0
             case .noWebPLoader:
                 !["x86_64", "aarch64"].contains { machine in
                     let folder = "/usr/lib/\(machine)-linux-gnu/gdk-pixbuf-2.0/2.10.0/loaders"

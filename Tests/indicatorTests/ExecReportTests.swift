@@ -60,7 +60,7 @@ import Testing
             ("report error 'disk full'; shown full", ["sh, failed, disk full"]),
             ("report done; shown succeeded; exit 3", ["sh, succeeded"]),
             ("report done; report working Next; shown Next; exit 3", ["sh, succeeded", "Next, failed, exit status 3"]),
-            ("report idle; shown unspecified; exit 3", ["sh, unspecified"]),
+            ("report idle; shown cancelled; exit 3", ["sh, cancelled"]),
             ("report working --id a; report done --id a; shown '\"a\"'", ["a, succeeded", "sh, succeeded"]),
             ("rm -r \"$XDG_RUNTIME_DIR/indicator\"; report done; exit 3", ["sh, failed, exit status 3"]),
             // Before it is shown, and when nothing is heard.
@@ -103,9 +103,12 @@ import Testing
         #expect(Array(emulator.records.values) == ["done"])
     }
 
-    @Test("A reported end is notified on the terminal where no backend does, also when the command ends at once")
-    func notice() async throws {
-        let script = "'\(program.path)' report error 'disk full'"
+    @Test(
+        "Where no backend notifies of a reported end, the terminal does, also if the command ends at once; not of idle",
+        arguments: [("error 'disk full'", 1), ("idle 'disk full'", 0)]
+    )
+    func notice(report: String, count: Int) async throws {
+        let script = "'\(program.path)' report \(report)"
         let environment = ["XDG_RUNTIME_DIR": runtime]
         let written = try await program.written(
             ["--after", "0"],
@@ -113,7 +116,7 @@ import Testing
             on: "foot",
             environment: environment
         )
-        #expect(written.matches(of: /\]777;notify;[^\u{1B}]*disk full/).count == 1, "\(written)")
+        #expect(written.matches(of: /\]777;notify;/).count == count, "\(written)")
     }
 
     @Test("Without exec, a terminal that shows the status gets the report, and no other")
@@ -134,17 +137,31 @@ import Testing
 
     @Test("Where no socket can be made, there is no variable, and the command runs as without")
     func none() async throws {
-        let folder = program.home.appending(String(repeating: "x", count: 100))
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        let script = "test -z \"$INDICATOR_SOCKET\" && '\(program.path)' report done && exit 3"
+        // Its descriptor would be missed elsewhere.
+        let script = "ulimit -n 10; exec '\(program.path)' exec -- sh -c 'test -z \"$INDICATOR_SOCKET\" && exit 3'"
         let result = try await program.run(
-            ["sh", "-c", script],
-            environment: ["XDG_RUNTIME_DIR": folder, "INDICATOR_SOCKET": "/inherited"]
+            "sh",
+            arguments: ["-c", script],
+            environment: ["INDICATOR_SOCKET": "/inherited"]
         )
         #expect(result.status == .exited(3) && result.error == "")
-        // Its descriptor would be missed elsewhere.
-        let few = "ulimit -n 10; exec '\(program.path)' exec -- sh -c 'test -z \"$INDICATOR_SOCKET\" && exit 3'"
-        #expect(try await program.run("sh", arguments: ["-c", few]).status == .exited(3))
+    }
+
+    @Test("On a full disk, reports arrive by another folder", .needs(.mounts))
+    func fullDisk() async throws {
+        let command = ["env"] + program.assignments(["XDG_RUNTIME_DIR": runtime]) + [program.path, "exec", "--"]
+        let script = "'\(program.path)' report error early; exit 3"
+        let result = try await SmallDisk.run(command + ["sh", "-c", script], size: "8k,nr_inodes=1", over: runtime)
+        #expect(result.status == 3 && result.error == "")
+        #expect(try program.home.read("log").contains("\"message\":\"early\""))
+    }
+
+    @Test("Under sudo, reports arrive if it keeps the variable", .needs(.sudo))
+    func sudo() async throws {
+        for (option, message) in [("--preserve-env=INDICATOR_SOCKET", "early"), ("-n", "exit status 3")] {
+            let script = "sudo -n \(option) '\(program.path)' report error early; exit 3"
+            #expect(try await finished(script).last == "sh, failed, \(message)")
+        }
     }
 
     @Test("What a killed exec leaves is removed by the next one")

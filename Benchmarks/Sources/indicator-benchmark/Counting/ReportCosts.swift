@@ -72,15 +72,17 @@ enum ReportCosts {
         )
     }
 
-    /// Where the path of the socket is too long, `exec` works without reports.
+    /// With few descriptors, `exec` works without reports.
     private static func execLaunch(_ scale: Scale) throws -> Figure {
         let folder = try WorkFolder()
-        let path = try indicator()
-        let variables = try runtimeFolders(folder)
+        let (path, variables) = (try indicator(), try variables(folder))
+        func run(descriptors: Int) throws -> Run {
+            try Run("/bin/sh", ["-c", "ulimit -n \(descriptors); exec '\(path)' exec -- /bin/true"], variables)
+        }
         let (with, without) = try alternating(
             scale.launches * 30,
-            { try Run(path, ["exec", "--", "/bin/true"], variables.with) },
-            { try Run(path, ["exec", "--", "/bin/true"], variables.without) }
+            { try run(descriptors: 64) },
+            { try run(descriptors: 10) }
         )
         return Figure(
             name: names[2],
@@ -94,43 +96,31 @@ enum ReportCosts {
 
     private static func wakeUps(_ scale: Scale) throws -> Figure {
         let folder = try WorkFolder()
-        let path = try indicator()
-        let variables = try runtimeFolders(folder)
-        let processes = try [variables.with, variables.without].map {
-            // The notification would look for a bus now and then.
-            try Child(URL(fileURLWithPath: path), ["exec", "--notify", "never", "--", "cat"], environment: $0)
-        }
+        // The notification would look for a bus now and then.
+        let words = ["exec", "--notify", "never", "--", "cat"]
+        let process = try Child(URL(fileURLWithPath: try indicator()), words, environment: try variables(folder))
         Thread.sleep(forTimeInterval: scale.settling / .seconds(1))
-        let before = try processes.map { try ProcessStatus.voluntarySwitches($0.processID) }
+        let before = try ProcessStatus.voluntarySwitches(process.processID)
         Thread.sleep(forTimeInterval: scale.watch / .seconds(1))
-        let after = try processes.map { try ProcessStatus.voluntarySwitches($0.processID) }
-        for process in processes { try process.finish() }
-        let counts = zip(before, after).map { before, after in
-            after.map { $0.value - before[$0.key, default: 0] }.reduce(0, +)
-        }
+        let after = try ProcessStatus.voluntarySwitches(process.processID)
+        try process.finish()
         return Figure(
             name: names[3],
-            title: "wake-ups of `indicator exec`, added by the socket for reports",
+            title: "wake-ups of `indicator exec` while nothing is reported",
             goal: 0,
             outcome: .count(
-                Double(max(counts[0] - counts[1], 0)),
+                Double(after.map { $0.value - before[$0.key, default: 0] }.reduce(0, +)),
                 unit: "in \(Decimals.short(scale.watch / .seconds(1))) s"
             ),
-            detail: "\(counts[0]), and \(counts[1]) without it"
+            detail: "with a log file"
         )
     }
 
-    /// The variables of an `exec` with a socket, and of one whose path is too long for that.
-    private static func runtimeFolders(
-        _ folder: WorkFolder
-    ) throws -> (with: [String: String], without: [String: String]) {
-        let long = "\(folder.path)/\(String(repeating: "x", count: 100))"
-        try FileManager.default.createDirectory(atPath: long, withIntermediateDirectories: true)
-        _ = try folder.write("backends: [logFile]\nlogFile: {path: \(folder.path)/log}\n", to: "indicator.yaml")
-        let common = ["INDICATOR_CONFIG": "\(folder.path)/indicator.yaml", "HOME": folder.path]
-        return (
-            common.merging(["XDG_RUNTIME_DIR": folder.path]) { $1 }, common.merging(["XDG_RUNTIME_DIR": long]) { $1 }
-        )
+    /// The variables of an `exec` with a log file.
+    private static func variables(_ folder: WorkFolder) throws -> [String: String] {
+        let text = "backends: [logFile]\nlogFile: {path: \(folder.path)/log}\n"
+        let file = try folder.write(text, to: "indicator.yaml")
+        return ["INDICATOR_CONFIG": file, "HOME": folder.path, "XDG_RUNTIME_DIR": folder.path]
     }
 
     /// The least times of two processes that are run in turns.
