@@ -16,6 +16,9 @@ struct StatusRecords: Sendable {
     /// that is a success or a failure.
     private(set) var all: [ProgramStatus] = []
 
+    /// What stays when the indicator is not shown.
+    var lasting: [ProgramStatus] { all.first?.isOpen == true ? [] : all }
+
     private let app: String
     private let id = "indicator.\(getpid())"
     private var ended: [ProgramStatus] = []
@@ -27,13 +30,10 @@ struct StatusRecords: Sendable {
     /// Changes the records to what an update says.
     mutating func follow(_ update: IndicatorUpdate) {
         let snapshot = update.snapshot
-        let wasVisible = all.first.map(Self.isOpen) == true
+        let wasVisible = all.first?.isOpen == true
+        if !wasVisible { (ended, outcome) = ([], nil) }
         // What ended before the first record belongs to an earlier time.
-        if wasVisible {
-            for activity in update.finished { finish(activity) }
-        } else {
-            (ended, outcome) = ([], nil)
-        }
+        for activity in update.finished where wasVisible { finish(activity) }
         guard snapshot.isVisible else {
             // Not if the work goes on, because it was disabled or is being shut down.
             let hasEnded = snapshot.activityCount == 0 || snapshot.state == .delayingStart
@@ -78,24 +78,16 @@ struct StatusRecords: Sendable {
         }
     }
 
-    /// Whether a record is about work in progress.
-    static func isOpen(_ status: ProgramStatus) -> Bool { status.state == .working || status.state == .blocked }
-
     /// The reports that change the records of a terminal.
     static func reports(from shown: [ProgramStatus], to wanted: [ProgramStatus]) -> String {
         if shown == wanted { return "" }
-        var reports: [ProgramStatus] = []
-        var shown = shown
-        if let whole = shown.first, wanted.first?.id != whole.id || wanted.first.map(isOpen) != true {
+        func clear(_ status: ProgramStatus) -> ProgramStatus { ProgramStatus(.clear, id: status.id) }
+        if let whole = shown.first, wanted.first?.id != whole.id || wanted.first?.isOpen != true {
             // With all below it.
-            reports.append(ProgramStatus(.clear, id: whole.id))
-            shown = []
+            return ([clear(whole)] + wanted).map(\.sequence).joined()
         }
-        for status in shown where !wanted.contains(where: { $0.id == status.id }) {
-            reports.append(ProgramStatus(.clear, id: status.id))
-        }
-        reports += wanted.filter { !shown.contains($0) }
-        return reports.map(\.sequence).joined()
+        let gone = shown.filter { status in !wanted.contains { $0.id == status.id } }
+        return (gone.map(clear) + wanted.filter { !shown.contains($0) }).map(\.sequence).joined()
     }
 }
 

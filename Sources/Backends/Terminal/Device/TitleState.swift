@@ -16,8 +16,8 @@ struct TitleState: Sendable {
         var id: ClaimID
         var title: String?
         var progress: TerminalProgress?
-        /// What is reported by OSC 7501; `nil` as long as it is what remains of an earlier claim.
-        var records: [ProgramStatus]?
+        /// What is reported by OSC 7501.
+        var records: [ProgramStatus] = []
     }
 
     /// What the terminal shows. `title` is set while the original one is saved.
@@ -32,7 +32,7 @@ struct TitleState: Sendable {
     private var claims: [Claim] = []
     private var isClosed = false
     private var mustRepeatProgress = false
-    /// What is reported when no claim is shown.
+    /// What the last claim has left, as long as there is none.
     private var lastingRecords: [ProgramStatus] = []
     /// Control sequences to write once, after the title and progress.
     private var messages = ""
@@ -52,28 +52,31 @@ struct TitleState: Sendable {
     ///
     /// - Parameters:
     ///   - title: the title; `nil` keeps the original one.
+    ///   - records: what to report by OSC 7501.
     ///   - repeatsProgress: whether to write the progress even if it is unchanged.
-    mutating func show(_ id: ClaimID, title: String?, progress: TerminalProgress?, repeatsProgress: Bool = false) {
+    mutating func show(
+        _ id: ClaimID,
+        title: String?,
+        progress: TerminalProgress?,
+        records: [ProgramStatus] = [],
+        repeatsProgress: Bool = false
+    ) {
         guard !isClosed else { return }
-        if let index = claims.firstIndex(where: { $0.id == id }) {
-            (claims[index].title, claims[index].progress) = (title, progress)
-        } else {
-            claims.append(Claim(id: id, title: title, progress: progress))
-        }
+        let claim = Claim(id: id, title: title, progress: progress, records: records)
+        if let index = claims.firstIndex(where: { $0.id == id }) { claims[index] = claim } else { claims.append(claim) }
         if repeatsProgress, claims.last?.id == id { mustRepeatProgress = true }
+        lastingRecords = []
     }
 
-    /// Reports records for a claim. When there is none, an outcome stays until one is shown.
-    mutating func report(_ records: [ProgramStatus], for id: ClaimID) {
-        if let index = claims.firstIndex(where: { $0.id == id }) {
-            (claims[index].records, lastingRecords) = (records, [])
-        } else if claims.isEmpty, !isClosed, records.first.map(StatusRecords.isOpen) != true {
-            lastingRecords = records
-        }
+    /// Removes a claim, if there is one.
+    ///
+    /// - Parameter records: what stays reported until there is another claim.
+    mutating func hide(_ id: ClaimID, leaving records: [ProgramStatus] = []) {
+        let count = claims.count
+        claims.removeAll { $0.id == id }
+        // What was shown and hidden at once leaves something, too.
+        if claims.isEmpty, !isClosed, claims.count < count || !records.isEmpty { lastingRecords = records }
     }
-
-    /// Removes a claim, if there is one, with its records.
-    mutating func hide(_ id: ClaimID) { claims.removeAll { $0.id == id } }
 
     /// Removes all claims.
     mutating func hideAll() { claims = [] }

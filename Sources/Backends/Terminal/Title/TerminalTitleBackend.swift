@@ -45,6 +45,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
     static let progressRepeatInterval: Duration = .seconds(5)
 
     static let spinnerInterval: Duration = .milliseconds(100)
+    /// The shortest time between two reports of the status.
     static let reportInterval: Duration = .milliseconds(100)
 
     /// What the terminal shows.
@@ -55,10 +56,8 @@ public final class TerminalTitleBackend: IndicatorBackend {
         var progressWrittenAt: Duration = .zero
         /// Whether an activity has failed since the indicator was shown.
         var hasFailure = false
-        /// The status, if the terminal gets it; what of it was reported, and when.
+        /// The status, if the terminal gets it.
         var records: StatusRecords?
-        var reported: [ProgramStatus] = []
-        var reportedAt: Duration?
     }
 
     private let applicationName: String
@@ -120,6 +119,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
                 ? nil
                 : format.placeholders.contains(.spinner) && !isStill
                     ? Self.spinnerInterval : format.showsTime ? .seconds(1) : repeatInterval,
+            minimumInterval: showsStatus ? Self.reportInterval : .zero,
             updateTimeLimit: TerminalDevice.updateTimeLimit
         )
     }
@@ -129,44 +129,27 @@ public final class TerminalTitleBackend: IndicatorBackend {
     /// - Throws: if there is no terminal, or it does not support what the settings select, or it was closed.
     public func show(_ updates: IndicatorUpdates) async throws {
         let terminal = try Self.openTerminal(path: path, environment: environment, settings: settings)
-        defer { restore(terminal) }
         var surface = Surface(terminal: terminal)
+        defer {
+            hide(surface)
+            terminal.settleAtEnd()
+        }
         if showsStatus { surface.records = StatusRecords(app: applicationName) }
-        var reportsAt: SuspendingClock.Instant?
-        while let event = await updates.next(until: reportsAt) {
-            if case .update(let update) = event {
-                surface.records?.follow(update)
-                if update.snapshot.isVisible {
-                    show(update, on: &surface)
-                } else {
-                    (surface.shownAt, surface.hasFailure, surface.reported) = (nil, false, [])
-                    terminal.change { $0.hide(ObjectIdentifier(self)) }
-                }
+        for await update in updates {
+            for step in update.steps { surface.records?.follow(step) }
+            if update.snapshot.isVisible {
+                show(update, on: &surface)
+            } else {
+                (surface.shownAt, surface.hasFailure) = (nil, false)
+                hide(surface)
             }
-            reportsAt = report(on: &surface)
             try terminal.settle()
         }
-        if reportsAt != nil {
-            surface.reportedAt = nil
-            _ = report(on: &surface)
-        }
     }
 
-    /// Passes the status on, ten times a second at most.
-    ///
-    /// - Returns: when to call it again.
-    private func report(on surface: inout Surface) -> SuspendingClock.Instant? {
-        guard let records = surface.records?.all, records != surface.reported else { return nil }
-        let earliest = surface.reportedAt.map { $0 + Self.reportInterval }
-        if let earliest, earliest > time.now { return .now + (earliest - time.now) }
-        (surface.reported, surface.reportedAt) = (records, time.now)
-        surface.terminal.change { $0.report(records, for: ObjectIdentifier(self)) }
-        return nil
-    }
-
-    private func restore(_ terminal: SharedTerminal) {
-        terminal.change { $0.hide(ObjectIdentifier(self)) }
-        terminal.settleAtEnd()
+    private func hide(_ surface: Surface) {
+        let records = surface.records?.lasting ?? []
+        surface.terminal.change { $0.hide(ObjectIdentifier(self), leaving: records) }
     }
 
     /// Opens the terminal, if it shows the title, the progress or the status.
@@ -200,11 +183,13 @@ public final class TerminalTitleBackend: IndicatorBackend {
             state: snapshot.attention != nil ? .attention : surface.hasFailure ? .failed : .normal,
             percentage: Percentage(snapshot.progress)
         )
+        let records = surface.records?.all ?? []
         surface.terminal.change { ledger in
             ledger.show(
                 ObjectIdentifier(self),
                 title: known.setsTitle(settings) ? title : nil,
                 progress: showsProgress ? progress : nil,
+                records: records,
                 repeatsProgress: repeatsProgress && !isFirst
             )
         }

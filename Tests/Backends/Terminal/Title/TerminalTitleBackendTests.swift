@@ -2,7 +2,7 @@ import BackendConfiguration
 import Foundation
 @testable import DisplayText
 @testable import TerminalBackends
-import IndicatorCore
+@testable import IndicatorCore
 import IndicatorTesting
 import TestSupport
 import Testing
@@ -446,30 +446,32 @@ import Testing
         #expect(emulator.records == [:])
     }
 
-    @Test func `The status is reported ten times a second at most, and at the end what is left`() async throws {
-        let clock = VirtualClock()
-        let backend = try makeBackend("{label}", status: .on, clock: clock)
+    @Test func `The status is reported ten times a second at most, and an outcome also if its work was skipped`()
+        async throws
+    {
+        let backend = try makeBackend("{label}", status: .on)
+        #expect(backend.backend.delivery.minimumInterval == .milliseconds(100))
+        #expect(try makeBackend("{label}").backend.delivery.minimumInterval == .zero)
         try await backend.start()
         var emulator = TitleEmulator()
-        for number in 1...100 {
-            var snapshot = IndicatorSnapshot(state: .active, activityCount: 1)
-            snapshot.activities = [details("\(number)")]
-            try await backend.update(snapshot)
-            try await backend.update(IndicatorUpdate(idle, finished: [finished("\(number)!")]))
-            emulator.receive(terminal.read())
-        }
-        #expect(emulator.statesSet == ["working", "working", "clear"])
-        // Work that is not shown yet.
-        try await backend.update(IndicatorSnapshot(state: .delayingStart, activityCount: 1))
-        clock.advance(by: .milliseconds(100))
-        #expect(
-            await eventually {
-                emulator.receive(terminal.read())
-                return Array(emulator.records.values) == ["error"]
-            }
+        let working = IndicatorUpdate(IndicatorSnapshot(state: .active, activityCount: 1, label: "A"))
+        let (failed, done) = (
+            IndicatorUpdate(idle, finished: [finished("1!")]), IndicatorUpdate(idle, finished: [finished("2+")])
         )
-        try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "A"))
-        try await backend.update(IndicatorUpdate(idle, finished: [finished("0+")]))
+        // What is shown, with what was skipped before, and the records then.
+        let script: [([IndicatorUpdate], [String])] = [
+            ([working, failed], ["error"]),
+            // Work that is not shown yet.
+            ([IndicatorUpdate(IndicatorSnapshot(state: .delayingStart, activityCount: 1))], ["error"]),
+            ([working], ["working", "working"]), ([failed, working, done], ["done"]), ([failed], ["done"]),
+        ]
+        for (steps, states) in script {
+            var update = steps[steps.count - 1]
+            update.earlier = Array(steps.dropLast())
+            try await backend.update(update)
+            emulator.receive(terminal.read())
+            #expect(Array(emulator.records.values) == states)
+        }
         await backend.stop()
         emulator.receive(terminal.read())
         #expect(Array(emulator.records.values) == ["done"])
