@@ -61,8 +61,10 @@ private final class TokenRefresher: Sendable {
         let (tokens, waiter) = AsyncThrowingStream<String, any Error>.makeStream()
         let (token, mustStart) = state.withLock { state -> (String?, Bool) in
             if state.waiters == nil, let token = state.token, token != rejected { return (token, false) }
-            defer { state.waiters = (state.waiters ?? []) + [waiter] }
-            return (nil, state.waiters == nil)
+            let mustStart = state.waiters == nil
+            if mustStart { state.waiters = [] }
+            state.waiters?.append(waiter)
+            return (nil, mustStart)
         }
         if let token { return token }
         if mustStart { start(insteadOf: rejected) }

@@ -24,6 +24,8 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         var waiting: [Transfer] = []
         /// How many of them, at the end, have not been reported as waiting.
         var newCount = 0
+        /// Whether some of them may have ended.
+        var hasEnded = false
         /// How many are active and not paused, and how many may be.
         var activeCount = 0
         var limit: Int
@@ -187,7 +189,8 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
                 host(transfer.origin).newCount += 1
                 check(by: transfer.deadline)
             case .dequeue:
-                host(transfer.origin).waiting.removeAll { $0 === transfer }
+                // All at once: there may be very many.
+                host(transfer.origin).hasEnded = true
             case .pause:
                 // Not by libcurl, which would hold back lines of the head: the callbacks pause it.
                 if let curl = active[ObjectIdentifier(transfer)] { paused(curl) }
@@ -211,6 +214,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     private func beginWaiting(_ multi: UnsafeMutableRawPointer, _ share: UnsafeMutableRawPointer) {
         curl_kit_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, limit + paused.count)
         for (origin, host) in hosts {
+            if exchange(&host.hasEnded, with: false) { host.waiting.removeAll(where: \.hasEnded) }
             while let transfer = host.next() { begin(transfer, multi, share) }
             host.newCount = min(host.newCount, host.waiting.count)
             if host.newCount > 0 { check(by: .now + Self.reportDelay) }
