@@ -72,6 +72,7 @@ static inline struct curl_slist *curl_kit_cookies(CURL *handle) {
 /* What the kernel knows of a TCP connection (Linux 4.1). */
 typedef struct {
     long long received, unread;   /* in bytes; the second are part of the first, and not read by this process yet */
+    long long acknowledged;       /* by the other side, in bytes */
     unsigned int ignored;         /* for how many milliseconds the other side has acknowledged nothing that waits for it */
 } curl_kit_tcp_state;
 
@@ -92,6 +93,7 @@ static inline int curl_kit_get_tcp_state(curl_socket_t socket, curl_kit_tcp_stat
     if (info.state != established || ioctl(socket, fionread, &unread)) return 0;
     state->received = (long long)info.received;
     state->unread = unread;
+    state->acknowledged = (long long)info.acked;
     state->ignored = info.counts[unacked] || info.probes ? info.counts[last_ack] : 0;
     return 1;
 }

@@ -64,6 +64,13 @@ extension CurlTransfer {
         return true
     }
 
+    /// Whether it has a body, perhaps an empty one.
+    private var hasBody: Bool { transfer.body != nil || [.post, .put, .patch].contains(request.method) }
+
+    /// Whether libcurl first sends the request with an empty body, and sends it again with its own when the server
+    /// demands authentication, or no such thing.
+    var isNegotiating: Bool { hasBody && request.credentials.map { $0.scheme != .basic } == true }
+
     /// - Returns: whether there was enough memory.
     private func setMethod() -> Bool {
         let method = request.method
@@ -71,7 +78,7 @@ extension CurlTransfer {
             curl_kit_set_long(handle, CURLOPT_UPLOAD, 1)
             curl_kit_set_offset(handle, CURLOPT_INFILESIZE_LARGE, curl_off_t(body.count ?? -1))
             curl_kit_set_long(handle, CURLOPT_UPLOAD_BUFFERSIZE, 1 << 17)
-        } else if transfer.body != nil || [.post, .put, .patch].contains(method) {
+        } else if hasBody {
             let bytes = transfer.body?.bytesInMemory ?? Data()
             let code = bytes.withUnsafeBytes { curl_kit_set_body(handle, $0.baseAddress, curl_off_t($0.count)) }
             guard code == CURLE_OK else { return false }
@@ -79,11 +86,8 @@ extension CurlTransfer {
             curl_kit_set_long(handle, CURLOPT_NOBODY, 1)
         }
         curl_kit_set_string(handle, CURLOPT_CUSTOMREQUEST, method.rawValue)
-        // It is not repeated if the server has closed the connection meanwhile: see ``begin(port:)``.
-        if !method.isIdempotent { curl_kit_set_long(handle, CURLOPT_MAXAGE_CONN, 1) }
-        if transfer.body != nil, let credentials = request.credentials, credentials.scheme != .basic {
-            // Before it has authenticated itself, libcurl sends an empty body, and, as that of Debian 12, later
-            // requests without credentials on the same connection, too.
+        if isNegotiating {
+            // As libcurl of Debian 12 would do with later requests without credentials on the same connection, too.
             curl_kit_set_long(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
             curl_kit_set_long(handle, CURLOPT_FRESH_CONNECT, 1)
             curl_kit_set_long(handle, CURLOPT_FORBID_REUSE, 1)

@@ -24,8 +24,8 @@ final class CurlTransfer {
     private var isHeadComplete: Bool { lines.last?.isEmpty == true }
     private var hasDeliveredHead = false
     private var hasRepeated = false
-    /// Whether the server had closed the connection, or sent bytes that no request has asked for.
-    private var hasUnsolicited = false
+    /// Whether the connection that libcurl has chosen must not be used: see ``mustLeave(_:)``.
+    private var hasLeft = false
     /// How many bytes of the response's body are left; `nil` if that is not known.
     private var bytesLeft: Int64?
     /// Whether the body's end is that of its connection.
@@ -42,8 +42,9 @@ final class CurlTransfer {
 
     /// Of all header fields in bytes, and of those of a head, as in later versions of libcurl.
     private static let (maximumHeaderSize, maximumFieldCount) = (300 * 1024, 5000)
-    /// How long a server that has answered may read nothing of the request's body.
-    private static var unreadLimit: Duration { .seconds(1) }
+    /// After how long, twice, it is checked whether a server that has answered reads the rest of the request's body.
+    /// After a success, it may do so slowly.
+    private var unreadLimit: Duration { status < 300 ? .seconds(3) : .seconds(0.5) }
 
     init(_ transfer: Transfer, handle: UnsafeMutableRawPointer, loop: CurlLoop, trust: HostTrust) {
         self.transfer = transfer
@@ -55,6 +56,7 @@ final class CurlTransfer {
     }
 
     deinit {
+        use(nil)
         curl_easy_cleanup(handle)
         curl_slist_free_all(headerList)
         errorText.deallocate()
@@ -76,23 +78,41 @@ final class CurlTransfer {
             problem = transfer.failure(.connectionLost, reason)
             return false
         }
-        connection = loop.watch.connection(at: port)
-        if let connection {
-            if !connection.isUsed { connection.isShared = curl_kit_has_http2(handle) != 0 }
-            if exchange(&connection.isUsed, with: true), !connection.isShared, !hasRepeated {
-                // libcurl 7.88 would take what the server has sent meanwhile, such as a 408, for the response.
-                hasUnsolicited = connection.isUnclean
-                if hasUnsolicited {
-                    self.connection = nil
-                    return false
-                }
-            }
+        let found = loop.watch.connection(at: port)
+        if let found, found.lastUse == nil { found.isShared = curl_kit_has_http2(handle) != 0 }
+        hasLeft = !hasRepeated && found.map(mustLeave) == true
+        if hasLeft {
+            curl_kit_set_long(handle, CURLOPT_FORBID_REUSE, 1)
+            use(nil)
+            return false
         }
+        // Otherwise, others that wait could use up the few requests that the server allows on each new connection.
+        if connection != nil, !isHeadComplete { curl_kit_set_long(handle, CURLOPT_FRESH_CONNECT, 1) }
+        use(found)
+        hasCloseNotify = false
         lines = []
         if let body = transfer.body, !body.isSmall { reader = BodyReader(body) }
         isActive()
         loop.check(by: nextLimit)
         return true
+    }
+
+    /// Whether a request must not use a connection that was used before: no other one may after it was silent, and a
+    /// request that cannot be sent again if it was idle for two seconds, so that the server may be about to close it.
+    /// libcurl 7.88 would take what the server has sent meanwhile, such as a 408, for the response.
+    private func mustLeave(_ connection: SocketWatch.Connection) -> Bool {
+        guard let lastUse = connection.lastUse else { return false }
+        let isOld = connection.useCount == 0 && lastUse + .seconds(2) <= .now
+        return connection.isSilent || !connection.isShared && connection.isUnclean
+            || !transfer.request.method.isIdempotent && isOld
+    }
+
+    private func use(_ next: SocketWatch.Connection?) {
+        connection?.useCount -= 1
+        connection?.lastUse = .now
+        connection = next
+        connection?.useCount += 1
+        connection?.lastUse = .now
     }
 
     /// Whether the server has refused the request that libcurl repeats. Otherwise it has an error from the connection,
@@ -109,7 +129,8 @@ final class CurlTransfer {
 
     /// libcurl first calls this when the transfer has a connection or starts to establish one.
     func progressed(sent: Int64, received: Int64) {
-        if isFramedByEnd, transfer.origin[0] == "https", curl_kit_has_close_notify(handle) != 0 {
+        let mayNeedNotify = hasDeliveredHead ? isFramedByEnd : isHeadComplete
+        if mayNeedNotify, transfer.origin[0] == "https", curl_kit_has_close_notify(handle) != 0 {
             hasCloseNotify = true
         }
         if lastActivity == nil {
@@ -141,9 +162,18 @@ final class CurlTransfer {
         } else {
             lines.append(Array(text))
         }
-        // After a 401 or 407 libcurl may repeat the request with the credentials.
-        if isHeadComplete, transfer.request.credentials == nil || ![401, 407].contains(status) { deliverHead() }
+        if isHeadComplete, !isProvisional { deliverHead() }
         return problem == nil ? line.count : 0
+    }
+
+    /// Whether libcurl may repeat the request after the head: with credentials, with the body after the response to a
+    /// request without it, or without `Expect`. If so, it does not pass on the body.
+    private var isProvisional: Bool {
+        switch status {
+        case 401, 407: transfer.request.credentials != nil
+        case 417: transfer.request.headers.contains(.expect)
+        default: isNegotiating
+        }
     }
 
     /// The fields in the lines. The status line is none.
@@ -245,7 +275,7 @@ final class CurlTransfer {
     /// When something has to be done, unless data is transferred.
     var nextLimit: ContinuousClock.Instant? {
         guard let lastActivity, !transfer.isPaused else { return transfer.deadline }
-        let unread = isAnswered ? lastActivity + Self.unreadLimit : nil
+        let unread = isAnswered ? lastActivity + unreadLimit : nil
         return [transfer.deadline, timeout.map { lastActivity + $0 }, nextLook, unread].compactMap(\.self).min()
     }
 
@@ -256,7 +286,11 @@ final class CurlTransfer {
     func endIfOverdue() -> Bool {
         var failure = transfer.overdueFailure
         if failure == nil, let lastActivity, !transfer.isPaused {
-            if isAnswered, lastActivity + Self.unreadLimit <= .now {
+            if isAnswered, lastActivity + unreadLimit <= .now {
+                if let connection, loop.watch.hasSent(connection) {
+                    isActive()
+                    return false
+                }
                 complete()
                 return true
             }
@@ -269,6 +303,7 @@ final class CurlTransfer {
         guard let failure else { return false }
         // Before the error is thrown: the next request may be what ends the silence.
         if let connection, loop.watch.endIfSilent(connection) {
+            connection.isSilent = true
             // Unless other requests use it.
             curl_kit_set_long(handle, CURLOPT_FORBID_REUSE, 1)
         }
@@ -276,16 +311,19 @@ final class CurlTransfer {
         return true
     }
 
-    /// Whether the request is sent, once, on another connection: because its connection was not clean, or a shared one
-    /// has ended before the response, after which libcurl does that itself with HTTP/1 only.
+    /// Whether the request is sent, once, on another connection: because it left its own, or a shared one has ended
+    /// before the response, after which libcurl does that itself with HTTP/1 only.
     func mustRepeat(after code: CURLcode) -> Bool {
         // libcurl 7.88 drops a response that is followed by the end of a stream on which it sends a body (curl 986).
         let isDropped = code == CURLE_HTTP2_STREAM && errorText.pointee == 0
         let hasEnded = [CURLE_HTTP2, CURLE_PARTIAL_FILE].contains(code) && connection?.isShared == true
         let mayRepeat = (isDropped || hasEnded) && lines.isEmpty && transfer.request.method.isIdempotent
-        guard mayRepeat || hasUnsolicited, !hasRepeated, problem == nil, !transfer.hasEnded else { return false }
+        guard mayRepeat || hasLeft, !hasRepeated, problem == nil, !transfer.hasEnded else { return false }
         hasRepeated = true
+        // It may wait for a connection.
+        lastActivity = nil
         curl_kit_set_long(handle, CURLOPT_FRESH_CONNECT, 1)
+        curl_kit_set_long(handle, CURLOPT_FORBID_REUSE, isNegotiating ? 1 : 0)
         if isDropped { curl_kit_set_long(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) }
         return true
     }

@@ -17,14 +17,20 @@ import Synchronization
 final class SocketWatch: Sendable {
     /// A TCP connection of libcurl, or one that was.
     final class Connection: @unchecked Sendable {
-        // `@unchecked`: the lock of the watch protects the variables, except the first three.
+        // `@unchecked`: the lock of the watch protects the variables, except the first five.
 
-        /// Whether HTTP/2 requests share it, whether a request has begun on it, and whether the server had sent bytes
-        /// or closed it before the last one. Only used on libcurl's thread.
-        var (isShared, isUsed, isUnclean) = (false, false, false)
+        /// Whether HTTP/2 requests share it, whether the server had sent bytes or closed it before the last request, and
+        /// whether one got nothing on it until its time limit. Only used on libcurl's thread, as are the next two.
+        var (isShared, isUnclean, isSilent) = (false, false, false)
+        /// How many requests are on it.
+        var useCount = 0
+        /// When one last began or ended; `nil` before the first.
+        var lastUse: ContinuousClock.Instant?
         fileprivate let descriptor: Int32
         fileprivate var port: Int32 = 0
         fileprivate var isClosed = false
+        /// How many bytes the other side had acknowledged.
+        fileprivate var acknowledged: Int64 = 0
         /// The received bytes when the first of the requests began that have got nothing since.
         fileprivate var silence: (received: Int64, since: ContinuousClock.Instant)?
         /// The bytes that libcurl had read at the last check, and at how many checks in a row it had read more.
@@ -104,6 +110,14 @@ final class SocketWatch: Sendable {
             found.isUnclean = current.map { $0.unread > 0 } ?? true
             if found.silence?.received != received { found.silence = (received, .now) }
             return found
+        }
+    }
+
+    /// Whether the other side has acknowledged bytes since the last call.
+    func hasSent(_ connection: Connection) -> Bool {
+        state.withLock { _ in
+            let count = connection.state?.acknowledged ?? connection.acknowledged
+            return exchange(&connection.acknowledged, with: count) != count
         }
     }
 
