@@ -24,9 +24,6 @@ static inline int linux_make_signal_descriptor(const void *signals) {
    is O_CLOEXEC, whose header would make declarations of the C library part of this module. */
 static inline int linux_pipe(int *ends) { return (int)syscall(SYS_pipe2, ends, EFD_CLOEXEC); }
 
-/* A file in memory that other programs do not inherit (memfd_create(2)); -1 and errno on failure. */
-static inline int linux_make_memory_file(const char *name) { return (int)syscall(SYS_memfd_create, name, 1); }
-
 /* A descriptor of a process, which is readable when it has ended (pidfd_open(2), Linux 5.3); -1 and errno on failure. */
 static inline int linux_open_process(int process) { return (int)syscall(SYS_pidfd_open, process, 0); }
 
@@ -66,6 +63,16 @@ static inline char **linux_environment(void) {
 
 /* POLLRDHUP of poll(2), which the C library declares only for _GNU_SOURCE: the peer has closed its writing half. */
 enum { LINUX_POLLRDHUP = 0x2000 };
+
+/* F_SETPIPE_SZ of fcntl(2) and POSIX_SPAWN_SETSID of posix_spawn(3), which the C library declares only for
+   _GNU_SOURCE. */
+enum { LINUX_SET_PIPE_SIZE = 1031, LINUX_SPAWN_SESSION = 0x80 };
+
+/* posix_spawn_file_actions_addclosefrom_np(3), the same (glibc 2.34): the program has no open files from `first` on. */
+static inline int linux_close_from(void *actions, int first) {
+    extern int linux_add_close_from(void *, int) __asm__("posix_spawn_file_actions_addclosefrom_np");
+    return linux_add_close_from(actions, first);
+}
 
 /* Waits until `word` is woken, unless its value is another one: futex(2), FUTEX_WAIT_PRIVATE. May return early. */
 static inline void linux_futex_wait(const void *word, unsigned int value) {

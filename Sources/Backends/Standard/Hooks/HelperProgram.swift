@@ -18,48 +18,34 @@ package struct HelperProgram: Sendable {
         (self.arguments, self.input, self.timeLimit) = (arguments, input, timeLimit)
     }
 
-    /// More than this on its standard error, or as its ``output(isEnding:)``, is too much.
-    private static let outputLimit = 1 << 20
-    /// How much of its standard error is read.
-    private static let errorLimit: off_t = 64 << 10
     /// How long a program that fails at once is waited for although the app ends.
     private static let failureTime = Duration.milliseconds(100)
 
     /// Runs the program and waits for its end. Its standard output is discarded.
     ///
-    /// It has a process group of its own, no terminal, and the app's environment. When the app ends meanwhile, it goes
-    /// on.
+    /// It has a session of its own, no terminal, no open files, and the app's environment. When the app ends meanwhile,
+    /// it goes on.
     ///
     /// - Parameter isEnding: whether the app ends, so that nothing waits for the program, except a tenth of a second
     ///   for one that fails at once.
-    /// - Throws: if it cannot be started, is killed, or ends with another status than 0; with the first line of the
-    ///   last 64 KiB that it wrote to its standard error. It is killed after its time limit, and when it has written
-    ///   more than a mebibyte.
+    /// - Throws: if it cannot be started, is killed, or ends with another status than 0; with the last line that it
+    ///   wrote to its standard error. It is killed after its time limit, and when it has written more than 512 KiB.
     package func run(isEnding: () -> Bool = { false }) throws(Unavailability) {
-        let output = StandardStreams.excluding(open("/dev/null", O_WRONLY | O_CLOEXEC))
-        defer { close(output) }
-        try run(output, isEnding)
+        _ = try run(ProgramOutput(isDiscarded: true), isEnding)
     }
 
-    /// Runs the program as ``run(isEnding:)`` does. Returns what it has written to its standard output, a mebibyte at
-    /// most.
+    /// Runs the program as ``run(isEnding:)`` does. Returns what it has written to its standard output.
     package func output(isEnding: () -> Bool = { false }) throws(Unavailability) -> String {
-        let output = StandardStreams.excluding(linux_make_memory_file("output"))
-        defer { close(output) }
-        try run(output, isEnding)
-        return Self.text(in: output, from: 0)
+        try run(ProgramOutput(), isEnding)
     }
 
-    private func run(_ output: CInt, _ isEnding: () -> Bool) throws(Unavailability) {
+    private func run(_ output: ProgramOutput, _ isEnding: () -> Bool) throws(Unavailability) -> String {
         try Self.check(arguments[0])
         guard SpareDescriptors.exist() else { throw Unavailability(reason: SpareDescriptors.problem) }
-        var ends: [CInt] = [-1, -1]
-        linux_pipe(&ends)
-        ends = ends.map(StandardStreams.excluding)
-        // Not a pipe, whose end with that of this process would end the program by SIGPIPE.
-        let errors = StandardStreams.excluding(linux_make_memory_file("errors"))
-        let streams = [ends[0], output, errors]
-        defer { for descriptor in [ends[0], errors] where descriptor >= 0 { close(descriptor) } }
+        let errors = ProgramOutput()
+        let ends = makePipe()
+        let streams = [ends[0], output.descriptor, errors.descriptor]
+        defer { if ends[0] >= 0 { close(ends[0]) } }
         let words = arguments.map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
         var none = sigset_t()
@@ -73,14 +59,13 @@ package struct HelperProgram: Sendable {
         guard process > 0 else {
             throw Unavailability(reason: "'\(program)' cannot be started: \(String(cString: strerror(-process)))")
         }
-        let (status, excess) = wait(for: process, writing: [output, errors], isEnding)
-        if let excess { throw Unavailability(reason: "'\(program)' was killed, because it \(excess)") }
-        guard status != 0 else { return }
+        let (status, excess) = wait(for: process, [output, errors], isEnding)
+        if let excess { throw Unavailability(reason: "'\(program)' was ended, because it \(excess)") }
+        guard status != 0 else { return String(decoding: output.bytes, as: UTF8.self) }
         let end = status & 0x7F == 0 ? "ended with status \(status >> 8)" : "was ended by signal \(status & 0x7F)"
-        let size = lseek(errors, 0, SEEK_END)
-        var lines = Self.text(in: errors, from: max(0, size - Self.errorLimit)).split(separator: "\n")[...]
-        if size > Self.errorLimit, lines.count > 1 { lines.removeFirst() }
-        let line = lines.first.map { ": \(SafeText.singleLine(String($0), limit: 200))" } ?? ""
+        // The last one: the first is often of a progress, or of a trace.
+        let last = errors.bytes.split(separator: UInt8(ascii: "\n")).last { $0.contains { $0 > 0x20 } }
+        let line = last.map { ": \(SafeText.singleLine(String(decoding: $0, as: UTF8.self), limit: 200))" } ?? ""
         throw Unavailability(reason: "'\(program)' \(end)\(line)")
     }
 
@@ -93,35 +78,27 @@ package struct HelperProgram: Sendable {
         )
     }
 
-    private static func text(in file: CInt, from start: off_t) -> String {
-        let size = min(max(Int(lseek(file, 0, SEEK_END) - start), 0), outputLimit)
-        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-            count = max(pread(file, buffer.baseAddress, size, start), 0)
-        }
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    /// The status of waitpid(2), and what the process was killed for.
-    private func wait(for process: pid_t, writing files: [CInt], _ isEnding: () -> Bool) -> (CInt, excess: String?) {
+    /// The status of waitpid(2), and what the process was ended for.
+    private func wait(for process: pid_t, _ outputs: [ProgramOutput], _ isEnding: () -> Bool) -> (CInt, String?) {
         let begin = ContinuousClock.now
         var interval: CInt = 1
         while true {
             var status: CInt = 0
             let result = waitpid(process, &status, WNOHANG)
+            for output in outputs { output.collect() }
+            var excess = outputs.contains(where: \.isTooMuch) ? "wrote more than 512 KiB" : nil
             // The app may ignore SIGCHLD, or wait for all of its children: then the status is not known.
-            if result != 0 { return (result == process ? status : 0, nil) }
+            if result != 0 { return result == process && status != 0 ? (status, excess) : (0, nil) }
             let time = begin.duration(to: .now)
-            if isEnding(), time >= Self.failureTime {
-                Self.collect(process, until: begin + timeLimit)
-                return (0, nil)
-            }
-            var excess: String?
-            if files.contains(where: { lseek($0, 0, SEEK_END) > Self.outputLimit }) { excess = "wrote more than 1 MiB" }
             if time >= timeLimit { excess = "ran for more than \(timeLimit / .seconds(1)) s" }
             if excess != nil {
                 kill(-process, SIGKILL)
                 waitpid(process, nil, 0)
                 return (0, excess)
+            }
+            if isEnding(), time >= Self.failureTime {
+                Self.collect(process, until: begin + timeLimit)
+                return (0, nil)
             }
             poll(nil, 0, interval)
             interval = min(2 * interval, 20)
@@ -139,6 +116,44 @@ package struct HelperProgram: Sendable {
     }
 }
 
+/// What a program writes: a pipe whose descriptor, which the program has too, is both of its ends. When nothing reads
+/// it any more, the program is not ended by SIGPIPE, and what it writes is refused (EAGAIN) when the pipe is full.
+private final class ProgramOutput {
+    let descriptor: CInt
+    private(set) var bytes: [UInt8] = []
+
+    init(isDiscarded: Bool = false) {
+        let ends = isDiscarded ? [] : makePipe()
+        let path = ends.first.map { "/proc/self/fd/\($0)" } ?? "/dev/null"
+        let access = isDiscarded ? O_WRONLY : O_RDWR
+        descriptor = StandardStreams.excluding(open(path, access | O_NONBLOCK | O_CLOEXEC))
+        for end in ends where end >= 0 { close(end) }
+        // So that it is full only of too much, even if its pages are half empty.
+        if descriptor >= 0, !isDiscarded { _ = fcntl(descriptor, CInt(LINUX_SET_PIPE_SIZE), 1 << 20) }
+    }
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    var isTooMuch: Bool { bytes.count > 512 << 10 }
+
+    /// Reads what is there; no more than too much.
+    func collect() {
+        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        while !isTooMuch {
+            let count = read(descriptor, &buffer, buffer.count)
+            guard count > 0 else { return }
+            bytes += buffer[..<count]
+        }
+    }
+}
+
+/// A pipe's ends, which other programs do not inherit; -1 on failure.
+private func makePipe() -> [CInt] {
+    var ends: [CInt] = [-1, -1]
+    linux_pipe(&ends)
+    return ends.map(StandardStreams.excluding)
+}
+
 /// The words of a command, terminated by a null pointer.
 package typealias ProgramArguments = UnsafePointer<UnsafeMutablePointer<CChar>?>
 
@@ -147,8 +162,8 @@ package typealias ProgramArguments = UnsafePointer<UnsafeMutablePointer<CChar>?>
 /// - Parameters:
 ///   - arguments: its name, a path or a name on the `PATH`, and its arguments.
 ///   - mask: the signals that it blocks.
-///   - streams: the standard streams of a program with a process group of its own and no ignored signals; by default,
-///     everything is as in this process.
+///   - streams: the standard streams of a program with a session of its own, no other open files and no ignored
+///     signals; by default, everything is as in this process.
 /// - Returns: its process ID, or a negative error number.
 package func startProgram(_ arguments: ProgramArguments, blocking mask: sigset_t, streams: [CInt] = []) -> CInt {
     guard let name = arguments[0] else { return -ENOENT }
@@ -164,12 +179,12 @@ package func startProgram(_ arguments: ProgramArguments, blocking mask: sigset_t
     sigfillset(&all)
     posix_spawnattr_setsigmask(&attributes, &mask)
     posix_spawnattr_setsigdefault(&attributes, &all)
-    posix_spawnattr_setpgroup(&attributes, 0)
-    let isolation = streams.isEmpty ? 0 : POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP
+    let isolation = streams.isEmpty ? 0 : POSIX_SPAWN_SETSIGDEF | CInt(LINUX_SPAWN_SESSION)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | isolation))
     for (number, descriptor) in streams.enumerated() {
         posix_spawn_file_actions_adddup2(&actions, descriptor, CInt(number))
     }
+    if !streams.isEmpty { linux_close_from(&actions, CInt(streams.count)) }
     var process: pid_t = 0
     var status = posix_spawnp(&process, name, &actions, &attributes, arguments, linux_environment())
     // A path may not be UTF-8.
