@@ -11,9 +11,13 @@ extension BackendKind {
             summary: "a program of yours, run when work is done or waits for you",
             settings: CommandHook.init(_:),
             make: { context, hook in
-                HookBackend(context, hook.settings, check: { try HelperProgram.check(hook.program) }) {
-                    event,
-                    isEnding in
+                HookBackend(
+                    name: context.name,
+                    applicationName: context.applicationName,
+                    settings: hook.settings,
+                    logger: context.logger,
+                    check: { try HelperProgram.check(hook.program) }
+                ) { event, isEnding in
                     let arguments = ([hook.program] + hook.words.dropFirst()).map { HookText.filled($0, event) }
                     try HelperProgram(arguments, timeLimit: hook.settings.timeLimit).run(isEnding: isEnding)
                 }
@@ -33,30 +37,19 @@ extension BackendKind {
             settings: Webhook.init(_:),
             make: { context, webhook in
                 try webhook.requireAddress()
-                return HookBackend(context, webhook.settings, check: webhook.check, run: webhook.send)
+                return HookBackend(
+                    name: context.name,
+                    applicationName: context.applicationName,
+                    settings: webhook.settings,
+                    logger: context.logger,
+                    check: webhook.check,
+                    run: webhook.send
+                )
             },
             availability: { _, webhook in
                 try webhook.check()
                 return try webhook.host()
             }
-        )
-    }
-}
-
-extension HookBackend {
-    fileprivate convenience init(
-        _ context: BackendContext,
-        _ settings: HookSettings,
-        check: @escaping @Sendable () throws -> Void,
-        run: @escaping HookBackend.Run
-    ) {
-        self.init(
-            name: context.name,
-            applicationName: context.applicationName,
-            settings: settings,
-            logger: context.logger,
-            check: check,
-            run: run
         )
     }
 }

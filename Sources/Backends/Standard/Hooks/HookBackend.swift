@@ -41,7 +41,8 @@ public struct HookSettings: Sendable, Hashable {
     public var whenDone: WhenDone
     /// How long an activity must have lasted to count as finished. Default: 10 seconds.
     public var after: Duration
-    /// How long a call may take before the backend counts as stalled. Default: 30 seconds.
+    /// How long a program or a message may take before it is given up. Default: 30 seconds. A backend that needs four
+    /// times as long for an update, which may have an event of each kind, counts as stalled.
     public var timeLimit: Duration
 
     /// Makes settings.
@@ -57,9 +58,10 @@ public struct HookSettings: Sendable, Hashable {
 
 /// Calls a function when the indicator is shown or hidden, when an activity ends, or when one waits for the user.
 ///
-/// The function is called on the backend's own thread, for one event at a time. Activities that end within five seconds
-/// are one event, with a count, as in a notification. An event whose function throws is not repeated: a warning says
-/// which one was lost, and why. In a config file, the kinds `command` and `webhook` are hooks.
+/// The function is called on the backend's own thread, for one event at a time. Activities that end while it runs, or
+/// within five seconds of the last report, are one event: about a failure if there is one, with a count. An event whose
+/// function throws is not repeated: a warning says which one was lost, and why. In a config file, the kinds `command`
+/// and `webhook` are hooks.
 public final class HookBackend: IndicatorBackend {
     /// What to do for an event. The function that it is passed returns whether the backend is being ended: what
     /// follows is lost otherwise.
@@ -67,12 +69,6 @@ public final class HookBackend: IndicatorBackend {
 
     /// The name that the config file and the diagnostics use.
     public let name: String
-
-    /// What the events are compared with.
-    private struct Shown {
-        var isVisible = false
-        var attention: String?
-    }
 
     private let applicationName: String
     private let settings: HookSettings
@@ -96,14 +92,9 @@ public final class HookBackend: IndicatorBackend {
         logger: Logger = Logger(label: "IndicatorBackends.Hook"),
         run: @escaping @Sendable (HookEvent) async throws -> Void
     ) {
-        self.init(
-            name: name,
-            applicationName: applicationName,
-            settings: settings,
-            logger: logger,
-            check: {},
-            run: { event, _ in try await run(event) }
-        )
+        self.init(name: name, applicationName: applicationName, settings: settings, logger: logger) { event, _ in
+            try await run(event)
+        }
     }
 
     /// - Parameters:
@@ -132,7 +123,7 @@ public final class HookBackend: IndicatorBackend {
         var delivery = BackendDelivery()
         delivery.includesHidden = !settings.events.isDisjoint(with: [.finished, .attention])
         // One snapshot can have an event of every kind.
-        delivery.updateTimeLimit = settings.timeLimit * HookEvent.Kind.allCases.count + reportInterval
+        delivery.updateTimeLimit = settings.timeLimit * HookEvent.Kind.allCases.count
         return delivery
     }
 
@@ -141,56 +132,61 @@ public final class HookBackend: IndicatorBackend {
     /// - Throws: if the function cannot work.
     public func show(_ updates: IndicatorUpdates) async throws {
         try check()
-        var shown = Shown()
+        var snapshot: IndicatorSnapshot?
+        // What has ended since the last report.
+        var ended: OutcomeNotice?
         var nextReport = SuspendingClock.now
-        for await update in updates {
-            for event in update.steps.dropLast().flatMap({ events(in: $0.snapshot, &shown) })
-                + events(in: update.snapshot, finished: update.allFinished, &shown)
-            {
-                if event.kind == .finished {
-                    // What ends meanwhile is in the next update.
-                    while nextReport > .now, await updates.wait(until: nextReport) != nil {}
-                    nextReport = .now + reportInterval
+        var isOver = false
+        while !isOver {
+            let event = await updates.next(until: ended == nil ? nil : nextReport)
+            isOver = event == nil
+            var steps = snapshot.map { [$0] } ?? []
+            if case .update(let update) = event {
+                steps = update.steps.map(\.snapshot)
+                if let notice = notice(of: update.allFinished), ended?.add(notice) == nil { ended = notice }
+            }
+            let isDue = ended != nil && (isOver || nextReport <= .now)
+            if isDue { nextReport = .now + reportInterval }
+            for (index, step) in steps.enumerated() {
+                let report = isDue && index == steps.count - 1 ? ended.take() : nil
+                for event in events(from: snapshot, to: step, report) {
+                    do { try await run(event) { updates.isEnding } } catch {
+                        // Not thrown: the update would be delivered again, with its other events.
+                        let text = "\(event.title): \(event.text)"
+                        logger.warning("'\(name)' did not report '\(text)': \(error)", metadata: ["backend": "\(name)"])
+                    }
                 }
-                do { try await run(event) { updates.isEnding } } catch {
-                    // Not thrown: the update would be delivered again, with its other events.
-                    let text = "\(event.title): \(event.text)"
-                    logger.warning("'\(name)' did not report '\(text)': \(error)", metadata: ["backend": "\(name)"])
-                }
+                snapshot = step
             }
         }
     }
 
-    /// - Parameter finished: what has ended since the last update, also in snapshots that were skipped.
+    /// What is to be reported of what has ended.
+    private func notice(of finished: FinishedActivities) -> OutcomeNotice? {
+        guard settings.events.contains(.finished) else { return nil }
+        let reported = finished.latest.filter { settings.whenDone.covers($0, after: settings.after) }
+        return OutcomeNotice(reported, omitted: finished.omittedCount, applicationName: applicationName)
+    }
+
     private func events(
-        in snapshot: IndicatorSnapshot,
-        finished: FinishedActivities = FinishedActivities(),
-        _ shown: inout Shown
+        from before: IndicatorSnapshot?,
+        to snapshot: IndicatorSnapshot,
+        _ ended: OutcomeNotice?
     ) -> [HookEvent] {
-        let before = shown
-        (shown.isVisible, shown.attention) = (snapshot.isVisible, snapshot.attention)
+        let wasVisible = before?.isVisible == true
         let title = snapshot.label ?? applicationName
         var events: [HookEvent] = []
-        func add(_ kind: HookEvent.Kind, _ title: String, _ text: String, _ activity: FinishedActivity? = nil) {
-            let event = HookEvent(
-                kind: kind,
-                applicationName: applicationName,
-                title: title,
-                text: text,
-                activity: activity
-            )
+        func add(_ kind: HookEvent.Kind, _ title: String, _ text: String, _ end: FinishedActivity? = nil) {
+            let app = applicationName
+            let event = HookEvent(kind: kind, applicationName: app, title: title, text: text, activity: end)
             if settings.events.contains(kind) { events.append(event) }
         }
-        if snapshot.isVisible, !before.isVisible { add(.shown, title, "In progress") }
-        let reported = finished.latest.filter { settings.whenDone.covers($0, after: settings.after) }
-        let omitted = finished.omittedCount
-        if let notice = OutcomeNotice(reported, omitted: omitted, applicationName: applicationName) {
-            add(.finished, notice.title, notice.body, notice.activity)
-        }
-        if let question = snapshot.attention, question != before.attention {
+        if snapshot.isVisible, !wasVisible { add(.shown, title, "In progress") }
+        if let ended { add(.finished, ended.title, ended.body, ended.activity) }
+        if let question = snapshot.attention, question != before?.attention {
             add(.attention, title, question)
         }
-        if !snapshot.isVisible, before.isVisible { add(.hidden, applicationName, "No longer in progress") }
+        if !snapshot.isVisible, wasVisible { add(.hidden, applicationName, "No longer in progress") }
         return events
     }
 }

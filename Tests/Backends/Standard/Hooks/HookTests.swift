@@ -150,23 +150,19 @@ import Testing
         #expect(manager.backendStatuses[0].outages == 0)
     }
 
-    @Test func `Ends of the same seconds are one event, with a count`() async throws {
+    @Test func `Ends of the same seconds are one event, about a failure, and no question waits for it`() async throws {
         let texts = Locked<[String]>([])
-        let hook = hook(HookSettings(after: .zero), every: .seconds(600)) { event in
-            texts.withLock { $0.append(event.text) }
-        }
-        let clock = VirtualClock()
-        let manager = IndicatorManager(backends: [hook], clock: clock)
-        for _ in 0..<60 {
-            manager.begin("job").end(.succeeded)
-            clock.advance(by: .milliseconds(100))
-        }
-        await manager.shutdown()
-        let counts = texts.withLock(\.self).map { text in
-            text.split(separator: "; ").dropFirst().first.flatMap { Int($0.prefix(while: \.isNumber)) } ?? 0
-        }
-        // The first, what the call that waited had, and what came meanwhile.
-        #expect(counts.count <= 3 && counts.reduce(counts.count, +) == 60, "\(texts.withLock(\.self))")
+        let hook = BackendDriver(
+            hook(HookSettings(after: .zero), every: .seconds(600)) { event in
+                texts.withLock { $0.append("\(event.title): \(event.text)") }
+            }
+        )
+        let ends = [finished("Disk", .failed("full"))] + (0..<100).map { finished("\($0)") }
+        for end in [finished("first")] + ends { try await hook.update(snapshot(.inactive, finished: [end])) }
+        try await hook.update(snapshot(.active, "Sign", attention: "Passphrase?"))
+        #expect(texts.withLock(\.self) == ["first: Done after 12 s", "Sign: Passphrase?"])
+        await hook.stop()
+        #expect(texts.withLock(\.last) == "Disk: Failed after 12 s: full; 100 more have ended")
     }
 
     // MARK: - Programs
