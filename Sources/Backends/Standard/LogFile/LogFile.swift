@@ -37,6 +37,7 @@ struct LogFile {
         if path.standardStream != nil || lstat(path.description, &status) == 0 {
             _ = try OpenLogFile(path)
         } else {
+            try path.checkLinks()
             try path.checkFolder()
         }
     }

@@ -118,11 +118,12 @@ public final class LogFileBackend: IndicatorBackend {
     /// - Throws: an error with the path, what is wrong and what to do.
     public func show(_ updates: IndicatorUpdates) async throws {
         var file = LogFile(path: try path(), maxSize: settings.maxSize, keep: settings.keep)
-        try change(&file) { file, state throws(Unavailability) in
-            try file.open()
-            try reportLoss(to: &file, &state)
-        }
         defer { logLoss() }
+        try change(&file) { file, _ throws(Unavailability) in try file.open() }
+        do { try change(&file, reportLoss) } catch {
+            // At the end, the lines that are left are lost, too, and counted below.
+            guard updates.isEnding else { throw error }
+        }
         for await update in updates {
             do throws(Unavailability) {
                 try change(&file) { file, state throws(Unavailability) in try write(update, to: &file, &state) }

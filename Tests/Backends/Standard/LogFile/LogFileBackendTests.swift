@@ -115,12 +115,19 @@ import Testing
     @Test(.needs(.fullDevice)) func `How many lines were lost is logged before the backend has stopped`() async throws {
         let messages = InMemoryLogHandler()
         let logger = Logger(label: "test", factory: { _ in messages })
-        let backend = LogFileBackend.fixture(path: "/dev/full", logger: logger)
-        try await backend.start()
+        let backend = LogFileBackend.fixture(path: "/dev/full", logger: logger).backend
+        let clock = VirtualClock()
+        let manager = IndicatorManager(delays: .zero, backends: [backend], clock: clock)
+        let activity = manager.begin("a")
+        func losses() -> [String] { messages.entries.map(\.message.description) }
+        #expect(await eventually { losses() == ["'logFile': 1 line was lost"] })
         // It cannot be used again before the loss is reported.
-        for _ in 0..<2 { try? await backend.update(.shown("a", at: 1)) }
-        await backend.stop()
-        #expect(messages.entries.map(\.message.description) == ["'logFile': 1 line was lost"])
+        for _ in 0..<3 { await clock.advance(by: .seconds(10), settling: manager) }
+        activity.end()
+        await clock.advance(by: .seconds(60), settling: manager)
+        #expect(losses().count == 1)
+        await manager.shutdown()
+        #expect(losses().dropFirst() == ["'logFile': 2 lines were lost"])
     }
 
     @Test func `Times never go backwards`() async throws {

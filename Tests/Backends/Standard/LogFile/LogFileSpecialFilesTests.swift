@@ -189,6 +189,8 @@ import Testing
         for path in ["\(link)/x.log", "\(link)/sub/x.log"] {
             let error = await startError(path)
             #expect(error?.description.contains("symbolic link of user 65534") == true)
+            let logPath = try LogFilePath(path, applicationName: "app", environment: [:])
+            #expect(throws: Unavailability.self) { try LogFile.check(logPath) }
         }
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.appending("real")).isEmpty)
         // A link of this user is.
