@@ -34,8 +34,9 @@ final class FileWatcher: PollSource, @unchecked Sendable {
     private var change: (due: SuspendingClock.Instant, limit: SuspendingClock.Instant)?
     private var isStopped = false
     private var watches: [Int32: (folder: String, names: Set<String>)] = [:]
-    /// Whether a file was created or written, and its writer has not closed it.
-    private var isUnfinished = false
+    /// While a file was created or written, and its writer has not closed it: the name of its close if it was made
+    /// without one (O_TMPFILE), and linked here.
+    private var unfinished: String?
 
     /// Starts to watch.
     ///
@@ -85,7 +86,7 @@ final class FileWatcher: PollSource, @unchecked Sendable {
         // Before the file is read, so that later changes are not missed.
         _ = updateWatches()
         // Otherwise another event follows.
-        if !isUnfinished { changed() }
+        if unfinished == nil { changed() }
     }
 
     private func takeEvents() -> Bool {
@@ -112,15 +113,16 @@ final class FileWatcher: PollSource, @unchecked Sendable {
     /// events were lost.
     private func concernsFile(_ event: inotify_event, name: String) -> Bool {
         func isAny(_ events: Int32...) -> Bool { events.contains { event.mask & UInt32($0) != 0 } }
-        guard name.isEmpty || watches[event.wd]?.names.contains(name) == true else { return false }
+        guard name.isEmpty || watches[event.wd]?.names.contains(name) == true || name == unfinished
+        else { return false }
         var status = stat()
         let isNew = isAny(IN_CREATE) && lstat("\(watches[event.wd]?.folder ?? "")/\(name)", &status) == 0
         // Another event follows when the writer closes the file: it is complete only then, whatever its mode.
         if isAny(IN_MODIFY) || isNew && status.st_mode & S_IFMT == S_IFREG && status.st_nlink == 1 {
-            isUnfinished = true
+            unfinished = "#\(status.st_ino)"
             return false
         }
-        if isAny(IN_CLOSE_WRITE, IN_DELETE, IN_MOVED_FROM, IN_MOVED_TO, IN_Q_OVERFLOW) { isUnfinished = false }
+        if isAny(IN_CLOSE_WRITE, IN_DELETE, IN_MOVED_FROM, IN_MOVED_TO, IN_Q_OVERFLOW) { unfinished = nil }
         return !isAny(IN_IGNORED)
     }
 

@@ -39,6 +39,9 @@ struct FileWatcherTests {
             "renamed over"
         )
         #expect(try await notices(counter) { try manager.removeItem(atPath: path) }, "deleted")
+        let unnamed = open(folder.path, 0o2000_0000 | O_DIRECTORY | O_WRONLY | O_CLOEXEC, 0o600)  // O_TMPFILE
+        linkat(AT_FDCWD, "/proc/self/fd/\(unnamed)", AT_FDCWD, path, AT_SYMLINK_FOLLOW)
+        #expect(try await notices(counter) { close(unnamed) }, "made without a name, and linked")
         #expect(try await notices(counter) { try folder.write("4") }, "back again")
         #expect(try await notices(counter) { try manager.moveItem(atPath: path, toPath: "\(path)~") }, "moved away")
         #expect(
