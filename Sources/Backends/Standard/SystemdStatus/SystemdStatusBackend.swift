@@ -115,15 +115,9 @@ public final class SystemdStatusBackend: IndicatorBackend {
 }
 
 /// The datagram socket of a service manager (sd_notify(3)).
-struct NotifySocket: Sendable {
-    private let descriptor: Descriptor
+final class NotifySocket: Sendable {
+    private let descriptor: Int32
     private let address: String
-
-    private final class Descriptor: Sendable {
-        let number: Int32
-        init(_ number: Int32) { self.number = number }
-        deinit { close(number) }
-    }
 
     /// Connects a socket to the address in the environment.
     init(environment: [String: String]) throws(Unavailability) {
@@ -151,14 +145,16 @@ struct NotifySocket: Sendable {
         self.address = text
         guard SpareDescriptors.exist() else { throw Self.failure(text, SpareDescriptors.problem) }
         let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        descriptor = Descriptor(StandardStreams.excluding(socket(AF_UNIX, type, 0)))
+        descriptor = StandardStreams.excluding(socket(AF_UNIX, type, 0))
         let status = withUnsafePointer(to: address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor.number, $0, socklen_t(length))
+                connect(descriptor, $0, socklen_t(length))
             }
         }
         guard status == 0 else { throw Self.failure(text, String(cString: strerror(errno))) }
     }
+
+    deinit { close(descriptor) }
 
     private static func failure(_ address: String, _ reason: String) -> Unavailability {
         Unavailability(
@@ -169,7 +165,7 @@ struct NotifySocket: Sendable {
     /// Sends one datagram, without waiting.
     func send(_ text: String) throws(Unavailability) {
         let bytes = Array(text.utf8)
-        guard Foundation.send(descriptor.number, bytes, bytes.count, Int32(MSG_NOSIGNAL)) >= 0 else {
+        guard Foundation.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) >= 0 else {
             throw Self.failure(address, String(cString: strerror(errno)))
         }
     }
