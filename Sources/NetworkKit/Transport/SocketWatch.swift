@@ -19,8 +19,8 @@ final class SocketWatch: Sendable {
     final class Connection: @unchecked Sendable {
         // `@unchecked`: the lock of the watch protects the variables, except the first five.
 
-        /// Whether HTTP/2 requests share it, whether the server had sent bytes or closed it before the last request, and
-        /// whether one got nothing on it until its time limit. Only used on libcurl's thread, as are the next two.
+        /// Whether HTTP/2 requests share it, whether the server had sent bytes or closed it before the last request,
+        /// and whether one got nothing on it until its time limit. Only used on libcurl's thread, as are the next two.
         var (isShared, isUnclean, isSilent) = (false, false, false)
         /// How many requests are on it.
         var useCount = 0
