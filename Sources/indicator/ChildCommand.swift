@@ -91,6 +91,7 @@ struct ChildCommand {
         if identifier < 0 {
             cancel()
             pthread_sigmask(SIG_SETMASK, &before, nil)
+            StandardStreams.openMissing()
             throw StartError(command: arguments[0].map { String(cString: $0) } ?? "", errorNumber: -identifier)
         }
         // After the start of the command, which must have the same closed streams.

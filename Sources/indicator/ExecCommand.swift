@@ -39,7 +39,10 @@ struct ExecCommand: ParsableCommand {
     )
 
     @Option(
-        help: ArgumentHelp("The text to show; by default the command's name and first plain word.", valueName: "text")
+        help: ArgumentHelp(
+            "The text to show; by default the command's name, and its first argument if that is a plain word.",
+            valueName: "text"
+        )
     )
     var label: String?
 
@@ -152,6 +155,12 @@ struct ExecCommand: ParsableCommand {
     func runCommand() -> Never {
         let line = lasted == nil ? nil : Self.takeShellLine()
         var socket: ReportSocket?
+        let began = ContinuousClock.now - (lasted ?? .zero)
+        func show() -> ExecActivity {
+            CommandOnTerminal.begin()
+            let label = self.label ?? CommandLabel(command).text
+            return ExecActivity(of: self, label: label, began: began, socket: socket)
+        }
         var child: ChildCommand
         do throws(ChildCommand.StartError) {
             // The command inherits the path. Without a socket, it finds none, and is shown as it is.
@@ -166,16 +175,11 @@ struct ExecCommand: ParsableCommand {
             child = try ChildCommand(arguments, prepare: prepare) { socket?.unlink() }
         } catch {
             try? Output.error.write("indicator: \(error)\n")
+            if lasted == nil { show().end(.failed("\(error)")) }
             Foundation.exit(error.status)
         }
         // Hooks of this process report nothing.
         unsetenv(ReportSocket.variable)
-        let began = ContinuousClock.now - (lasted ?? .zero)
-        func show() -> ExecActivity {
-            CommandOnTerminal.begin()
-            let label = self.label ?? CommandLabel(command).text
-            return ExecActivity(of: self, label: label, began: began, socket: socket)
-        }
         var activity: ExecActivity?
         let shownAt = lasted == nil ? began + Self.unshownTime : nil
         while true {
@@ -189,9 +193,16 @@ struct ExecCommand: ParsableCommand {
                     let outcome = ending.outcome(wasInterrupted: child.wasInterrupted)
                     if activity == nil, outcome.isFailure || socket?.hasReports == true { activity = show() }
                     if let activity { activity.end(outcome) } else { socket?.unlink() }
-                } else if let reported = ending.reported, line?.isIgnored != true {
-                    ExecActivity(ofLine: self, label: label ?? line?.text ?? "command", began: began)
-                        .end(reported.outcome(wasInterrupted: true))
+                } else if line?.isIgnored != true {
+                    var own: ChildCommand.Ending? = ending
+                    if case .exited(let status) = ending, let line {
+                        // After `sh -c 'exit …'`.
+                        let statuses = command.dropFirst(3).compactMap { Int32($0) }
+                        own = line.typed.status(status, ofPipeline: statuses).map { .exited($0) }
+                    }
+                    let outcome = own?.reported.outcome(wasInterrupted: true) ?? .unspecified
+                    let label = self.label ?? line?.typed.label?.text ?? "command"
+                    ExecActivity(ofLine: self, label: label, began: began).end(outcome)
                 }
                 ChildCommand.end(ending)
             }
@@ -199,7 +210,7 @@ struct ExecCommand: ParsableCommand {
     }
 
     /// Takes what the shell that reports a command has passed: no other program inherits it.
-    private static func takeShellLine() -> (text: String?, isIgnored: Bool)? {
+    private static func takeShellLine() -> (typed: ShellLine, isIgnored: Bool)? {
         func take(_ name: String) -> String? {
             defer { unsetenv(name) }
             return getenv(name).map { String(cString: $0) }
@@ -208,7 +219,7 @@ struct ExecCommand: ParsableCommand {
         guard let text = take(ShellInitCommand.lineVariable) else { return nil }
         let line = ShellLine(text, aliases: aliases ?? "")
         let names = getenv(ShellInitCommand.ignoreVariable).map { String(cString: $0) }
-        return (line.label?.text, line.isIgnored(names: names))
+        return (line, line.isIgnored(names: names))
     }
 }
 
@@ -262,12 +273,12 @@ extension ChildCommand.Ending {
         }
     }
 
-    /// The ending of a command for which a shell has this exit status: above 128, that of a signal. `nil` if the
-    /// command has not ended, but was stopped.
-    fileprivate var reported: Self? {
-        guard case .exited(let status) = self, (1...64).contains(status - 128) else { return self }
-        let signal = status - 128
-        return [SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU].contains(signal) ? nil : .killed(signal: signal)
+    /// The ending of a command for which a shell has this exit status: above 128, that of a signal that ends it.
+    fileprivate var reported: Self {
+        guard case .exited(let status) = self, case let signal = status - 128, (1...64).contains(signal),
+            ![SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU].contains(signal)
+        else { return self }
+        return .killed(signal: signal)
     }
 
     private static func name(of signal: Int32) -> String {

@@ -56,6 +56,11 @@ import Testing
         let result = try await program.run(["false"], options: ["--notify", "failures", "--after", "0"])
         #expect(result.status == .exited(1) && result.error == "")
         #expect(try finished()?.message == "exit status 1" && program.home.read("hook") == "hook\n")
+        try program.home.write("", to: "hook")
+        let missing = try await program.run(["/nowhere/backup"], options: ["--notify", "failures", "--after", "0"])
+        #expect(missing.status == .exited(127))
+        let message = "cannot run '/nowhere/backup': No such file or directory"
+        #expect(try finished()?.message == message && program.home.read("hook") == "hook\n")
     }
 
     @Test
@@ -297,7 +302,7 @@ import Testing
             (0, "Done after 20 s"), (3, "Failed after 20 s: exit status 3"),
             (255, "Failed after 20 s: exit status 255"),
             (128, "Failed after 20 s: exit status 128"), (143, "Failed after 20 s: killed by SIGTERM"), (130, nil),
-            (148, nil),
+            (148, "Failed after 20 s: exit status 148"),
         ]
     )
     func `With --lasted, the status is that of a shell`(status: Int, body: String?) async throws {

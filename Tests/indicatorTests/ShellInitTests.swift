@@ -169,6 +169,20 @@ import Testing
         )
         try await session.run("printf 'next-%s\\n' 2", shows: "next-2")
         #expect(session.shown.matches(of: /is read-only/).count == 1)
+        let other = try await self.session("bash", InteractiveShell.bash)
+        try await other.run("shopt -u promptvars; \(load("bash"))", shows: "it needs 'shopt -s promptvars'")
+    }
+
+    @Test("The outcome is that of the labelled command in a pipeline or a list", arguments: shells)
+    func pipelines(shell: String, command: [String]) async throws {
+        let session = try await session(shell, command, ["INDICATOR_IGNORE": "eval"])
+        try await session.run("\(load(shell, " --after 0")); printf 'set-%s\\n' 2", shows: "set-2")
+        session.terminal.type("sh -c 'exit 3' | cat\n")
+        try await session.wait(for: "notify;sh;Failed: exit status 3")
+        session.terminal.type("sh -c 'exit 4'; true\n")
+        try await session.wait(for: "notify;sh;Ended")
+        session.terminal.type("sh -c 'exit 149'\n")
+        try await session.wait(for: "exit status 149")
     }
 
     @Test

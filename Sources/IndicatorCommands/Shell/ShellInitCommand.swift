@@ -44,7 +44,7 @@ package struct ShellInitCommand: AsyncParsableCommand {
     package init() {}
 
     package func run() async throws {
-        try await Output.guarding { try Output.standard.write(Self.code(for: shell, after: after ?? 10)) }
+        try Output.standard.write(Self.code(for: shell, after: after ?? 10))
     }
 
     /// Shells compare whole numbers.
@@ -55,8 +55,10 @@ package struct ShellInitCommand: AsyncParsableCommand {
 
     /// - Parameter seconds: how long a command must have lasted.
     package static func code(for shell: Shell, after seconds: UInt32) -> String {
-        func report(_ prefix: String = "") -> String {
-            "indicator exec --lasted $\(prefix)lasted --after \(seconds) -- sh -c \"exit $\(prefix)result\""
+        let bashStatuses = #""${indicator_statuses[@]}""#
+        // The arguments of `sh` are the statuses of the commands of the last pipeline.
+        func report(_ lasted: String, _ status: String, _ statuses: String) -> String {
+            "indicator exec --lasted \(lasted) --after \(seconds) -- sh -c \"exit \(status)\" \(statuses)"
         }
         return switch shell {
         // An inherited variable would be evaluated as arithmetic, and could run a command. `$?` and PIPESTATUS are the
@@ -69,18 +71,22 @@ package struct ShellInitCommand: AsyncParsableCommand {
                 echo "indicator: 'shell-init' needs bash 5.1 or later" >&2
             elif ! (unset -v PS0 PROMPT_COMMAND ${!indicator_@} && unset -f indicator_done) 2>/dev/null; then
                 echo "indicator: 'shell-init' cannot work: PS0, PROMPT_COMMAND or an 'indicator_' name is read-only" >&2
+            elif ! shopt -q promptvars; then
+                echo "indicator: 'shell-init' cannot work: it needs 'shopt -s promptvars'" >&2
             else
                 unset -v ${!indicator_@}
                 indicator_began= indicator_number= indicator_command= indicator_jobs=()
                 indicator_done() {
-                    local indicator_result=$? indicator_lasted=${indicator_began//[!0-9]/} indicator_name='\!'
-                    local indicator_line indicator_key indicator_found= indicator_other=
+                    local indicator_result=$? indicator_statuses=("${PIPESTATUS[@]}") indicator_name='\!'
+                    local indicator_lasted=${indicator_began//[!0-9]/}
+                    local indicator_line indicator_key indicator_found= indicator_other= indicator_stopped=
                     indicator_began=
                     if [[ -z $indicator_lasted ]]; then return 0; fi
                     indicator_lasted=$(((${EPOCHREALTIME//[!0-9]/} - indicator_lasted) / 1000000))
-                    if ((indicator_lasted < \#(seconds) && (indicator_result < 147 || indicator_result > 150))); then
-                        return 0
+                    if ((indicator_result >= 147 && indicator_result <= 150)); then
+                        indicator_stopped=$(builtin jobs -s 2>/dev/null)
                     fi
+                    if ((indicator_lasted < \#(seconds))) && [[ -z $indicator_stopped ]]; then return 0; fi
                     indicator_line=$(HISTTIMEFORMAT='' builtin history 1 2>/dev/null)
                     # Without its number.
                     indicator_line=${indicator_line#"${indicator_line%%[![:space:]]*}"}
@@ -110,7 +116,7 @@ package struct ShellInitCommand: AsyncParsableCommand {
                         indicator_line=${indicator_jobs[indicator_found]#* }
                         unset -v "indicator_jobs[indicator_found]"
                     fi
-                    if ((indicator_result >= 147 && indicator_result <= 150)); then
+                    if [[ -n $indicator_stopped ]]; then
                         indicator_name=$(builtin jobs %+ 2>/dev/null)
                         indicator_name=${indicator_name#[} indicator_name=${indicator_name%%]*}
                         for indicator_key in "${!indicator_jobs[@]}"; do
@@ -121,8 +127,8 @@ package struct ShellInitCommand: AsyncParsableCommand {
                         indicator_jobs+=("$indicator_name $indicator_line")
                         return 0
                     fi
-                    (\#(lineVariable)=$indicator_line \#(aliasesVariable)=$(builtin alias) \#(report("indicator_")) &) \
-                        &>/dev/null
+                    (\#(lineVariable)=$indicator_line \#(aliasesVariable)=$(builtin alias) \
+                        \#(report("$indicator_lasted", "$indicator_result", bashStatuses)) &) &>/dev/null
                     return 0
                 }
                 if [[ ${PROMPT_COMMAND[*]-} != *indicator_done* ]]; then
@@ -155,13 +161,15 @@ package struct ShellInitCommand: AsyncParsableCommand {
                 fi
             }
             indicator_done() {
-                local result=$?
+                local -a result=($? $pipestatus)
                 emulate -L zsh
                 [[ -n ${indicator_began-} && $indicator_line != - ]] || return 0
                 local -i lasted=$((EPOCHREALTIME - indicator_began))
                 indicator_began=
-                (( lasted >= \#(seconds) && (result < 147 || result > 150) )) || return 0
-                (\#(lineVariable)=$indicator_line \#(report()) &) >/dev/null 2>&1
+                (( lasted >= \#(seconds) )) || return 0
+                (( result[1] < 147 || result[1] > 150 )) || [[ -z ${(M)jobstates:#suspended*} ]] || return 0
+                (\#(lineVariable)=$indicator_line \
+                    \#(report("$lasted", "$result[1]", "$result[2,-1]")) &) >/dev/null 2>&1
             }
             autoload -Uz add-zsh-hook
             add-zsh-hook preexec indicator_start
@@ -185,7 +193,7 @@ package struct ShellInitCommand: AsyncParsableCommand {
                 end
             end
             function indicator_done --on-event fish_postexec
-                set -l result $status
+                set -l result $status $pipestatus
                 test $CMD_DURATION -ge \#(UInt64(seconds) * 1000); or return
                 for id in (indicator_stopped)
                     contains -- $id $indicator_jobs; or return
@@ -195,7 +203,7 @@ package struct ShellInitCommand: AsyncParsableCommand {
                 command -q indicator; or return
                 set -l lasted (math "round($CMD_DURATION / 1000)")
                 \#(lineVariable)=$indicator_line \#(aliasesVariable)=(alias | string collect) \
-                    \#(report()) >/dev/null 2>&1 &
+                    \#(report("$lasted", "$result[1]", "$result[2..-1]")) >/dev/null 2>&1 &
                 disown $last_pid 2>/dev/null
             end
 

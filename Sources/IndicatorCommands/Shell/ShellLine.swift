@@ -10,7 +10,9 @@ package struct CommandLabel: Sendable, Hashable {
     package init(_ command: some Sequence<String>) {
         var words = command.makeIterator()
         name = words.next()?.split(separator: "/").last.map(String.init) ?? ""
-        word = ShellLine.wordless.contains(name) ? nil : words.next().flatMap { Self.isPlain($0) ? $0 : nil }
+        word =
+            ShellLine.wordless.contains(name) || name.hasSuffix("grep")
+            ? nil : words.next().flatMap { Self.isPlain($0) ? $0 : nil }
     }
 
     /// Both.
@@ -33,6 +35,12 @@ package struct ShellLine: Sendable, Hashable {
     private var last: CommandLabel?
     /// Whether the last command has an argument other than options.
     private var hasArgument = false
+    /// The place of the label's command in the last pipeline; `nil` if it is in an earlier one.
+    private var place: Int?
+    /// How many commands the last pipeline has.
+    private var count = 0
+    /// Whether each pipeline after that of the label is only run if the one before has succeeded.
+    private var isChain = true
 
     /// The commands that are not reported by default: the user works in them, or has seen them end.
     private static let ignored: Set<String> = [
@@ -59,6 +67,19 @@ package struct ShellLine: Sendable, Hashable {
         return names.split(separator: names.contains(":") ? ":" : " ").contains { $0 == last.name || $0 == last.text }
     }
 
+    /// The exit status of the label's command, or of a chain (`&&`) that it begins; `nil` if that is not known.
+    ///
+    /// - Parameters:
+    ///   - status: that of the line.
+    ///   - statuses: those of the commands of its last pipeline.
+    package func status(_ status: Int32, ofPipeline statuses: [Int32]) -> Int32? {
+        if let place, count > 1, count == statuses.count {
+            // By SIGPIPE (13): the next one has read enough.
+            return statuses[place] == 128 + 13 && place + 1 < count ? status : statuses[place]
+        }
+        return place != nil || isChain ? status : nil
+    }
+
     // MARK: - Reading
 
     /// The words before a command.
@@ -75,8 +96,8 @@ package struct ShellLine: Sendable, Hashable {
 
     /// The commands that only set or print something.
     private static let settings: Set<String> = [
-        ":", "[", "alias", "cd", "declare", "echo", "export", "local", "print", "printf", "pushd", "read", "readonly",
-        "set", "test", "true", "typeset",
+        ".", ":", "[", "alias", "cd", "contains", "declare", "echo", "export", "hash", "history", "local", "print",
+        "printf", "pushd", "read", "readonly", "set", "source", "string", "test", "trap", "true", "type", "typeset",
     ]
 
     /// The commands that pass on what others write.
@@ -86,8 +107,13 @@ package struct ShellLine: Sendable, Hashable {
         "tee", "tr", "ts", "uniq", "wc", "xz", "zcat", "zstd",
     ]
 
-    /// The commands whose first argument may be anything.
-    fileprivate static let wordless = settings.union(filters).union(["eval", "expr", "logger", "notify-send", "yes"])
+    /// The commands whose first argument may be anything, such as a text to print or to search. So may that of those
+    /// whose names end in `grep`.
+    fileprivate static let wordless = settings.union(filters).union([
+        "ack", "ag", "apropos", "cowsay", "cracklib-check", "dialog", "espeak", "eval", "expr", "fd", "figlet",
+        "locate", "logger", "look", "mkpasswd", "notify-send", "plocate", "qrencode", "rga", "strings", "wall",
+        "whiptail", "wl-copy", "write", "wtype", "yes",
+    ])
 
     /// The commands that run another one: their options of one letter without a value, and how many arguments come
     /// before the other command. After any other option, nothing is sure.
@@ -124,8 +150,10 @@ package struct ShellLine: Sendable, Hashable {
         var current: [String] = []
         var aliases = definitions
         var setting: CommandLabel?
-        /// Of the current pipeline, the last command that is not a filter, and the first filter.
-        var (command, filter): (CommandLabel?, CommandLabel?)
+        /// Of the current pipeline, the last command that is not a filter, and the first filter, with their places.
+        var (command, filter): ((label: CommandLabel, place: Int)?, (label: CommandLabel, place: Int)?)
+        /// How many commands it has so far, and what is before it.
+        var (length, link) = (0, "")
         /// Ends the current command, and with it the pipeline unless another one follows.
         func finish(before separator: String = "") {
             if !current.isEmpty {
@@ -135,16 +163,21 @@ package struct ShellLine: Sendable, Hashable {
                 if Self.settings.contains(found.name) {
                     setting = setting ?? found
                 } else if Self.filters.contains(found.name) {
-                    filter = filter ?? found
+                    filter = filter ?? (found, length)
                 } else {
-                    command = found
+                    command = (found, length)
                 }
+                length += 1
             }
             current = []
-            if separator != "|", separator != "|&" {
-                label = label ?? command ?? filter
-                (command, filter) = (nil, nil)
+            guard separator != "|", separator != "|&", length > 0 else { return }
+            if label == nil {
+                (label, place) = ((command ?? filter)?.label, (command ?? filter)?.place)
+            } else {
+                (place, isChain) = (nil, isChain && link == "&&")
             }
+            (count, length, link) = (length, 0, separator)
+            (command, filter) = (nil, nil)
         }
         var words = ShellWords(line)
         reading: while let token = words.next() {

@@ -46,6 +46,9 @@ import Testing
             "cmd | grep letmein", "sed letmein", "yes letmein | cmd", "read letmein", "set letmein", "alias letmein",
             "sudo -u letmein cmd", "nice -n letmein cmd", "timeout letmein cmd", "timeout -k letmein 3 cmd",
             "export T letmein", "eval letmein", "logger letmein", "$CMD letmein", "openssl -k letmein",
+            "zgrep letmein a.gz", "pgrep letmein", "mkpasswd letmein; cmd", "wall letmein", "wl-copy letmein",
+            "fd letmein",
+            "trap letmein EXIT; cmd", "string match letmein x; cmd", "source letmein; cmd", ". letmein; cmd",
             "T=s3cret cmd", "if T=s3cret sleep 3; then :; fi", "! T=s3cret cmd", "{ T=s3cret cmd; }",
             "for x in 1; do T=s3cret cmd; done", "env -u X T=s3cret cmd", "sudo -u root T=s3cret cmd",
             "nice -n 5 env T=s3cret cmd", "echo \"$(T=s3cret cmd)\"", "cat <<E\nT=s3cret cmd\nE",
@@ -82,6 +85,22 @@ import Testing
         let aliases = "alias e=echo\nalias c='curl -u'\nalias s='T=s3cret cmd -p'\nalias d='cmd letmein@host'"
         let label = ShellLine(line, aliases: aliases).label?.text ?? ""
         #expect(!label.hasPrefix("in") && !label.contains(/s3|cret|=|letmein/), "\(label)")
+    }
+
+    @Test(
+        "The status is that of the label's command, or of a chain that it begins; otherwise it is not known",
+        arguments: [
+            ("make", [3], 3), ("make | tee log", [3, 0], 3), ("make 2>&1 | grep warning", [0, 1], 0),
+            ("cat x | psql main | head", [0, 4, 141], 4), ("cd x && make | less", [2, 0], 2),
+            ("make && ./run", [1], 1), ("make && ./run | cat", [0, 0], 0), ("make\n", [3], 3), ("make;", [3], 3),
+            ("make; true", [0], nil), ("make || true", [0], nil), ("make\ntrue", [0], nil),
+            ("for f in *; do make; done", [3], 3), ("(make; true) | cat", [0, 0], nil), ("echo x", [3], 3),
+            ("yes | head", [141, 0], 0), ("! make", [0], 0),
+            ("make | $PAGER", [3, 0], 0), ("$MAKE", [3], 3), ("make", [], 7), ("make | (cat; cat)", [3, 0], nil),
+        ] as [(String, [Int32], Int32?)]
+    )
+    func status(line: String, statuses: [Int32], status: Int32?) {
+        #expect(ShellLine(line, aliases: "").status(statuses.last ?? 7, ofPipeline: statuses) == status)
     }
 
     @Test(
