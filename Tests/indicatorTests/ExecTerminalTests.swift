@@ -179,6 +179,21 @@ import Testing
         }
     }
 
+    @Test func `Bars of a command in the background disappear when the script that began it has ended`() async throws {
+        try await inTerminal { tmux in
+            let (go, end) = (program.home.appending("go"), program.home.appending("end"))
+            func wait(_ file: String) -> String { "until test -e '\(file)'; do sleep 0.1; done" }
+            let command = try program.home.write(wait(end), to: "command")
+            let run = "'\(program.path)' exec --label bar -- sh '\(command)' >/dev/null 2>&1 &"
+            let script = try program.home.write("\(run)\n\(wait(go))\n", to: "script")
+            try await tmux.type("clear; sh '\(script)'")
+            #expect(try await shows(tmux) { $0.last?.hasPrefix("bar ") == true })
+            try program.home.write("", to: "go")
+            #expect(try await shows(tmux) { $0.last == "ready>" })
+            try program.home.write("", to: "end")
+        }
+    }
+
     @Test("A shell with job control works, also when it is suspended")
     func shell() async throws {
         try await inTerminal { tmux in
@@ -190,7 +205,12 @@ import Testing
             #expect(try await shows(tmux) { $0.contains { $0.contains("Stopped") } && $0.last == "ready>" })
             try await tmux.type("jobs -l | grep -c sleep; fg")
             #expect(try await shows(tmux) { $0.contains("1") && $0.contains { $0.hasPrefix("sh -c") } })
-            try await tmux.command("send-keys", "C-c")
+            // `fg` prints the job before it continues it: a key that comes earlier is for the shell.
+            let isEnded = try await eventually {
+                try await tmux.command("send-keys", "C-c")
+                return try await lines(tmux).last == "ready>"
+            }
+            #expect(isEnded)
             try await tmux.type("clear; suspend")
             #expect(try await shows(tmux) { $0.contains { $0.contains("Stopped") } && $0.last == "ready>" })
             // Each shell sets the terminal's modes when it takes over, and may drop what is typed before.

@@ -35,6 +35,8 @@ struct LiveLines: Sendable {
     var holds = 0
     /// Whether the lines are hidden because the process is being stopped by Ctrl-Z.
     var isSuspended = false
+    /// Whether another program has the terminal in its own mode.
+    private var isCovered = false
 
     private var claims: [Claim] = []
     private var isClosed = false
@@ -71,7 +73,8 @@ struct LiveLines: Sendable {
         } else {
             claims.append(Claim(id: id, lines: lines))
         }
-        if anew { mustDrawAnew = true }
+        if anew || isCovered { mustDrawAnew = true }
+        isCovered = false
         resize(to: size)
     }
 
@@ -89,16 +92,14 @@ struct LiveLines: Sendable {
         hasMoved = hasMoved || rows.offset != offset
     }
 
-    /// Removes the lines of a claim, if there is one.
-    mutating func hide(_ id: ClaimID) { claims.removeAll { $0.id == id } }
-
-    /// Drops the lines of a claim without erasing them, because the terminal belongs to other processes now.
-    mutating func forget(_ id: ClaimID) {
-        hide(id)
-        guard claims.isEmpty else { return }
-        shown = []
+    /// Leaves the lines as they are until they are shown again or removed: another program has the terminal.
+    mutating func cover() {
+        isCovered = true
         cursor.assumeStartOfLine()
     }
+
+    /// Removes the lines of a claim, if there is one.
+    mutating func hide(_ id: ClaimID) { claims.removeAll { $0.id == id } }
 
     /// Writes text above the lines.
     mutating func write(_ bytes: [UInt8]) {
@@ -154,6 +155,7 @@ struct LiveLines: Sendable {
     }
 
     private func transition() -> (bytes: ArraySlice<UInt8>, result: [LiveLine]) {
+        if isCovered, !wantedLines.isEmpty { return (ArraySlice(text), shown) }
         let lines = cursor.allowsLines ? wantedLines : []
         let hasText = !text.isEmpty
         var bytes: [UInt8] = []

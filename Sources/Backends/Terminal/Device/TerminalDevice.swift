@@ -144,10 +144,12 @@ package final class TerminalDevice: Sendable {
             _ = request(set, CInt(F_UNLCK), at: 0, 1 << 16)
             claimed = Rows(count: count)
             while count > 0, request(set, CInt(F_WRLCK), at: claimed.offset, count) == nil {
+                // A lock without an end, of a program that is none of ours, leaves no row of its own.
                 guard let other = request(get, CInt(F_WRLCK), at: claimed.offset, count), claimed.offset < 1000,
-                    other.l_type != Int16(F_UNLCK)
+                    other.l_type != Int16(F_UNLCK), other.l_len > 0, case let next = other.l_start + other.l_len,
+                    (next & 0xFFFF) > claimed.offset
                 else { break }
-                claimed.offset = (other.l_start + other.l_len) & 0xFFFF
+                claimed.offset = next & 0xFFFF
             }
         }
         let other = request(get, CInt(F_WRLCK), at: 0, 1 << 16)

@@ -65,7 +65,8 @@ extension TerminalProgressSettings {
 public struct TerminalProgressSettings: Sendable, Hashable {
     /// Whether lines are redrawn in place.
     public enum Mode: String, Sendable, Hashable, CaseIterable {
-        /// If standard error is a terminal that supports control sequences and the variable `CI` is not set.
+        /// If standard error is a terminal that supports control sequences and the variable `CI` is not set; under
+        /// `indicator exec`, if the command's streams are files, on the controlling terminal.
         case auto
         /// Like `auto`, even if `CI` is set.
         case live

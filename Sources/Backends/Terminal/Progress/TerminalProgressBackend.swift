@@ -227,10 +227,9 @@ public final class TerminalProgressBackend: IndicatorBackend {
             shown.content = (Self.countingDown(snapshot, at: date, &shown.estimates), date)
             shown.contentDue = now + Self.contentInterval
         }
-        guard terminal.device.isInForeground, terminal.device.isInLineMode else {
-            terminal.changeLines { $0.forget(ObjectIdentifier(self)) }
-            return
-        }
+        // When the program that started this one has ended, the terminal belongs to the shell.
+        guard terminal.device.isInForeground else { return terminal.changeLines { $0.hide(ObjectIdentifier(self)) } }
+        guard terminal.device.isInLineMode else { return terminal.changeLines { $0.cover() } }
         writeFinished(&shown)
         let size = terminal.device.size
         guard let content = shown.content else { return }

@@ -1,3 +1,4 @@
+import Foundation
 import IndicatorTesting
 import TestSupport
 import Testing
@@ -51,7 +52,7 @@ struct LiveLinesTests {
 
     /// What precedes text: a line that is written before the size of the window is known, one that is written above
     /// lines, or one that is begun above lines, whose rest is written without them.
-    enum Preceding: CaseIterable { case first, above, hidden, held, forgotten }
+    enum Preceding: CaseIterable { case first, above, hidden, held, covered }
 
     @Test(
         "do not damage text above them that ends at the right margin",
@@ -67,13 +68,13 @@ struct LiveLinesTests {
             live.show(id, lines("one"), size: size, anew: false)
             if preceding == .above { live.write(Array("first\r\n".utf8)) }
             screen.receive(take(&live))
-            if [.hidden, .held, .forgotten].contains(preceding) {
+            if [.hidden, .held, .covered].contains(preceding) {
                 live.write(Array("fir".utf8))
                 screen.receive(take(&live))
                 switch preceding {
                 case .hidden: live.hide(id)
                 case .held: live.holds = 1
-                default: live.forget(id)
+                default: live.cover()
                 }
                 screen.receive(take(&live))
                 screen.receive("st\r\n")
@@ -112,6 +113,39 @@ struct LiveLinesTests {
         live.hide(id)
         screen.receive(take(&live))
         #expect(screen.lines == ["", "c"])
+    }
+
+    /// As when a program asks for a password: what is on the screen cannot be known until it is removed.
+    @Test func `stay under another program, and are removed at the end`() {
+        var live = LiveLines()
+        live.show(id, lines("one"), size: size, anew: false)
+        var screen = ScreenEmulator(columns: size.columns, rows: size.rows)
+        screen.receive(take(&live))
+        live.cover()
+        live.resize(to: .init(columns: size.columns - 1, rows: size.rows))
+        #expect(take(&live) == "")
+        live.hide(id)
+        screen.receive(take(&live))
+        #expect(screen.lines == [])
+    }
+
+    /// Any user may lock `/dev/tty`.
+    @Test(arguments: [0, 1 << 16]) func `are drawn although another program has locked the terminal`(length: Int) throws
+    {
+        let terminal = try PseudoTerminal()
+        let other = open(terminal.path, O_RDWR | O_NOCTTY | O_CLOEXEC)
+        defer { close(other) }
+        let device = try TerminalDevice(path: terminal.path)
+        var lock = flock(
+            l_type: Int16(F_WRLCK),
+            l_whence: Int16(SEEK_SET),
+            l_start: length == 0 ? 0 : Int(device.number) << 16,
+            l_len: length,
+            l_pid: 0
+        )
+        // F_OFD_SETLK of fcntl(2), which Swift does not import.
+        #expect(fcntl(other, 37, &lock) == 0)
+        #expect(device.claim(2, insteadOf: .init()) == .init(offset: 0, count: 2, isShared: true))
     }
 
     /// At two lines a second, one in five was spoiled.
