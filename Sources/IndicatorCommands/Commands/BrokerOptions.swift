@@ -119,7 +119,10 @@ extension BrokerOptions {
         case .event(.broken(let topic, let problem)):
             return [.event(WatchEvent(.broken, .init(topic), problem: WatchedState.text(problem)))]
         case .event(.finished(let topic, let events)):
-            return events.finished.map { .event(WatchEvent(.finished, .init(topic), finished: .init($0))) }
+            let finished = events.finished.map {
+                WatchEvent.Finished(label: $0.label, outcome: $0.outcome, message: $0.message, seconds: $0.seconds)
+            }
+            return finished.map { .event(WatchEvent(.finished, .init(topic), finished: $0)) }
                 + (events.omitted.map { [.event(WatchEvent(.finished, .init(topic), omitted: $0))] } ?? [])
         }
     }
@@ -129,13 +132,6 @@ extension WatchEvent.Source {
     fileprivate init(_ topic: MQTTTopic) {
         let name = "\(topic.host)/\(topic.app)/\(topic.instance)"
         self.init(name: name, host: topic.host, app: topic.app, instance: topic.instance)
-    }
-}
-
-extension WatchEvent.Finished {
-    fileprivate init(_ activity: MQTTEvents.Finished) {
-        let (label, outcome) = (activity.label, activity.outcome)
-        self.init(label: label, outcome: outcome, message: activity.message, seconds: activity.seconds)
     }
 }
 

@@ -70,25 +70,20 @@ package struct WatchCommand: AsyncParsableCommand {
 
     package func run() async throws {
         Output.endWithReader()
-        try await Output.guarding {
-            do {
-                #if MQTT
-                if broker.forget { return try await broker.forgetLost() }
-                #endif
-                if let format, format != .table {
-                    try await show(WatchPanel(format, isOnly: once))
-                } else if once {
-                    try await show(WatchTable(isJSON: json, isOnly: true))
-                } else if format == .table {
-                    let output = TerminalStyle.standardOutput().isTerminal ? STDOUT_FILENO : -1
-                    try await show(WatchTable(isOnly: false) { TerminalDevice.size(of: output) })
-                } else {
-                    try await show(WatchLines(isJSON: json))
-                }
-            } catch let error as any BackendProblem {
-                try? Output.error.write("\(Program.name): error: \(error)\n")
-                throw ExitCode.failure
+        do {
+            #if MQTT
+            if broker.forget { return try await broker.forgetLost() }
+            #endif
+            if let format, format != .table {
+                try await show(WatchPanel(format, isOnly: once))
+            } else if once || format == .table {
+                try await show(WatchTable(isJSON: json, isOnly: once))
+            } else {
+                try await show(WatchLines(isJSON: json), waitsForList: false)
             }
+        } catch let error as any BackendProblem {
+            try? Output.error.write("\(Program.name): error: \(error)\n")
+            throw ExitCode.failure
         }
     }
 
@@ -107,48 +102,52 @@ package struct WatchCommand: AsyncParsableCommand {
         #endif
     }
 
-    private func show<Display: WatchDisplay>(_ display: Display) async throws {
-        var display = display
+    /// - Parameter waitsForList: whether to print nothing before all indicators that there are have been reported.
+    private func show(_ display: some WatchDisplay, waitsForList: Bool = true) async throws {
         let time = TimeSource.reading(SuspendingClock())
         let timer = DeadlineTimer(time: time)
-        let feed = WatchFeed()
+        // The thread of the bus or the broker never waits for the output.
+        let state = Locked((display: display, notices: [String](), isListed: false))
+        let (wakes, waker) = AsyncThrowingStream<Void, any Error>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let watching = Task {
             do {
-                try await watch { feed.add($0) }
-                feed.end()
+                try await watch { report in
+                    state.withLock { state in
+                        switch report {
+                        case .event(let event): state.display.receive(event, at: time.now)
+                        case .listed: state.isListed = true
+                        case .notice(let text): state.notices.append(text)
+                        }
+                    }
+                    waker.yield()
+                }
+                waker.finish()
             } catch {
-                feed.end(error)
+                waker.finish(throwing: error)
             }
         }
         // A table follows the size of the window.
+        let terminal = TerminalStyle.standardOutput().isTerminal ? STDOUT_FILENO : -1
         let resizing = DispatchSource.makeSignalSource(signal: SIGWINCH)
-        resizing.setEventHandler { feed.wake() }
+        resizing.setEventHandler { waker.yield() }
         resizing.activate()
         defer {
             watching.cancel()
             resizing.cancel()
         }
         var version: UInt64 = 0
-        var isListed = false
-        do {
-            for try await _ in feed.wakes {
-                for report in feed.takeAll() {
-                    switch report {
-                    case .event(let event): try display.receive(event, at: time.now)
-                    case .listed: isListed = true
-                    case .notice(let text): try? Output.error.write("\(Program.name): \(text)\n")
-                    }
-                }
-                guard isListed || !once && !Display.waitsForList else { continue }
-                let (text, wakeAt) = try display.next(at: time.now)
-                try Output.standard.write(text)
-                if once { return }
-                version += 1
-                timer.set(wakeAt, version: version) { _ in feed.wake() }
+        for try await _ in wakes {
+            let (next, notices) = try state.withLock { state in
+                state.display.size = TerminalDevice.size(of: terminal)
+                let next = waitsForList && !state.isListed ? nil : try state.display.next(at: time.now)
+                return (next, exchange(&state.notices, with: []))
             }
-        } catch let error as any BackendProblem {
-            if !once, isListed { try Output.standard.write(display.farewell()) }
-            throw error
+            for notice in notices { try? Output.error.write("\(Program.name): \(notice)\n") }
+            guard let next else { continue }
+            try Output.standard.write(next.text)
+            if once { return }
+            version += 1
+            timer.set(next.wakeAt, version: version) { _ in waker.yield() }
         }
     }
 }

@@ -57,6 +57,7 @@ struct WatchPanel: WatchDisplay {
     let format: WatchFormat
     /// Whether there is only one line.
     let isOnly: Bool
+    var size = TerminalDevice.Size()
     private var shown: [String: Shown] = [:]
     private var count = 0
     /// What has ended last.
@@ -113,9 +114,6 @@ struct WatchPanel: WatchDisplay {
         let (line, wakeAt) = nextLine(at: now)
         return (header + (try line.map { try format.text(of: $0, isOnly: isOnly) } ?? ""), wakeAt)
     }
-
-    /// The panel keeps the last line.
-    func farewell() throws -> String { try format.text(of: PanelLine()) }
 
     /// The next line to write, if it is time for one, and when to ask again.
     mutating func nextLine(at now: Duration) -> (line: PanelLine?, wakeAt: Duration?) {

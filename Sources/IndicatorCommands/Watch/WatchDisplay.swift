@@ -2,46 +2,61 @@ import IndicatorBackends
 import IndicatorCore
 
 /// Prints what is reported.
-protocol WatchDisplay {
-    /// Whether to print nothing before all indicators that there are have been reported.
-    static var waitsForList: Bool { get }
+protocol WatchDisplay: Sendable {
+    /// The size of the terminal; unknown elsewhere.
+    var size: TerminalDevice.Size { get set }
 
-    mutating func receive(_ event: WatchEvent, at now: Duration) throws
+    mutating func receive(_ event: WatchEvent, at now: Duration)
 
     /// What to print now, and when to ask again even if nothing is reported until then.
     mutating func next(at now: Duration) throws -> (text: String, wakeAt: Duration?)
-
-    /// What to print when the bus or the broker is lost.
-    func farewell() throws -> String
-}
-
-extension WatchDisplay {
-    static var waitsForList: Bool { true }
-
-    func farewell() -> String { "" }
 }
 
 /// A line for each event.
 struct WatchLines: WatchDisplay {
-    static let waitsForList = false
+    /// How many events that the output has not taken are kept as they are. Of each indicator, there are then one more
+    /// state and one more end.
+    static let limit = 1000
 
     let isJSON: Bool
-    private var pending = ""
+    var size = TerminalDevice.Size()
+    private var pending: [WatchEvent] = []
+    /// Where these are, by the name of the indicator, and whether it is an end.
+    private var latest: [Bool: [String: Int]] = [:]
     /// The last line of each indicator: it is unchanged after a change of what is not printed.
     private var lines: [String: String] = [:]
 
     init(isJSON: Bool) { self.isJSON = isJSON }
 
-    mutating func receive(_ event: WatchEvent, at now: Duration) throws {
-        let line = try isJSON ? event.json : event.text
-        if !isJSON, event.event != .finished {
-            guard lines.updateValue(line, forKey: event.source.name) != line else { return }
-            if event.event == .vanished { lines[event.source.name] = nil }
+    mutating func receive(_ event: WatchEvent, at now: Duration) {
+        let (name, isEnd) = (event.source.name, event.event == .finished)
+        guard pending.count >= Self.limit, let index = latest[isEnd]?[name] else {
+            if pending.count >= Self.limit { latest[isEnd, default: [:]][name] = pending.count }
+            return pending.append(event)
         }
-        pending += line + "\n"
+        var merged = event
+        if isEnd {
+            merged.omitted = [pending[index], event].reduce(0) { $0 + ($1.finished == nil ? 0 : 1) + ($1.omitted ?? 0) }
+            merged.finished = nil
+        } else if pending[index].event == .appeared, event.event == .changed {
+            merged.event = .appeared
+        }
+        pending[index] = merged
     }
 
-    mutating func next(at now: Duration) -> (text: String, wakeAt: Duration?) { (exchange(&pending, with: ""), nil) }
+    mutating func next(at now: Duration) throws -> (text: String, wakeAt: Duration?) {
+        latest = [:]
+        var text = ""
+        for event in exchange(&pending, with: []) {
+            let line = try isJSON ? JSONLine.text(of: event) : event.text
+            if !isJSON, event.event != .finished {
+                guard lines.updateValue(line, forKey: event.source.name) != line else { continue }
+                if event.event == .vanished { lines[event.source.name] = nil }
+            }
+            text += line + "\n"
+        }
+        return (text, nil)
+    }
 }
 
 /// All indicators as they are now: once, in a table or one a line as JSON; or in a table that is kept up to date.
@@ -52,8 +67,10 @@ struct WatchTable: WatchDisplay {
     let isJSON: Bool
     /// Whether there is only one.
     let isOnly: Bool
-    /// The size of the terminal on which a table replaces the one before; unknown elsewhere.
-    let size: () -> TerminalDevice.Size
+    /// A table replaces the one before on a terminal.
+    var size = TerminalDevice.Size()
+    /// Whether a window that becomes narrower wraps the lines that are in it.
+    var wrapsAgain = KnownTerminal.wrapsAgain
     private var events: [String: WatchEvent] = [:]
     private var failedCount = 0
     private var isChanged = true
@@ -61,9 +78,7 @@ struct WatchTable: WatchDisplay {
     /// The last table, and for which size it is.
     private var written: (lines: [String], size: TerminalDevice.Size) = ([], .init())
 
-    init(isJSON: Bool = false, isOnly: Bool, size: @escaping () -> TerminalDevice.Size = { .init() }) {
-        (self.isJSON, self.isOnly, self.size) = (isJSON, isOnly, size)
-    }
+    init(isJSON: Bool = false, isOnly: Bool) { (self.isJSON, self.isOnly) = (isJSON, isOnly) }
 
     mutating func receive(_ event: WatchEvent, at now: Duration) {
         isChanged = true
@@ -75,8 +90,7 @@ struct WatchTable: WatchDisplay {
     }
 
     mutating func next(at now: Duration) throws -> (text: String, wakeAt: Duration?) {
-        if isOnly { return (isJSON ? try sorted.map { try $0.json + "\n" }.joined() : table(), nil) }
-        let size = size()
+        if isOnly { return (isJSON ? try sorted.map { try JSONLine.text(of: $0) + "\n" }.joined() : table(), nil) }
         guard isChanged || size != written.size else { return ("", nil) }
         if size == written.size, let end = writtenAt.map({ $0 + Self.interval }), now < end { return ("", end) }
         (isChanged, writtenAt) = (false, now)
@@ -85,8 +99,9 @@ struct WatchTable: WatchDisplay {
         let lines = table(rows: max(size.rows - 4, 1)).split(separator: "\n").map {
             SafeText.fitted(String($0), to: size.columns, ellipsis: "")
         }
-        // A window that has become narrower has wrapped the lines of the last table.
-        let rows = written.lines.reduce(0) { $0 + max(SafeText.columns(of: $1) - 1, 0) / size.columns + 1 }
+        let rows = written.lines.reduce(0) {
+            $0 + (wrapsAgain ? max(SafeText.columns(of: $1) - 1, 0) / size.columns : 0) + 1
+        }
         written = (lines, size)
         // Up to its first line, and clear the rest of the screen.
         return ((rows == 0 ? "" : "\u{1B}[\(rows)F\u{1B}[J") + lines.map { $0 + "\n" }.joined(), nil)

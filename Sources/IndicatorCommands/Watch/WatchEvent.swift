@@ -2,6 +2,15 @@ import Foundation
 import IndicatorBackends
 import IndicatorCore
 
+/// What a watcher of a bus or of a broker reports.
+package enum WatchReport: Sendable, Hashable {
+    case event(WatchEvent)
+    /// The indicators that were already there have been reported.
+    case listed
+    /// A notice for the user, on standard error.
+    case notice(String)
+}
+
 /// A change of an indicator, on a bus or on a broker: a line of `watch`, as text or as JSON.
 package struct WatchEvent: Encodable, Sendable, Hashable {
     package enum Kind: String, Encodable, Sendable {
@@ -29,11 +38,9 @@ package struct WatchEvent: Encodable, Sendable, Hashable {
         package var instance: String?
 
         package init(name: String, host: String? = nil, app: String, instance: String? = nil) {
-            (self.name, self.host) = (Self.shown(name), host.map(Self.shown))
-            (self.app, self.instance) = (Self.shown(app), instance.map(Self.shown))
+            (self.name, self.host) = (WatchedState.text(name), host.map(WatchedState.text))
+            (self.app, self.instance) = (WatchedState.text(app), instance.map(WatchedState.text))
         }
-
-        private static func shown(_ text: String) -> String { SafeText.singleLine(text, limit: 200) }
 
         /// What a panel calls it.
         var title: String { host.map { "\($0)/\(app)" } ?? app }
@@ -92,11 +99,6 @@ package struct WatchEvent: Encodable, Sendable, Hashable {
         try source.encode(to: encoder)
         try state?.encode(to: encoder)
         try finished?.encode(to: encoder)
-    }
-
-    /// The line as JSON, for programs.
-    package var json: String {
-        get throws { try JSONLine.text(of: self) }
     }
 
     /// The line for people.

@@ -50,8 +50,8 @@ import Testing
 
     @Test("On a terminal, a table replaces the one before, once a second, and cuts what is too long or too much")
     func terminal() throws {
-        var size = (columns: 30, rows: 7)
-        var table = WatchTable(isOnly: false) { .init(columns: size.columns, rows: size.rows) }
+        var table = WatchTable(isOnly: false)
+        (table.size, table.wrapsAgain) = (.init(columns: 30, rows: 7), true)
         for number in 1...9 { table.receive(event(.appeared, "\(number)", "A long label"), at: .zero) }
         let first = """
             APP  INSTANCE  STATE  COUNT  D
@@ -70,25 +70,58 @@ import Testing
         #expect(try table.next(at: .seconds(5.5)) == ("", .seconds(6)))
         #expect(try table.next(at: .seconds(6)).text.contains("… and 4 more"))
         // A narrower window has wrapped four lines of 30 columns and the footer; that does not wait for the second.
-        size = (20, 8)
+        table.size = .init(columns: 20, rows: 8)
         #expect(try table.next(at: .seconds(6)).text.hasPrefix("\u{1B}[11F\u{1B}[JAPP  INSTANCE  STATE\n"))
         #expect(try table.next(at: .seconds(6)) == ("", nil))
+        // xterm cuts the lines instead: above the table are those of others.
+        var other = WatchTable(isOnly: false)
+        (other.size, other.wrapsAgain) = (.init(columns: 20, rows: 8), false)
+        #expect(try other.next(at: .zero).text.hasPrefix("APP"))
+        other.size.columns = 5
+        #expect(try other.next(at: .zero).text.hasPrefix("\u{1B}[2F\u{1B}[JAPP"))
     }
 
     @Test("A line that says nothing new is not printed, except as JSON")
     func lines() throws {
         for isJSON in [true, false] {
             var lines = WatchLines(isJSON: isJSON)
-            try lines.receive(event(.changed, "a"), at: .zero)
-            #expect(!lines.next(at: .zero).text.isEmpty && lines.next(at: .zero).text.isEmpty)
-            try lines.receive(event(.changed, "a"), at: .zero)
-            #expect(lines.next(at: .zero).text.isEmpty != isJSON)
-            try lines.receive(event(.vanished, "a"), at: .zero)
+            lines.receive(event(.changed, "a"), at: .zero)
+            #expect(try !lines.next(at: .zero).text.isEmpty && lines.next(at: .zero).text.isEmpty)
+            lines.receive(event(.changed, "a"), at: .zero)
+            #expect(try lines.next(at: .zero).text.isEmpty != isJSON)
+            lines.receive(event(.vanished, "a"), at: .zero)
             #expect(
-                lines.next(at: .zero).text.hasSuffix(
+                try lines.next(at: .zero).text.hasSuffix(
                     isJSON ? "}\n" : "a vanished: shown, 2 activities, 40%, 'Copying'\n"
                 )
             )
         }
+    }
+
+    @Test("If the output is blocked, the latest state of each indicator is kept, and the number of its ends")
+    func blocked() throws {
+        var lines = WatchLines(isJSON: false)
+        let end = WatchEvent.Finished(label: "x", outcome: "succeeded", message: nil, seconds: 1)
+        for number in 0..<10_000 {
+            lines.receive(event(number == 0 ? .appeared : .changed, "a", "\(number)"), at: .zero)
+            lines.receive(WatchEvent(.finished, .init(name: "a", app: "app"), finished: end, omitted: 1), at: .zero)
+        }
+        for (kind, name, label) in [
+            (.appeared, "b", "0"), (.appeared, "c", "0"), (.changed, "b", "1"), (.vanished, "c", ""),
+        ]
+            as [(WatchEvent.Kind, String, String)]
+        {
+            lines.receive(event(kind, name, label), at: .zero)
+        }
+        let text = try lines.next(at: .zero).text.split(separator: "\n")
+        #expect(text.count == WatchLines.limit + 4)
+        #expect(text.prefix(2) == ["a appeared: shown, 2 activities, 40%, '0'", "a finished: 'x' succeeded, 1.0 s"])
+        #expect(
+            text.suffix(4) == [
+                "a changed: shown, 2 activities, 40%, '9999'", "a finished: 19000 more",
+                "b appeared: shown, 2 activities, 40%, '1'", "c vanished: shown, 2 activities, 40%, ''",
+            ]
+        )
+        #expect(try lines.next(at: .zero).text.isEmpty)
     }
 }

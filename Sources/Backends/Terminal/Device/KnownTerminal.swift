@@ -7,7 +7,7 @@ import Synchronization
 /// The capabilities of a terminal, and the environment variables that identify it.
 ///
 /// The terminal itself is not queried: its answer would arrive in the app's input.
-struct KnownTerminal: Sendable, Hashable {
+package struct KnownTerminal: Sendable, Hashable {
     /// Its name.
     let name: String
     /// How its title is set and restored.
@@ -166,6 +166,13 @@ struct KnownTerminal: Sendable, Hashable {
             return KnownTerminal(name, title: .unknown, keepsTitle: true)
         }
         return withVariables.first(where: isMatch) ?? KnownTerminal(name)
+    }
+
+    /// Whether this process's terminal is known to wrap lines again when its window becomes narrower. Those with a
+    /// title stack or progress do; xterm, mosh, urxvt and st do not.
+    package static var wrapsAgain: Bool {
+        let known = recognize(by: ProcessInfo.processInfo.environment)
+        return known.title == .stack || known.progress != .never
     }
 
     /// The characters that its title can have.

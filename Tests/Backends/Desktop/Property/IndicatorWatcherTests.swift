@@ -118,7 +118,7 @@ import Testing
         #expect(shell.output.count(where: \.isNewline) == 1)
     }
 
-    @Test("watch with a blocked output keeps little, and then prints the latest state and the number of dropped events")
+    @Test("watch with a blocked output keeps little, and then prints the latest state")
     func blockedOutput() async throws {
         let bus = try await PrivateBus()
         let count = Locked(UInt32(0))
@@ -178,16 +178,9 @@ import Testing
         #expect(try peakMemory(of: process) - before < 8_000)
         #expect(watch.output == "")
         watch.write("")
-        // All changes, and the appearance of three indicators, two of which have vanished.
-        #expect(
-            await eventually {
-                let reports = /(\d+) events were not printed, because the output was blocked\n/
-                let dropped = watch.errors.matches(of: reports).compactMap { Int($0.1) }.reduce(0, +)
-                return dropped > 0 && dropped + watch.output.count(where: \.isNewline) == 35_005
-            },
-            "\(watch.errors) \(watch.output.count(where: \.isNewline))"
-        )
-        #expect(watch.output.contains("35000 activities"))
+        #expect(await eventually { watch.output.contains("35000 activities") }, "\(watch.errors)")
+        // Most changes were replaced by later ones.
+        #expect(watch.output.count(where: \.isNewline) < 35_000)
     }
 }
 #endif
