@@ -21,19 +21,14 @@ package enum TerminalError: BackendProblem, Sendable, Hashable {
     case hungUp
 
     /// Whether opening a terminal fails because there is none that could show anything, as under cron.
-    ///
-    /// - Parameter open: opens the terminal.
-    static func isAbsent(_ open: () throws -> SharedTerminal) -> Bool {
-        do {
-            _ = try open()
-            return false
-        } catch TerminalError.noControllingTerminal, TerminalError.dumbTerminal,
-            TerminalError.keepsTitle, TerminalError.showsNoNotifications
-        {
-            return true
-        } catch {
-            return false
+    static func isAbsent(_ open: () throws(TerminalError) -> SharedTerminal) -> Bool {
+        do throws(TerminalError) { _ = try open() } catch {
+            return switch error {
+            case .noControllingTerminal, .dumbTerminal, .keepsTitle, .showsNoNotifications: true
+            case .notATerminal, .cannotOpen, .hungUp: false
+            }
         }
+        return false
     }
 
     /// The problem.

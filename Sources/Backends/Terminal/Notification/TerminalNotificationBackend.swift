@@ -100,7 +100,9 @@ public final class TerminalNotificationBackend: IndicatorBackend {
         return known.notification == .kitty || known.name == "foot"
     }
 
-    fileprivate func openTerminal() throws -> (terminal: SharedTerminal, style: TerminalNotificationStyle) {
+    fileprivate func openTerminal() throws(TerminalError) -> (
+        terminal: SharedTerminal, style: TerminalNotificationStyle
+    ) {
         let terminal = try TerminalRegistry.open(path: path, environment: environment, forSequences: true)
         let known = KnownTerminal.recognize(by: environment)
         guard let style = known.notification else { throw TerminalError.showsNoNotifications(terminal: known.name) }
@@ -145,7 +147,9 @@ extension BackendKind {
                 )
             },
             isApplicable: { _, _ in
-                !TerminalError.isAbsent { try TerminalNotificationBackend(applicationName: "").openTerminal().terminal }
+                !TerminalError.isAbsent { () throws(TerminalError) in
+                    try TerminalNotificationBackend(applicationName: "").openTerminal().terminal
+                }
             },
             availability: { _, _ in
                 try TerminalNotificationBackend(applicationName: "").openTerminal().terminal.device.name

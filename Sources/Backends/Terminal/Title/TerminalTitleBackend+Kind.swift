@@ -14,7 +14,17 @@ extension BackendKind {
 
     /// The kind for a terminal other than the controlling one, or in another environment.
     package static func terminalTitle(path: String, environment: [String: String]) -> BackendKind {
-        BackendKind(
+        /// What of the terminal is used.
+        @Sendable func surfaces(_ settings: TerminalTitleSettings) -> String {
+            let known = KnownTerminal.recognize(by: environment)
+            let used = [
+                known.setsTitle(settings) ? "the title" : nil,
+                known.showsProgress(settings, in: environment) ? "the progress (OSC 9;4)" : nil,
+                known.showsStatus(settings, in: environment) ? "the status (OSC 7501)" : nil,
+            ]
+            return used.compactMap(\.self).joined(separator: " and ")
+        }
+        return BackendKind(
             name: "terminalTitle",
             summary: "the title of the terminal that the app runs in",
             settings: TerminalTitleSettings.init(_:),
@@ -30,23 +40,23 @@ extension BackendKind {
                 )
             },
             isApplicable: { _, settings in
-                !TerminalError.isAbsent {
+                !TerminalError.isAbsent { () throws(TerminalError) in
                     try TerminalTitleBackend.openTerminal(path: path, environment: environment, settings: settings)
                 }
             },
             availability: { _, settings in
-                let name = try TerminalTitleBackend.openTerminal(
+                let terminal = try TerminalTitleBackend.openTerminal(
                     path: path,
                     environment: environment,
                     settings: settings
-                ).device.name
-                let showsStatus = KnownTerminal.recognize(by: environment).showsStatus(settings, in: environment)
-                return name + (showsStatus ? ", also with the status (OSC 7501)" : "")
+                )
+                let used = surfaces(settings)
+                return terminal.device.name + (used == "the title" ? "" : ", for \(used)")
             },
             automatic: { _, settings in
                 do throws(TerminalError) {
                     _ = try TerminalTitleBackend.openTerminal(path: path, environment: environment, settings: settings)
-                    return AutomaticFit(true, "the app has a terminal with a title")
+                    return AutomaticFit(true, "the terminal shows \(surfaces(settings))")
                 } catch {
                     return AutomaticFit(false, error.reason)
                 }

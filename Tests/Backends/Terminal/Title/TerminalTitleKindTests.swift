@@ -46,7 +46,11 @@ import Testing
         let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm"])
         #expect(try await kind.with().availability(context) == .success(terminal.path))
         let place = try await kind.with(["status": "on"]).availability(context)
-        #expect(place == .success("\(terminal.path), also with the status (OSC 7501)"))
+        #expect(place == .success("\(terminal.path), for the title and the status (OSC 7501)"))
+        let konsole = ["TERM": "xterm-256color", "KONSOLE_VERSION": "260400"]
+        let progress = try await BackendKind.terminalTitle(path: terminal.path, environment: konsole).with()
+            .availability(context)
+        #expect(progress == .success("\(terminal.path), for the progress (OSC 9;4)"))
         #expect(terminal.read() == [])
     }
 
