@@ -31,7 +31,6 @@ package struct BackendsCommand: AsyncParsableCommand {
         let source = ConfigurationSource(forCommandOf: app, path: config)
         let backends = try await source.availabilityForCommand()
         let table = BackendTable(style: .standardOutput())
-        let text = table.text(of: backends) + "\n" + table.text(ofAutomatic: source.automatic)
-        try await Output.guarding { try Output.standard.write(text) }
+        try Output.standard.write(table.text(of: backends) + "\n" + table.text(ofAutomatic: source.automatic))
     }
 }

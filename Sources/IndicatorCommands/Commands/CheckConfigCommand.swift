@@ -35,16 +35,14 @@ package struct CheckConfigCommand: AsyncParsableCommand {
     package init() {}
 
     package func run() async throws {
-        if reference {
-            return try await Output.guarding { try Output.standard.write(BackendRegistry.standard.settingsReference) }
-        }
+        if reference { return try Output.standard.write(BackendRegistry.standard.settingsReference) }
         let configuration = try ConfigurationSource(forCommandOf: app, path: file).loadForCommand()
         for warning in configuration.warnings {
             try? Output.error.write(warning.line(severity: "warning") + "\n")
         }
         let heading = configuration.file.map { "\($0): no mistakes" } ?? "no config file found; these are the defaults"
         let settings = configuration.settings.map { [$0.key, $0.value ?? "-", $0.source] }
-        let text = ([heading, ""] + TextWidth.aligned(settings)).map { SafeText.escaped($0) + "\n" }.joined()
-        try await Output.guarding { try Output.standard.write(text) }
+        let lines = [heading, ""] + TextWidth.aligned(settings)
+        try Output.standard.write(lines.map { SafeText.escaped($0) + "\n" }.joined())
     }
 }

@@ -63,50 +63,36 @@ package struct ReplayCommand: AsyncParsableCommand {
         let delays: [IndicatorDelays.Setting: Duration?] = [
             .startDelay: startDelay, .completionDelay: completionDelay, .minimumVisibleTime: minimumVisibleTime,
         ]
-        try await Output.guarding {
-            let name = trace == "-" ? "standard input" : trace
-            let replay: Replay
-            do throws(TraceError) {
-                replay = try Replay(Self.contents(of: trace), overrides: delays.compactMapValues(\.self))
-            } catch {
-                let line = error.line.map { "\($0):" } ?? ""
-                try? Output.error.write("\(name):\(line) error: \(error.message)\n")
-                throw ExitCode.usage
-            }
-            if let first = replay.unreadableLines.first {
-                let more = replay.unreadableLines.count - 1
-                let rest = more > 0 ? ", as are \(more) after it" : ""
-                let text = "this is not a line of a log; it is left out\(rest)"
-                try? Output.error.write("\(name):\(first): warning: \(text)\n")
-            }
-            if replay.steps.isEmpty, replay.changes.isEmpty {
-                try? Output.error.write("\(name): no events\n")
-            } else if json {
-                try Output.standard.write(replay.json)
-            } else {
-                let lines = TimelineRenderer(style: .standardOutput()).render(replay.timeline)
-                try Output.standard.write(lines.map { $0 + "\n" }.joined())
-            }
+        let name = trace == "-" ? "standard input" : trace
+        let replay: Replay
+        do throws(TraceError) {
+            replay = try Replay(Self.contents(of: trace), overrides: delays.compactMapValues(\.self))
+        } catch {
+            let line = error.line.map { "\($0):" } ?? ""
+            try? Output.error.write("\(name):\(line) error: \(error.message)\n")
+            throw ExitCode.usage
+        }
+        if let first = replay.unreadableLines.first {
+            let text = "lines that are not those of a log are left out: \(replay.unreadableLines.count)"
+            try? Output.error.write("\(name):\(first): warning: \(text)\n")
+        }
+        if replay.steps.isEmpty, replay.changes.isEmpty {
+            try? Output.error.write("\(name): no events\n")
+        } else if json {
+            try Output.standard.write(replay.json)
+        } else {
+            let lines = TimelineRenderer(style: .standardOutput()).render(replay.timeline)
+            try Output.standard.write(lines.map { $0 + "\n" }.joined())
         }
     }
-
-    /// The largest trace in bytes.
-    private static let largestSize = 256 << 20
 
     private static func contents(of path: String) throws(TraceError) -> Data {
         let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw TraceError("cannot be opened: \(String(cString: strerror(errno)))") }
-        defer { if path != "-" { close(descriptor) } }
-        var (data, piece) = (Data(), [UInt8](repeating: 0, count: 256 << 10))
-        while data.count <= largestSize {
-            let count = read(descriptor, &piece, piece.count)
-            if count == 0 { return data }
-            if count > 0 {
-                data += piece[..<count]
-            } else if errno != EINTR {
-                throw TraceError("cannot be read: \(String(cString: strerror(errno)))")
-            }
+        do {
+            return try FileHandle(fileDescriptor: descriptor, closeOnDealloc: path != "-").readToEnd() ?? Data()
+        } catch {
+            throw TraceError("cannot be read: \(String(cString: strerror(errno)))")
         }
-        throw TraceError("is larger than \(largestSize >> 20) MiB; replay a part of it")
     }
 }

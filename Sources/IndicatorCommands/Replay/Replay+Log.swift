@@ -44,8 +44,7 @@ extension Replay {
         }
     }
 
-    private typealias Span = (start: Date, end: Date?)
-    private typealias Activity = (start: Date, end: Date?, label: String, outcome: ActivityOutcome?)
+    private typealias Activity = (start: Date, end: Date, label: String, outcome: ActivityOutcome)
 
     /// Reads the activities that have ended, and when the indicator was shown. Nothing is computed, since the delays of
     /// the log's processes are not known.
@@ -59,18 +58,18 @@ extension Replay {
             guard line.event == "finished", let label = label(line), let seconds = line.seconds else { return nil }
             return (line.time - seconds, line.time, label, line.outcome)
         }.sorted { $0.start < $1.start }
-        let (shown, running) = Self.shown(in: lines)
-        let inProgress = running.compactMap { line in label(line).map { (line.time, nil, $0, nil) as Activity } }
         let origin = [ended.first?.start, lines.first?.time].compactMap(\.self).min() ?? .distantPast
         func time(_ date: Date) -> Duration {
             .milliseconds(Int((date.timeIntervalSince(origin) * 1000).rounded()))
         }
-        let steps = (ended + inProgress).flatMap { start, end, label, outcome in
-            [Step(time: time(start), id: label, growth: 1)]
-                + (end.map { [Step(time: time($0), id: label, growth: -1, outcome: outcome)] } ?? [])
+        let steps = ended.flatMap { start, end, label, outcome in
+            [
+                Step(time: time(start), id: label, growth: 1),
+                Step(time: time(end), id: label, growth: -1, outcome: outcome),
+            ]
         }
         // Of all processes: shown as long as any of them shows its indicator.
-        let edges = shown.flatMap { start, end in [(time: start, growth: 1)] + (end.map { [($0, -1)] } ?? []) }
+        let edges = Self.shown(in: lines).flatMap { [(time: $0.start, growth: 1), (time: $0.end, growth: -1)] }
             .sorted { ($0.time, $1.growth) < ($1.time, $0.growth) }
         var (count, changes): (Int, [VisibilityChange]) = (0, [])
         for edge in edges {
@@ -79,37 +78,24 @@ extension Replay {
             }
             count += edge.growth
         }
-        self.init(
-            steps: steps.sorted { $0.time < $1.time },
-            changes: changes,
-            origin: origin,
-            unreadableLines: log.unreadableLines
-        )
+        (self.steps, self.changes) = (steps.sorted { $0.time < $1.time }, changes)
+        (self.origin, unreadableLines) = (origin, log.unreadableLines)
     }
 
-    /// When each process showed its indicator, without an end if it still does, and what those began with.
-    private static func shown(in lines: [Log.Line]) -> (spans: [Span], running: [Log.Line]) {
-        var spans: [Span] = []
-        var open: [Int?: (latest: Date, line: Log.Line)] = [:]
+    /// When each process showed its indicator. One that was killed, or is running, at least until its last line.
+    private static func shown(in lines: [Log.Line]) -> [(start: Date, end: Date)] {
+        var spans: [(start: Date, end: Date)] = []
+        var open: [Int?: (start: Date, end: Date)] = [:]
         for line in lines {
             if line.event == "shown" {
                 // Another process with the same number, as in a container.
-                if let earlier = open[line.pid] { spans.append((earlier.line.time, earlier.latest)) }
-                open[line.pid] = (line.time, line)
+                if let earlier = open[line.pid] { spans.append(earlier) }
+                open[line.pid] = (line.time, line.time)
             }
-            open[line.pid]?.latest = line.time
-            if line.event == "hidden", let span = open.removeValue(forKey: line.pid) {
-                spans.append((span.line.time, line.time))
-            }
+            open[line.pid]?.end = line.time
+            if line.event == "hidden", let span = open.removeValue(forKey: line.pid) { spans.append(span) }
         }
-        var running: [Log.Line] = []
-        for (pid, span) in open {
-            // A process that was killed has shown it at least until its last line.
-            let isRunning = pid.map { kill(pid_t(truncatingIfNeeded: $0), 0) == 0 || errno != ESRCH } ?? false
-            spans.append((span.line.time, isRunning ? nil : span.latest))
-            if isRunning { running.append(span.line) }
-        }
-        return (spans, running)
+        return spans + open.values
     }
 }
 

@@ -24,11 +24,6 @@ package struct Replay {
     package var unreadableLines: [Int] = []
     private var isInMilliseconds = false
 
-    init(steps: [Step], changes: [VisibilityChange], origin: Date, unreadableLines: [Int]) {
-        (self.steps, self.changes) = (steps, changes)
-        (self.origin, self.unreadableLines) = (origin, unreadableLines)
-    }
-
     /// Replays a trace, or reads a log.
     ///
     /// - Parameters:

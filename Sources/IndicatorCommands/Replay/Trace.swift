@@ -23,9 +23,7 @@ package struct Trace {
     package private(set) var events: [Event] = []
 
     private static let keys =
-        [
-            "name", "startDelay", "completionDelay", "minimumVisibleTime", "events", "expected",
-        ] + delaysInMilliseconds.map(\.value)
+        ["name", "events", "expected"] + delaysInMilliseconds.flatMap { [$0.key.rawValue, $0.value] }
     private static let delaysInMilliseconds: KeyValuePairs<IndicatorDelays.Setting, String> = [
         .startDelay: "start_delay_ms", .completionDelay: "completion_delay_ms",
         .minimumVisibleTime: "minimum_visible_time_ms",

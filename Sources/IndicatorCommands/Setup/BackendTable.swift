@@ -59,7 +59,7 @@ package struct BackendTable {
             let head = TextWidth.padded(row.name, to: nameWidth + 2) + row.word
             let padded = isBelow ? head : TextWidth.padded(head, to: headWidth + 2)
             let lines = texts.flatMap { TextWidth.wrapped($0, to: style.width - indent.count + 1) }
-            return style.styled(padded, row.emphasis) + (isBelow ? indent : "") + lines.joined(separator: indent) + "\n"
-        }.joined()
+            return style.look.styled(padded, row.emphasis) + (isBelow ? indent : "") + lines.joined(separator: indent)
+        }.map { $0 + "\n" }.joined()
     }
 }

@@ -7,26 +7,14 @@ import Synchronization
 
 /// Standard output or standard error, unbuffered.
 package struct Output: Sendable {
-    /// Why a write failed.
-    package enum Problem: Error, Hashable {
-        /// The reader has closed the pipe.
-        case closed
-        /// Another error: its `errno`.
-        case failed(Int32)
-    }
-
     package static let standard = Output(descriptor: STDOUT_FILENO)
     package static let error = Output(descriptor: STDERR_FILENO)
 
     package let descriptor: Int32
 
     /// Writes a text; an error message in the characters of the locale.
-    package func write(_ text: String) throws(Problem) {
-        try write(Array((descriptor == STDERR_FILENO ? SafeText.message(text) : text).utf8))
-    }
-
-    /// Writes bytes.
-    package func write(_ bytes: [UInt8]) throws(Problem) {
+    package func write(_ text: String) throws {
+        let bytes = Array((descriptor == STDERR_FILENO ? SafeText.message(text) : text).utf8)
         var written = 0
         while written < bytes.count {
             let count = bytes.withUnsafeBufferPointer { buffer in
@@ -34,13 +22,11 @@ package struct Output: Sendable {
             }
             if count >= 0 {
                 written += count
-            } else if errno == EPIPE {
-                throw .closed
             } else if errno == EAGAIN {
                 var wait = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 poll(&wait, 1, -1)
             } else if errno != EINTR {
-                throw .failed(errno)
+                throw OutputError(number: errno)
             }
         }
     }
@@ -57,23 +43,12 @@ package struct Output: Sendable {
             kill(getpid(), SIGPIPE)
         }
     }
+}
 
-    /// Runs a command, and ends the program if standard output cannot be written to: by `SIGPIPE` when the reader has
-    /// closed the pipe, otherwise with a message.
-    package static func guarding<Result>(_ body: () async throws -> Result) async throws -> Result {
-        do {
-            return try await body()
-        } catch Problem.closed {
-            signal(SIGPIPE, SIG_DFL)
-            raise(SIGPIPE)
-            throw ExitCode.failure
-        } catch Problem.failed(let number) {
-            try? error.write(
-                "\(Program.name): error: cannot write to standard output: \(String(cString: strerror(number)))\n"
-            )
-            throw ExitCode.failure
-        }
-    }
+/// A text could not be written.
+private struct OutputError: Error {
+    /// The `errno`; `EPIPE` when the reader has closed the pipe.
+    var number: Int32
 }
 
 /// A value as a line of JSON Lines.
@@ -123,8 +98,17 @@ extension ParsableCommand {
         throw ValidationError("There is no command '\(name)'; the commands are \(names.joined(separator: ", ")).")
     }
 
-    /// Prints the requested help or an error's message, and ends the process with its status.
+    /// Prints the requested help or an error's message, and ends the process with its status, or by `SIGPIPE`.
     private static func end(with error: any Error) -> Never {
+        if let error = error as? OutputError {
+            if error.number == EPIPE {
+                signal(SIGPIPE, SIG_DFL)
+                raise(SIGPIPE)
+            }
+            let reason = String(cString: strerror(error.number))
+            try? Output.error.write("\(Program.name): error: cannot write to standard output: \(reason)\n")
+            Foundation.exit(ExitCode.failure.rawValue)
+        }
         let text = fullMessage(for: error, columns: nil)
         guard exitCode(for: error) != .success, !text.isEmpty else { exit(withError: error) }
         // The control characters of arguments are escaped.

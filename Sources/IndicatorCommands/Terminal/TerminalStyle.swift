@@ -32,10 +32,4 @@ package struct TerminalStyle: Sendable, Hashable {
         self.isTerminal = isTerminal && !["", "dumb"].contains(environment["TERM"] ?? "")
         look = TextLook(environment: environment, isTerminal: self.isTerminal)
     }
-
-    /// Whether it shows Unicode; otherwise only ASCII is written.
-    package var usesUnicode: Bool { look.usesUnicode }
-
-    /// A text in a colour, if the output shows colours.
-    package func styled(_ text: String, _ style: TextStyle) -> String { look.styled(text, style) }
 }

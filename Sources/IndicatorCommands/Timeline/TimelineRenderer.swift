@@ -22,12 +22,12 @@ package struct TimelineRenderer {
         let axis = axis(duration: max(timeline.end, 0.001), columns: layout.plot)
         let indent = String(repeating: " ", count: layout.label + (layout.label > 0 ? 2 : 0))
         func faint(_ text: String, indent: String = "") -> String {
-            indent + style.styled(fitted(text, to: max(style.width - indent.count, 0)), .faint)
+            indent + style.look.styled(fitted(text, to: max(style.width - indent.count, 0)), .faint)
         }
         var lines = timeline.origin.map { [faint("times from \($0)")] } ?? []
-        lines += [indent + style.styled(axis.labels, .faint), indent + style.styled(axis.rule, .faint)]
+        lines += [indent + style.look.styled(axis.labels, .faint), indent + style.look.styled(axis.rule, .faint)]
         lines += timeline.rows.map { line(of: $0, glyphs: busy, in: timeline, layout: layout) }
-        if !timeline.rows.isEmpty { lines.append(indent + style.styled(axis.rule, .faint)) }
+        if !timeline.rows.isEmpty { lines.append(indent + style.look.styled(axis.rule, .faint)) }
         lines.append(line(of: timeline.indicator, glyphs: shown, emphasis: .accent, in: timeline, layout: layout))
         let isBusy = timeline.rows.contains { !$0.spans.isEmpty }
         let legend = [
@@ -48,8 +48,8 @@ package struct TimelineRenderer {
         return (label, max(plot(), 1), note)
     }
 
-    private var busy: Glyphs { style.usesUnicode ? ("━", "╸", "╺") : ("=", "=", "=") }
-    private var shown: Glyphs { style.usesUnicode ? ("█", "▌", "▐") : ("#", "#", "#") }
+    private var busy: Glyphs { style.look.usesUnicode ? ("━", "╸", "╺") : ("=", "=", "=") }
+    private var shown: Glyphs { style.look.usesUnicode ? ("█", "▌", "▐") : ("#", "#", "#") }
 
     private func line(
         of row: Timeline.Row,
@@ -64,11 +64,11 @@ package struct TimelineRenderer {
         )
         let bars = bars(of: row, glyphs: glyphs, in: timeline, columns: layout.plot)
         guard layout.note > 0, !row.note.isEmpty else {
-            return label + style.styled(String(bars.reversed().drop { $0 == " " }.reversed()), emphasis)
+            return label + style.look.styled(String(bars.reversed().drop { $0 == " " }.reversed()), emphasis)
         }
         let note = fitted(SafeText.singleLine(row.note, limit: 200), to: layout.note)
         let noteStyle = row.isGood.map { $0 ? TextStyle.success : .warning } ?? .faint
-        return label + style.styled(bars, emphasis) + "  " + style.styled(note, noteStyle)
+        return label + style.look.styled(bars, emphasis) + "  " + style.look.styled(note, noteStyle)
     }
 
     private func bars(of row: Timeline.Row, glyphs: Glyphs, in timeline: Timeline, columns: Int) -> String {
@@ -92,7 +92,7 @@ package struct TimelineRenderer {
     }
 
     private func fitted(_ text: String, to width: Int) -> String {
-        SafeText.fitted(style.look.shown(text), to: width, ellipsis: style.usesUnicode ? SafeText.ellipsis : "~")
+        SafeText.fitted(style.look.shown(text), to: width, ellipsis: style.look.usesUnicode ? SafeText.ellipsis : "~")
     }
 
     // MARK: - Axis
@@ -110,12 +110,12 @@ package struct TimelineRenderer {
         let (unit, seconds) = Self.units.last { step >= $0.1 } ?? Self.units[0]
         let digits = step >= 1 ? 0 : step >= 0.1 ? 1 : step >= 0.01 ? 2 : 3
         var labels = ""
-        var rule = [Character](repeating: style.usesUnicode ? "─" : "-", count: columns)
+        var rule = [Character](repeating: style.look.usesUnicode ? "─" : "-", count: columns)
         for time in stride(from: 0, through: duration, by: step) {
             let column = Int(time / duration * Double(columns))
             let text = String(format: "%.\(digits)f \(unit)", time / seconds)
             guard column < columns else { break }
-            rule[column] = style.usesUnicode ? (column == 0 ? "├" : "┼") : "+"
+            rule[column] = style.look.usesUnicode ? (column == 0 ? "├" : "┼") : "+"
             if column + text.count <= columns, column == 0 || column > labels.count {
                 labels += String(repeating: " ", count: column - labels.count) + text
             }

@@ -84,13 +84,11 @@ struct RunCommand: AsyncParsableCommand {
         let source = source
         let configuration = try source.loadForCommand()
         let indicator = IndicatorManager.configured(from: source)
-        try await Output.guarding {
-            do {
-                try await run(configuration, indicator)
-            } catch {
-                await indicator.shutdown()
-                throw error
-            }
+        do {
+            try await run(configuration, indicator)
+        } catch {
+            await indicator.shutdown()
+            throw error
         }
     }
 

@@ -30,7 +30,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     func run() async throws {
         let server = try await DemoServer(port: port)
-        try await Output.guarding { try Output.standard.write("\(server.url.absoluteString)\n") }
+        try Output.standard.write("\(server.url.absoluteString)\n")
         // For people. Standard output has only the URL, for programs.
         try? Output.error.write(DemoRoutes.table + "\n")
         await server.waitForEnd()

@@ -25,7 +25,7 @@ struct RunPrinter: Sendable {
                 ("delays", configuration.isEnabled ? "\(start), \(end)" : "the indicator is disabled"),
                 ("server", server.absoluteString),
             ] + omissions.map { ("left out", $0) }
-        let lines = rows.map { style.styled(TextWidth.padded($0, to: 10), .faint) + SafeText.escaped($1) + "\n" }
+        let lines = rows.map { style.look.styled(TextWidth.padded($0, to: 10), .faint) + SafeText.escaped($1) + "\n" }
         let table = BackendTable(style: style).text(of: backends)
         try Output.standard.write("indicator-demo \(Program.version)\n\n\(lines.joined())\n\(table)\n")
     }
@@ -43,9 +43,10 @@ struct RunPrinter: Sendable {
             case .request(let id, .resumed): "  \(title(id.row)) is resumed"
             case .result(let row, let result):
                 "\(result.outcomes == [.cancelled] ? "-" : mark(result.problem == nil)) \(title(row)): \(result.text)"
-            case .visibility(true): style.styled(style.usesUnicode ? "● indicator shown" : "# indicator shown", .accent)
+            case .visibility(true):
+                style.look.styled(style.look.usesUnicode ? "● indicator shown" : "# indicator shown", .accent)
             case .visibility(false):
-                style.styled(style.usesUnicode ? "○ indicator hidden" : ". indicator hidden", .accent)
+                style.look.styled(style.look.usesUnicode ? "○ indicator hidden" : ". indicator hidden", .accent)
             }
         guard let text else { return }
         let time = moment.time.hundredthsText
@@ -59,8 +60,8 @@ struct RunPrinter: Sendable {
 
     private func mark(_ isGood: Bool) -> String {
         isGood
-            ? style.styled(style.usesUnicode ? "✓" : "+", .success)
-            : style.styled(style.usesUnicode ? "✗" : "x", .warning)
+            ? style.look.styled(style.look.usesUnicode ? "✓" : "+", .success)
+            : style.look.styled(style.look.usesUnicode ? "✗" : "x", .warning)
     }
 
     // MARK: - Result
@@ -82,20 +83,20 @@ struct RunPrinter: Sendable {
 
     private func problems(_ problems: [String]) -> [String] {
         guard !problems.isEmpty else { return ["All responses were as expected."] }
-        return [style.styled("Some responses were not as expected:", .failure)] + problems.map { "  \($0)" }
+        return [style.look.styled("Some responses were not as expected:", .failure)] + problems.map { "  \($0)" }
     }
 
     private func verdict(_ result: DemoRun.Result) -> String {
         guard result.verdict.isAsExpected else {
             let differences = result.verdict.differences.map { "\n  \($0)" }.joined()
-            return style.styled("The indicator was not shown and hidden as expected:", .failure) + differences
+            return style.look.styled("The indicator was not shown and hidden as expected:", .failure) + differences
         }
         let milliseconds = Int((result.verdict.largestDeviation / .milliseconds(1)).rounded(.up))
         let count = result.observed.count { $0.isVisible }
         guard count > 0 else { return "The indicator was never shown, as expected." }
         let times = count == 1 ? "once" : count == 2 ? "twice" : "\(count) times"
         let text = "The indicator was shown \(times), as expected (deviation at most \(milliseconds) ms)."
-        return style.styled(text, .success)
+        return style.look.styled(text, .success)
     }
 }
 

@@ -109,7 +109,7 @@ import Testing
         ),
         ("{\n \"name\": \"x\"\n}\n", "'events' is missing"),
         ("{\"events\": [],\n\"start_delay_ms\": -1}", "startDelay is -0.001"),
-        ("{\n\"colour\": 0}", "unknown key 'colour', expected one of 'name', 'startDelay', "),
+        ("{\n\"colour\": 0}", "unknown key 'colour', expected one of 'name', 'events', "),
         ("{\"startDelai\": 1, \"events\": []}", "unknown key 'startDelai', did you mean 'startDelay'?"),
         (#"{"events": {}}"#, "'events' is not a list"),
         ("{\"events\": [\n", "line 2: expected a value, found the end"),
@@ -179,16 +179,6 @@ import Testing
         #expect(impossible.changes.count == 4)
         // Another program has written the JSON again.
         #expect(try self.replay(log.replacing("\":", with: "\": ")).steps == replay.steps)
-    }
-
-    @Test func `A process that runs still shows its indicator`() throws {
-        // It is not the last one that wrote.
-        let running = line(1, "shown", #""label":"b","#, pid: Int(getpid())) + line(2, "shown") + line(3, "hidden")
-        let replay = try replay(running)
-        #expect(replay.changes == [VisibilityChange(isVisible: true, instant: .zero)])
-        #expect(replay.steps == [step(0, "b", 1)])
-        #expect(replay.timeline.rows.map(\.note) == ["in progress"])
-        #expect(replay.timeline.indicator.note == "still shown")
     }
 
     @Test func `A log in text is not one that can be replayed`() throws {
