@@ -39,8 +39,8 @@ public struct DBusPropertySettings: Sendable, Hashable {
 /// `Activities` is in order of beginning; a progress in it is as in `Progress`. While `Visible` is true and
 /// `ActivityCount` is 0, `Label`, `Attention`, `Progress` and `Activities` keep their values.
 ///
-/// The signal `Finished` (`a(sssd)` activities, `u` omitted) is sent when activities with a label have ended: of the
-/// last 64 since the previous signal, the label, the outcome, the message and the seconds, and how many more have
+/// The signal `Finished` (`a(sssd)` activities, `u` omitted) is sent when activities with a label have ended: of at
+/// most 64, failures first, the label, the outcome, the message and the seconds, and how many more have
 /// ended. The outcome is `succeeded`, `failed`, `cancelled` or `unspecified`; the message is the reason for a failure.
 ///
 /// Changes are announced at most ten times a second. `PropertiesChanged` has only the changed properties. A panel lists

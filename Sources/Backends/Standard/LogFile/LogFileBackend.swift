@@ -51,7 +51,7 @@ public import Logging
 /// ### When a line cannot be written
 ///
 /// It is lost. The backend's status reports it, and the manager restarts the backend periodically. What is shown and
-/// hidden meanwhile, and what ends, is written then: the last 64 of them; more are lost. The first line that can be
+/// hidden meanwhile, and what ends, is written then: 64, failures first; more are lost. The first line that can be
 /// written again reports how many were (`time` and `since` are the times of the last and the first of them); how many
 /// were lost until the backend stops is logged:
 ///
