@@ -18,11 +18,13 @@ extension BackendRegistry {
         var registry = Self(kinds: builtInKinds)
         #if !DBus
         for name in ["desktopNotification", "dbusProperty", "desktopJob", "launcherEntry", "sleepInhibitor"] {
-            registry.registerMissing(name, reason: "this build has no D-Bus support; build with the trait DBus")
+            let help = "build with the trait DBus"
+            registry.registerMissing(name, Unavailability(reason: "this build has no D-Bus support", help: help))
         }
         #endif
         #if !MQTT
-        registry.registerMissing("mqtt", reason: "this build has no MQTT; build with the trait MQTT")
+        let help = "build with the trait MQTT"
+        registry.registerMissing("mqtt", Unavailability(reason: "this build has no MQTT", help: help))
         #endif
         return registry
     }()

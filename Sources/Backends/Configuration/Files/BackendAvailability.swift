@@ -45,14 +45,7 @@ extension ConfigurationSource {
             let help = "add a section '\(kind.name)' to the config file"
             list.append(BackendAvailability(kind.name, Unavailability(reason: "it needs \(names)", help: help)))
         }
-        return list
-            + registry.missingNames.map { name in
-                let parts = (registry.reasonsForMissing[name] ?? "").split(separator: "; ", maxSplits: 1).map(
-                    String.init
-                )
-                let help = parts.count > 1 ? parts[1] : nil
-                return BackendAvailability(name, Unavailability(reason: parts.first ?? "", help: help))
-            }
+        return list + registry.missing.sorted { $0.key < $1.key }.map(BackendAvailability.init)
     }
 }
 

@@ -212,7 +212,7 @@ struct ConfigurationReader {
             }
             let message = "'\(QuotedText.shortened(name))' cannot name a backend; \(SectionName.expectation)"
             report(self.place(of: name) ?? place, message)
-        } else if let reason = registry.reasonsForMissing[kindName] {
+        } else if let reason = registry.missing[kindName] {
             // Without the kind, its settings are not known.
             if isUsed { report(place, "the backend '\(name)' cannot be used: \(reason)") }
         } else if mayBeOfApp(kindName), section == nil || section?.entries != nil {

@@ -15,9 +15,8 @@ import DisplayText
 public struct BackendRegistry: Sendable {
     /// The kinds, in the order in which they were registered.
     public private(set) var kinds: [BackendKind] = []
-    /// Why a kind of this package is not in this build, by the kind's name: such as
-    /// `this build has no D-Bus support; build with the trait DBus`.
-    package private(set) var reasonsForMissing: [String: String] = [:]
+    /// Why a kind of this package is not in this build, by the kind's name.
+    package private(set) var missing: [String: Unavailability] = [:]
 
     /// Makes a registry with these kinds.
     public init(kinds: [BackendKind] = []) {
@@ -33,7 +32,7 @@ public struct BackendRegistry: Sendable {
             SectionName.isValid(kind.name) && !ConfigurationValues.names.contains(kind.name),
             "'\(kind.name)' cannot be the name of a kind of backend"
         )
-        reasonsForMissing[kind.name] = nil
+        missing[kind.name] = nil
         if let index = kinds.firstIndex(where: { $0.name == kind.name }) {
             kinds[index] = kind
         } else {
@@ -42,8 +41,8 @@ public struct BackendRegistry: Sendable {
     }
 
     /// Records why a kind is not in this build, for the error when a config file selects it.
-    package mutating func registerMissing(_ name: String, reason: String) {
-        if kind(named: name) == nil { reasonsForMissing[name] = reason }
+    package mutating func registerMissing(_ name: String, _ problem: Unavailability) {
+        if kind(named: name) == nil { missing[name] = problem }
     }
 
     /// The kind with that name, if any.
@@ -53,7 +52,7 @@ public struct BackendRegistry: Sendable {
 
     /// The names of the kinds of this build, and of those that it lacks.
     var names: [String] { kinds.map(\.name) }
-    var missingNames: [String] { reasonsForMissing.keys.sorted() }
+    var missingNames: [String] { missing.keys.sorted() }
 }
 
 /// The rules for the name of a section in the config file, and so of a backend: names become parts of environment

@@ -131,7 +131,7 @@ struct ConfigurationFileLocatorTests {
         #expect(configuration.settings.allSatisfy { $0.location == nil })
 
         var registry = BackendRegistry(kinds: BackendRegistry.forTests().kinds.filter { $0.name != "dbusProperty" })
-        registry.registerMissing("dbusProperty", reason: "build with the trait DBus")
+        registry.registerMissing("dbusProperty", Unavailability(reason: "build with the trait DBus"))
         let environment = ["HOME": folder.path, "XDG_CONFIG_DIRS": folder.path]
         let smaller = try IndicatorConfiguration.load(
             from: ConfigurationSource(

@@ -85,7 +85,7 @@ extension BackendRegistry {
         ])
         registry.registerMissing(
             "desktopNotification",
-            reason: "this build has no D-Bus support; build with the trait DBus"
+            Unavailability(reason: "this build has no D-Bus support", help: "build with the trait DBus")
         )
         return registry
     }

@@ -30,21 +30,22 @@ struct BackendRegistryTests {
     @Test("has the reason why a kind is missing, until one of that name is registered")
     func missing() {
         var registry = BackendRegistry()
-        registry.registerMissing("a", reason: "build with the trait A")
-        #expect(registry.reasonsForMissing == ["a": "build with the trait A"])
+        let problem = Unavailability(reason: "this build has no A", help: "build with the trait A")
+        registry.registerMissing("a", problem)
+        #expect(registry.missing == ["a": problem])
         let source = ConfigurationSource(for: "my-app", environment: ["INDICATOR_BACKENDS": "a"], registry: registry)
-        let message = "the backend 'a' cannot be used: build with the trait A"
+        let message = "the backend 'a' cannot be used: this build has no A; build with the trait A"
         #expect(source.read().mistakes.map(\.message) == [message])
         registry.register(kind("a"))
-        #expect(registry.reasonsForMissing.isEmpty)
+        #expect(registry.missing.isEmpty)
     }
 
     @Test
     func `standard has every built-in kind, or the reason why it is missing`() {
         let registry = BackendRegistry.standard
         #if !DBus
-        #expect(registry.reasonsForMissing["dbusProperty"]?.contains("trait DBus") == true)
+        #expect(registry.missing["dbusProperty"]?.help?.contains("trait DBus") == true)
         #endif
-        #expect(Set(registry.kinds.map(\.name)).isDisjoint(with: registry.reasonsForMissing.keys))
+        #expect(Set(registry.kinds.map(\.name)).isDisjoint(with: registry.missing.keys))
     }
 }
