@@ -69,7 +69,7 @@ let package = Package(
         library("Mosquitto", packages: ["libmosquitto1", "libmosquitto-dev"]),
         library("Notify", packages: ["libnotify4"]),
         module("DisplayText", "IndicatorCore", path: "Sources/Backends/Text"),
-        module("BackendConfiguration", "\(core) DisplayText JSONScanning Yams", path: "Sources/Backends/Configuration"),
+        module("BackendConfiguration", "\(core) DisplayText Yams", path: "Sources/Backends/Configuration"),
         module("TerminalBackends", "\(backend) IndicatorReports", path: "Sources/Backends/Terminal"),
         module("DesktopBackends", "\(backend) CIndicatorDBus CIndicatorNotify", path: "Sources/Backends/Desktop"),
         module("IndicatorMQTT", "\(backend) CIndicatorMosquitto", path: "Sources/Backends/MQTT"),

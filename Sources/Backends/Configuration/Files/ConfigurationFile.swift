@@ -101,8 +101,8 @@ enum ConfigurationFile {
                 || scalar.properties.generalCategory == .control && !"\t\n\r\u{85}".unicodeScalars.contains(scalar)
         }
         guard let index = text.unicodeScalars.firstIndex(where: isForbidden) else { return text }
-        var position = TextPosition()
-        position.advance(past: text.utf8[..<index])
+        let lines = text[..<index].split(omittingEmptySubsequences: false) { $0.isNewline }
+        let position = TextPosition(line: lines.count, column: (lines.last?.unicodeScalars.count ?? 0) + 1)
         let (scalar, encoding) = (text.unicodeScalars[index], "this is not valid UTF-8; save the file as UTF-8")
         let fault = "the character \(QuotedText.codePoint(scalar)) is not allowed here; remove it"
         let isInvalid = scalar == "\u{FFFD}" && String(validating: bytes, as: UTF8.self) == nil

@@ -43,8 +43,8 @@ struct ConfigurationReader {
     }
 
     private mutating func parse(_ text: String) throws(TextProblem) {
-        let isJSON = path?.hasSuffix(".json") == true
-        guard let root = try ConfigurationNode.root(of: text, isJSON: isJSON), !root.isNothing else { return }
+        let yaml = path?.hasSuffix(".json") == true ? ConfigurationNode.yaml(ofJSON: text) : text
+        guard let root = try ConfigurationNode.root(of: yaml), !root.isNothing else { return }
         guard let entries = root.entries else {
             let found = root.text.flatMap { $0.contains(":") ? QuotedText.name($0) : nil } ?? root.kind
             throw TextProblem(position: root.position, "expected lines such as 'startDelay: 1', found \(found)")

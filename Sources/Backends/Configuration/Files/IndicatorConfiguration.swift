@@ -69,8 +69,8 @@ public struct IndicatorConfiguration: Sendable {
     /// `INDICATOR_START_DELAY`, the `path` of `logFile` is `INDICATOR_LOG_FILE_PATH`, `backends` is
     /// `INDICATOR_BACKENDS` with commas between the names); the file; `defaults`; the built-in default.
     ///
-    /// A file whose name ends in `.json` is JSON, any other YAML, of which aliases and merge keys are not supported. If
-    /// its syntax is wrong, that is the only mistake that is reported, and nothing of it is used.
+    /// The file is YAML without aliases, merge keys and tags, or JSON, which is read as YAML. If its syntax is wrong,
+    /// that is the only mistake that is reported, and nothing of it is used.
     ///
     /// - Parameter source: the app and its files. Its logger and triggers are not used.
     /// - Throws: ``ConfigurationError`` with every mistake, including those that a kind finds when it makes a backend.

@@ -1,5 +1,4 @@
 import DisplayText
-import JSONScanning
 import Yams
 
 /// A value in a config file, with its position: not interpreted yet.
@@ -21,11 +20,6 @@ struct ConfigurationNode: Sendable {
 
     var content: Content
     var position: TextPosition
-
-    /// What has no quotes, in YAML or JSON.
-    fileprivate static func plain(_ text: String) -> Content {
-        ["", "~", "null", "Null", "NULL"].contains(text) ? .nothing : .text(text)
-    }
 
     var isNothing: Bool { if case .nothing = content { true } else { false } }
 
@@ -52,17 +46,6 @@ struct ConfigurationNode: Sendable {
 package struct TextPosition: Sendable, Hashable {
     var line = 1
     var column = 1
-
-    /// Moves past a part of a text in UTF-8.
-    mutating func advance(past bytes: some Sequence<UInt8>) {
-        for byte in bytes {
-            if byte == UInt8(ascii: "\n") {
-                self = Self(line: line + 1)
-            } else if byte & 0xC0 != 0x80 {
-                column += 1
-            }
-        }
-    }
 }
 
 /// What is wrong at a position; without one, in the file as a whole.
@@ -76,15 +59,6 @@ struct TextProblem: Error {
 }
 
 extension ConfigurationNode {
-    /// Reads a text as JSON or as YAML; `nil` if it is empty.
-    ///
-    /// Throws a syntax error, or that a key is duplicated: then it is the only problem of its file.
-    static func root(of text: String, isJSON: Bool) throws(TextProblem) -> Self? {
-        try isJSON ? JSONFile.root(of: text) : yaml(text)
-    }
-
-    // MARK: - YAML
-
     /// There are no aliases: Yams would expand them to billions of values, if they refer to each other ("billion
     /// laughs"). So it reads this in place of every `*`: a noncharacter, which Unicode reserves for internal use, but
     /// YAML allows.
@@ -95,7 +69,19 @@ extension ConfigurationNode {
         return String(String.UnicodeScalarView(text.unicodeScalars.map { $0 == scalar ? other : $0 }))
     }
 
-    private static func yaml(_ text: String) throws(TextProblem) -> Self? {
+    /// JSON, as YAML has it: there, a character beyond U+FFFF is one escape, not two.
+    static func yaml(ofJSON text: String) -> String {
+        guard text.contains("\\u") else { return text }
+        return text.replacing(#/\\u([dD][89abAB]..)\\u([dD][c-fC-F]..)|\\./#) { match in
+            let units = [match.1, match.2].compactMap { $0.flatMap { UInt16($0, radix: 16) } }
+            return units.count == 2 ? String(decoding: units, as: UTF16.self) : String(match.0)
+        }
+    }
+
+    /// Reads a text in YAML; `nil` if it is empty.
+    ///
+    /// Throws a syntax error, or that a key is duplicated: then it is the only problem of its file.
+    static func root(of text: String) throws(TextProblem) -> Self? {
         let root: Node?
         do {
             let yaml = replacing("*", with: asterisk, in: text)
@@ -142,7 +128,8 @@ extension ConfigurationNode {
                 throw TextProblem(position: TextPosition(node.mark), message)
             }
             let text = replacing(asterisk, with: "*", in: scalar.string)
-            content = scalar.style == .plain ? plain(text) : .text(text)
+            let isNothing = scalar.style == .plain && ["", "~", "null", "Null", "NULL"].contains(text)
+            content = isNothing ? .nothing : .text(text)
         case .sequence(let sequence):
             var items: [Self] = []
             for item in sequence { items.append(try read(item)) }
@@ -163,76 +150,6 @@ extension ConfigurationNode {
         case .alias: preconditionFailure("the text has no asterisk")
         }
         return Self(content: content, position: TextPosition(node.mark))
-    }
-}
-
-/// Reads a JSON text with positions.
-private struct JSONFile {
-    let bytes: UnsafeBufferPointer<UInt8>
-    /// What was counted, for the next position, which is behind it but for a problem.
-    private var counted = (offset: 0, position: TextPosition())
-
-    static func root(of text: String) throws(TextProblem) -> ConfigurationNode? {
-        var text = text
-        let result: Result<ConfigurationNode?, TextProblem> = text.withUTF8 { bytes in
-            guard let base = bytes.baseAddress else { return .success(nil) }
-            var (scanner, file) = (JSONScanner(base, count: bytes.count), JSONFile(bytes: bytes))
-            do throws(JSONProblem) {
-                if scanner.isAtEnd() { return .success(nil) }
-                let root = try file.value(&scanner, depth: 0)
-                guard scanner.isAtEnd() else { throw scanner.problem("expected the end, found \(scanner.found)") }
-                return .success(root)
-            } catch {
-                return .failure(TextProblem(position: file.position(of: error.offset), error.message))
-            }
-        }
-        return try result.get()
-    }
-
-    private init(bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
-
-    private mutating func value(_ scanner: inout JSONScanner, depth: Int) throws(JSONProblem) -> ConfigurationNode {
-        guard depth < 100 else { throw scanner.problem("nested too deeply; settings are at most one section deep") }
-        _ = scanner.isAtEnd()
-        let position = position(of: scanner.position)
-        let content: ConfigurationNode.Content
-        if scanner.skip(UInt8(ascii: "{")) {
-            var entries: [ConfigurationNode.Entry] = []
-            var names: Set<String> = []
-            try scanner.elements(until: UInt8(ascii: "}")) { scanner throws(JSONProblem) in
-                _ = scanner.isAtEnd()
-                let start = scanner.position
-                let position = self.position(of: start)
-                let name = try scanner.text(of: scanner.string())
-                guard names.insert(name).inserted else {
-                    throw scanner.problem("the key \(QuotedText.name(name)) is duplicated", at: start)
-                }
-                try scanner.expect(UInt8(ascii: ":"))
-                let value = try self.value(&scanner, depth: depth + 1)
-                entries.append(ConfigurationNode.Entry(name: name, position: position, value: value))
-            }
-            content = .section(entries)
-        } else if scanner.skip(UInt8(ascii: "[")) {
-            var items: [ConfigurationNode] = []
-            try scanner.elements(until: UInt8(ascii: "]")) { scanner throws(JSONProblem) in
-                items.append(try self.value(&scanner, depth: depth + 1))
-            }
-            content = .list(items)
-        } else if scanner.isAtString() {
-            content = .text(try scanner.text(of: scanner.string()))
-        } else if let word = (["true", "false", "null"] as [StaticString]).first(where: { scanner.skip($0) }) {
-            content = ConfigurationNode.plain("\(word)")
-        } else {
-            content = .text(try scanner.number())
-        }
-        return ConfigurationNode(content: content, position: position)
-    }
-
-    private mutating func position(of offset: Int) -> TextPosition {
-        if offset < counted.offset { counted = (0, TextPosition()) }
-        counted.position.advance(past: bytes[counted.offset..<offset])
-        counted.offset = offset
-        return counted.position
     }
 }
 
@@ -263,12 +180,13 @@ extension TextProblem {
             if isAtEnd || problem.contains("could not find expected ':'") || message.contains("closing quote") {
                 position = opened
             }
-        default: message = "not valid YAML: \(error)"
+        default: message = "syntax error: \(error)"
         }
         position.line = min(position.line, lines.count)
-        // libYAML reports it in several ways.
+        // libYAML reports it in several ways. In braces, as in JSON, tabs are allowed.
+        let isInBraces = text.first { !$0.isWhitespace } == "{"
         let indentation = lines.dropFirst(position.line - 1).first?.prefix(while: \.isWhitespace) ?? ""
-        if let tab = indentation.firstIndex(of: "\t") {
+        if !isInBraces, let tab = indentation.firstIndex(of: "\t") {
             position.column = indentation[..<tab].count + 1
             message = "found a tab; YAML is indented with spaces"
         }
@@ -281,6 +199,8 @@ extension TextProblem {
             "this string has no closing quote"
         } else if isAbout("flow sequence", "flow mapping") {
             "expected ',' or the end of what begins with a bracket in line \(opened.line), column \(opened.column)"
+        } else if isAbout("expected node content") {
+            "expected a value here"
         } else if isAbout("Maximum nesting level") {
             "nested too deeply; settings are at most one section deep"
         } else if isAbout("cannot start any token") {
@@ -294,7 +214,7 @@ extension TextProblem {
         } else if isAbout("unknown escape character") {
             "unknown escape after '\\'; write '\\\\' for a backslash, or put the string in single quotes"
         } else {
-            "not valid YAML: \(problem)"
+            "syntax error: \(problem)"
         }
     }
 }

@@ -209,7 +209,7 @@ extension BrokenFile {
         {
           "startDelay": 1,
           "backends": ["logFile"
-        > 4:1: expected ',' or ']', found the end
+        > 4:1: expected ',' or the end of what begins with a bracket in line 3, column 15
         # wrong entries in brackets, each reported once
         backends: [logFile, logFile]
         logFile: {path: /tmp/a.log, frmat: text, keep: x}
@@ -218,7 +218,7 @@ extension BrokenFile {
         > 2:48: 'keep': expected a whole number from 0 to 1000, found 'x'
         # JSON: an unfinished text
         {"startDelay": 1, "logFile": {"path": "/tmp/a.log}}
-        > 1:52: a string must not contain the end of the line
+        > 1:39: this string has no closing quote
         # an option of another kind
         terminalTitle:
           maxSize: 1 MiB
@@ -313,7 +313,7 @@ extension BrokenFile {
         startDelay: 1
         ---
         startDelay: 2
-        > 2:1: not valid YAML: expected a single document in the stream: but found another document
+        > 2:1: syntax error: expected a single document in the stream: but found another document
         # a key that is a list
         ? [a, b]
         : 1
@@ -379,7 +379,7 @@ extension BrokenFile {
         > 2:25: unknown key 'password:…' in 'logFile'; settings of logFile: path, format, maxSize and 3 more
         # JSON: a text without quotes, which may be a secret
         {"logFile": {"password": hunter2}}
-        > 1:26: expected a value, found 'h'
+        > 1:14: unknown key 'password' in 'logFile'; settings of logFile: path, format, maxSize and 3 more
         # a no-break space after the only colon
         startDelay:\#u{A0}1
         > 1:1: expected lines such as 'startDelay: 1', found 'startDelay:\u{00A0}…'
@@ -393,7 +393,7 @@ extension BrokenFile {
         > 2:9: 'path': expected the path of a file, found a list; put a text like this in quotes
         # JSON: half of a surrogate pair
         {"terminalTitle": {"format": "\ud83d"}}
-        > 1:31: unpaired surrogate
+        > 1:33: syntax error: while parsing a quoted scalar: found invalid Unicode character escape code
         # a setting with the name that check-config prints
         logFile.path: 7
         > 1:1: unknown key 'logFile.path'; write 'logFile: {path: …}'
@@ -407,13 +407,24 @@ extension BrokenFile {
           "startDelay": 1, // seconds
           "completionDelay": /* soon */ "x"
         }
-        > 2:20: expected a string, found '/'
+        > 3:20: expected ',' or the end of what begins with a bracket in line 1, column 1
         # JSON: slashes in a string, which are not a comment
         {"logFile": {"path": "/a // b", "keep": -1}}
         > 1:41: 'keep': expected a whole number from 0 to 1000, found '-1'
-        # JSON: a comma after the last value
-        {"startDelay": 1,}
-        > 1:18: expected a string, found '}'
+        # JSON: a comma after the last value, which may be there, and two of them
+        {"startDelay": 1, "backends": ["terminalTitle",],, }
+        > 1:50: expected a value here
+        # JSON: no comma, below tabs, which may be there
+        {
+        \#t"startDelay": "1"
+        \#t"enabled": true
+        }
+        > 3:2: expected ',' or the end of what begins with a bracket in line 1, column 1
+        # JSON: no colon, below tabs
+        {
+        \#t"enabled" true
+        }
+        > 2:12: expected ',' or the end of what begins with a bracket in line 1, column 1
         # a section below a setting that is a text
         terminalTitle:
           format:

@@ -59,7 +59,7 @@ struct BrokenFileTests {
     @Test(
         "is reported, whatever its bytes",
         arguments: [
-            ("{", "1:1: not valid YAML: while parsing a flow node: did not find expected node content"),
+            ("{", "1:1: expected a value here"),
             (
                 "startDelay: 1\nbackends: [terminalTitle",
                 "2:11: expected ',' or the end of what begins with a bracket in line 2, column 11"
