@@ -25,7 +25,7 @@ public struct SettingForm<Value: Sendable>: Sendable {
     /// Whether the default is no alternative to a value that is wrong: then the backend is not used. Default: `false`.
     public var isAddress = false
     /// Returns `nil` for a value of another form; throws what was expected.
-    var read: @Sendable (SettingValue) throws -> Value?
+    let read: @Sendable (SettingValue) throws -> Value?
     let write: @Sendable (Value) -> SettingValue
 
     var isList: Bool { content == .texts || content == .names }
@@ -77,7 +77,8 @@ extension SettingForm {
     /// right are the value.
     func value(
         _ written: SettingValue,
-        in environment: [String: String]
+        in environment: [String: String],
+        _ validate: (Value) -> String?
     ) -> (value: Value?, faults: [SettingFault]) {
         let texts: [String]
         switch written {
@@ -101,20 +102,12 @@ extension SettingForm {
         var expected = expectation
         do {
             let given = isList || written.text == nil ? .list(right) : SettingValue.string(right[0])
-            if let value = try read(given) { return (value, faults) }
+            if let value = try read(given) {
+                guard let fault = validate(value) else { return (value, faults) }
+                expected = fault
+            }
         } catch { expected = "\(error)" }
         return (nil, faults + [SettingFault(unexpected(written.text ?? written.configurationText, expected))])
-    }
-
-    /// The form, of whose values some are not valid.
-    func validated(by validate: @escaping @Sendable (Value) -> String?) -> Self {
-        var form = self
-        form.read = { [read] given in
-            let value = try read(given)
-            if let expected = value.flatMap(validate) { throw SettingFault(expected) }
-            return value
-        }
-        return form
     }
 
     /// What is not valid in a text, or in an element of a list, whatever the meaning of the value.

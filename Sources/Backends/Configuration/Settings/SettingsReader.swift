@@ -69,10 +69,10 @@ public struct SettingsReader: Sendable {
         example: Value? = nil,
         summary: String,
         isRequired: Bool = false,
-        validate: @escaping @Sendable (Value) -> String? = { _ in nil }
+        validate: (Value) -> String? = { _ in nil }
     ) {
-        let setting = Setting(section, name, summary, form, isRequired ? nil : property, example, isRequired)
-        if let value = value(of: setting, form.validated(by: validate)) { property = value }
+        let standard = isRequired ? nil : property
+        if let value = value(name, summary, form, standard, example, isRequired, validate) { property = value }
     }
 
     /// Reads a setting that may be without a value: then the property is `nil`, and the kind decides.
@@ -82,21 +82,48 @@ public struct SettingsReader: Sendable {
         _ form: SettingForm<Value>,
         example: Value? = nil,
         summary: String,
-        validate: @escaping @Sendable (Value) -> String? = { _ in nil }
+        validate: (Value) -> String? = { _ in nil }
     ) {
-        let setting = Setting(section, name, summary, form, property, example)
-        if let value = value(of: setting, form.validated(by: validate)) { property = value }
+        if let value = value(name, summary, form, property, example, false, validate) { property = value }
     }
 
-    /// The value of the first that has a valid one: code, the environment, the file, the defaults.
-    private mutating func value<Value>(of setting: Setting, _ form: SettingForm<Value>) -> Value? {
-        var (setting, value, before) = (setting, Value?.none, mistakes.count)
-        let (name, variable, code) = (setting.name, setting.variable, Location.code(key: setting.key))
+    /// The value of the first that has a valid one: code, the environment, the file, the defaults. Of a list, what is
+    /// valid in it.
+    private mutating func value<Value>(
+        _ name: String,
+        _ summary: String,
+        _ form: SettingForm<Value>,
+        _ standard: Value?,
+        _ example: Value?,
+        _ isRequired: Bool,
+        _ validate: (Value) -> String?
+    ) -> Value? {
+        let before = mistakes.count
+        var value: Value?
+        var setting = Setting(
+            section: section,
+            name: name,
+            summary: summary,
+            expectation: form.expectation,
+            standard: standard.map(form.write),
+            example: example.map(form.write),
+            isRequired: isRequired
+        )
+        let (variable, code) = (setting.variable, Location.code(key: setting.key))
         func take(_ given: Given?) {
-            guard let given, let valid = valid(given, name, form), value == nil else { return }
-            value = valid.value
-            values[name] = form.write(valid.value)
-            (setting.location, setting.places) = (given.location, valid.places)
+            guard let given else { return }
+            let (valid, faults) = form.value(given.value, in: environment, validate)
+            var (prefix, places) = ("", given.places)
+            if case .file = given.location { prefix = "'\(name)': " }
+            for fault in faults.reversed() {
+                var place = given.location
+                if let index = fault.index, places.indices.contains(index) { place = places.remove(at: index) }
+                mistakes.append(ConfigurationMistake(place, "\(prefix)\(fault)"))
+            }
+            guard let valid, value == nil else { return }
+            value = valid
+            values[name] = form.write(valid)
+            (setting.location, setting.places) = (given.location, places)
         }
         if isUsed {
             take(overrides[name].map { Given(value: $0, location: code) })
@@ -126,23 +153,6 @@ public struct SettingsReader: Sendable {
             }
         }
         return value
-    }
-
-    /// The value of what is given, if it is valid; of a list, what is valid in it.
-    private mutating func valid<Value>(
-        _ given: Given,
-        _ name: String,
-        _ form: SettingForm<Value>
-    ) -> (value: Value, places: [Location])? {
-        let (value, faults) = form.value(given.value, in: environment)
-        var (prefix, places) = ("", given.places)
-        if case .file = given.location { prefix = "'\(name)': " }
-        for fault in faults.reversed() {
-            var place = given.location
-            if let index = fault.index, places.indices.contains(index) { place = places.remove(at: index) }
-            mistakes.append(ConfigurationMistake(place, "\(prefix)\(fault)"))
-        }
-        return value.map { ($0, places) }
     }
 
     /// What the file has for a setting, if that is a text or, for a list, texts.
@@ -190,7 +200,8 @@ public struct Setting: Sendable, Hashable {
     /// What messages and the reference call a value.
     package let expectation: String
     /// The value if none is given, and one for the reference, as they are written; `nil` if the kind determines it.
-    let (standard, example): (SettingValue?, SettingValue?)
+    let standard: SettingValue?
+    let example: SettingValue?
     /// Whether a section without it is an error.
     let isRequired: Bool
     /// The value as written in a config file; `nil` if there is none and the backend determines it.
@@ -199,21 +210,6 @@ public struct Setting: Sendable, Hashable {
     package internal(set) var location: ConfigurationMistake.Location?
     /// The same of the elements of a list.
     var places: [ConfigurationMistake.Location] = []
-
-    fileprivate init<Value>(
-        _ section: String?,
-        _ name: String,
-        _ summary: String,
-        _ form: SettingForm<Value>,
-        _ standard: Value?,
-        _ example: Value?,
-        _ isRequired: Bool = false
-    ) {
-        (self.section, self.name, self.summary, self.isRequired) = (section, name, summary, isRequired)
-        (expectation, self.standard, self.example) = (
-            form.expectation, standard.map(form.write), example.map(form.write)
-        )
-    }
 
     /// The full name: `startDelay`, or `logFile.path`.
     public var key: String { section.map { "\($0).\(name)" } ?? name }

@@ -8,7 +8,7 @@ struct SettingFormTests {
     private enum Word: String, CaseIterable, Sendable { case shown, hidden, end }
 
     private func written<Value>(_ given: SettingValue, as form: SettingForm<Value>) throws -> SettingValue {
-        let (value, faults) = form.value(given, in: ["HOME": "/home/user"])
+        let (value, faults) = form.value(given, in: ["HOME": "/home/user"]) { _ in nil }
         if let fault = faults.first { throw fault }
         return try #require(value.flatMap(form.write))
     }
