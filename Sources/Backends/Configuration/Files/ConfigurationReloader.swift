@@ -18,8 +18,6 @@ package final class ConfigurationReloader: ManagerResource {
         var observations: [String: NotificationObservation] = [:]
         var lastReload: Task<Result<Void, ConfigurationError>, Never>?
         var watcher: FileWatcher?
-        /// The subscription to `SIGHUP`.
-        var hangup: Int?
         var isClosed = false
     }
 
@@ -58,8 +56,7 @@ package final class ConfigurationReloader: ManagerResource {
         log(configuration.warnings)
         guard source.isReloaded else { return }
         watch()
-        let subscription = ProcessSignals.shared.subscribe { [weak self] in self?.reload(by: .hangup) }
-        state.withLock { $0.hangup = subscription }
+        ProcessSignals.shared.subscribe(ObjectIdentifier(self)) { [weak self] in self?.reload(by: .hangup) }
     }
 
     private func report(_ problems: ConfigurationError) {
@@ -191,12 +188,12 @@ package final class ConfigurationReloader: ManagerResource {
     // MARK: - The end
 
     package func managerHasEnded() async {
-        let (watcher, hangup) = state.withLock { state in
+        let watcher = state.withLock { state in
             state.isClosed = true
-            return (state.watcher.take(), state.hangup.take())
+            return state.watcher.take()
         }
         watcher?.stop()
-        if let hangup { ProcessSignals.shared.cancel(hangup) }
+        ProcessSignals.shared.cancel(ObjectIdentifier(self))
         _ = await state.withLock { $0.lastReload }?.value
     }
 }

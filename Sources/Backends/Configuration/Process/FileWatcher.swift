@@ -12,16 +12,6 @@ import IndicatorThreads
 final class FileWatcher: PollSource, @unchecked Sendable {
     // `@unchecked`: after `init`, what is not constant is only used on the thread.
 
-    /// Why a file cannot be watched.
-    struct Failure: Error, CustomStringConvertible {
-        var code: Int32
-
-        var description: String {
-            let limit = code == EMFILE || code == ENOSPC ? "; raise the limits fs.inotify.max_user_* of sysctl" : ""
-            return String(cString: strerror(code)) + limit
-        }
-    }
-
     /// How long there must be no event before a change counts as complete, and the longest wait for that.
     private static let quietTime = Duration.milliseconds(50)
     private static let longestWait = Duration.milliseconds(500)
@@ -44,13 +34,16 @@ final class FileWatcher: PollSource, @unchecked Sendable {
     ///   - paths: the paths of the files, which need not exist.
     ///   - thread: the thread that waits.
     ///   - changed: called on the thread after each change. The contents may be unchanged.
-    init(paths: [String], on thread: ServiceThread, changed: @escaping @Sendable () -> Void) throws(Failure) {
+    init(paths: [String], on thread: ServiceThread, changed: @escaping @Sendable () -> Void) throws(Unavailability) {
         self.paths = paths
         self.thread = thread
         self.changed = changed
         inotify = StandardStreams.excluding(inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK)))
-        guard inotify >= 0 else { throw Failure(code: errno) }
-        if let code = updateWatches() { throw Failure(code: code) }
+        if let code = inotify >= 0 ? updateWatches() : errno {
+            let help = "raise the limits fs.inotify.max_user_* of sysctl"
+            let isLimit = code == EMFILE || code == ENOSPC
+            throw Unavailability(reason: String(cString: strerror(code)), help: isLimit ? help : nil)
+        }
         // The thread keeps the watcher alive until `stop`.
         thread.call(at: .min) { [self] in
             if !isStopped { _ = thread.add(self) }

@@ -42,8 +42,7 @@ package final class ProcessSignals: Sendable {
     )
 
     private struct State {
-        var nextID = 0
-        var reloads: [Int: @Sendable () -> Void] = [:]
+        var reloads: [ObjectIdentifier: @Sendable () -> Void] = [:]
         /// The indicators whose backends have not stopped.
         var engines: [ObjectIdentifier: IndicatorEngine] = [:]
         /// Those whose work the next `SIGINT` or `SIGTERM` cancels.
@@ -58,23 +57,21 @@ package final class ProcessSignals: Sendable {
 
     // MARK: - Subscribing
 
-    /// Calls `action` for every `SIGHUP`, on the thread of this class, until the subscription that is returned is
-    /// cancelled. Without effect if the app handles or ignores the signal.
-    package func subscribe(_ action: @escaping @Sendable () -> Void) -> Int {
+    /// Calls `action` for every `SIGHUP`, on the thread of this class, until the subscription is cancelled. Without
+    /// effect if the app handles or ignores the signal.
+    func subscribe(_ subscriber: ObjectIdentifier, _ action: @escaping @Sendable () -> Void) {
         change { state in
-            state.nextID += 1
-            state.reloads[state.nextID] = action
+            state.reloads[subscriber] = action
             handlerState.reloads.store(true, ordering: .relaxed)
             _ = install(SIGHUP, &state)
-            return state.nextID
         }
     }
 
     /// Ends a subscription. After the last one, `SIGHUP` ends the process.
-    package func cancel(_ subscription: Int) {
+    func cancel(_ subscriber: ObjectIdentifier) {
         // Returned, so that it is not released while the lock is held.
         _ = change { state in
-            let reload = state.reloads.removeValue(forKey: subscription)
+            let reload = state.reloads.removeValue(forKey: subscriber)
             handlerState.reloads.store(!state.reloads.isEmpty, ordering: .relaxed)
             return reload
         }
