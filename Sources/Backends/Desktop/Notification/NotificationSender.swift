@@ -20,56 +20,58 @@ struct NotificationMessage: Sendable, Hashable {
     var hints: [BusProperty] { [BusProperty("urgency", .byte(urgency.level))] + otherHints }
 }
 
-/// The notification of what goes on, as far as the server has reported.
-struct LiveNotification {
-    enum State {
-        /// None is shown.
-        case none
-        /// It is on the screen, or on its way there, or will reappear with the next change, because the server has
-        /// closed it of its own accord.
-        case shown(Showing)
-        /// The user, or the server after `timeout`, has closed it, or the server has refused it: it does not reappear
-        /// until the indicator is shown again. An update that was on its way may show it once more.
-        case dismissed(IndicatorSnapshot.VisibilityID, Showing?)
-    }
-
-    struct Showing {
-        let card: NotificationSession.Card
-        /// What was sent last.
-        var message: NotificationMessage
-        var period: IndicatorSnapshot.VisibilityID
-    }
-
-    var state = State.none
-    /// Whether a call that shows it waits for its reply: also after it was hidden.
+/// One notification on the screen, or on its way there.
+class NotificationCard {
+    /// The server's identifier, 1 in the portal; 0 if it is not shown.
+    var identifier: UInt32 = 0
+    /// Whether a call that shows it waits for its reply.
     var isSending = false
-    /// When it was sent last.
-    var sentAt = SuspendingClock.now
-    /// What the user has seen in a banner of GNOME: since when the indicator is shown, and whether the app asks.
-    var announced: (since: Date?, asks: Bool)?
+    /// In the portal, where all processes of an app share the names.
+    let name = "indicator-\(UInt64.random(in: 0 ... .max))"
+}
 
-    var showing: Showing? {
-        switch state {
-        case .none: nil
-        case .shown(let showing): showing
-        case .dismissed(_, let showing): showing
+/// The notification of what goes on, as far as the server has reported.
+enum LiveNotification {
+    /// None is shown.
+    case none
+    /// It is on the screen, or on its way there, or will reappear with the next change, because the server has closed
+    /// it of its own accord.
+    case shown(Card)
+    /// The user, or the server after `timeout`, has closed it, or the server has refused it: it does not reappear until
+    /// the indicator is shown again. An update that was on its way may show it once more.
+    case dismissed(IndicatorSnapshot.VisibilityID, Card?)
+    /// It was hidden before the reply, which has the identifier to close.
+    case leaving(Card)
+
+    final class Card: NotificationCard {
+        /// The identifier before: a server gives a new one if an update was on its way when it was closed.
+        var formerIdentifier: UInt32 = 0
+        /// What was sent last, and when.
+        var message: NotificationMessage
+        var sentAt = SuspendingClock.now
+        /// The time during which the indicator is shown.
+        var period: IndicatorSnapshot.VisibilityID
+        /// What the user has seen in a banner of GNOME: since when the indicator is shown, and whether the app asks.
+        var announced: (since: Date?, asks: Bool)?
+
+        init(_ message: NotificationMessage, _ period: IndicatorSnapshot.VisibilityID) {
+            (self.message, self.period) = (message, period)
         }
     }
 
-    var card: NotificationSession.Card? { showing?.card }
-
-    /// The time since which the indicator is shown whose notification this is.
-    var period: IndicatorSnapshot.VisibilityID? {
-        get { showing?.period }
-        set {
-            guard case .shown(var showing) = state, let newValue else { return }
-            showing.period = newValue
-            state = .shown(showing)
+    /// The one that is not hidden.
+    var card: Card? {
+        switch self {
+        case .none, .leaving: nil
+        case .shown(let card): card
+        case .dismissed(_, let card): card
         }
     }
 
-    mutating func dismiss() {
-        if let showing { state = .dismissed(showing.period, showing) }
+    /// The one with a call that waits for its reply.
+    var sending: Card? {
+        let card: Card? = if case .leaving(let card) = self { card } else { self.card }
+        return card?.isSending == true ? card : nil
     }
 }
 
@@ -85,17 +87,6 @@ extension NotificationSession {
     static let portalName = "org.freedesktop.portal.Desktop"
     /// How long the server may take to answer a call, and libnotify to load and to connect.
     static let answerLimit = Duration.seconds(2)
-
-    /// One notification on the screen.
-    final class Card {
-        /// The server's identifier, 1 in the portal; 0 if it is not shown.
-        var identifier: UInt32 = 0
-        /// The one before: a server gives a new one if an update was on its way when it was closed.
-        var formerIdentifier: UInt32 = 0
-        var isHidden = false
-        /// In the portal, where all processes of an app share the names.
-        let name = "indicator-\(UInt64.random(in: 0 ... .max))"
-    }
 
     /// Whether the app runs in a sandbox that hides the server, as libnotify decides it.
     var isSandboxed: Bool {
@@ -122,23 +113,23 @@ extension NotificationSession {
     // MARK: - The notification
 
     /// Shows the notification, or updates it. Must not be called while an earlier call waits for its reply.
-    func send(_ message: NotificationMessage, on bus: BusConnection) {
-        guard let card = live.card else { return }
-        (live.isSending, live.sentAt) = (true, .now)
-        send(message, as: card, on: bus) { [unowned self, unowned bus] outcome in
-            live.isSending = false
+    func send(_ card: LiveNotification.Card, on bus: BusConnection) {
+        card.sentAt = .now
+        send(card.message, as: card, on: bus) { [unowned self, unowned bus] outcome in
+            let isHidden = card !== live.card
+            if isHidden { live = .none }
             switch outcome {
             case .success(let identifier):
                 hasReportedRefusal = false
                 if identifier != card.identifier { card.formerIdentifier = card.identifier }
                 card.identifier = identifier
-                if way == .portal { live.sentAt = .now }
-                // The indicator was hidden meanwhile; what was closed then may be shown again.
-                if card.isHidden { close(card, on: bus) }
+                if way == .portal { card.sentAt = .now }
+                // What was closed then may be shown again.
+                if isHidden { close(card, on: bus) }
             case .failure(let loss):
                 // If the server has ended, the next session shows it.
-                if card.isHidden || loss.reason == BusError.disconnected.text || server.fault != nil { return }
-                live.dismiss()
+                if isHidden || loss.reason == BusError.disconnected.text || server.fault != nil { return }
+                live = .dismissed(card.period, card)
                 guard !exchange(&hasReportedRefusal, with: true) else { return }
                 logger.warning("the server did not show the notification; it is asked the next time: \(loss.reason)")
             }
@@ -147,12 +138,18 @@ extension NotificationSession {
 
     func send(
         _ message: NotificationMessage,
-        as card: Card,
+        as card: NotificationCard,
         on bus: BusConnection,
         completion: @escaping (LibNotify.Outcome) -> Void
     ) {
+        card.isSending = true
+        let completion = { (outcome: LibNotify.Outcome) in
+            card.isSending = false
+            completion(outcome)
+        }
+        let isLive = card === live.card
         // libnotify replaces only what it knows: that of the indicator.
-        guard way == .libnotify, card === live.card || card.identifier == 0 else {
+        guard way == .libnotify, isLive || card.identifier == 0 else {
             return sendDirectly(message, as: card, on: bus, completion)
         }
         let onClosed = bus.handler { [weak self, weak bus] (closed: (identifier: UInt32, reason: UInt32)) in
@@ -161,12 +158,14 @@ extension NotificationSession {
             if let card = live.card, card.identifier == closed.identifier { close(card, on: bus) }
             wasClosed(closed.identifier, for: closed.reason)
         }
-        let owner = card === live.card ? (ObjectIdentifier(self), onClosed) : nil
+        let owner = isLive ? (ObjectIdentifier(self), onClosed) : nil
         let result = bus.completion { [unowned self, unowned bus] (outcome: LibNotify.Outcome) in
             if case .failure(let loss) = outcome, exchange(&way, with: .dbus) == .libnotify {
                 logger.debug("notifications are now sent over D-Bus, without libnotify: \(loss.reason)")
             }
-            guard case .failure(let loss) = outcome, !loss.wasSent, !card.isHidden else { return completion(outcome) }
+            guard case .failure(let loss) = outcome, !loss.wasSent, !isLive || card === live.card else {
+                return completion(outcome)
+            }
             sendDirectly(message, as: card, on: bus, completion)
         }
         LibNotify.shared.show(message, replacing: card.identifier, for: owner, completion: result)
@@ -174,7 +173,7 @@ extension NotificationSession {
 
     private func sendDirectly(
         _ message: NotificationMessage,
-        as card: Card,
+        as card: NotificationCard,
         on bus: BusConnection,
         _ completion: @escaping (LibNotify.Outcome) -> Void
     ) {
@@ -212,16 +211,17 @@ extension NotificationSession {
     /// The earliest time at which the notification may be closed: xdg-desktop-portal-gtk loses an earlier removal, and
     /// SwayNotificationCenter an outcome that comes immediately after it.
     var mayHide: SuspendingClock.Instant {
-        if way == .portal { return (live.isSending ? .now : live.sentAt) + Self.updateInterval }
-        return unshownOutcomes > 0 ? .now + Self.updateInterval : .now
+        if way == .portal, let card = live.card { return (card.isSending ? .now : card.sentAt) + Self.updateInterval }
+        return way == .libnotify && outcomes?.isSending == true ? .now + Self.updateInterval : .now
     }
 
     /// Closes the notification.
     func hide(on bus: BusConnection) {
+        if case .leaving = live { return }
         let card = live.card
-        live.state = .none
+        live = .none
         guard let card else { return }
-        card.isHidden = true
+        if card.isSending { live = .leaving(card) }
         close(card, on: bus)
     }
 
@@ -234,8 +234,8 @@ extension NotificationSession {
     }
 
     /// Never by the name of the server: its successor may have given the identifier to another app.
-    private func close(_ card: Card, on bus: BusConnection) {
-        guard card.identifier != 0 || (way == .portal && live.isSending) else { return }
+    private func close(_ card: NotificationCard, on bus: BusConnection) {
+        guard card.identifier != 0 || way == .portal && card.isSending else { return }
         let call =
             way == .portal
             ? portalCall("RemoveNotification", [.string(card.name)])

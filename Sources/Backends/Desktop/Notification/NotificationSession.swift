@@ -92,11 +92,9 @@ final class NotificationSession: BusSession {
     var way = Way.dbus
 
     /// What is on the screen of what goes on.
-    var live = LiveNotification()
+    var live = LiveNotification.none
     /// What has ended in the last seconds.
     var outcomes: Outcomes?
-    /// How many outcomes wait for libnotify.
-    private(set) var unshownOutcomes = 0
     var hasReportedRefusal = false
 
     init(applicationName: String, settings: DesktopNotificationSettings, logger: Logger, context: BusBackend.Context) {
@@ -162,14 +160,14 @@ final class NotificationSession: BusSession {
 
     /// The user, or the server, has closed a notification.
     func wasClosed(_ identifier: UInt32, for reason: UInt32) {
-        if outcomes?.card.identifier == identifier { outcomes = nil }
+        if outcomes?.identifier == identifier { outcomes = nil }
         // Through libnotify, whose connection is another one, the answer to the update may arrive before this.
         guard let card = live.card, identifier != 0, [card.identifier, card.formerIdentifier].contains(identifier)
         else { return }
         if identifier == card.identifier { card.identifier = 0 }
-        let time = live.sentAt.duration(to: .now)
+        let time = card.sentAt.duration(to: .now)
         let wasDismissed = style.wasDismissed(for: reason, after: time, isTransient: settings.isTransient)
-        if settings.timeout != nil || wasDismissed { live.dismiss() }
+        if settings.timeout != nil || wasDismissed { live = .dismissed(card.period, card) }
     }
 
     // MARK: - The notification
@@ -177,7 +175,7 @@ final class NotificationSession: BusSession {
     func show(_ update: IndicatorUpdate, on bus: BusConnection) throws -> SuspendingClock.Instant? {
         let snapshot = update.snapshot
         // Before outcomes are announced: those of an update that throws are delivered again.
-        if live.isSending, snapshot.isVisible, settings.isLive, live.sentAt + Self.showLimit <= .now {
+        if let card = live.sending, snapshot.isVisible, settings.isLive, card.sentAt + Self.showLimit <= .now {
             throw Self.notResponding
         }
         let finished = update.finished.filter { settings.shownOutcomes.covers($0, after: settings.after) }
@@ -190,52 +188,51 @@ final class NotificationSession: BusSession {
             hide(on: bus)
             return nil
         }
-        if live.isSending { return live.sentAt + Self.showLimit }
-        if case .dismissed(let period, _) = live.state {
+        if let card = live.sending { return card.sentAt + Self.showLimit }
+        if case .dismissed(let period, _) = live {
             guard period != snapshot.visibilityID else {
                 // An update was on its way when it was closed, and has shown it again.
                 if isShown {
                     hide(on: bus)
-                    live.state = .dismissed(period, nil)
+                    live = .dismissed(period, nil)
                 }
                 return nil
             }
             // The hidden snapshot in between was skipped.
             hide(on: bus)
         }
-        let shown = live.showing?.message
-        live.period = snapshot.visibilityID
+        let shown = live.card?.message
+        live.card?.period = snapshot.visibilityID
         // During the completion delay, the last content stays.
         let message = snapshot.activityCount == 0 ? shown ?? message(for: snapshot) : message(for: snapshot)
-        if style == .list, let shown, shown.urgency != message.urgency {
-            let due = live.sentAt + (shown.urgency == .low ? Self.updateInterval : Self.bannerLimit)
+        if style == .list, let shown, let card = live.card, shown.urgency != message.urgency {
+            let due = card.sentAt + (shown.urgency == .low ? Self.updateInterval : Self.bannerLimit)
             guard due <= .now || !isShown else { return due }
             hide(on: bus)
         }
-        if message != live.showing?.message {
-            let due = live.sentAt + (way == .portal ? Self.portalUpdateInterval : Self.updateInterval)
-            guard live.card == nil || due <= .now else { return due }
-            live.state = .shown(.init(card: live.card ?? Card(), message: message, period: snapshot.visibilityID))
-            live.announced = (snapshot.since, snapshot.attention != nil)
-            send(message, on: bus)
-            return live.sentAt + Self.showLimit
+        guard let card = live.card, message == card.message else {
+            let interval = way == .portal ? Self.portalUpdateInterval : Self.updateInterval
+            if let due = live.card.map({ $0.sentAt + interval }), due > .now { return due }
+            let card = live.card ?? LiveNotification.Card(message, snapshot.visibilityID)
+            (card.message, card.announced) = (message, (snapshot.since, snapshot.attention != nil))
+            live = .shown(card)
+            send(card, on: bus)
+            return card.sentAt + Self.showLimit
         }
         let tick = formats.contains(where: \.showsTime) ? SuspendingClock.now + .seconds(1) : nil
         guard settings.timeout == nil, way != .portal, style != .list else { return tick }
-        if live.sentAt + settings.renewal <= .now {
+        if card.sentAt + settings.renewal <= .now {
             renew(message, on: bus)
-            live.sentAt = .now
+            card.sentAt = .now
         }
-        return tick ?? live.sentAt + settings.renewal
+        return tick ?? card.sentAt + settings.renewal
     }
 
     /// One ordinary notification of the outcomes of the last seconds, which stays.
-    final class Outcomes {
-        let card = Card()
+    final class Outcomes: NotificationCard {
         fileprivate var notice: OutcomeNotice
         /// When what ends gets another notification.
         fileprivate var until = SuspendingClock.now
-        fileprivate var isSending = false
         /// Whether more has ended since it was sent.
         fileprivate var isOutdated = false
 
@@ -258,15 +255,11 @@ final class NotificationSession: BusSession {
 
     private func send(_ outcomes: Outcomes, on bus: BusConnection) {
         let message = message(outcomes.notice.title, outcomes.notice.body, urgency: .normal, milliseconds: -1)
-        let count = way == .libnotify ? 1 : 0
-        unshownOutcomes += count
-        (outcomes.isSending, outcomes.isOutdated) = (true, false)
-        send(message, as: outcomes.card, on: bus) { [self, unowned bus] outcome in
-            unshownOutcomes -= count
-            outcomes.isSending = false
+        outcomes.isOutdated = false
+        send(message, as: outcomes, on: bus) { [self, unowned bus] outcome in
             switch outcome {
             case .success(let identifier):
-                outcomes.card.identifier = identifier
+                outcomes.identifier = identifier
                 if outcomes.isOutdated { send(outcomes, on: bus) }
             case .failure(let loss):
                 logger.warning("the server did not show the notification of an outcome: \(loss.reason)")
@@ -328,7 +321,7 @@ final class NotificationSession: BusSession {
         switch (settings.urgency, style) {
         case (.critical, _): return .critical
         case (_, .list):
-            guard let announced = live.announced, announced.since == snapshot.since else { return .normal }
+            guard let announced = live.card?.announced, announced.since == snapshot.since else { return .normal }
             return asks && !announced.asks ? .normal : .low
         case (let urgency, _): return asks ? .normal : urgency
         }
