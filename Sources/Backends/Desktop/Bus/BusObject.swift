@@ -101,16 +101,13 @@ public final class BusObject {
             if let name = call.interface, !interfaces.contains(name), name != "org.freedesktop.DBus.Peer" {
                 throw .unknownInterface(name)
             }
-            throw BusError("UnknownMethod", "The object has no method '\(member)' in this interface.")
+            throw .standard("UnknownMethod", "The object has no method '\(member)' in this interface.")
         }
         // Decoded only if they have these types; too long ones are truncated.
         guard call.signature == method.types, case let arguments = call.arguments, arguments.count == method.types.count
         else {
-            let limit = "of at most \(BusDecoder.limit) bytes"
-            throw BusError(
-                "InvalidArgs",
-                "The method '\(member)' takes arguments of types '\(method.types)' \(limit)."
-            )
+            let expected = "arguments of types '\(method.types)' of at most \(BusDecoder.limit) bytes"
+            throw .standard("InvalidArgs", "The method '\(member)' takes \(expected).")
         }
         if member == "Introspect" { return [.string(introspection)] }
         let name = arguments[0].text ?? ""
@@ -121,21 +118,17 @@ public final class BusObject {
         if member == "GetAll" { return [.properties(properties)] }
         let propertyName = arguments[1].text ?? ""
         guard let property = properties.first(where: { $0.name == propertyName }) else {
-            throw BusError(
-                "UnknownProperty",
-                "The interface '\(interface)' has no property '\(BusError.quoted(propertyName))'."
-            )
+            let found = BusError.quoted(propertyName)
+            throw .standard("UnknownProperty", "The interface '\(interface)' has no property '\(found)'.")
         }
         if member == "Get" { return [.variant(property.value)] }
         guard access[property.name] == .readWrite else {
-            throw BusError("PropertyReadOnly", "The property '\(property.name)' cannot be set.")
+            throw .standard("PropertyReadOnly", "The property '\(property.name)' cannot be set.")
         }
         let value = arguments[2].unwrapped
         guard value.signature == property.value.signature else {
-            throw BusError(
-                "InvalidArgs",
-                "The property '\(property.name)' is of type '\(property.value.signature)'."
-            )
+            let type = property.value.signature
+            throw .standard("InvalidArgs", "The property '\(property.name)' is of type '\(type)'.")
         }
         onSet(BusProperty(property.name, value))
         return []
@@ -162,36 +155,17 @@ public final class BusObject {
             \(signals)
               </interface>
               <interface name="\(Self.introspectableInterface)">
-                <method name="Introspect">
-                  <arg name="xml_data" type="s" direction="out"/>
-                </method>
+                <method name="Introspect"><arg type="s" direction="out"/></method>
               </interface>
               <interface name="org.freedesktop.DBus.Peer">
                 <method name="Ping"/>
-                <method name="GetMachineId">
-                  <arg name="machine_uuid" type="s" direction="out"/>
-                </method>
+                <method name="GetMachineId"><arg type="s" direction="out"/></method>
               </interface>
               <interface name="\(Self.propertiesInterface)">
-                <method name="Get">
-                  <arg name="interface_name" type="s" direction="in"/>
-                  <arg name="property_name" type="s" direction="in"/>
-                  <arg name="value" type="v" direction="out"/>
-                </method>
-                <method name="GetAll">
-                  <arg name="interface_name" type="s" direction="in"/>
-                  <arg name="properties" type="a{sv}" direction="out"/>
-                </method>
-                <method name="Set">
-                  <arg name="interface_name" type="s" direction="in"/>
-                  <arg name="property_name" type="s" direction="in"/>
-                  <arg name="value" type="v" direction="in"/>
-                </method>
-                <signal name="PropertiesChanged">
-                  <arg name="interface_name" type="s"/>
-                  <arg name="changed_properties" type="a{sv}"/>
-                  <arg name="invalidated_properties" type="as"/>
-                </signal>
+                <method name="Get"><arg type="s"/><arg type="s"/><arg type="v" direction="out"/></method>
+                <method name="GetAll"><arg type="s"/><arg type="a{sv}" direction="out"/></method>
+                <method name="Set"><arg type="s"/><arg type="s"/><arg type="v"/></method>
+                <signal name="PropertiesChanged"><arg type="s"/><arg type="a{sv}"/><arg type="as"/></signal>
               </interface>
             </node>
             """
@@ -199,13 +173,8 @@ public final class BusObject {
 }
 
 extension BusError {
-    /// An error of the D-Bus specification, for the caller.
-    fileprivate init(_ name: String, _ text: String) {
-        self.init(name: "org.freedesktop.DBus.Error.\(name)", text: text)
-    }
-
     fileprivate static func unknownInterface(_ name: String) -> Self {
-        Self("UnknownInterface", "The object has no properties or methods of interface '\(quoted(name))'.")
+        standard("UnknownInterface", "The object has no properties or methods of interface '\(quoted(name))'.")
     }
 
     /// A caller's text for an error message.

@@ -238,12 +238,7 @@ final class LibDBusConnection: PollSource {
         _ = dbus.connection_send(handle, message.handle, nil)
     }
 
-    /// Calls a method. The reply arrives during a turn.
-    ///
-    /// - Parameters:
-    ///   - message: the call; `nil` for one with an invalid name, which fails.
-    ///   - timeLimit: how long the peer may take to answer; `nil` for no limit.
-    ///   - completion: handles the reply.
+    /// See ``BusConnection/call(_:within:completion:)``. The reply arrives during a turn.
     func call(_ message: BusMessage?, within timeLimit: Duration?, completion: @escaping Completion) {
         guard let message else { return completion(.failure(.invalidName)) }
         var pending: OpaquePointer?
