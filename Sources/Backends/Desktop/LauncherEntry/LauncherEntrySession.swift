@@ -8,17 +8,6 @@ import IndicatorThreads
 ///
 /// All calls are asynchronous. While it is hidden, it sends nothing and has no deadline.
 final class LauncherEntrySession: BusSession {
-    /// What a dock shows.
-    struct Entry: Equatable {
-        /// The bar; `nil` for none.
-        var progress: Double?
-        /// The badge; `nil` for none.
-        var count: Int?
-        var isUrgent = false
-
-        static let nothing = Self()
-    }
-
     /// Four times a second: Plank delays faster signals.
     static let updateInterval = Duration.milliseconds(250)
     /// How long a failure is marked.
@@ -30,7 +19,7 @@ final class LauncherEntrySession: BusSession {
 
     private let desktopFile: String
     /// What docks know; `nil` if one of them knows nothing.
-    private var sent: Entry? = .nothing
+    private var sent: [BusProperty]? = LauncherEntrySession.nothing
     private var sentAt: SuspendingClock.Instant?
     private var failedUntil: SuspendingClock.Instant?
 
@@ -46,7 +35,7 @@ final class LauncherEntrySession: BusSession {
     /// A dock that starts knows nothing. It receives signals a moment later; further docks do not postpone that.
     func receive(_ signal: BusMessage) {
         guard signal.sender == Self.bus, signal.member == "NameOwnerChanged", signal.arguments.last?.text != "",
-            let sent, sent != .nothing
+            let sent, sent != Self.nothing
         else { return }
         (self.sent, sentAt) = (nil, .now)
     }
@@ -66,36 +55,39 @@ final class LauncherEntrySession: BusSession {
     }
 
     func end(on bus: BusConnection) {
-        if sent != .nothing { send(.nothing, on: bus) }
+        if sent != Self.nothing { send(Self.nothing, on: bus) }
     }
 
-    private func entry(for snapshot: IndicatorSnapshot) -> Entry {
-        var entry = Entry(isUrgent: failedUntil != nil)
-        guard snapshot.isVisible, !DesktopJobSession.shows(desktopFile) else { return entry }
-        entry.progress = snapshot.progress
-        if snapshot.activityCount > 1 { entry.count = snapshot.activityCount }
-        if snapshot.attention != nil { entry.isUrgent = true }
-        return entry
+    private static let nothing = entry(progress: nil, count: 0, isUrgent: false)
+
+    private func entry(for snapshot: IndicatorSnapshot) -> [BusProperty] {
+        let hasFailed = failedUntil != nil
+        guard snapshot.isVisible, !DesktopJobSession.shows(desktopFile) else {
+            return Self.entry(progress: nil, count: 0, isUrgent: hasFailed)
+        }
+        let isUrgent = hasFailed || snapshot.attention != nil
+        return Self.entry(progress: snapshot.progress, count: snapshot.activityCount, isUrgent: isUrgent)
     }
 
-    private func send(_ entry: Entry, on bus: BusConnection) {
+    /// What a dock shows: always all, because each instance replaces what another one has sent.
+    private static func entry(progress: Double?, count: Int, isUrgent: Bool) -> [BusProperty] {
+        [
+            BusProperty("progress", .double(progress ?? 0)),
+            BusProperty("progress-visible", .boolean(progress != nil)),
+            BusProperty("count", .int64(count > 1 ? Int64(count) : 0)),
+            BusProperty("count-visible", .boolean(count > 1)),
+            BusProperty("urgent", .boolean(isUrgent)),
+        ]
+    }
+
+    private func send(_ entry: [BusProperty], on bus: BusConnection) {
         (sent, sentAt) = (entry, .now)
         bus.send(
             .signal(
                 path: "/",
                 interface: "com.canonical.Unity.LauncherEntry",
                 member: "Update",
-                [
-                    .string("application://\(desktopFile)"),
-                    // Always all: each instance replaces what another one has sent.
-                    .properties([
-                        BusProperty("progress", .double(entry.progress ?? 0)),
-                        BusProperty("progress-visible", .boolean(entry.progress != nil)),
-                        BusProperty("count", .int64(Int64(entry.count ?? 0))),
-                        BusProperty("count-visible", .boolean(entry.count != nil)),
-                        BusProperty("urgent", .boolean(entry.isUrgent)),
-                    ]),
-                ]
+                [.string("application://\(desktopFile)"), .properties(entry)]
             )
         )
     }
