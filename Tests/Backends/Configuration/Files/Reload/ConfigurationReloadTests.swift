@@ -418,7 +418,8 @@ struct ConfigurationReloadTests {
                 "clear; cd \(folder.path); echo quit | \(helper) configuration indicator.yaml > out; echo do''ne"
             )
             #expect(try await eventually { try await tmux.screen.contains("done\n") })
-            let screen = try await tmux.screen
+            // The path may be wrapped.
+            let screen = try await tmux.screen.replacing("\n", with: "")
             #expect(screen.contains("probe: The configuration has mistakes"))
             #expect(screen.contains("indicator.yaml:1:13: error: 'startDelay': expected a number"))
         }
