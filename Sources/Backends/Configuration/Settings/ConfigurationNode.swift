@@ -90,7 +90,7 @@ extension ConfigurationNode {
             root = try Parser(yaml: yaml, resolver: .basic, constructor: constructor, encoding: .utf8).singleRoot()
         } catch YamlError.duplicatedKeysInMapping(let names, let context) {
             let name = replacing(asterisk, with: "*", in: names.first ?? "")
-            let position = secondPosition(ofKeyAt: TextPosition(context.mark), in: text)
+            let position = secondPosition(of: name, after: TextPosition(context.mark), in: text)
             throw TextProblem(position: position, "the key \(QuotedText.name(name)) is duplicated")
         } catch {
             throw TextProblem(error, in: text)
@@ -98,23 +98,32 @@ extension ConfigurationNode {
         return try root.map(read)
     }
 
-    /// Where the key at a position is for the second time: Yams reports the first position. Below it, or in the same
-    /// line; the first one for a key that is written in two ways.
-    private static func secondPosition(ofKeyAt first: TextPosition, in text: String) -> TextPosition {
-        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map(\.unicodeScalars)
-        guard lines.indices.contains(first.line - 1) else { return first }
-        let rest = lines[first.line - 1].dropFirst(first.column - 1)
-        let key = String(rest.prefix { $0 != ":" }) + ":"
-        let line = String(rest)
-        if let second = line.dropFirst(key.count).firstRange(of: key) {
-            let column = first.column + line[..<second.lowerBound].unicodeScalars.count
-            return TextPosition(line: first.line, column: column)
+    /// Where a key is for the second time: Yams reports the first position. Below it, or in the same line; the first
+    /// one for a key with escapes, or one in braces whose line begins elsewhere.
+    private static func secondPosition(of name: String, after first: TextPosition, in text: String) -> TextPosition {
+        func isKey(_ text: Substring) -> Bool {
+            let rest = text.drop { "\"'".contains($0) }
+            return rest.hasPrefix(name) && rest.dropFirst(name.count).drop { "\"' ".contains($0) }.first == ":"
         }
-        let index = lines.indices.dropFirst(first.line).first { index in
-            let (start, end) = (lines[index].prefix(first.column - 1), lines[index].dropFirst(first.column - 1))
-            return start.allSatisfy { $0 == " " } && String(end).hasPrefix(key)
+        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        for (index, line) in lines.enumerated().dropFirst(first.line - 1) {
+            let start = line.unicodeScalars.index(
+                line.startIndex,
+                offsetBy: first.column - 1,
+                limitedBy: line.endIndex
+            )
+            guard let start else { continue }
+            if index > first.line - 1 {
+                guard line[..<start].allSatisfy({ $0 == " " || $0 == "\t" }), isKey(line[start...]) else { continue }
+                return TextPosition(line: index + 1, column: first.column)
+            }
+            let others = line[start...].indices.dropFirst(name.count)
+            guard
+                let second = others.first(where: { " ,".contains(line[line.index(before: $0)]) && isKey(line[$0...]) })
+            else { continue }
+            return TextPosition(line: first.line, column: line[..<second].unicodeScalars.count + 1)
         }
-        return index.map { TextPosition(line: $0 + 1, column: first.column) } ?? first
+        return first
     }
 
     private static func read(_ node: Node) throws(TextProblem) -> Self {

@@ -72,7 +72,7 @@ extension BrokenFile {
         terminalTitle:
           format: "{spiner} {label}"
         > 2:11: 'format': expected a format with known placeholders (unknown placeholder '{spiner}' at character 1, \#
-        did you mean '{spinner}'?), found '{spiner} {label}'
+        did you mean '{spinner}'? For a brace, write '{{'), found '{spiner} {label}'
         # a format without quotes
         terminalTitle:
           format: {label}
@@ -193,6 +193,16 @@ extension BrokenFile {
         # a duplicate key in braces
         logFile: {path: /a, keep: 1, path: /b}
         > 1:30: the key 'path' is duplicated
+        # a duplicate key in braces after another one that ends as it does
+        logFile: {path: /a, xpath: /c, path: /b}
+        > 1:32: the key 'path' is duplicated
+        # a duplicate key with a space and with quotes
+        startDelay : 1
+        "startDelay": 2
+        > 2:1: the key 'startDelay' is duplicated
+        # JSON: a duplicate key on one line
+        {"startDelay":1,"completionDelay":2,"startDelay":3}
+        > 1:37: the key 'startDelay' is duplicated
         # JSON: a duplicate key
         {
           "startDelay": 1,
