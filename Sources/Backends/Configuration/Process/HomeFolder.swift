@@ -16,6 +16,15 @@ package enum HomeFolder {
         return home.hasPrefix("/") ? home : nil
     }
 
+    /// The folder of the process at first: an app may change it before its files are opened.
+    private static let startFolder = FileManager.default.currentDirectoryPath
+
+    /// The absolute path of a file; unchanged if the home folder is unknown.
+    static func absolute(_ path: String, in environment: [String: String]) -> String {
+        let path = expanding(path, in: environment)
+        return path.isEmpty || path.hasPrefix("/") || path.hasPrefix("~") ? path : "\(startFolder)/\(path)"
+    }
+
     /// The path with a leading `~` replaced; unchanged if the home folder is unknown.
     package static func expanding(_ path: String, in environment: [String: String]) -> String {
         guard path == "~" || path.hasPrefix("~/"), let home = Self.path(in: environment) else { return path }

@@ -86,7 +86,7 @@ extension SettingForm {
         case .string(let text) where isList:
             let parts = text.split(separator: ",", omittingEmptySubsequences: content == .texts || text.isEmpty)
             texts = parts.map { $0.trimmingCharacters(in: .whitespaces) }
-        case .string(let text): texts = [content == .path ? HomeFolder.expanding(text, in: environment) : text]
+        case .string(let text): texts = [content == .path ? HomeFolder.absolute(text, in: environment) : text]
         }
         var (right, faults): ([String], [SettingFault]) = ([], [])
         var others: Set<String> = []
@@ -145,7 +145,7 @@ extension SettingForm<String> {
         return form
     }
 
-    /// The path of a file; a leading `~` is replaced by the home folder.
+    /// The path of a file, which becomes absolute; a leading `~` is replaced by the home folder.
     public static var path: Self {
         // A '~' that is left is another user's.
         Self(

@@ -1,3 +1,4 @@
+import Foundation
 import IndicatorCore
 import Testing
 
@@ -94,10 +95,12 @@ struct SettingFormTests {
     }
 
     @Test
-    func `may be a path, with the home folder for '~'`() {
+    func `may be a path, with the home folder for '~', and absolute: an app may change its folder`() {
         #expect(value("~/a", as: .path) == .string("/home/user/a"))
         #expect(value("~", as: .path) == .string("/home/user"))
-        #expect(value("a/~/b", as: .path) == .string("a/~/b"))
+        let folder = FileManager.default.currentDirectoryPath
+        #expect(value("a/~/b", as: .path) == .string("\(folder)/a/~/b"))
+        #expect(value("a", as: .secretFile) == .string("\(folder)/a"))
         #expect(value("~root/a", as: .path) == nil)
         #expect(value("", as: .path) == nil)
         #expect(value("a\0b", as: .path) == nil)
