@@ -31,8 +31,8 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
     /// Checks an address before anything connects to it.
     ///
     /// libdbus runs a program for `unixexec:` and `autolaunch:`, reads a file for `nonce-tcp:`, and waits for the
-    /// network without a limit for `tcp:`. So every element of the list must be a local socket: `unix:` with `path`,
-    /// `abstract` or `runtime` (D-Bus specification, "Server Addresses"). Does not connect.
+    /// network without a limit for `tcp:`. So every element of the list must be a local socket: `unix:` with `path` or
+    /// `abstract` (D-Bus specification, "Server Addresses"). Does not connect.
     ///
     /// - Throws: `Unavailability`.
     package static func check(_ address: String) throws(Unavailability) {
@@ -45,8 +45,8 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
         }
         // Also without libdbus, which splits in the same way: in values, ';' is escaped.
         let isLocal = address.split(separator: ";").allSatisfy { $0.hasPrefix("unix:") }
-        if !isLocal || elements.contains(where: { $0.targetCount != 1 }) {
-            let allowed = "only 'unix:' with one of path=, abstract= and runtime= is allowed"
+        if !isLocal || elements.contains(where: { ($0.path == nil) == ($0.abstract == nil) }) {
+            let allowed = "only 'unix:' with path= or abstract= is allowed"
             throw .invalidBusAddress(address, "\(allowed); others may run programs")
         }
     }
@@ -79,7 +79,7 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
         // The variable may name the bus of a session that has ended.
         guard let address = try? resolved(in: environment) else { return false }
         return (try? BusSocket.elements(of: address))?.contains { element in
-            element.value("path").map(FileManager.default.fileExists) ?? true
+            element.path.map(FileManager.default.fileExists) ?? true
         } ?? false
     }
 
@@ -122,13 +122,9 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
 
 /// An element of a D-Bus address, as libdbus reads it.
 struct BusSocket {
-    private let values: [String: String]
-
-    /// A value, without escapes.
-    func value(_ key: String) -> String? { values[key] }
-
-    /// The number of targets, of which a socket has one.
-    var targetCount: Int { values.count }
+    /// What it connects to, one of them.
+    let path: String?
+    let abstract: String?
 
     /// The elements of an address; none if libdbus cannot be used. Throws if the address is invalid.
     static func elements(of address: String) throws(BusError) -> [BusSocket] {
@@ -142,9 +138,8 @@ struct BusSocket {
     }
 
     private init(_ entry: OpaquePointer) {
-        values = ["path", "abstract", "runtime"].reduce(into: [:]) { values, key in
-            values[key] = dbus.address_entry_get_value(entry, key).map { String(cString: $0) }
-        }
+        path = dbus.address_entry_get_value(entry, "path").map { String(cString: $0) }
+        abstract = dbus.address_entry_get_value(entry, "abstract").map { String(cString: $0) }
     }
 
     /// A text in the form that a value of an address has.
@@ -167,7 +162,7 @@ struct BusSocket {
 
     /// A local connection succeeds or fails at once, unless the queue of the bus is full (unix(7)).
     private var outcome: Outcome {
-        guard let name = value("path") ?? value("abstract").map({ "\0\($0)" }) else { return .fails }
+        guard let name = path ?? abstract.map({ "\0\($0)" }) else { return .fails }
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         let bytes = Array(name.utf8)
