@@ -133,23 +133,14 @@ public final class BusMessage {
 }
 
 extension BusMessage {
-    /// The descriptor that the message consists of, if it does: a copy, which the caller owns.
-    var descriptor: BusDescriptor? {
+    /// The descriptor that the message consists of, if it does: a copy, which is closed when the handle is deallocated.
+    var descriptor: FileHandle? {
         var iterator = CDBusMessageIter()
         guard signature == "h", dbus.message_iter_init(handle, &iterator) != 0 else { return nil }
         var number: Int32 = -1
         dbus.message_iter_get_basic(&iterator, &number)
-        return number < 0 ? nil : BusDescriptor(owning: number)
+        return number < 0 ? nil : FileHandle(fileDescriptor: number, closeOnDealloc: true)
     }
-}
-
-/// A descriptor from a message, closed when the value is deallocated.
-final class BusDescriptor {
-    private let number: Int32
-
-    fileprivate init(owning number: Int32) { self.number = number }
-
-    deinit { close(number) }
 }
 
 /// A private connection to a bus, and the calls that wait for a reply on it. Only used on one thread.

@@ -68,7 +68,7 @@ final class SleepInhibitorSession: BusSession {
     private let settings: SleepInhibitorSettings
     private let logger: Logger
     private let service = BusService(SleepInhibitorSession.login)
-    private var lock: BusDescriptor?
+    private var lock: FileHandle?
     private var isAsking = false
     private var hasEnded = false
     /// Whether it is logged that login1 refuses.
