@@ -86,7 +86,8 @@ package enum SnapshotFormatError: Error, Sendable, Hashable, CustomStringConvert
         case .empty:
             "the format is empty; write a text, such as '{label} - {app}'"
         case .unknownPlaceholder(let name, let nearest?, _, let column):
-            "unknown placeholder '{\(name)}' at character \(column), did you mean '{\(nearest)}'?"
+            "unknown placeholder '{\(name)}' at character \(column), did you mean '{\(nearest)}'? "
+                + "For a brace, write '{{'"
         case .unknownPlaceholder(let name, nil, let known, let column):
             "unknown placeholder '{\(name)}' at character \(column); known are "
                 + known.map { "{\($0)}" }.joined(separator: " ") + "; write '{{' and '}}' for literal braces"

@@ -146,11 +146,11 @@ import Testing
         ("", SnapshotFormatError.empty, "the format is empty; write a text, such as '{label} - {app}'"),
         (
             "{lable} x", unknown("lable", nearest: "label", column: 1),
-            "unknown placeholder '{lable}' at character 1, did you mean '{label}'?"
+            "unknown placeholder '{lable}' at character 1, did you mean '{label}'? For a brace, write '{{'"
         ),
         (
             "ä {Count}", unknown("Count", nearest: "count", column: 3),
-            "unknown placeholder '{Count}' at character 3, did you mean '{count}'?"
+            "unknown placeholder '{Count}' at character 3, did you mean '{count}'? For a brace, write '{{'"
         ),
         (
             "{temperature}", unknown("temperature", nearest: nil, column: 1),

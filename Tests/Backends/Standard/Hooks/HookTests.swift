@@ -290,7 +290,7 @@ import Testing
         #expect(
             HookText.validate(["a", "{titel}"])
                 == "arguments with known placeholders (unknown placeholder '{titel}' at character 1, did you mean "
-                + "'{title}'?)"
+                + "'{title}'? For a brace, write '{{')"
         )
         for script in ["echo ${HOME}", "awk '{print $1}'"] {
             #expect(

@@ -90,8 +90,10 @@ struct LineTemplateTests {
     @Test(
         "are checked: names, options and styles, with their positions",
         arguments: [
-            ("{lable}", "unknown placeholder '{lable}' at character 1, did you mean '{label}'?"),
-            ("{label} {barr:40}", "unknown placeholder '{barr}' at character 9, did you mean '{bar}'?"),
+            (
+                "{label} {barr:40}",
+                "unknown placeholder '{barr}' at character 9, did you mean '{bar}'? For a brace, write '{{'"
+            ),
             ("{bar:40.cyna}", "unknown style 'cyna' at character 9, did you mean 'cyan'?"),
             ("{bar:.cyan/bule}", "unknown style 'bule' at character 12, did you mean 'blue'?"),
             ("{bar:.cyan.}", "unknown style '' at character 12; known are: black, red, "),

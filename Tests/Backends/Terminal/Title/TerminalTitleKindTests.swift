@@ -36,7 +36,7 @@ import Testing
         let error = #expect(throws: ConfigurationError.self) {
             try BackendKind.terminalTitle.with(["format": "{lable}"])
         }
-        let problem = "unknown placeholder '{lable}' at character 1, did you mean '{label}'?"
+        let problem = "unknown placeholder '{lable}' at character 1, did you mean '{label}'? For a brace, write '{{'"
         let message = "expected a format with known placeholders (\(problem)), found '{lable}'"
         #expect(error?.mistakes.map(\.message) == [message])
     }
