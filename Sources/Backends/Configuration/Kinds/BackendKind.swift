@@ -44,8 +44,8 @@ public struct BackendKind: Sendable {
     ///   - availability: returns where it could show something, such as `/dev/pts/3`, if that is of interest, or throws
     ///     why it could not, such as an ``Unavailability`` with advice. Checks that without side effects. By default,
     ///     it could.
-    ///   - automatic: whether `backends: auto` chooses the kind where the app runs; by default it never does. Must not
-    ///     block.
+    ///   - automatic: whether `backends: auto` chooses the kind where the app runs; by default it never does. The app
+    ///     waits for it when it starts.
     public init<Settings: Sendable>(
         name: String,
         summary: String,

@@ -50,15 +50,10 @@ public final class LauncherEntryBackend: BusBackend, @unchecked Sendable {
 
     /// Throws if there is no desktop file.
     private static func check(_ file: String, in environment: [String: String]) throws {
-        guard DesktopFile.isIdentifier(file) else {
+        guard DesktopFile.isIdentifier(file), DesktopFile.isInstalled(file, in: environment) else {
+            let folders = "the folder 'applications' of $XDG_DATA_HOME or one of $XDG_DATA_DIRS"
             throw Unavailability(
-                reason: "'\(QuotedText.shortened(file))' is not \(DesktopFile.expectation)",
-                help: "a file in a subfolder has the name of the folder and a '-' before its own"
-            )
-        }
-        guard DesktopFile.isInstalled(file, in: environment) else {
-            throw Unavailability(
-                reason: "there is no '\(file)' in the folder 'applications' of $XDG_DATA_HOME or one of $XDG_DATA_DIRS",
+                reason: "there is no '\(QuotedText.shortened(file))' in \(folders)",
                 help: "install it: docks have no icon for an app without one"
             )
         }
