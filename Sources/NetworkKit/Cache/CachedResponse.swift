@@ -59,8 +59,16 @@ struct CachedResponse: Sendable, Equatable {
 
     var hasValidator: Bool { metadata.headers[.eTag] != nil || metadata.headers[.lastModified] != nil }
 
-    /// The response with the header fields of a 304 (RFC 9111 §3.2), except those that describe the body.
-    func updated(with response: ResponseHead, requestTime: Date, responseTime: Date) -> Self {
+    /// The most fields of an entry. A head has no more, but each 304 may add other ones.
+    private static let maximumFieldCount = 5000
+
+    /// The response with the header fields of a 304 (RFC 9111 §3.2), except those that describe the body; `nil` if the
+    /// 304 is of something else (§4.3.4): the target of a redirect, or content with another tag and the same date.
+    func updated(with response: ResponseHead, requestTime: Date, responseTime: Date) -> Self? {
+        let tags = [metadata.headers, response.headers].compactMap { $0[.eTag]?.trimmingPrefix("W/") }
+        guard !response.isRedirected, Set(tags).count <= 1,
+            metadata.headers.count + response.headers.count <= Self.maximumFieldCount
+        else { return nil }
         var copy = self
         let ofTheBody: [HTTPField.Name] = [
             .contentLength, .contentEncoding, .contentRange, .transferEncoding, .setCookie,
@@ -140,7 +148,7 @@ extension NetworkRequest {
     var cacheKey: String? {
         guard method == .get else { return nil }
         let own: [HTTPField.Name] = [
-            .range, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange,
+            .acceptEncoding, .range, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange,
         ]
         return own.allSatisfy { headers[$0] == nil } ? url.absoluteString : nil
     }

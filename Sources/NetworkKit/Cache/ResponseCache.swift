@@ -83,20 +83,18 @@ public final class ResponseCache: Sendable {
         }
         guard mayLoad else { throw NetworkError.notInCache(request.url) }
         let requestTime = now()
-        var asked = kept?.hasValidator == true ? kept : nil
+        let asked = kept?.hasValidator == true ? kept : nil
         var response = try await exchange(asked.map(request.conditional) ?? request)
-        if asked != nil, response.head.isRedirected, response.head.status == .notModified {
-            // The target of the redirect is not what was stored.
-            (asked, response) = (nil, try await exchange(request))
-        }
         if let asked, response.head.status == .notModified {
-            let updated = asked.updated(with: response.head, requestTime: requestTime, responseTime: now())
-            if control.noStore || CacheControl(response.head.headers[.cacheControl]).noStore {
-                await remove(key)
-            } else {
-                await write(updated, for: key)
+            if let updated = asked.updated(with: response.head, requestTime: requestTime, responseTime: now()) {
+                if control.noStore || CacheControl(response.head.headers[.cacheControl]).noStore {
+                    await remove(key)
+                } else {
+                    await write(updated, for: key)
+                }
+                return NetworkResponse(updated, url: request.url, source: .revalidatedCache)
             }
-            return NetworkResponse(updated, url: request.url, source: .revalidatedCache)
+            response = try await exchange(request)
         }
         let new = CachedResponse(response, to: request, rules, requestTime: requestTime, responseTime: now())
         if let new, !control.noStore {

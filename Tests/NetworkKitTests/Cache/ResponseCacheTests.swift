@@ -281,6 +281,31 @@ import Testing
         #expect(try await source(nil) == .network)
     }
 
+    /// RFC 9111 §4.3.4. A server may look at the date only. Many 304s with other fields ended the process.
+    @Test(arguments: [("\"x\"", 1, true), ("W/\"x\"", 1, true), ("\"y\"", 1, false), ("\"x\"", 4999, false)])
+    func `A 304 of other content or with too many fields is asked for again`(
+        _ tag: String,
+        _ fieldCount: Int,
+        _ isSame: Bool
+    ) async throws {
+        let cache = ResponseCache(directory: nil)
+        let request = NetworkRequest(url: try #require(URL(string: "https://h/")), method: .get)
+        for source in [.network, isSame ? .revalidatedCache : .network] as [NetworkResponse.Source] {
+            let response = try await cache.respond(to: request, cache.rules) { request in
+                var head = ResponseHead(url: request.url, status: 200, headers: [.eTag: "\"x\"", .contentType: "a/b"])
+                head.announcesEnd = true
+                guard request.headers[.ifNoneMatch] != nil else { return (head, Data("whole".utf8)) }
+                head.status = 304
+                let names = (0..<fieldCount).map { HTTPField.Name("x\($0)")! }
+                head.headers = HTTPFields(names.map { HTTPField(name: $0, value: "") })
+                head.headers[.eTag] = tag
+                return (head, Data())
+            }
+            #expect(response.source == source)
+            #expect(try response.string() == "whole")
+        }
+    }
+
     @Test func `What was not used for a generation is evicted`() {
         var entries = LeastRecentlyUsed<Int>(capacity: 100)
         for number in 0..<100 { entries.insert(number, for: "\(number)", cost: 1) }
