@@ -145,13 +145,16 @@ final class PartialFile: @unchecked Sendable {
         let isNamed =
             path != nil
             || linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0
+        // Of a part later: another process removes one that others can read.
+        if let mode, record == nil { fchmod(descriptor, mode) }
         guard isNamed, rename(name, target.path) == 0 else {
             defer { if path == nil { unlink(name) } }
             throw target.unwritable
         }
-        // Not earlier: another process removes a part that others can read.
-        if let mode { fchmod(descriptor, mode) }
-        if let record { unlink(record.path) }
+        if let record {
+            if let mode { fchmod(descriptor, mode) }
+            unlink(record.path)
+        }
         hasEnded = true
         flock(descriptor, LOCK_UN)
     }
@@ -168,7 +171,8 @@ struct DownloadPlace: Sendable {
         var (path, links) = (file.path, 0)
         // Also one that leads to no file.
         while links < 40, let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path) {
-            path = URL(filePath: target, relativeTo: URL(filePath: path).folder).path
+            // Without removing `..`, which leads out of the folder that a link leads to.
+            path = target.first == "/" ? target : URL(filePath: path).folder.path + "/" + target
             links += 1
         }
         self.file = URL(filePath: path)

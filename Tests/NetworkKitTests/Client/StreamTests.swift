@@ -335,19 +335,22 @@ import Testing
     ) async throws {
         let server = try RawServer.closing { _, connection in try connection.respond(text: "new") }
         let real = folder.url.appending(path: "folder/real")
-        let link = folder.url.appending(path: "link")
-        try FileManager.default.createDirectory(at: real.deletingLastPathComponent(), withIntermediateDirectories: true)
-        #expect(symlink("folder/real", link.path) == 0)
+        let inner = folder.url.appending(path: "folder/inner")
+        let link = folder.url.appending(path: "current/link")
+        try FileManager.default.createDirectory(at: inner, withIntermediateDirectories: true)
+        // The folder of the link is one, too: `..` is that of where it leads.
+        #expect(symlink("folder/inner", folder.url.appending(path: "current").path) == 0)
+        #expect(symlink("../real", link.path) == 0)
         // The link leads to no file yet.
         for resume in [NetworkClient.Resumption.withinCall, .acrossRuns] {
             _ = try await client().download(route(server), to: link, resume: resume)
-            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link.path) == "folder/real")
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link.path) == "../real")
             #expect(try String(contentsOf: real, encoding: .utf8) == "new")
             let found = try FileManager.default.attributesOfItem(atPath: real.path)[.posixPermissions] as? NSNumber
             if resume == .acrossRuns { #expect(found?.intValue == mode) }
             #expect(chmod(real.path, mode_t(mode)) == 0)
         }
-        #expect(try files == ["folder", "link"])
+        #expect(try files == ["current", "folder"])
     }
 
     @Test(arguments: ["fifo", "/dev/null", "folder"])
