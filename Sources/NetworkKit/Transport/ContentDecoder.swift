@@ -12,7 +12,7 @@ final class ContentDecoder {
     private let isGzip: Bool
     private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     /// Whether the end of the body, or of a member of gzip, may be here.
-    private(set) var isAtEnd = true
+    private(set) var isAtEnd: Bool
     private var isPrepared = false
     /// The rest is no compressed data, and ignored as browsers do.
     private var hasEnded = false
@@ -23,18 +23,22 @@ final class ContentDecoder {
     /// How much of it was not received because of a pause.
     private var waiting = 0
 
-    /// Creates the decoder for a value of `Content-Encoding`; `nil` if there is nothing to decode.
-    static func decoder(for encoding: String?) throws(Problem) -> ContentDecoder? {
+    /// Creates the decoder for a value of `Content-Encoding`; `nil` if there is nothing to decode, as with `utf-8` or
+    /// `aws-chunked`, which some servers send.
+    ///
+    /// - Parameter mayBeEmpty: whether a body without any bytes is complete.
+    static func decoder(for encoding: String?, mayBeEmpty: Bool) throws(Problem) -> ContentDecoder? {
         switch (encoding ?? "").lowercased() {
-        case "", "identity": return nil
-        case "gzip", "x-gzip": return ContentDecoder(isGzip: true)
-        case "deflate": return ContentDecoder(isGzip: false)
-        case let other: throw Problem(text: "the server sent the encoding '\(other)', which was not asked for")
+        case "gzip", "x-gzip": return ContentDecoder(isGzip: true, isAtEnd: mayBeEmpty)
+        case "deflate": return ContentDecoder(isGzip: false, isAtEnd: mayBeEmpty)
+        case let other where ["br", "compress", "zstd"].contains(other) || other.contains(","):
+            throw Problem(text: "the server sent the encoding '\(other)', which was not asked for")
+        default: return nil
         }
     }
 
-    private init(isGzip: Bool) {
-        self.isGzip = isGzip
+    private init(isGzip: Bool, isAtEnd: Bool) {
+        (self.isGzip, self.isAtEnd) = (isGzip, isAtEnd)
         stream.initialize(to: z_stream())
     }
 
@@ -65,7 +69,7 @@ final class ContentDecoder {
         // With a full buffer there may be more, also of no input.
         var isFull = isPrepared && begin > 0
         while !hasEnded, !rest.isEmpty || isFull {
-            if isAtEnd {
+            if isAtEnd || !isPrepared {
                 guard let first = rest.first, try prepare(for: first) else { break }
             }
             let (status, used, made) = inflate(rest)

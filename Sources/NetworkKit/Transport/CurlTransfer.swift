@@ -208,7 +208,7 @@ final class CurlTransfer {
             let hasBody = head.mayHaveBody && transfer.request.method != .head
             bytesLeft = hasBody ? head.isChunked ? nil : head.length : 0
             if hasBody, transfer.request.decodesBody {
-                decoder = try .decoder(for: head.headers[.contentEncoding])
+                decoder = try .decoder(for: head.headers[.contentEncoding], mayBeEmpty: head.announcesEnd)
             }
             if status == 204, head.isChunked || head.length ?? 0 > 0 {
                 // What it announces nevertheless would be taken for the next response.
