@@ -26,8 +26,8 @@ public struct Cookie: RawRepresentable, Hashable, Codable, Sendable {
         if fields.count != 7 { return nil }
     }
 
-    /// How many cookies a client keeps at least, and of one site: as browsers do.
-    static let (maximumCount, siteCount) = (3000, 180)
+    /// How many cookies a client keeps at least, and how many libcurl takes of a response.
+    static let (maximumCount, responseCount) = (3000, 50)
 
     /// The last two labels of the domain.
     private var site: String { domain.lowercased().split(separator: ".").suffix(2).joined(separator: ".") }
@@ -60,18 +60,15 @@ public struct Cookie: RawRepresentable, Hashable, Codable, Sendable {
     /// Removes the oldest cookies of the sites that have most of them. Returns how many are left.
     static func trim(of handle: UnsafeMutableRawPointer) -> Int {
         let sites = Dictionary(grouping: all(of: handle), by: \.site).values
-        func count(_ limit: Int) -> Int { sites.reduce(0) { $0 + min($1.count, limit) } }
-        var limit = siteCount
-        while limit > 1, count(limit) > maximumCount { limit /= 2 }
-        // There may be more sites than cookies are kept.
-        let excess = sites.flatMap { $0.suffix(limit) }.dropFirst(maximumCount)
-        for cookie in sites.flatMap({ $0.dropLast(limit) }) + excess {
+        // By how many later ones their sites have.
+        let cookies = sites.flatMap { $0.reversed().enumerated() }.sorted { $0.offset < $1.offset }.map(\.element)
+        for cookie in cookies.dropFirst(maximumCount) {
             // libcurl removes one that has expired.
             var fields = cookie.fields
             fields[4] = "1"
             change([fields.joined(separator: "\t")], of: handle)
         }
-        return min(count(limit), maximumCount)
+        return min(cookies.count, maximumCount)
     }
 
     /// The cookies of a handle.

@@ -218,7 +218,7 @@ final class CurlTransfer {
             problem = transfer.failure(.invalidResponse, error.text)
             return
         }
-        if loop.keepsCookies { loop.cookiesArrived(head.headers[values: .setCookie].count) }
+        if loop.keepsCookies { loop.cookiesArrived(min(head.headers[values: .setCookie].count, Cookie.responseCount)) }
         transfer.received(head)
         if bytesLeft == 0 { loop.check(by: nextLimit) }
     }
