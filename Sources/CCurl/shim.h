@@ -73,14 +73,14 @@ static inline struct curl_slist *curl_kit_cookies(CURL *handle) {
 typedef struct {
     long long received, unread;   /* in bytes; the second are part of the first, and not read by this process yet */
     long long acknowledged;       /* by the other side, in bytes */
-    unsigned int ignored;         /* for how many milliseconds the other side has acknowledged nothing that waits for it */
+    unsigned int ignored;         /* for how many milliseconds the other side has acknowledged nothing that was repeated */
 } curl_kit_tcp_state;
 
 /* Returns 0 if the system does not report it, or the connection is not established. */
 static inline int curl_kit_get_tcp_state(curl_socket_t socket, curl_kit_tcp_state *state) {
     extern int ioctl(int, unsigned long, ...);
     enum { tcp = 6, tcp_info = 11, fionread = 0x541B, established = 1 };
-    enum { unacked = 4, last_ack = 12 };
+    enum { last_ack = 12 };
     /* The first fields of `struct tcp_info` in <linux/tcp.h>, which cannot be included beside <netinet/tcp.h>. */
     struct {
         unsigned char state, congestion, retransmits, probes, others[4];
@@ -94,7 +94,8 @@ static inline int curl_kit_get_tcp_state(curl_socket_t socket, curl_kit_tcp_stat
     state->received = (long long)info.received;
     state->unread = unread;
     state->acknowledged = (long long)info.acked;
-    state->ignored = info.counts[unacked] || info.probes ? info.counts[last_ack] : 0;
+    /* What was sent once may be on its way, on a connection that was silent before. */
+    state->ignored = info.retransmits > 1 || info.probes > 1 ? info.counts[last_ack] : 0;
     return 1;
 }
 
@@ -104,6 +105,17 @@ static inline int curl_kit_get_local_port(curl_socket_t socket) {
     socklen_t size = sizeof address;
     const unsigned char *bytes = (const unsigned char *)&address;
     return getsockname(socket, (struct sockaddr *)&address, &size) ? 0 : bytes[2] << 8 | bytes[3];
+}
+
+/* Whether the other side has an address, as text. One that has ended the connection has none any more, and may have it. */
+static inline int curl_kit_may_have_peer(curl_socket_t socket, const char *text) {
+    extern const char *inet_ntop(int, const void *, char *, socklen_t);
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof address;
+    char own[64] = {0};
+    if (!text || getpeername(socket, (struct sockaddr *)&address, &size)) return 1;
+    const char *bytes = (const char *)&address + (address.ss_family == AF_INET6 ? 8 : 4);
+    return inet_ntop(address.ss_family, bytes, own, sizeof own) && !__builtin_strcmp(own, text);
 }
 
 /*
@@ -136,12 +148,6 @@ static inline int curl_kit_has_http2(CURL *handle) {
     get_function get = (get_function)curl_kit_openssl(handle, "SSL_get0_alpn_selected", &connection);
     if (get) get(connection, &name, &count);
     return count == 2 && name[0] == 'h' && name[1] == '2';
-}
-
-static inline curl_off_t curl_kit_get_offset(CURL *handle, CURLINFO info) {
-    curl_off_t value = 0;
-    curl_easy_getinfo(handle, info, &value);
-    return value;
 }
 
 static inline long curl_kit_get_long(CURL *handle, CURLINFO info) {

@@ -102,8 +102,9 @@ extension CurlTransfer {
         ] {
             curl_kit_set_pointer(handle, option, context)
         }
-        curl_kit_set_begin_function(handle) { context, _, _, _, port in
-            CurlTransfer.from(context)?.begin(port: port) == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+        curl_kit_set_begin_function(handle) { context, address, _, _, port in
+            CurlTransfer.from(context)?.begin(port: port, address: address) == true
+                ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
         }
         curl_kit_set_bytes_function(handle, CURLOPT_HEADERFUNCTION) { bytes, _, count, context in
             CurlTransfer.from(context)?.receivedHeader(UnsafeRawBufferPointer(start: bytes, count: count)) ?? 0
@@ -115,8 +116,8 @@ extension CurlTransfer {
             let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
             return CurlTransfer.from(context)?.send(into: buffer) ?? Int(CURL_READFUNC_ABORT)
         }
-        // Each request begins with the start of the body: see ``begin(port:)``. Not here: libcurl may call this with
-        // the context of another transfer on the connection.
+        // Each request begins with the start of the body: see ``begin(port:address:)``. Not here: libcurl may call this
+        // with the context of another transfer on the connection.
         curl_kit_set_seek_function(handle) { _, offset, origin in
             offset == 0 && origin == SEEK_SET ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_CANTSEEK
         }

@@ -72,13 +72,13 @@ final class CurlTransfer {
     ///
     /// - Returns: whether it may be sent. libcurl repeats one if a connection that is used again ends before the
     ///   response. The server may have processed it (RFC 9110 §9.2.2), unless it has refused it (RFC 9113 §8.7).
-    func begin(port: Int32) -> Bool {
+    func begin(port: Int32, address: UnsafePointer<CChar>?) -> Bool {
         if connection != nil, !isHeadComplete, !transfer.request.method.isIdempotent, !isRefused {
             let reason = "the connection ended before the response; the server may have processed the request"
             problem = transfer.failure(.connectionLost, reason)
             return false
         }
-        let found = loop.watch.connection(at: port)
+        let found = loop.watch.connection(at: port, of: address)
         if let found, found.lastUse == nil { found.isShared = curl_kit_has_http2(handle) != 0 }
         hasLeft = !hasRepeated && found.map(mustLeave) == true
         if hasLeft {

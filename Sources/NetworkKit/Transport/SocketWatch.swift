@@ -6,9 +6,9 @@ import Synchronization
 /// Shuts down connections on which no response will come, and those that keep libcurl's thread busy.
 ///
 /// **Dead ones.** libcurl sends all later requests to a shared HTTP/2 connection that is no longer forwarded. So one is
-/// shut down on which the other side has acknowledged nothing for 20 seconds, or, if something on the way still
-/// acknowledges, sent nothing until a request's timeout. (TCP_USER_TIMEOUT also counts while the receiver's window is
-/// closed: it would end uploads to a busy server.)
+/// shut down on which the other side has acknowledged nothing for 20 seconds, also not what the kernel has sent again,
+/// or, if something on the way still acknowledges, sent nothing until a request's timeout. (TCP_USER_TIMEOUT also
+/// counts while the receiver's window is closed: it would end uploads to a busy server.)
 ///
 /// **Floods.** libcurl 7.88 reads from a connection until nothing is left, and discards what is no part of a response,
 /// such as empty frames of HTTP/2. A server that sends this fast enough would stop all transfers and time limits. So
@@ -98,13 +98,17 @@ final class SocketWatch: Sendable {
         curl_kit_set_pointer(handle, CURLOPT_CLOSESOCKETDATA, context)
     }
 
-    /// The connection with a local port, on which a request begins.
-    func connection(at port: Int32) -> Connection? {
+    /// The connection on which a request begins, by its local port, which those to other hosts may have, too, and the
+    /// address of the other side.
+    func connection(at port: Int32, of address: UnsafePointer<CChar>?) -> Connection? {
         state.withLock { state in
             for connection in state.connections.values where connection.port == 0 {
                 connection.port = curl_kit_get_local_port(connection.descriptor)
             }
-            guard let found = state.connections.values.first(where: { $0.port == port }) else { return nil }
+            let found = state.connections.values.first { connection in
+                connection.port == port && curl_kit_may_have_peer(connection.descriptor, address) != 0
+            }
+            guard let found else { return nil }
             let current = found.state
             let received = current?.received ?? 0
             found.isUnclean = current.map { $0.unread > 0 } ?? true
