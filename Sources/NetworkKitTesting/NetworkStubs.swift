@@ -99,7 +99,7 @@ public final class NetworkStubs: Sendable {
         return options
     }
 
-    private func answer(to request: NetworkRequest, body: Data) async throws -> StubbedSource {
+    private func answer(to request: NetworkRequest, body: Data) async throws -> Response {
         let key = "\(request.method.rawValue) \(request.url.absoluteString)"
         let (response, known) = state.withLock { state -> (Response?, [String]) in
             state.requests.append((request, body))
@@ -115,8 +115,28 @@ public final class NetworkStubs: Sendable {
         if !response.hasHead, let kind = response.failure {
             throw NetworkError.transport(.init(url: request.url, kind: kind, reason: "the stub fails"))
         }
-        let (status, headers) = (response.status, response.headers)
-        let answer = NetworkResponse(url: request.url, status: status, headers: headers, data: response.body)
-        return StubbedSource(answer, failure: response.failure)
+        return response
+    }
+}
+
+/// Delivers the response as the network would.
+extension NetworkStubs.Response: ResponseSource {
+    package func attend(to transfer: Transfer) {
+        let mayContinue = transfer.command() == .resume
+        guard transfer.begin() else { return mayContinue ? deliverBody(to: transfer) : () }
+        var headers = headers
+        if transfer.request.method != .head, failure == nil { headers[.contentLength] = "\(body.count)" }
+        transfer.received(
+            ResponseHead(url: transfer.request.url, status: status, headers: headers, announcesEnd: true)
+        )
+        deliverBody(to: transfer)
+    }
+
+    private func deliverBody(to transfer: Transfer) {
+        if transfer.request.method != .head, !body.isEmpty {
+            // Once more after the suspension.
+            if body.withUnsafeBytes({ transfer.received($0) }) == .pause { return }
+        }
+        transfer.finish(throwing: failure.map { transfer.failure($0, "the stub ends the response with a failure") })
     }
 }

@@ -252,7 +252,7 @@ extension NetworkClient {
         /// contain no secrets. A request waits for it at its end.
         public var onEvent: (@Sendable (NetworkEvent) -> Void)?
         /// Answers requests instead of the network.
-        package var stub: (@Sendable (NetworkRequest, Data) async throws -> StubbedSource)?
+        package var stub: (@Sendable (NetworkRequest, Data) async throws -> any ResponseSource)?
 
         /// Creates the default options.
         public init() {}

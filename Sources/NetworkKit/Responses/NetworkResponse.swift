@@ -69,13 +69,17 @@ public struct NetworkResponse: Sendable, CustomStringConvertible {
 }
 
 /// The head of a response: everything before its body.
-struct ResponseHead: Sendable {
+package struct ResponseHead: Sendable {
     var url: URL
     var status: HTTPResponse.Status
     var headers: HTTPFields
     /// Whether a complete body can be distinguished from a truncated one: it has a length, or is framed.
     var announcesEnd = false
     var isRedirected = false
+
+    package init(url: URL, status: HTTPResponse.Status, headers: HTTPFields, announcesEnd: Bool = false) {
+        (self.url, self.status, self.headers, self.announcesEnd) = (url, status, headers, announcesEnd)
+    }
 
     /// Whether the status allows a body (RFC 9110 §6.4.1).
     var mayHaveBody: Bool { ![204, 304].contains(status.code) }

@@ -3,7 +3,7 @@ import HTTPTypes
 import IndicatorThreads
 
 /// What brings the response of a transfer: libcurl, or a stub.
-protocol ResponseSource: Sendable {
+package protocol ResponseSource: Sendable {
     /// Begins, pauses, continues or ends a transfer, as its ``TransferStateMachine`` requires. Called on any thread.
     func attend(to transfer: Transfer)
 }
@@ -20,10 +20,10 @@ enum TransferEvent: Sendable {
 }
 
 /// One request and its response, without redirects: the lock around a ``TransferStateMachine``.
-final class Transfer: Sendable {
-    typealias Machine = TransferStateMachine<CheckedContinuation<Void, Never>>
+package final class Transfer: Sendable {
+    package typealias Machine = TransferStateMachine<CheckedContinuation<Void, Never>>
 
-    let request: NetworkRequest
+    package let request: NetworkRequest
     let body: PreparedBody?
     /// The scheme, host and port of the URL.
     let origin: [String]
@@ -98,7 +98,7 @@ final class Transfer: Sendable {
         }
     }
 
-    func failure(_ kind: TransportFailure.Kind, _ reason: String) -> NetworkError {
+    package func failure(_ kind: TransportFailure.Kind, _ reason: String) -> NetworkError {
         .transport(TransportFailure(url: request.url, kind: kind, reason: reason))
     }
 
@@ -107,12 +107,12 @@ final class Transfer: Sendable {
     var hasEnded: Bool { machine.withLock { $0.hasEnded } }
     var isPaused: Bool { machine.withLock { $0.isPaused } }
 
-    func command() -> Machine.Command { machine.withLock { $0.command() } }
-    func begin() -> Bool { machine.withLock { $0.begin() } }
+    package func command() -> Machine.Command { machine.withLock { $0.command() } }
+    package func begin() -> Bool { machine.withLock { $0.begin() } }
     func maySend() -> Bool { machine.withLock { $0.maySend() } }
 
     /// Takes the final head.
-    func received(_ head: ResponseHead) {
+    package func received(_ head: ResponseHead) {
         let count = request.method == .head || !head.mayHaveBody ? 0 : head.bodyCount
         onEvent(.began(head, bodyCount: count))
         do {
@@ -129,7 +129,7 @@ final class Transfer: Sendable {
     }
 
     /// Takes a piece of the body.
-    func received(_ bytes: UnsafeRawBufferPointer) -> Machine.Reception {
+    package func received(_ bytes: UnsafeRawBufferPointer) -> Machine.Reception {
         let (reception, waiter) = machine.withLock { $0.receive(bytes) }
         // Before the waiting task continues, which may end this transfer and begin another one.
         switch reception {
@@ -150,7 +150,7 @@ final class Transfer: Sendable {
 
     /// Ends the transfer and resumes the task that waits. Returns whether this was the first end, which counts.
     @discardableResult
-    func finish(throwing error: (any Error)?) -> Bool {
+    package func finish(throwing error: (any Error)?) -> Bool {
         let (end, count) = machine.withLock { machine in (machine.end(throwing: error), machine.bytesReceived) }
         if end.isFirst { onEvent(.ended(bytesReceived: count, error)) }
         end.1?.resume()

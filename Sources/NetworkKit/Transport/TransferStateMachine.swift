@@ -4,7 +4,7 @@ import Foundation
 ///
 /// Each input returns what the caller has to do after the lock was released. `Waiter` is the continuation of the task
 /// that reads.
-struct TransferStateMachine<Waiter: Sendable>: Sendable {
+package struct TransferStateMachine<Waiter: Sendable>: Sendable {
     /// How the response is delivered.
     enum Delivery: Sendable {
         /// At once at its end. A body of more bytes is an error.
@@ -49,12 +49,12 @@ struct TransferStateMachine<Waiter: Sendable>: Sendable {
     }
 
     /// What the network's thread does next.
-    enum Command: Equatable, Sendable {
+    package enum Command: Equatable, Sendable {
         case none, queue, dequeue, pause, resume, release
     }
 
     /// What a piece of a body leads to.
-    enum Reception: Equatable, Sendable {
+    package enum Reception: Equatable, Sendable {
         case accepted
         /// It has to be offered again later.
         case pause
