@@ -68,10 +68,12 @@ enum { LINUX_POLLRDHUP = 0x2000 };
    _GNU_SOURCE. */
 enum { LINUX_SET_PIPE_SIZE = 1031, LINUX_SPAWN_SESSION = 0x80 };
 
-/* posix_spawn_file_actions_addclosefrom_np(3), the same (glibc 2.34): the program has no open files from `first` on. */
+/* posix_spawn_file_actions_addclosefrom_np(3), the same: the program has no open files from `first` on. Weak, because
+   glibc has it since 2.34: before, a program has those of the app that are not closed on exec. */
 static inline int linux_close_from(void *actions, int first) {
-    extern int linux_add_close_from(void *, int) __asm__("posix_spawn_file_actions_addclosefrom_np");
-    return linux_add_close_from(actions, first);
+    extern int linux_add_close_from(void *, int) __attribute__((weak)) __asm__(
+        "posix_spawn_file_actions_addclosefrom_np");
+    return linux_add_close_from ? linux_add_close_from(actions, first) : 0;
 }
 
 /* Waits until `word` is woken, unless its value is another one: futex(2), FUTEX_WAIT_PRIVATE. May return early. */
