@@ -36,7 +36,7 @@ struct ReportedWork {
     /// - Returns: the programs' own work, if it has ended by this report.
     mutating func apply(_ report: ProgramReport) -> FinishedActivity? {
         switch report {
-        case .label(let text): (root.activity.label, root.report) = (text ?? label, nil)
+        case .label(let text): (root.activity.label, root.report) = (Self.visible(text) ?? label, nil)
         case .progress(let progress): (root.activity.progress, root.report) = (progress, nil)
         case .status(let status): return apply(status)
         }
@@ -44,14 +44,14 @@ struct ReportedWork {
     }
 
     private mutating func apply(_ status: ProgramStatus) -> FinishedActivity? {
-        let record = status.id.map { members[$0] } ?? root
-        if status == record?.report { return nil }
-        let ownLabel = status.id.map { String($0.split(separator: "/").last ?? "") } ?? label
         if status.state == .clear {
             takeMembers(below: status.id).forEach { $0.end() }
             if status.id == nil { show(status, on: root.activity, label: label) }
             return nil
         }
+        let record = status.id.map { members[$0] } ?? root
+        if status == record?.report { return nil }
+        let ownLabel = status.id.map { String($0.split(separator: "/").last ?? "") } ?? label
         let current = record.flatMap { $0.activity.hasEnded ? nil : $0.activity }
         guard let activity = current ?? begin(status, label: ownLabel) else { return nil }
         // What was done last is no name for a success that says what it is.
@@ -64,7 +64,7 @@ struct ReportedWork {
 
     /// Begins the activity of a record; `nil` if there is nothing to show, or no room.
     private mutating func begin(_ status: ProgramStatus, label: String?) -> ManagedActivity? {
-        let label = status.title ?? label
+        let label = Self.visible(status.title) ?? label
         guard status.id != nil else {
             // What has ended does not end again.
             guard status.isOpen else { return nil }
@@ -111,7 +111,7 @@ struct ReportedWork {
     private mutating func show(_ status: ProgramStatus, on activity: ManagedActivity, label: String?) {
         let detail = status.state == .working ? status.message : nil
         let attention = status.state == .blocked ? Self.attention(of: status) : nil
-        var label = status.title ?? label
+        var label = Self.visible(status.title) ?? label
         // A success has no message of its own.
         if status.state == .done, let message = status.message { label = label.map { "\($0): \(message)" } ?? message }
         activity.update { details in
@@ -127,8 +127,14 @@ struct ReportedWork {
         members[id] = record
     }
 
+    /// A text; `nil` if nothing of it can be seen.
+    private static func visible(_ text: String?) -> String? {
+        guard let text, let first = text.utf8.first else { return nil }
+        return (0x21...0x7E).contains(first) || !SafeText.singleLine(text).isEmpty ? text : nil
+    }
+
     private static func attention(of status: ProgramStatus) -> String {
-        if let message = status.message, !SafeText.singleLine(message).isEmpty { return message }
+        if let message = visible(status.message) { return message }
         return switch status.kind {
         case .permission: "asks for permission"
         case .question: "has a question"

@@ -38,6 +38,8 @@ struct ProgramReportsTests {
             (["state=blocked:msg=YQ", "state=working"], ["make"]),
             (["STATUS=Link\nX_INDICATOR_PROGRESS=12"], ["Link 12%"]),
             (["STATUS=Link", "STATUS="], ["make"]),
+            // A label of which nothing can be seen would lose the outcome.
+            (["STATUS= "], ["make"]), (["STATUS=\u{1B}"], ["make"]), (["state=working:title=IA"], ["make"]),
             (["state=working:progress=10", "STATUS=Link", "state=working:progress=10"], ["make 10%"]),
             // It ends, and the next report of work begins another.
             (["state=done"], []),
@@ -54,6 +56,7 @@ struct ProgramReportsTests {
                 ["make 67%", "  ab"]
             ),
             (["state=working:id=a", "state=clear"], ["make 100%"]),
+            (["state=clear", "state=working:id=a", "state=clear"], ["make 100%"]),
             (["state=idle", "state=working:id=a"], ["a"]),
             (["state=done:id=a", "state=idle:id=b", "state=working:id=c"], ["make 50%", "  c"]),
         ]
