@@ -13,8 +13,8 @@ let backendTesting = """
     MQTT:IndicatorMQTT test-probe
     """
 
-// Checked out for an app, this package has only its libraries: the app neither resolves what only programs and tests use,
-// nor builds their plug-ins. SwiftPM reads a manifest first in the repository, whose folder it calls "/".
+// Checked out for an app, this package has only its libraries: the app neither resolves what only programs and tests
+// use, nor builds their plug-ins. SwiftPM reads a manifest first in the repository, whose folder it calls "/".
 let isDependency = Context.packageDirectory == "/" || Context.packageDirectory.contains("/checkouts/")
 
 let package = Package(

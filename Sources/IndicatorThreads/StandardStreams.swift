@@ -14,7 +14,8 @@ package enum StandardStreams {
     }
 
     /// A new descriptor, or its duplicate above those of the streams, which is closed on exec; negative, with the
-    /// reason in `errno`, if the new one is, or if there is none left. Every descriptor that this package itself opens passes here.
+    /// reason in `errno`, if the new one is, or if there is none left. Every descriptor that this package itself opens
+    /// passes here.
     package static func excluding(_ descriptor: CInt) -> CInt {
         guard (STDIN_FILENO...STDERR_FILENO).contains(descriptor) else { return descriptor }
         let moved = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)

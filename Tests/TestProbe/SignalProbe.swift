@@ -18,8 +18,9 @@ import Logging
 /// streams after the indicator was created, and fails if one is another file then.
 ///
 /// A line on standard input is a command: `own` handles SIGTERM from now on; `child` prints the signal masks of a child
-/// program; `fork` forks, prints `child N`, waits for the child and prints the signal that ended it; `exit` and `quick_exit`
-/// call these with 3; `closefrom` closes what it has not opened, and opens files; `return` returns from `main`.
+/// program; `fork` forks, prints `child N`, waits for the child and prints the signal that ended it; `exit` and
+/// `quick_exit` call these with 3; `closefrom` closes what it has not opened, and opens files; `return` returns from
+/// `main`.
 enum SignalProbe {
     static func run(_ arguments: [String]) async throws {
         let path = arguments[0]

@@ -38,7 +38,8 @@ struct FrameServer {
 
     /// Serves each connection by a script of Python, one of HTTP/1.1 by the response "hello". `number` is that of the
     /// connection, from 0; `request()` waits for the head of a request, prints "request", and returns the stream;
-    /// `body()` reads to the end of its body and returns the length; `send(kind, flags, stream, payload)` sends a frame.
+    /// `body()` reads to the end of its body and returns the length; `send(kind, flags, stream, payload)` sends a
+    /// frame.
     init(serving lines: String) async throws {
         let address = try LoopbackAddress()
         certificates = try await Certificates(address: address.host)
