@@ -41,7 +41,7 @@ import Foundation
 
 /// A line is one, and interprets nothing.
 private func check(_ event: WatchEvent) {
-    guard let json = try? event.json else { preconditionFailure("\(event)") }
+    guard let json = try? JSONLine.text(of: event) else { preconditionFailure("\(event)") }
     for text in [event.text, json] {
         precondition(!text.unicodeScalars.contains { $0.properties.generalCategory == .control }, text.debugDescription)
     }

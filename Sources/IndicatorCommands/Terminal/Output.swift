@@ -52,8 +52,8 @@ private struct OutputError: Error {
 }
 
 /// A value as a line of JSON Lines.
-enum JSONLine {
-    static func text(of value: some Encodable) throws -> String {
+package enum JSONLine {
+    package static func text(of value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return String(decoding: try encoder.encode(value), as: UTF8.self)
