@@ -16,9 +16,6 @@ public final class NetworkTask: Sendable {
         case running, suspended, completed
     }
 
-    /// Calls observers.
-    private typealias Event = @Sendable () -> Void
-
     private struct State {
         var phase = Phase.waiting
         var label: String
@@ -35,9 +32,6 @@ public final class NetworkTask: Sendable {
         var response: Task<NetworkResponse, any Error>?
         /// Cancels a step that is no transfer.
         var cancelStep: (@Sendable () -> Void)?
-        /// The events that are not posted yet, and whether a thread posts them.
-        var events: [Event] = []
-        var arePosted = false
     }
 
     let request: Endpoint
@@ -47,6 +41,8 @@ public final class NetworkTask: Sendable {
     private let tasks: LiveTasks
     private let label: String
     private let state: Locked<State>
+    /// Events are added with the lock of the state held, which keeps their order.
+    private let events = EventQueue()
 
     init(
         _ route: some RequestRoute,
@@ -163,7 +159,7 @@ public final class NetworkTask: Sendable {
         announce(here: waiter != nil) { state in
             if state.phase != .completed {
                 (state.phase, state.transfer) = (.completed, nil)
-                state.events.append { [self] in
+                events.add { [self] in
                     let (progress, announced) = self.state.withLock { ($0.progress, $0.announced) }
                     let (count, total) = progress.shown
                     if count == total, count != announced { observers.show(self, progress) }
@@ -221,7 +217,7 @@ public final class NetworkTask: Sendable {
                 state.label = label ?? state.label
                 state.progress = TransferProgress(bytesToSend: state.progress.bytesToSend)
                 state.announced = 0
-                if let event = change(&state, isWaiting: retry != nil) { state.events.append(event) }
+                if let event = change(&state, isWaiting: retry != nil) { events.add(event) }
                 return { continuation.resume() }
             }
         }
@@ -251,14 +247,14 @@ public final class NetworkTask: Sendable {
         }
     }
 
-    private func begin(_ state: inout State) -> Event? {
+    private func begin(_ state: inout State) -> EventQueue.Event? {
         guard state.phase == .waiting || state.phase == .suspended else { return nil }
         state.phase = .running
         return { [self, label = state.label] in observers.begin(self, label) }
     }
 
     /// The event of a change, which includes the progress.
-    private func change(_ state: inout State, isWaiting: Bool) -> Event? {
+    private func change(_ state: inout State, isWaiting: Bool) -> EventQueue.Event? {
         state.isWaiting = isWaiting
         guard state.phase == .running else { return nil }
         state.announced = state.progress.shown.count
@@ -269,33 +265,12 @@ public final class NetworkTask: Sendable {
         }
     }
 
-    // MARK: - Announcing
-
-    /// Changes the state, and posts the event on another thread, or on this one. A thread that is posting events posts
-    /// this one too: no lock is held while observers run, and the events stay in order.
-    private func announce(here isHere: Bool = false, _ change: (inout State) -> Event?) {
-        let mustPost = state.withLock { state in
-            if let event = change(&state) { state.events.append(event) }
-            return !state.events.isEmpty && !exchange(&state.arePosted, with: true)
-        }
-        guard mustPost else { return }
-        if isHere { nextBatch()?.forEach { $0() } }
-        // What follows meanwhile is posted on another thread in any case.
-        guard let next = nextBatch() else { return }
-        RequestThreads.run {
-            var batch: [Event]? = next
-            while let events = batch {
-                events.forEach { $0() }
-                batch = self.nextBatch()
-            }
-        }
-    }
-
-    private func nextBatch() -> [Event]? {
+    /// Changes the state, and posts the event on another thread, or on this one.
+    private func announce(here isHere: Bool = false, _ change: (inout State) -> EventQueue.Event?) {
         state.withLock { state in
-            state.arePosted = !state.events.isEmpty
-            return state.arePosted ? exchange(&state.events, with: []) : nil
+            if let event = change(&state) { events.add(event) }
         }
+        events.post(here: isHere)
     }
 }
 
