@@ -59,7 +59,7 @@ let package = Package(
         module("IndicatorCore", "CIndicatorLinux IndicatorThreads Logging"),
         module("IndicatorTesting", "IndicatorCore IndicatorThreads"),
         module("IndicatorTracking", "IndicatorCore IndicatorThreads"),
-        module("IndicatorReports", "IndicatorCore IndicatorThreads"),
+        module("IndicatorReports", "DisplayText IndicatorCore IndicatorThreads"),
         module("IndicatorMetrics", "IndicatorCore IndicatorThreads CoreMetrics"),
         module("IndicatorOpenCombine", "IndicatorCore IndicatorThreads IndicatorTracking OpenCombine"),
         module("IndicatorServiceLifecycle", "IndicatorCore ServiceLifecycle"),
@@ -70,7 +70,7 @@ let package = Package(
         library("Notify", packages: ["libnotify4"]),
         module("DisplayText", "IndicatorCore", path: "Sources/Backends/Text"),
         module("BackendConfiguration", "\(core) DisplayText Yams", path: "Sources/Backends/Configuration"),
-        module("TerminalBackends", "\(backend) IndicatorReports", path: "Sources/Backends/Terminal"),
+        module("TerminalBackends", backend, path: "Sources/Backends/Terminal"),
         module("DesktopBackends", "\(backend) CIndicatorDBus CIndicatorNotify", path: "Sources/Backends/Desktop"),
         module("IndicatorMQTT", "\(backend) CIndicatorMosquitto", path: "Sources/Backends/MQTT"),
         module(
@@ -88,7 +88,7 @@ let package = Package(
 
         // The programs.
         module("IndicatorCommands", "\(core) ArgumentParser IndicatorBackends IndicatorTesting JSONScanning"),
-        program("indicator", "\(commands) InMemoryLogging IndicatorReports"),
+        program("indicator", "\(commands) DisplayText InMemoryLogging IndicatorReports"),
         program("indicator-demo", "\(commands) \(network) FlyingFox FlyingSocks IndicatorTracking"),
 
         // What tests share, and the program that they start.
@@ -118,7 +118,7 @@ let package = Package(
         ),
         tests("IndicatorTestingTests", testing),
         tests("IndicatorTrackingTests", "\(testing) IndicatorTracking"),
-        tests("IndicatorReportsTests", "\(testing) IndicatorReports indicator"),
+        tests("IndicatorReportsTests", "\(testing) DisplayText IndicatorReports indicator"),
         tests("IndicatorMetricsTests", "\(testing) CoreMetrics IndicatorMetrics MetricsTestKit"),
         tests("IndicatorOpenCombineTests", "\(testing) IndicatorOpenCombine IndicatorTracking OpenCombine"),
         tests("IndicatorServiceLifecycleTests", "TestSupport test-probe"),
@@ -126,7 +126,7 @@ let package = Package(
         tests("BackendConfigurationTests", "\(backendTesting) TerminalBackends", path: "Tests/Backends/Configuration"),
         tests(
             "TerminalBackendsTests",
-            "\(backendTesting) IndicatorReports TerminalBackends",
+            "\(backendTesting) TerminalBackends",
             path: "Tests/Backends/Terminal"
         ),
         tests("DesktopBackendsTests", "\(backendTesting) \(commands) indicator", path: "Tests/Backends/Desktop"),

@@ -1,4 +1,5 @@
 import ArgumentParser
+import DisplayText
 import Foundation
 import IndicatorBackends
 import IndicatorCommands
@@ -19,7 +20,8 @@ struct ReportCommand: ParsableCommand {
             (what was reported is removed). Each report replaces the one before.
 
             <text> is what is being done, or for the other states a message. With --id, the report is about a part of \
-            the work, such as one of several files; 'clear' also removes what is below: clear --id a removes a/b.
+            the work, such as one of several files; 'clear' also removes what is below: clear --id a removes a/b. \
+            A text that begins with '-' needs '--' before it.
 
             It never waits, and its exit status is 0 even if nothing reads the report: a script must not fail because \
             of its indicator. Wrong usage is 64.

@@ -1,3 +1,4 @@
+import DisplayText
 import Foundation
 import IndicatorCore
 import IndicatorThreads

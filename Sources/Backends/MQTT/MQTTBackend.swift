@@ -25,8 +25,8 @@ import IndicatorThreads
 ///
 /// At most one message is sent in each ``MQTTSettings/interval``, except at the end and after a reconnection; the next
 /// one waits until the broker has acknowledged the previous one. While the broker is unreachable, the latest state and
-/// the last 64 finished activities are kept, and connections are attempted at increasing intervals of up to a minute,
-/// each process at a random part of them.
+/// 64 finished activities are kept, failures first, and connections are attempted at increasing intervals of up to a
+/// minute, each process at a random part of them.
 public final class MQTTBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String

@@ -1,6 +1,5 @@
 import BackendConfiguration
 import DisplayText
-import IndicatorReports
 
 /// Records what a terminal shows and what it should show, and computes the bytes to get from one to the other.
 ///

@@ -2,7 +2,6 @@ import BackendConfiguration
 import DisplayText
 import Foundation
 public import IndicatorCore
-import IndicatorReports
 import IndicatorThreads
 
 /// Shows the indicator in the title of the terminal that the app runs in, and restores the original title.

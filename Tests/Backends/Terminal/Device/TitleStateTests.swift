@@ -3,7 +3,6 @@ import Testing
 
 @testable import DisplayText
 @testable import TerminalBackends
-import IndicatorReports
 
 @Suite struct TitleStateTests {
     private final class Claimant: Sendable {}
