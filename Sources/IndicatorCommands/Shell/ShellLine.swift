@@ -85,7 +85,7 @@ package struct ShellLine: Sendable, Hashable {
     /// The words before a command.
     private static let reserved: Set<String> = [
         "!", "always", "and", "begin", "coproc", "do", "done", "elif", "else", "end", "fi", "if", "nocorrect", "noglob",
-        "not", "or", "then", "time", "until", "while", "{", "}",
+        "not", "or", "then", "until", "while", "{", "}",
     ]
 
     /// The words before others than commands.
@@ -110,9 +110,10 @@ package struct ShellLine: Sendable, Hashable {
     /// The commands whose first argument may be anything, such as a text to print or to search. So may that of those
     /// whose names end in `grep`.
     fileprivate static let wordless = settings.union(filters).union([
-        "ack", "ag", "apropos", "cowsay", "cracklib-check", "dialog", "espeak", "eval", "expr", "fd", "figlet",
-        "locate", "logger", "look", "mkpasswd", "notify-send", "plocate", "qrencode", "rga", "strings", "wall",
-        "whiptail", "wl-copy", "write", "wtype", "yes",
+        "ack", "ag", "apropos", "banner", "cowsay", "cracklib-check", "cryptpw", "dialog", "espeak", "eval", "expr",
+        "fd", "figlet", "locate", "logger", "look", "mkpasswd", "notify-send", "plocate", "qrencode", "rga", "say",
+        "slappasswd", "sshpass", "strings", "toilet", "wall", "whiptail", "wl-copy", "wpa_passphrase", "write", "wtype",
+        "yes",
     ])
 
     /// The commands that run another one: their options of one letter without a value, and how many arguments come
@@ -210,6 +211,8 @@ package struct ShellLine: Sendable, Hashable {
                 last = nil
                 break reading
             case let text where word.isPlain && Self.loops.contains(text): state = .skipped
+            // With an option, it is the program.
+            case "time" where word.isPlain: state = .prefix("p", 0)
             case let text where word.isPlain && Self.reserved.contains(text): state = .command
             // A shell replaces none of them within its own definition.
             case let text where word.isPlain && aliases[text] != nil:
