@@ -1,5 +1,6 @@
 // swift-tools-version: 6.2
 
+import Foundation
 import PackageDescription
 
 // What several targets use.
@@ -14,8 +15,12 @@ let backendTesting = """
     """
 
 // Checked out for an app, this package has only its libraries: the app neither resolves what only programs and tests
-// use, nor builds their plug-ins. SwiftPM reads a manifest first in the repository, whose folder it calls "/".
-let isDependency = Context.packageDirectory == "/" || Context.packageDirectory.contains("/checkouts/")
+// use, nor builds their plug-ins. SwiftPM reads a manifest first in the repository, whose folder it calls "/", and then
+// in `checkouts` beside `repositories`; a clone in a folder of that name is none.
+let folder = Context.packageDirectory
+let isDependency =
+    folder == "/"
+    || folder.contains("/checkouts/") && FileManager.default.fileExists(atPath: folder + "/../../repositories")
 
 let package = Package(
     name: "swift-indicator",
