@@ -91,6 +91,9 @@ package struct ShellLine: Sendable, Hashable {
     /// The words before others than commands.
     private static let loops: Set<String> = ["for", "select"]
 
+    // Immutable, as the others.
+    private nonisolated(unsafe) static let assignment = /[A-Za-z_]\w*(?:\[.*\])?\+?=/
+
     /// The words after which nothing is sure.
     private static let unsure: Set<String> = ["[[", "case", "foreach", "function", "in", "repeat", "switch"]
 
@@ -204,10 +207,12 @@ package struct ShellLine: Sendable, Hashable {
                     continue
                 }
             }
-            if word.hasEqualsSign || word.text.hasPrefix("-") { continue }
+            if word.text.hasPrefix("-") || word.text.prefixMatch(of: Self.assignment) != nil { continue }
             current = []
             switch word.text {
-            case let text where !word.isLiteral || text.isEmpty || word.isPlain && Self.unsure.contains(text):
+            // With an equals sign elsewhere, it is a program, such as zsh's `=name`.
+            case let text
+            where word.hasEqualsSign || !word.isLiteral || text.isEmpty || word.isPlain && Self.unsure.contains(text):
                 last = nil
                 break reading
             case let text where word.isPlain && Self.loops.contains(text): state = .skipped

@@ -21,6 +21,7 @@ import Testing
             ("sudo -- make all", "make all"), ("nice -n 5 make", nil), ("nice make", "make"),
             ("timeout 5 make", "make"),
             ("timeout -k 1 5 make", nil), ("command -v make", nil), ("make all | tee log", "make all"),
+            ("=curl letmein", nil), ("./a=b letmein", nil), ("a[1]=x b+=y make all", "make all"),
             ("cat a.sql | psql main", "psql main"), ("ps aux | grep make | sort", "ps aux"),
             ("tar c . | gzip >x", "tar c"),
             ("grep make all | sort", "grep"), ("cd x; find . | head; ls", "find"), ("echo start; make all", "make all"),
