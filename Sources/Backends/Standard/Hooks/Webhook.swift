@@ -52,11 +52,12 @@ struct Webhook: Sendable {
 
     /// Sends the message. When the app ends meanwhile, nothing waits for the answer.
     func send(_ event: HookEvent, isEnding: () -> Bool) throws(Unavailability) {
+        let limit = max(1, settings.timeLimit / .seconds(1))
         var lines = [
             // Without `globoff`, `[1-5]` and `{a,b}` in the address are several addresses.
             "globoff", "url = \(QuotedText.quoted(try address()))", "proto = \"=http,https\"",
-            "max-time = \(max(1, settings.timeLimit / .seconds(1)))",
-            // After 1, 2 and 4 seconds; not of what would fail again.
+            "max-time = \(limit)", "retry-max-time = \(Int(min(limit, 1e9)))",
+            // After 1, 2 and 4 seconds, within the limit; not of what would fail again, nor of a slow answer.
             "retry = 3", "retry-connrefused", "fail", "silent", "show-error", "output = \"/dev/null\"",
             "write-out = \"%{http_code}\"",
             "data-raw = \(QuotedText.quoted(body(of: event)))",
