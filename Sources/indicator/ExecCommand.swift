@@ -46,6 +46,9 @@ struct ExecCommand: ParsableCommand {
     )
     var label: String?
 
+    /// Nothing in a script's `--label "$name"` is no label: without one, a failure would be told to nobody.
+    private var givenLabel: String? { label.flatMap { $0.contains { !$0.isWhitespace } ? $0 : nil } }
+
     @Option(
         help: ArgumentHelp(
             "When to leave a notification: never, failures or always. (default: always)",
@@ -137,7 +140,7 @@ struct ExecCommand: ParsableCommand {
             throw ExitCode.failure
         }
         // It may execute another program: the child of a shell does, soon after its beginning.
-        func currentLabel() -> String? { label ?? process.command.map { CommandLabel($0).text } ?? process.name }
+        func currentLabel() -> String? { givenLabel ?? process.command.map { CommandLabel($0).text } ?? process.name }
         let began = ContinuousClock.now - (process.lasted ?? .zero)
         let activity = ExecActivity(of: self, label: currentLabel() ?? "process \(pid)", began: began)
         repeat {
@@ -158,7 +161,7 @@ struct ExecCommand: ParsableCommand {
         let began = ContinuousClock.now - (lasted ?? .zero)
         func show() -> ExecActivity {
             CommandOnTerminal.begin()
-            let label = self.label ?? CommandLabel(command).text
+            let label = givenLabel ?? CommandLabel(command).text
             return ExecActivity(of: self, label: label, began: began, socket: socket)
         }
         var child: ChildCommand
@@ -201,7 +204,7 @@ struct ExecCommand: ParsableCommand {
                         own = line.typed.status(status, ofPipeline: statuses).map { .exited($0) }
                     }
                     let outcome = own?.reported.outcome(wasInterrupted: true) ?? .unspecified
-                    let label = self.label ?? line?.typed.label?.text ?? "command"
+                    let label = givenLabel ?? line?.typed.label?.text ?? "command"
                     ExecActivity(ofLine: self, label: label, began: began).end(outcome)
                 }
                 ChildCommand.end(ending)

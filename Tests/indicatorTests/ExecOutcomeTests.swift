@@ -95,6 +95,7 @@ import Testing
         arguments: [
             (["--label", "Backup of ü"], ["sh", "-c"], "Backup of ü"), ([], ["/bin/sh", "-c"], "sh"),
             ([], ["env", "sh", "-c"], "env sh"), ([], ["env", "SECRET=x", "sh", "-c"], "env"),
+            (["--label", ""], ["sh", "-c"], "sh"), (["--label", " "], ["sh", "-c"], "sh"), ([], [""], "command"),
         ]
     )
     func labels(options: [String], command: [String], label: String) async throws {

@@ -1,7 +1,7 @@
 /// What may be shown of a command: its name, and its first argument if that is a word such as `build` in `cargo build`.
 /// Other arguments may be long or secret, and any of a command that prints or searches its arguments.
 package struct CommandLabel: Sendable, Hashable {
-    /// The name of the command, without its folder.
+    /// The name of the command, without its folder; "command" if it has none.
     package var name: String
     /// The first argument, if it is a plain word.
     package var word: String?
@@ -9,7 +9,7 @@ package struct CommandLabel: Sendable, Hashable {
     /// Makes the label of a command and its arguments.
     package init(_ command: some Sequence<String>) {
         var words = command.makeIterator()
-        name = words.next()?.split(separator: "/").last.map(String.init) ?? ""
+        name = words.next()?.split(separator: "/").last.map(String.init) ?? "command"
         word =
             ShellLine.wordless.contains(name) || name.hasSuffix("grep")
             ? nil : words.next().flatMap { Self.isPlain($0) ? $0 : nil }
@@ -91,7 +91,7 @@ package struct ShellLine: Sendable, Hashable {
     /// The words before others than commands.
     private static let loops: Set<String> = ["for", "select"]
 
-    // Immutable, as the others.
+    /// The beginning of a variable's assignment. As `piece`.
     private nonisolated(unsafe) static let assignment = /[A-Za-z_]\w*(?:\[.*\])?\+?=/
 
     /// The words after which nothing is sure.
