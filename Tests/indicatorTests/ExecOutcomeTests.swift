@@ -468,6 +468,16 @@ import Testing
         #expect(await eventually { exec.status == 0 })
     }
 
+    /// Every second end was published as a loss, after 0.7 s: what had been acknowledged was waited for.
+    @Test(.needs(.broker)) func `The end is no loss for other machines`() async throws {
+        let broker = try await MosquittoBroker()
+        try Self.configure(program, backends: "mqtt", more: "mqtt: {url: '\(broker.url)', interval: 0}\n")
+        for _ in 0..<16 { _ = try await program.run(["sleep", "0.5"]) }
+        // On a busy machine, the broker's answer may take longer than an end waits for it.
+        let left = try await broker.retained()
+        #expect(left.count <= 3, "\(left)")
+    }
+
     @Test(
         "--pid shows a running process, with its position in the largest file that it reads, until it ends",
         .needs(.broker)
@@ -496,8 +506,8 @@ import Testing
         await process.end()
         #expect(await eventually { exec.status == 0 })
         #expect(exec.output + exec.errors == "")
-        // The process waits for the broker's answer for less than a second.
-        #expect(try await eventually { try await broker.retained().isEmpty })
+        // On a busy machine, the broker's answer may take longer than the end waits for it: then it is a loss.
+        #expect(try await eventually { try await broker.retained().keys.allSatisfy { $0.hasSuffix("/lost") } })
         let result = try await program.run(arguments: ["exec", "--pid", "\(process.processID)"])
         #expect(result.status == .exited(1))
         #expect(result.error == "indicator: cannot wait for process \(process.processID): there is no such process\n")

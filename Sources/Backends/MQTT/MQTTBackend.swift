@@ -246,7 +246,8 @@ private struct MQTTPublisher {
     /// Waits until the broker has acknowledged everything; at the end of the updates, only for a limited time.
     mutating func waitForBroker(_ updates: IndicatorUpdates) async throws(MQTTError) {
         while connection.client.unacknowledged > 0 {
-            if await updates.wait() == nil {
+            // The acknowledgement may be what ended the wait.
+            if await updates.wait() == nil, connection.client.unacknowledged > 0 {
                 let limit = endLimit ?? .now + Self.farewellLimit
                 endLimit = limit
                 guard .now < limit else { return }

@@ -355,8 +355,8 @@ import Testing
         #endif
         #expect(await app.ends())
         #expect(app.status == 128 + Int(SIGTERM))
-        // The process waits for the broker's answer for less than a second.
-        #expect(try await eventually { try await broker.retained().isEmpty })
+        // On a busy machine, the broker's answer may take longer than the end waits for it: then it is a loss.
+        #expect(try await eventually { try await broker.retained().keys.allSatisfy { $0.hasSuffix("/lost") } })
     }
 
     @Test(.needs(.rootMounts))
