@@ -17,8 +17,6 @@ package struct KnownTerminal: Sendable, Hashable {
     let keepsTitle: Bool
     /// Which versions show progress (OSC 9;4). Other versions may show the same bytes as a notification.
     let progress: Versions
-    /// Whether it removes progress that is not repeated.
-    let progressExpires: Bool
     /// Which versions show the status of programs (OSC 7501).
     let status: Versions
     /// How it shows a notification; `nil` if it is not known to support them.
@@ -33,7 +31,6 @@ package struct KnownTerminal: Sendable, Hashable {
         title: TitleStyle = .emptied,
         keepsTitle: Bool = false,
         progress: Versions = .never,
-        progressExpires: Bool = false,
         status: Versions = .never,
         notification: TerminalNotificationStyle? = nil
     ) {
@@ -42,7 +39,6 @@ package struct KnownTerminal: Sendable, Hashable {
         self.title = title
         self.keepsTitle = keepsTitle
         self.progress = progress
-        self.progressExpires = progressExpires
         self.status = status
         self.notification = notification
     }
@@ -69,19 +65,11 @@ package struct KnownTerminal: Sendable, Hashable {
             "TERM=xterm-kitty",
             title: .stack,
             progress: .since("0.47", in: kittyFolder),
-            progressExpires: true,
             notification: .kitty
         ),
         KnownTerminal("kitty", "KITTY_WINDOW_ID", "TERM=xterm*"),
         // Earlier versions ignore the sequence, so it is safe even if SSH does not pass the version on.
-        KnownTerminal(
-            "Ghostty",
-            "TERM=xterm-ghostty",
-            title: .stack,
-            progress: .always,
-            progressExpires: true,
-            notification: .titleAndBody
-        ),
+        KnownTerminal("Ghostty", "TERM=xterm-ghostty", title: .stack, progress: .always, notification: .titleAndBody),
         KnownTerminal("foot", "TERM=foot*", title: .stack, notification: .titleAndBody),
         KnownTerminal("Alacritty", "TERM=alacritty*", title: .stack),
         // These have no title stack. urxvt shows notifications only with an extension that Debian does not have.
@@ -117,20 +105,9 @@ package struct KnownTerminal: Sendable, Hashable {
         KnownTerminal("ConEmu", "ConEmuANSI=ON", progress: .always),
         // The terminal of GNOME, Xfce, Ptyxis and others: 0.80.0 is 8000.
         KnownTerminal("VTE", "VTE_VERSION", progress: .since("8000", in: "VTE_VERSION")),
-        KnownTerminal(
-            "Ghostty",
-            "TERM_PROGRAM=ghostty",
-            progress: .since("1.2"),
-            progressExpires: true,
-            notification: .titleAndBody
-        ),
+        KnownTerminal("Ghostty", "TERM_PROGRAM=ghostty", progress: .since("1.2"), notification: .titleAndBody),
         // Versions are dates: https://github.com/wezterm/wezterm/issues/6581
-        KnownTerminal(
-            "WezTerm",
-            "TERM_PROGRAM=WezTerm",
-            progress: .since("20250209"),
-            notification: .titleAndBody
-        ),
+        KnownTerminal("WezTerm", "TERM_PROGRAM=WezTerm", progress: .since("20250209"), notification: .titleAndBody),
         // Its release notes name the first version that shows the status: docs/notes-3.7.5.txt.
         KnownTerminal(
             "iTerm2",
@@ -148,6 +125,9 @@ package struct KnownTerminal: Sendable, Hashable {
             notification: .text
         ),
     ]
+
+    /// Whether it removes progress that is not repeated: Ghostty after 15 seconds, kitty after 60.
+    var progressExpires: Bool { ["Ghostty", "kitty"].contains(name) }
 
     /// Whether what is written to the terminal is kept in the log of a CI job, which every change makes longer: the
     /// variable `CI` is set, and not to `false` or `0`.

@@ -26,11 +26,6 @@ struct LiveLines: Sendable {
     /// Identifies a claim.
     typealias ClaimID = ObjectIdentifier
 
-    private struct Claim: Sendable {
-        var id: ClaimID
-        var lines: [LiveLine]
-    }
-
     /// The number of callers that write to the terminal in other ways now. The lines are hidden meanwhile.
     var holds = 0
     /// Whether the lines are hidden because the process is being stopped by Ctrl-Z.
@@ -38,7 +33,7 @@ struct LiveLines: Sendable {
     /// Whether another program has the terminal in its own mode.
     private var isCovered = false
 
-    private var claims: [Claim] = []
+    private var claims: [(id: ClaimID, lines: [LiveLine])] = []
     private var isClosed = false
     private var size = TerminalDevice.Size()
     /// The text to write above the lines.
@@ -71,7 +66,7 @@ struct LiveLines: Sendable {
         if let index = claims.firstIndex(where: { $0.id == id }) {
             claims[index].lines = lines
         } else {
-            claims.append(Claim(id: id, lines: lines))
+            claims.append((id, lines))
         }
         if anew || isCovered { mustDrawAnew = true }
         isCovered = false
@@ -127,12 +122,6 @@ struct LiveLines: Sendable {
     mutating func close() {
         claims = []
         isClosed = true
-    }
-
-    /// Discards all state, because the terminal was closed.
-    mutating func abandon() {
-        close()
-        (shown, text) = ([], [])
     }
 
     /// The bytes to write; empty if the terminal shows what it should. They count as written.

@@ -18,10 +18,13 @@ final class SharedTerminal: Sendable {
 
     private struct State {
         var outbox: TerminalOutbox
+        /// Why it must be opened again. Nothing is shown on it any more.
         var failure: TerminalError?
+        var children: ChildOutput?
     }
 
     private let state: Locked<State>
+
     init(device: TerminalDevice, environment: [String: String]) {
         self.device = device
         let known = KnownTerminal.recognize(by: environment)
@@ -29,46 +32,66 @@ final class SharedTerminal: Sendable {
         state = Locked(State(outbox: TerminalOutbox(title: title)))
     }
 
-    deinit {
-        // Also restores the terminal for a backend that was released without being stopped.
-        change { $0.close() }
-        changeLines { $0.close() }
-        _ = try? writeWithoutWaiting()
+    private func locked<Result>(_ body: (inout State) -> Result) -> Result {
+        withSignalsBlocked { state.withLock { body(&$0) } }
     }
 
     /// Whether the terminal was closed and must be opened again.
-    var isClosed: Bool {
-        withSignalsBlocked { state.withLock { $0.failure != nil } }
-    }
+    var isClosed: Bool { locked { $0.failure != nil } }
 
-    /// Changes the title without writing it; ``settle(within:)`` writes it.
-    func change(_ body: (inout TitleState) -> Void) {
-        withSignalsBlocked { state.withLock { body(&$0.outbox.title) } }
-    }
-
-    /// Changes the lines without drawing them; ``settle(within:)`` draws them. No effect on a closed terminal.
-    func changeLines(_ body: (inout LiveLines) -> Void) {
-        withSignalsBlocked { state.withLock { if $0.failure == nil { body(&$0.outbox.lines) } } }
-    }
+    /// Changes what the terminal should show without writing it; ``settle(within:)`` writes it.
+    func change(_ body: (inout TerminalOutbox) -> Void) { locked { body(&$0.outbox) } }
 
     /// Whether lines are drawn that other output would damage.
-    var hasDrawnLines: Bool {
-        withSignalsBlocked { state.withLock { $0.outbox.isDrawn } }
-    }
+    var hasDrawnLines: Bool { locked { $0.failure == nil && $0.outbox.isDrawn } }
 
     /// Removes the lines until ``restoreLines()``, so that other code can write. Waits while the terminal accepts no
     /// bytes, as that code would.
     func hideLines() {
         let isDrawn = hasDrawnLines
-        changeLines { $0.holds += 1 }
-        // On a closed terminal there is nothing to damage.
+        change { $0.lines.holds += 1 }
         if isDrawn { _ = try? settle() }
     }
 
     /// Draws the lines again, as far as the terminal accepts them now.
     func restoreLines() {
-        changeLines { $0.holds -= 1 }
+        change { $0.lines.holds -= 1 }
         if hasDrawnLines { _ = try? writeWithoutWaiting() }
+    }
+
+    /// A descriptor for child processes, whose lines appear above those of the terminal: the end of a pipe that a
+    /// thread reads. `nil` if it cannot be made.
+    var childDescriptor: CInt? {
+        locked { state in
+            if state.children == nil, let pipe = ChildOutput() {
+                guard ThreadStarter.start(named: "child-output", passOnChildOutput) else {
+                    [pipe.reader, pipe.writer].forEach { close($0) }
+                    return nil
+                }
+                state.children = pipe
+            }
+            return state.children?.writer
+        }
+    }
+
+    private func passOnChildOutput() {
+        var isLate = false
+        while let pipe = readChildren(all: isLate) {
+            // The children wait with this thread while the terminal accepts no bytes.
+            _ = try? settle()
+            var request = pollfd(fd: pipe.reader, events: Int16(POLLIN), revents: 0)
+            isLate = poll(&request, 1, pipe.hasRest ? ChildOutput.lineLimit : -1) == 0
+        }
+    }
+
+    /// Shows what child processes have written, without writing it. Returns their pipe, if there is one.
+    @discardableResult
+    func readChildren(all: Bool) -> ChildOutput? {
+        locked { state in
+            let text = state.children?.read(all: all) ?? []
+            if !text.isEmpty, state.failure == nil { state.outbox.lines.write(text) }
+            return state.children
+        }
     }
 
     /// Writes until the terminal shows what it should, and waits while it accepts no bytes.
@@ -92,10 +115,11 @@ final class SharedTerminal: Sendable {
         }
     }
 
-    /// Writes at the end of a backend. A terminal that accepts no bytes now is restored as soon as it does: until then
-    /// a control sequence may be partly written, and the terminal would treat the app's next output as its rest.
-    func settleAtEnd() {
-        guard (try? settle(within: Self.stopLimit)) == false else { return }
+    /// Writes, and waits for ``stopLimit``. A terminal that accepts no bytes meanwhile gets the rest as soon as it
+    /// does: until then a control sequence may be partly written, and the terminal would treat the app's next output as
+    /// its rest.
+    func settleOrContinue() throws(TerminalError) {
+        if try settle(within: Self.stopLimit) { return }
         _ = ThreadStarter.start(named: "terminal-title") { _ = try? self.settle() }
     }
 
@@ -115,7 +139,6 @@ final class SharedTerminal: Sendable {
                     return result
                 } catch {
                     state.failure = error
-                    state.outbox.abandon()
                     throw error
                 }
             }
@@ -132,13 +155,7 @@ enum TerminalRegistry {
         weak var terminal: SharedTerminal?
     }
 
-    private struct State {
-        var terminals: [WeakTerminal] = []
-        /// The pipes for child processes, by terminal.
-        var pipes: [dev_t: ChildOutput] = [:]
-    }
-
-    private static let state = Locked(State())
+    private static let state = Locked([WeakTerminal]())
 
     /// Opens a terminal, or returns it if it is already open.
     ///
@@ -150,10 +167,10 @@ enum TerminalRegistry {
         Logger.writing.withLock { $0 = writeLog }
         let device = try TerminalDevice(path: path)
         let terminal = change { state in
-            let open = state.terminals.compactMap(\.terminal)
+            let open = state.compactMap(\.terminal)
             let shared = open.first { $0.device.number == device.number && !$0.isClosed }
             let terminal = shared ?? SharedTerminal(device: device, environment: environment)
-            state.terminals = (shared == nil ? open + [terminal] : open).map(WeakTerminal.init)
+            state = (shared == nil ? open + [terminal] : open).map(WeakTerminal.init)
             // Returns `open`, so that no terminal is released, and possibly deallocated, while the lock is held.
             return (terminal, open)
         }.0
@@ -170,34 +187,25 @@ enum TerminalRegistry {
 
     /// Restores the titles and removes the lines permanently, because the process ends.
     static func restoreAll() {
-        for pipe in change({ Array($0.pipes.values) }) { pipe.finish(within: restoreLimit) }
-        settleAll(lines: { $0.close() }, { $0.close() })
+        for terminal in terminals { terminal.readChildren(all: true) }
+        settleAll { $0.close() }
     }
 
     /// Restores the titles and removes the lines until ``resumeAll()``, because the process is being stopped.
     static func suspendAll() {
-        // A command that goes on may set its own title, which must stay.
-        settleAll(
-            lines: { $0.isSuspended = true },
-            { if CommandOnTerminal.isPresent { $0.hideAll() } else { $0.isSuspended = true } }
-        )
+        settleAll { outbox in
+            outbox.lines.isSuspended = true
+            // A command that goes on may set its own title, which must stay.
+            if CommandOnTerminal.isPresent { outbox.title.hideAll() } else { outbox.title.isSuspended = true }
+        }
     }
 
     /// Shows the titles again. The lines appear with the next frame if the process is in the foreground.
     static func resumeAll() {
-        settleAll(lines: { $0.resume() }, { $0.isSuspended = false })
-    }
-
-    /// Removes the lines from all terminals, and returns those for ``restoreLines(_:)``.
-    static func hideLines() -> [SharedTerminal] {
-        let terminals = terminals
-        for terminal in terminals { terminal.hideLines() }
-        return terminals
-    }
-
-    /// Shows the lines again.
-    static func restoreLines(_ terminals: [SharedTerminal]) {
-        for terminal in terminals { terminal.restoreLines() }
+        settleAll { outbox in
+            outbox.lines.resume()
+            outbox.title.isSuspended = false
+        }
     }
 
     /// The terminal that a descriptor refers to, if lines are drawn on it, or will be when its text allows that.
@@ -208,38 +216,17 @@ enum TerminalRegistry {
         return drawn.first { $0.device.number == number }
     }
 
-    /// A descriptor whose lines appear above those of the terminal that a descriptor refers to; `nil` if it is not a
-    /// terminal, or if a pipe cannot be made.
-    static func childDescriptor(of descriptor: CInt) -> CInt? {
-        guard isatty(descriptor) == 1 else { return nil }
-        let number = TerminalDevice.number(of: descriptor)
-        if let pipe = change({ $0.pipes[number] }) { return pipe.descriptor }
-        let path = TerminalDevice.path(of: descriptor)
-        guard let terminal = try? open(path: path, environment: ProcessInfo.processInfo.environment),
-            let pipe = ChildOutput(above: terminal)
-        else { return nil }
-        // Another thread may have made one meanwhile.
-        return change { state in
-            let kept = state.pipes[number] ?? pipe
-            state.pipes[number] = kept
-            return kept.descriptor
-        }
-    }
-
-    private static var terminals: [SharedTerminal] { change { $0.terminals.compactMap(\.terminal) } }
+    static var terminals: [SharedTerminal] { change { $0.compactMap(\.terminal) } }
 
     /// Changes the state of every terminal, and waits for them no longer than the limit.
-    private static func settleAll(lines: (inout LiveLines) -> Void, _ body: (inout TitleState) -> Void) {
+    private static func settleAll(_ body: (inout TerminalOutbox) -> Void) {
         let deadline = ContinuousClock.now + restoreLimit
         let terminals = terminals
-        for terminal in terminals {
-            terminal.change(body)
-            terminal.changeLines(lines)
-        }
+        for terminal in terminals { terminal.change(body) }
         for terminal in terminals { _ = try? terminal.settle(within: ContinuousClock.now.duration(to: deadline)) }
     }
 
-    private static func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
+    private static func change<Result: Sendable>(_ body: (inout [WeakTerminal]) -> Result) -> Result {
         withSignalsBlocked { state.withLock { body(&$0) } }
     }
 }

@@ -16,6 +16,12 @@ struct TerminalOutbox: Sendable {
     /// Whether other output would damage something: drawn lines, those to draw, or what is partly written.
     var isDrawn: Bool { !unwritten.isEmpty || lines.isDrawn }
 
+    /// Removes everything, and ignores what is shown later.
+    mutating func close() {
+        title.close()
+        lines.close()
+    }
+
     /// Writes until the terminal shows what it should.
     ///
     /// - Parameter write: writes the beginning of the bytes, and returns how many; 0 if the terminal accepts none now.
@@ -40,12 +46,5 @@ struct TerminalOutbox: Sendable {
         // Within a control sequence of the app's text, a title would become part of that.
         let bytes = lines.allowsSequences ? title.render() : []
         return bytes.isEmpty ? lines.render() : bytes
-    }
-
-    /// Discards all state, because the terminal was closed.
-    mutating func abandon() {
-        title.abandon()
-        lines.abandon()
-        unwritten = []
     }
 }

@@ -71,7 +71,12 @@ public struct TerminalOutput: TextOutputStream, Sendable {
     /// to a pipe may print without colours. What a child process has written before it ended may appear shortly after
     /// its end, but before this process exits. A child that asks questions or takes the whole window inherits the
     /// terminal, within ``suspend(_:)``. If the stream is not a terminal, this is its own descriptor. Do not close it.
-    public var descriptor: CInt { TerminalRegistry.childDescriptor(of: stream) ?? stream }
+    public var descriptor: CInt {
+        guard isatty(stream) == 1 else { return stream }
+        let environment = ProcessInfo.processInfo.environment
+        let terminal = try? TerminalRegistry.open(path: TerminalDevice.path(of: stream), environment: environment)
+        return terminal?.childDescriptor ?? stream
+    }
 
     /// Lets everything that the app prints through the C library (`print`, `printf`, `fputs`) appear above the lines.
     ///
@@ -101,8 +106,9 @@ public struct TerminalOutput: TextOutputStream, Sendable {
     /// Waits while the terminal accepts no output (Ctrl-S). Calls may be nested and concurrent: the lines appear again
     /// after the last one.
     public static func suspend<Result>(_ body: () throws -> Result) rethrows -> Result {
-        let terminals = TerminalRegistry.hideLines()
-        defer { TerminalRegistry.restoreLines(terminals) }
+        let terminals = TerminalRegistry.terminals
+        for terminal in terminals { terminal.hideLines() }
+        defer { for terminal in terminals { terminal.restoreLines() } }
         return try body()
     }
 
@@ -111,14 +117,15 @@ public struct TerminalOutput: TextOutputStream, Sendable {
         isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws -> Result
     ) async rethrows -> Result {
-        let terminals = TerminalRegistry.hideLines()
-        defer { TerminalRegistry.restoreLines(terminals) }
+        let terminals = TerminalRegistry.terminals
+        for terminal in terminals { terminal.hideLines() }
+        defer { for terminal in terminals { terminal.restoreLines() } }
         return try await body()
     }
 
     static func write(_ bytes: [UInt8], to descriptor: CInt) {
         if let terminal = TerminalRegistry.drawnTerminal(of: descriptor) {
-            terminal.changeLines { $0.write(bytes) }
+            terminal.change { $0.lines.write(bytes) }
             _ = try? terminal.settle()
             return
         }

@@ -11,24 +11,17 @@ struct TitleState: Sendable {
     /// Identifies a claim.
     typealias ClaimID = ObjectIdentifier
 
-    private struct Claim: Sendable {
-        var id: ClaimID
+    /// What a claim shows, or the terminal. Its `title` is set while the original one is saved.
+    private struct Content: Sendable {
         var title: String?
         var progress: TerminalProgress?
         /// What is reported by OSC 7501.
         var records: [ProgramStatus] = []
     }
 
-    /// What the terminal shows. `title` is set while the original one is saved.
-    private struct Shown: Sendable {
-        var title: String?
-        var progress: TerminalProgress?
-        var records: [ProgramStatus] = []
-    }
-
     private let style: KnownTerminal.TitleStyle
     private let charset: Charset
-    private var claims: [Claim] = []
+    private var claims: [(id: ClaimID, content: Content)] = []
     private var isClosed = false
     private var mustRepeatProgress = false
     /// What the last claim has left, as long as there is none.
@@ -40,7 +33,7 @@ struct TitleState: Sendable {
     var isSuspended = false
 
     /// What the terminal shows after what was rendered.
-    private var shown = Shown()
+    private var shown = Content()
 
     init(style: KnownTerminal.TitleStyle, charset: Charset = .utf8) {
         self.style = style
@@ -61,7 +54,7 @@ struct TitleState: Sendable {
         repeatsProgress: Bool = false
     ) {
         guard !isClosed else { return }
-        let claim = Claim(id: id, title: title, progress: progress, records: records)
+        let claim = (id, Content(title: title, progress: progress, records: records))
         if let index = claims.firstIndex(where: { $0.id == id }) { claims[index] = claim } else { claims.append(claim) }
         if repeatsProgress, claims.last?.id == id { mustRepeatProgress = true }
         lastingRecords = []
@@ -91,13 +84,6 @@ struct TitleState: Sendable {
         isClosed = true
     }
 
-    /// Discards all state, because the terminal was closed.
-    mutating func abandon() {
-        close()
-        (shown, lastingRecords) = (Shown(), [])
-        messages = ""
-    }
-
     /// The bytes to write; empty if the terminal shows what it should. They count as written.
     mutating func render() -> ArraySlice<UInt8> {
         let (bytes, result) = transition()
@@ -106,8 +92,8 @@ struct TitleState: Sendable {
     }
 
     /// The control sequences to the wanted state, and that state.
-    private func transition() -> (bytes: ArraySlice<UInt8>, result: Shown) {
-        let latest = isSuspended ? nil : claims.last
+    private func transition() -> (bytes: ArraySlice<UInt8>, result: Content) {
+        let latest = isSuspended ? nil : claims.last?.content
         var sequences = ""
         let progress = latest?.progress
         if progress == nil, shown.progress != nil { sequences += Self.setProgress(nil) }
@@ -120,7 +106,7 @@ struct TitleState: Sendable {
         if let progress, progress != shown.progress || mustRepeatProgress { sequences += Self.setProgress(progress) }
         let records = latest?.records ?? lastingRecords
         sequences += StatusRecords.reports(from: shown.records, to: records) + messages
-        let result = Shown(title: latest?.title, progress: progress, records: records)
+        let result = Content(title: latest?.title, progress: progress, records: records)
         return (ArraySlice(charset.text(sequences).utf8), result)
     }
 }

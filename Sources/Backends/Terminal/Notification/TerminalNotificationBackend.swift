@@ -88,8 +88,8 @@ public final class TerminalNotificationBackend: IndicatorBackend {
     package func open() throws -> (OutcomeNotice) throws -> Void {
         let (terminal, style) = try openTerminal()
         return { notice in
-            terminal.change { $0.send(style.sequence(for: notice)) }
-            try terminal.settle(within: SharedTerminal.stopLimit)
+            terminal.change { $0.title.send(style.sequence(for: notice)) }
+            try terminal.settleOrContinue()
         }
     }
 

@@ -193,8 +193,8 @@ public final class TerminalProgressBackend: IndicatorBackend {
     private func draw(_ updates: IndicatorUpdates) async throws {
         let terminal = try Self.openTerminal(descriptor, environment)
         defer {
-            terminal.changeLines { $0.hide(ObjectIdentifier(self)) }
-            terminal.settleAtEnd()
+            terminal.change { $0.lines.hide(ObjectIdentifier(self)) }
+            try? terminal.settleOrContinue()
         }
         var lines = Lines(terminal: terminal)
         var shownSince: Date?
@@ -208,7 +208,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
             } else {
                 writeFinished(&lines)
                 (lines.content, lines.frameDue) = (nil, .zero)
-                terminal.changeLines { $0.hide(ObjectIdentifier(self)) }
+                terminal.change { $0.lines.hide(ObjectIdentifier(self)) }
             }
             try terminal.settle()
         }
@@ -228,8 +228,8 @@ public final class TerminalProgressBackend: IndicatorBackend {
             shown.contentDue = now + Self.contentInterval
         }
         // When the program that started this one has ended, the terminal belongs to the shell.
-        guard terminal.device.isInForeground else { return terminal.changeLines { $0.hide(ObjectIdentifier(self)) } }
-        guard terminal.device.isInLineMode else { return terminal.changeLines { $0.cover() } }
+        guard terminal.device.isInForeground else { return terminal.change { $0.lines.hide(ObjectIdentifier(self)) } }
+        guard terminal.device.isInLineMode else { return terminal.change { $0.lines.cover() } }
         writeFinished(&shown)
         let size = terminal.device.size
         guard let content = shown.content else { return }
@@ -247,7 +247,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
             let interval = Duration.seconds(Double(count) / Self.completeBytesPerSecond)
             shown.completeDue = now + min(interval, Self.completeInterval)
         }
-        terminal.changeLines { $0.show(ObjectIdentifier(self), lines, size: size, anew: isComplete) }
+        terminal.change { $0.lines.show(ObjectIdentifier(self), lines, size: size, anew: isComplete) }
     }
 
     /// A snapshot whose times left count down between the steps of the work.
@@ -278,6 +278,6 @@ public final class TerminalProgressBackend: IndicatorBackend {
             lines.append("and \(finished.omittedCount) more \(finished.omittedCount == 1 ? "has" : "have") ended")
         }
         let size = terminal.device.size
-        terminal.changeLines { $0.writeLines(lines, columns: size.columns) }
+        terminal.change { $0.lines.writeLines(lines, columns: size.columns) }
     }
 }

@@ -14,49 +14,36 @@ extension BackendKind {
 
     /// The kind for a terminal other than the controlling one, or in another environment.
     package static func terminalTitle(path: String, environment: [String: String]) -> BackendKind {
-        /// What of the terminal is used.
-        @Sendable func surfaces(_ settings: TerminalTitleSettings) -> String {
-            let known = KnownTerminal.recognize(by: environment)
-            let used = [
-                known.setsTitle(settings) ? "the title" : nil,
-                known.showsProgress(settings, in: environment) ? "the progress (OSC 9;4)" : nil,
-                known.showsStatus(settings, in: environment) ? "the status (OSC 7501)" : nil,
-            ]
-            return used.compactMap(\.self).joined(separator: " and ")
+        @Sendable func backend(_ context: BackendContext, _ settings: TerminalTitleSettings) -> TerminalTitleBackend {
+            var settings = settings
+            settings.accessible = context.isAccessible
+            return TerminalTitleBackend(
+                name: context.name,
+                applicationName: context.applicationName,
+                settings: settings,
+                path: path,
+                environment: environment
+            )
         }
         return BackendKind(
             name: "terminalTitle",
             summary: "the title of the terminal that the app runs in",
             settings: TerminalTitleSettings.init(_:),
-            make: { context, settings in
-                var settings = settings
-                settings.accessible = context.isAccessible
-                return TerminalTitleBackend(
-                    name: context.name,
-                    applicationName: context.applicationName,
-                    settings: settings,
-                    path: path,
-                    environment: environment
-                )
+            make: backend,
+            isApplicable: { context, settings in
+                let backend = backend(context, settings)
+                return !TerminalError.isAbsent(backend.openTerminal)
             },
-            isApplicable: { _, settings in
-                !TerminalError.isAbsent { () throws(TerminalError) in
-                    try TerminalTitleBackend.openTerminal(path: path, environment: environment, settings: settings)
-                }
+            availability: { context, settings in
+                let backend = backend(context, settings)
+                let terminal = try backend.openTerminal()
+                return terminal.device.name + (backend.surfaces == "the title" ? "" : ", for \(backend.surfaces)")
             },
-            availability: { _, settings in
-                let terminal = try TerminalTitleBackend.openTerminal(
-                    path: path,
-                    environment: environment,
-                    settings: settings
-                )
-                let used = surfaces(settings)
-                return terminal.device.name + (used == "the title" ? "" : ", for \(used)")
-            },
-            automatic: { _, settings in
+            automatic: { context, settings in
+                let backend = backend(context, settings)
                 do throws(TerminalError) {
-                    _ = try TerminalTitleBackend.openTerminal(path: path, environment: environment, settings: settings)
-                    return AutomaticFit(true, "the terminal shows \(surfaces(settings))")
+                    _ = try backend.openTerminal()
+                    return AutomaticFit(true, "the terminal shows \(backend.surfaces)")
                 } catch {
                     return AutomaticFit(false, error.reason)
                 }

@@ -127,11 +127,11 @@ public final class TerminalTitleBackend: IndicatorBackend {
     ///
     /// - Throws: if there is no terminal, or it does not support what the settings select, or it was closed.
     public func show(_ updates: IndicatorUpdates) async throws {
-        let terminal = try Self.openTerminal(path: path, environment: environment, settings: settings)
+        let terminal = try openTerminal()
         var surface = Surface(terminal: terminal)
         defer {
             hide(surface)
-            terminal.settleAtEnd()
+            try? terminal.settleOrContinue()
         }
         if showsStatus { surface.records = StatusRecords(app: applicationName) }
         for await update in updates {
@@ -148,21 +148,22 @@ public final class TerminalTitleBackend: IndicatorBackend {
 
     private func hide(_ surface: Surface) {
         let records = surface.records?.lasting ?? []
-        surface.terminal.change { $0.hide(ObjectIdentifier(self), leaving: records) }
+        surface.terminal.change { $0.title.hide(ObjectIdentifier(self), leaving: records) }
     }
 
-    /// Opens the terminal, if it shows the title, the progress or the status.
-    static func openTerminal(
-        path: String,
-        environment: [String: String],
-        settings: TerminalTitleSettings
-    ) throws(TerminalError) -> SharedTerminal {
+    /// What of the terminal is used; empty if nothing is.
+    var surfaces: String {
+        let used = [
+            known.setsTitle(settings) ? "the title" : nil, showsProgress ? "the progress (OSC 9;4)" : nil,
+            showsStatus ? "the status (OSC 7501)" : nil,
+        ]
+        return used.compactMap(\.self).joined(separator: " and ")
+    }
+
+    /// Opens the terminal, if something of it is used.
+    func openTerminal() throws(TerminalError) -> SharedTerminal {
         let terminal = try TerminalRegistry.open(path: path, environment: environment, forSequences: true)
-        let known = KnownTerminal.recognize(by: environment)
-        guard
-            known.setsTitle(settings) || known.showsProgress(settings, in: environment)
-                || known.showsStatus(settings, in: environment)
-        else { throw .keepsTitle(terminal: known.name, hasTitle: known.title != .unknown) }
+        if surfaces.isEmpty { throw .keepsTitle(terminal: known.name, hasTitle: known.title != .unknown) }
         return terminal
     }
 
@@ -183,8 +184,8 @@ public final class TerminalTitleBackend: IndicatorBackend {
             percentage: Percentage(snapshot.progress)
         )
         let records = surface.records?.all ?? []
-        surface.terminal.change { ledger in
-            ledger.show(
+        surface.terminal.change { outbox in
+            outbox.title.show(
                 ObjectIdentifier(self),
                 title: known.setsTitle(settings) ? title : nil,
                 progress: showsProgress ? progress : nil,
