@@ -59,7 +59,7 @@ extension IndicatorManager {
         let reloader = ConfigurationReloader(configuration, source: source, engine: manager.engine)
         reloader.begin(mistakes)
         manager.engine.keep(reloader)
-        ProcessSignals.shared.shutDownWithProcess(manager)
+        ProcessSignals.shutDownWithProcess(manager)
         // After the backends were added, so that a start delay does not begin before.
         if asShared { manager.isEnabled = isEnabled }
         return manager
@@ -90,7 +90,7 @@ extension IndicatorManager {
     ) async throws -> Result {
         // Iterated before a signal is a request, which would reach nobody. Only the canceller uses it.
         nonisolated(unsafe) var requests = cancellationRequests.makeAsyncIterator()
-        ProcessSignals.shared.cancelWithProcess(self)
+        ProcessSignals.shutDownWithProcess(self, cancelsWork: true)
         let task = Task(operation: work)
         // On a thread of the indicator: the work may keep every other one busy.
         let canceller = Task.detached(executorPreference: ServiceThread.foreignCode) {
@@ -102,7 +102,7 @@ extension IndicatorManager {
             task.cancel()
         }
         canceller.cancel()
-        ProcessSignals.shared.endWork(self)
+        ProcessSignals.endWork(self)
         await shutdown()
         ProcessSignals.endBySignal()
         return try result.get()

@@ -56,7 +56,7 @@ package final class ConfigurationReloader: ManagerResource {
         log(configuration.warnings)
         guard source.isReloaded else { return }
         watch()
-        ProcessSignals.shared.subscribe(ObjectIdentifier(self)) { [weak self] in self?.reload(by: .hangup) }
+        ProcessSignals.subscribe(ObjectIdentifier(self)) { [weak self] in self?.reload(by: .hangup) }
     }
 
     private func report(_ problems: ConfigurationError) {
@@ -193,7 +193,7 @@ package final class ConfigurationReloader: ManagerResource {
             return state.watcher.take()
         }
         watcher?.stop()
-        ProcessSignals.shared.cancel(ObjectIdentifier(self))
+        ProcessSignals.cancel(ObjectIdentifier(self))
         _ = await state.withLock { $0.lastReload }?.value
     }
 }
