@@ -15,7 +15,7 @@ enum Ending {
         var options = NetworkClient.Options()
         options.certificateAuthorities = ProcessInfo.processInfo.environment["AUTHORITIES"].map { URL(filePath: $0) }
         let client = NetworkClient(options: options)
-        let credentials = Credentials(user: "user", password: "secret", scheme: .digest)
+        let credentials = Credentials(user: "user", password: "secret")
         func route(_ request: Endpoint) -> URLRoute { URLRoute(url, request.with(\.credentials, credentials)) }
         if way != "begin" { _ = try await client.send(route(.get(""))) }
         guard way != "answered" else { return }

@@ -165,7 +165,7 @@ extension NetworkRequest {
     fileprivate func identity(_ vary: Set<String>, _ rules: CachedResponse.Rules) -> UInt64 {
         var parts = credentials.map { ["\($0.user)\u{0}\($0.password)"] } ?? [""]
         // A missing field differs from an empty one.
-        for field in headers.combined.sorted(by: { $0.name.canonicalName < $1.name.canonicalName })
+        for field in headers.sorted(by: { $0.name.canonicalName < $1.name.canonicalName })
         where isSensitive(field.name) || vary.contains(field.name.canonicalName) {
             parts.append("\(field.name.canonicalName)\u{0}\(field.value)")
         }

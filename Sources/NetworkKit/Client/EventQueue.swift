@@ -15,23 +15,17 @@ final class EventQueue: Sendable {
     /// held while observers run, and the events stay in order.
     func post(here isHere: Bool) {
         let mustPost = state.withLock { !$0.events.isEmpty && !exchange(&$0.arePosted, with: true) }
-        guard mustPost else { return }
-        if isHere { nextBatch()?.forEach { $0() } }
+        guard mustPost, !isHere || postBatch() else { return }
         // What follows meanwhile is posted on another thread in any case.
-        guard let next = nextBatch() else { return }
-        RequestThreads.run { [self] in
-            var batch: [Event]? = next
-            while let events = batch {
-                events.forEach { $0() }
-                batch = nextBatch()
-            }
-        }
+        RequestThreads.run { [self] in while postBatch() {} }
     }
 
-    private func nextBatch() -> [Event]? {
-        state.withLock { state in
+    /// Posts what waits. Returns whether more waits then.
+    private func postBatch() -> Bool {
+        for event in state.withLock({ exchange(&$0.events, with: []) }) { event() }
+        return state.withLock { state in
             state.arePosted = !state.events.isEmpty
-            return state.arePosted ? exchange(&state.events, with: []) : nil
+            return state.arePosted
         }
     }
 }

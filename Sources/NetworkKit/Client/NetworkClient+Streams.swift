@@ -91,7 +91,7 @@ extension NetworkClient {
         let (head, _, transfer) = try await open(request, body, task, .pieces(capacity: capacity))
         // The caller judges these. A part may leave out the content type, for example.
         if request.start > 0, [.partialContent, .rangeNotSatisfiable].contains(head.status) { return (head, transfer) }
-        func check(_ start: Data) throws { try validation(of: task.request).check(NetworkResponse(head, start)) }
+        func check(_ start: Data) throws { try self.check(NetworkResponse(head, start), to: task.request) }
         do {
             try check(Data([0]))
         } catch {

@@ -98,15 +98,15 @@ public final class NetworkClient: Sendable {
                 let (head, data) = try await receive(request)
                 response = NetworkResponse(head, data)
             }
-            try validation(of: task.request).check(response)
+            try check(response, to: task.request)
             return response
         }
     }
 
-    func validation(of request: Endpoint) -> ResponseValidation {
-        var validation = request.validation ?? self.validation
-        validation.acceptsRedirects = !request.followsRedirects
-        return validation
+    /// Throws if the response is an error. A redirect that is not followed is none.
+    func check(_ response: NetworkResponse, to request: Endpoint) throws {
+        if !request.followsRedirects, (300..<400).contains(response.status.code) { return }
+        try (request.validation ?? validation).check(response)
     }
 
     /// Sends a request, with retries.
@@ -117,7 +117,7 @@ public final class NetworkClient: Sendable {
         let description = task.request
         let retry = description.retry ?? self.retry
         let body = try description.body.prepared()
-        let types = validation(of: description).contentTypes
+        let types = (description.validation ?? validation).contentTypes
         let request = description.networkRequest(to: try task.url.get(), body, accepting: types)
         task.progressed { $0.bytesToSend = body?.count ?? 0 }
         var number = 1
@@ -179,7 +179,7 @@ public final class NetworkClient: Sendable {
                 head.isRedirected = visited.count > 1
                 return (head, data, transfer)
             }
-            guard visited.count <= options.maximumRedirects else { throw NetworkError.tooManyRedirects(visited) }
+            guard visited.count <= 20 else { throw NetworkError.tooManyRedirects(visited) }
             data = Data()
             request = next.request
             if !next.keepsBody { body = nil }
@@ -230,9 +230,6 @@ extension NetworkClient {
 
     /// Settings of a client that few apps change.
     public struct Options: Sendable {
-        /// The maximum number of redirects per request. Default 20. To receive a redirect, see
-        /// ``Endpoint/followsRedirects``.
-        public var maximumRedirects = 20
         /// The maximum length of a response's body that is held in memory, in bytes. Default 512 MiB.
         public var maximumBodySize = 512 << 20
         /// The maximum number of connections to a scheme, host and port; further requests wait. Default 6, minimum 1.

@@ -22,8 +22,8 @@ public final class NetworkTask: Sendable {
         var progress = TransferProgress()
         /// How many bytes were announced last.
         var announced: Int64 = 0
-        /// Whether the event of progress that waits includes a notification; `nil` while there is none.
-        var unseen: Bool?
+        /// Whether an event waits that shows the latest progress.
+        var isProgressDue = false
         /// Whether it was announced that the request waits for a connection, or before a retry.
         var isWaiting = false
         var isCancelled = false
@@ -233,15 +233,16 @@ public final class NetworkTask: Sendable {
             // at once: nobody knows how much of it has arrived.
             let isLast = count == total && (state.progress.bytesToSend == 0 || state.announced == 0)
             let isNew = count >= state.announced + step || (count == total && count != state.announced)
-            let isPosted = state.phase == .running && isNew && !isLast
-            if isPosted { state.announced = count }
-            guard isPosted || observers.onProgress != nil else { return nil }
-            let isFirst = state.unseen == nil
-            state.unseen = isPosted || state.unseen == true
-            guard isFirst else { return nil }
+            guard observers.onProgress != nil || state.phase == .running && isNew && !isLast, !state.isProgressDue
+            else { return nil }
+            state.isProgressDue = true
             return { [self] in
-                let (progress, isPosted) = self.state.withLock { ($0.progress, $0.unseen.take() == true) }
-                if isPosted { observers.show(self, progress) }
+                let (progress, isRunning) = self.state.withLock { state in
+                    state.isProgressDue = false
+                    if state.phase == .running { state.announced = state.progress.shown.count }
+                    return (state.progress, state.phase == .running)
+                }
+                if isRunning { observers.show(self, progress) }
                 observers.onProgress?(progress)
             }
         }

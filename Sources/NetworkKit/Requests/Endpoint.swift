@@ -125,7 +125,7 @@ extension Endpoint {
         request.followsRedirects = followsRedirects
         if let type = body?.contentType { request.setHeader("Content-Type", type) }
         if let types { request.setHeader("Accept", types.joined(separator: ", ")) }
-        for field in headers.combined { request.setHeader(field.name.rawName, field.value) }
+        for field in headers { request.setHeader(field.name.rawName, headers[field.name]) }
         return request
     }
 }
@@ -152,8 +152,6 @@ public struct ResponseValidation: Sendable {
     /// The accepted content types, such as `application/json` or `image/*`; `nil`: all. They are sent as `Accept`.
     /// A response without a body needs no content type.
     package var contentTypes: [String]?
-    /// Whether a redirect is accepted, too: it is not followed.
-    var acceptsRedirects = false
 
     /// Creates a validation. The default accepts every status from 200 to 299.
     public init(statuses: Range<Int>? = 200..<300, contentTypes: [String]? = nil) {
@@ -170,7 +168,6 @@ public struct ResponseValidation: Sendable {
 
 extension ResponseValidation {
     func check(_ response: NetworkResponse) throws(NetworkError) {
-        if acceptsRedirects, (300..<400).contains(response.status.code) { return }
         if let statuses, !statuses.contains(response.status.code) {
             throw .unacceptableStatus(response)
         }

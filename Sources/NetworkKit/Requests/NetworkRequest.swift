@@ -60,8 +60,8 @@ public struct NetworkRequest: Sendable {
         if let isSensitive { sensitivity[fieldName] = isSensitive }
     }
 
-    /// The length of the body: a wrong one would allow request smuggling.
-    private static let ownNames: Set<HTTPField.Name> = [.contentLength, .transferEncoding]
+    /// The length of the body: a wrong one would allow request smuggling. libcurl may repeat a request with `Expect`.
+    private static let ownNames: Set<HTTPField.Name> = [.contentLength, .transferEncoding, .expect]
 
     /// Names of header fields, also of responses, whose values are no secrets. For any other, a server could have one.
     private static let plainNames = Set(
@@ -107,18 +107,6 @@ public struct NetworkRequest: Sendable {
 }
 
 extension HTTPFields {
-    /// One field of each name. `HTTPFields` has one for each cookie, as HTTP/2 permits; a client may send only one
-    /// (RFC 6265 §5.4).
-    var combined: [HTTPField] {
-        reduce(into: []) { fields, field in
-            if let index = fields.firstIndex(where: { $0.name == field.name }) {
-                fields[index].value += (field.name == .cookie ? "; " : ", ") + field.value
-            } else {
-                fields.append(field)
-            }
-        }
-    }
-
     /// The first value of a field that may have one only, also of a list (RFC 9111 §4.2.1).
     func first(_ name: HTTPField.Name) -> String? {
         let value = self[fields: name].first?.value
@@ -131,12 +119,10 @@ extension HTTPFields {
 public struct Credentials: Sendable {
     /// The authentication scheme.
     public enum Scheme: Sendable {
-        /// Digest or, only over TLS, Basic: the best that the server supports. Costs an additional request.
+        /// Digest (RFC 7616) or, only over TLS, Basic: the best that the server supports. Costs an additional request.
         case any
         /// `Basic` (RFC 7617), sent with the first request. Without TLS, everyone on the way can read the password.
         case basic
-        /// `Digest` (RFC 7616).
-        case digest
     }
 
     let user: String

@@ -13,10 +13,6 @@ public struct RoutePath: ExpressibleByStringInterpolation, Hashable, Sendable {
     /// Creates a path from a literal with values.
     public init(stringInterpolation: StringInterpolation) { encoded = stringInterpolation.encoded }
 
-    /// Creates a path from a text that is only known at run time. Its slashes separate segments; no other character has
-    /// a meaning.
-    public init(path: String) { encoded = path.percentEncoded(allowed: .path) }
-
     /// Builds a path from a literal with values.
     public struct StringInterpolation: StringInterpolationProtocol {
         var encoded = ""

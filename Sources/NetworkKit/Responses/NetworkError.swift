@@ -37,8 +37,8 @@ public enum NetworkError: LocalizedError, Sendable, CustomStringConvertible {
         case .invalidRequest(let problem): "invalid request: \(problem.withoutControls)"
         case .transport(let failure): failure.description
         case .tooManyRedirects(let urls):
-            "\(urls.last?.withoutSecrets ?? ""): redirected \(urls.count) times, "
-                + (Set(urls).count < urls.count ? "in a loop" : "raise maximumRedirects to allow more")
+            "\(urls.last?.withoutSecrets ?? ""): redirected \(urls.count) times"
+                + (Set(urls).count < urls.count ? ", in a loop" : "")
         case .invalidRedirect(let url, let location):
             "\(url.withoutSecrets): redirected to '\(URL(string: location)?.withoutSecrets ?? "an invalid URL")', "
                 + "which is not an http or https URL"

@@ -5,7 +5,6 @@ import HTTPTypes
 /// What libcurl is asked for.
 extension CurlTransfer {
     private var request: NetworkRequest { transfer.request }
-    private var isEncrypted: Bool { transfer.origin.first == "https" }
 
     /// Sets the options. Returns why the transfer cannot begin.
     func setOptions(proxyAuthorities: URL?) -> NetworkError? {
@@ -33,20 +32,19 @@ extension CurlTransfer {
         if let credentials = request.credentials {
             curl_kit_set_string(handle, CURLOPT_USERNAME, credentials.user)
             curl_kit_set_string(handle, CURLOPT_PASSWORD, credentials.password)
-            curl_kit_set_long(handle, CURLOPT_HTTPAUTH, credentials.scheme.bits(isEncrypted: isEncrypted))
+            let isBasic = credentials.scheme == .basic
+            let basic = isBasic || transfer.origin.first == "https" ? CURLAUTH_BASIC_BITS : 0
+            curl_kit_set_long(handle, CURLOPT_HTTPAUTH, Int(basic | (isBasic ? 0 : CURLAUTH_DIGEST_BITS)))
         }
     }
 
     /// - Returns: whether there was enough memory.
     private func setHeaders() -> Bool {
         var lines: [String] = []
-        for field in request.headers.combined {
-            if field.name == .cookie {
-                // libcurl adds its own cookies to the field.
-                curl_kit_set_string(handle, CURLOPT_COOKIE, field.value)
-            } else {
-                lines.append(field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)")
-            }
+        // libcurl adds its own cookies to the field.
+        curl_kit_set_string(handle, CURLOPT_COOKIE, request.headers[.cookie])
+        for field in request.headers where field.name != .cookie {
+            lines.append(field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)")
         }
         if request.headers[.acceptEncoding] == nil {
             // A part of a compressed body could not be decompressed.
@@ -55,7 +53,7 @@ extension CurlTransfer {
         // Otherwise libcurl would send that of a form.
         if !request.headers.contains(.contentType) { lines.append("Content-Type:") }
         // Otherwise libcurl waits a second for servers that do not support it.
-        if request.headers[.expect] == nil { lines.append("Expect:") }
+        lines.append("Expect:")
         for line in lines {
             guard let list = curl_slist_append(headerList, line) else { return false }
             headerList = list
@@ -127,15 +125,5 @@ extension CurlTransfer {
         }
         curl_kit_set_long(handle, CURLOPT_NOPROGRESS, 0)
         loop.watch.open(with: handle)
-    }
-}
-
-extension Credentials.Scheme {
-    fileprivate func bits(isEncrypted: Bool) -> Int {
-        switch self {
-        case .any: Int(CURLAUTH_DIGEST_BITS | (isEncrypted ? CURLAUTH_BASIC_BITS : 0))
-        case .basic: Int(CURLAUTH_BASIC_BITS)
-        case .digest: Int(CURLAUTH_DIGEST_BITS)
-        }
     }
 }

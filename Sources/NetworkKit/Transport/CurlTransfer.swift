@@ -166,12 +166,11 @@ final class CurlTransfer {
         return problem == nil ? line.count : 0
     }
 
-    /// Whether libcurl may repeat the request after the head: with credentials, with the body after the response to a
-    /// request without it, or without `Expect`. If so, it does not pass on the body.
+    /// Whether libcurl may repeat the request after the head: with credentials, or with the body after the response
+    /// to a request without it. If so, it does not pass on the body.
     private var isProvisional: Bool {
         switch status {
         case 401, 407: transfer.request.credentials != nil
-        case 417: transfer.request.headers.contains(.expect)
         default: isNegotiating
         }
     }

@@ -74,13 +74,10 @@ extension HostTrust: CustomReflectable {
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE:
             certificateAuthorities.map { "\(text); the authorities of '\(host)' are those in '\($0.path)'" }
         case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SSL_CONNECT_ERROR:
-            if !text.contains(" alert ") {
-                nil
-            } else if let file = clientCertificate {
-                "\(text): '\(host)' rejected the client certificate in '\(file.path)', or the TLS versions do not match"
-            } else {
-                "\(text): '\(host)' may require a client certificate; set the host's trust"
-            }
+            !text.contains(" alert ")
+                ? nil
+                : clientCertificate.map { "\(text): '\(host)' may have rejected the certificate in '\($0.path)'" }
+                    ?? "\(text): '\(host)' may require a client certificate; set the host's trust"
         default: nil
         }
     }

@@ -126,7 +126,7 @@ import Testing
             try connection.respond("401 Unauthorized", headers: ["WWW-Authenticate: \(challenge)"])
             return true
         }
-        let credentials = Credentials(user: "user", password: "secret", scheme: .digest)
+        let credentials = Credentials(user: "user", password: "secret")
         let request = Endpoint.get("").with(\.credentials, credentials).with(\.validation, .all)
         let error = await thrown {
             let response = try await NetworkClient().send(route(server, request))

@@ -55,15 +55,14 @@ import Testing
 
     @Test func `A path from a variable is encoded`() throws {
         let path = "docs/a b/ü?#%2F"
-        #expect(RoutePath(path: path).encoded == "docs/a%20b/%C3%BC%3F%23%252F")
         #expect(RoutePath("files/\(path)").encoded == "files/docs%2Fa%20b%2F%C3%BC%3F%23%252F")
         #expect(throws: NetworkError.self) {
-            try URLRoute(URL(string: "http://h")!, .get(RoutePath(path: "a/../b"))).url()
+            try URLRoute(URL(string: "http://h")!, .get("a/../b")).url()
         }
     }
 
     @Test func `Credentials are described without the password`() {
-        let credentials = Credentials(user: "user", password: "hunter2", scheme: .digest)
+        let credentials = Credentials(user: "user", password: "hunter2")
         #expect(!"\(credentials)\(String(reflecting: credentials))".contains("hunter"))
     }
 
@@ -82,10 +81,8 @@ import Testing
         }
         for algorithm in ["MD5", "SHA-256"] {
             let path = RoutePath("digest-auth/auth/u/p/\(algorithm)")
-            for scheme in [Credentials.Scheme.any, .digest] {
-                #expect(try await status(path, Credentials(user: "u", password: "p", scheme: scheme)) == 200)
-                #expect(try await status(path, Credentials(user: "u", password: "x", scheme: scheme)) == 401)
-            }
+            #expect(try await status(path, Credentials(user: "u", password: "p")) == 200)
+            #expect(try await status(path, Credentials(user: "u", password: "x")) == 401)
         }
         var url = try #require(URLComponents(url: httpbin.url, resolvingAgainstBaseURL: true))
         (url.user, url.password) = ("u", "p")

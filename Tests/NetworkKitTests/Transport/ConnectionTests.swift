@@ -38,9 +38,8 @@ import Testing
     // MARK: - Authentication
 
     /// curl 3384: libcurl 7.88 sends the second body as empty, and the server answers 200.
-    @Test(arguments: [Credentials.Scheme.any, .digest], ["Basic realm=\"a\"", "Digest realm=\"a\", nonce=\"b\""])
-    func `A body after a failed authentication arrives`(_ scheme: Credentials.Scheme, _ challenge: String) async throws
-    {
+    @Test(arguments: ["Basic realm=\"a\"", "Digest realm=\"a\", nonce=\"b\""])
+    func `A body after a failed authentication arrives`(_ challenge: String) async throws {
         let server = try RawServer { request, connection in
             let isFirst = request.target == "/first"
             try connection.respond(
@@ -51,7 +50,7 @@ import Testing
         }
         for first in [Endpoint.put("first", body: .data(Data(count: 1000))), .post("first")] {
             let client = NetworkClient(validation: .all)
-            let credentials = Credentials(user: "u", password: "p", scheme: scheme)
+            let credentials = Credentials(user: "u", password: "p")
             #expect(try await client.send(route(server, first.with(\.credentials, credentials))).status == 401)
             for _ in 0..<2 {
                 _ = try await client.send(route(server, .put("second", body: .data(Data(count: 1000)))))
@@ -72,7 +71,7 @@ import Testing
             return field.hasPrefix("Content-Length")
         }
         let request = Endpoint.put("", body: .data(Data(count: 1000)))
-            .with(\.credentials, Credentials(user: "u", password: "p", scheme: .digest))
+            .with(\.credentials, Credentials(user: "u", password: "p"))
         #expect(try await NetworkClient(validation: .all).send(route(server, request)).status.code == 507)
         #expect(server.requests.map(\.bodyCount) == [0, 1000])
     }
