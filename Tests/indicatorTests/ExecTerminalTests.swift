@@ -74,7 +74,8 @@ import Testing
     }
 
     @Test(
-        .needs("less", package: "less")
+        .needs("less", package: "less"),
+        .needs("ps", package: "procps")
     )
     func `A pager with a redirected input reads keys, and Ctrl-Z and fg leave and restore its screen`() async throws {
         try await inTerminal { tmux in
@@ -82,6 +83,9 @@ import Testing
             #expect(try await shows(tmux) { $0.first == "1" && $0.last == ":" })
             try await tmux.command("send-keys", "Space")
             #expect(try await shows(tmux) { $0.first == "24" && $0.last == ":" })
+            // A Ctrl-Z between its prompt and its read waits in less for the next key.
+            let ps = ["-o", "stat=,comm=", "--tty", try await tmux.terminalPath]
+            #expect(try await eventually { try await Command.run("ps", ps).output.contains(/S\S* +less\n/) })
             try await tmux.command("send-keys", "C-z")
             #expect(try await shows(tmux) { $0.last == "ready>" })
             try await tmux.type("fg")
