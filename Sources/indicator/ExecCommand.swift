@@ -40,7 +40,7 @@ struct ExecCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The text to show; by default the command's name, and its first argument if that is a plain word.",
+            "The text to show; by default the command's name, with a known subcommand as in 'cargo build'.",
             valueName: "text"
         )
     )

@@ -91,10 +91,10 @@ import Testing
     }
 
     @Test(
-        "The label is the option's, or the command's name and first word",
+        "The label is the option's, or the command's name",
         arguments: [
             (["--label", "Backup of ü"], ["sh", "-c"], "Backup of ü"), ([], ["/bin/sh", "-c"], "sh"),
-            ([], ["env", "sh", "-c"], "env sh"), ([], ["env", "SECRET=x", "sh", "-c"], "env"),
+            ([], ["env", "sh", "-c"], "env"), ([], ["env", "SECRET=x", "sh", "-c"], "env"),
             (["--label", ""], ["sh", "-c"], "sh"), (["--label", " "], ["sh", "-c"], "sh"), ([], [""], "command"),
         ]
     )

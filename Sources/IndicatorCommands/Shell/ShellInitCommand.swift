@@ -12,7 +12,7 @@ package struct ShellInitCommand: AsyncParsableCommand {
               eval "$(indicator shell-init zsh)"       ~/.zshrc
               indicator shell-init fish | source       ~/.config/fish/config.fish
 
-            The notification names the line's command, and its first argument if that is a plain word, but nothing \
+            The notification names the line's command, with a known subcommand as in 'cargo build', but nothing \
             that may be secret. Editors, pagers, 'ssh' and the like are not reported; \(Self.ignoreVariable) names \
             the commands to ignore instead: export \(Self.ignoreVariable)='vim less', or 'vim:git log'.
             """

@@ -1,27 +1,33 @@
-/// What may be shown of a command: its name, and its first argument if that is a word such as `build` in `cargo build`.
-/// Other arguments may be long or secret, and any of a command that prints or searches its arguments.
+/// What may be shown of a command: its name, and of a program that is known to have subcommands or targets its first
+/// argument, such as `build` in `cargo build`. Any other argument may be long, or secret.
 package struct CommandLabel: Sendable, Hashable {
     /// The name of the command, without its folder; "command" if it has none.
-    package var name: String
-    /// The first argument, if it is a plain word.
-    package var word: String?
+    package let name: String
+    /// The name, and the first argument if that is a plain word. Only for a comparison.
+    fileprivate let command: String
 
     /// Makes the label of a command and its arguments.
     package init(_ command: some Sequence<String>) {
         var words = command.makeIterator()
         name = words.next()?.split(separator: "/").last.map(String.init) ?? "command"
-        word =
-            ShellLine.wordless.contains(name) || name.hasSuffix("grep")
-            ? nil : words.next().flatMap { Self.isPlain($0) ? $0 : nil }
+        let word = words.next() ?? ""
+        let isPlain = word.first?.isLetter == true && word.allSatisfy { $0.isASCII && ($0.isLowercase || $0 == "-") }
+        self.command = isPlain && word.count <= 20 ? "\(name) \(word)" : name
     }
 
-    /// Both.
-    package var text: String { word.map { "\(name) \($0)" } ?? name }
+    /// What is shown.
+    package var text: String { Self.programs.contains(name) ? command : name }
 
-    private static func isPlain(_ word: String) -> Bool {
-        word.count <= 20 && word.first?.isLetter == true
-            && word.allSatisfy { $0.isASCII && ($0.isLowercase || $0 == "-") }
-    }
+    /// The programs whose first argument is a subcommand, a target or the like.
+    private static let programs: Set<String> = [
+        "apt", "apt-cache", "apt-get", "aptitude", "az", "bazel", "borg", "brew", "btrfs", "buildah", "bun",
+        "bundle", "cabal", "cargo", "cmake", "composer", "conda", "dart", "deno", "dnf", "docker", "docker-compose",
+        "dotnet", "flatpak", "flutter", "gcloud", "gh", "git", "glab", "gmake", "go", "gradle", "gradlew", "helm", "hg",
+        "jj", "just", "kubectl", "lxc", "make", "meson", "minikube", "mix", "mvn", "mvnw", "nala", "ninja", "nix",
+        "npm", "npx", "nx", "opam", "pip", "pip3", "pipx", "pnpm", "podman", "poetry", "rails", "rake", "rclone",
+        "restic", "rustup", "sbt", "snap", "stack", "svn", "swift", "swiftly", "systemctl", "task", "terraform",
+        "tofu", "tox", "uv", "vagrant", "yarn", "yum", "zfs", "zig", "zpool", "zypper",
+    ]
 }
 
 /// A line that a user has typed in a shell: what may be shown of it, and whether the user wants to know its end.
@@ -41,10 +47,12 @@ package struct ShellLine: Sendable, Hashable {
     private var count = 0
     /// Whether each pipeline after that of the label is only run if the one before has succeeded.
     private var isChain = true
+    /// Whether a pipeline has the opposite status (`!`).
+    private var isNegated = false
 
     /// The commands that are not reported by default: the user works in them, or has seen them end.
     private static let ignored: Set<String> = [
-        "bat", "btop", "emacs", "gdb", "helix", "htop", "hx", "journalctl", "kak", "less", "lldb", "man",
+        "bat", "batcat", "btop", "emacs", "gdb", "helix", "htop", "hx", "journalctl", "kak", "less", "lldb", "man",
         "mc", "more", "mosh", "most", "nano", "nvim", "ranger", "screen", "ssh", "su", "tig", "tmux", "top", "vi",
         "view", "vim", "vimdiff", "visudo", "w3m", "watch",
     ]
@@ -64,7 +72,9 @@ package struct ShellLine: Sendable, Hashable {
         guard let names else {
             return Self.ignored.contains(last.name) || Self.ignoredAlone.contains(last.name) && !hasArgument
         }
-        return names.split(separator: names.contains(":") ? ":" : " ").contains { $0 == last.name || $0 == last.text }
+        return names.split(separator: names.contains(":") ? ":" : " ").contains {
+            $0 == last.name || $0 == last.command
+        }
     }
 
     /// The exit status of the label's command, or of a chain (`&&`) that it begins; `nil` if that is not known.
@@ -73,7 +83,7 @@ package struct ShellLine: Sendable, Hashable {
     ///   - status: that of the line.
     ///   - statuses: those of the commands of its last pipeline.
     package func status(_ status: Int32, ofPipeline statuses: [Int32]) -> Int32? {
-        if let place, count > 1, count == statuses.count {
+        if let place, count > 1 || isNegated, count == statuses.count {
             // By SIGPIPE (13): the next one has read enough.
             return statuses[place] == 128 + 13 && place + 1 < count ? status : statuses[place]
         }
@@ -88,8 +98,9 @@ package struct ShellLine: Sendable, Hashable {
         "not", "or", "then", "until", "while", "{", "}",
     ]
 
-    /// The words before others than commands.
-    private static let loops: Set<String> = ["for", "select"]
+    /// What begins and ends a group of commands.
+    private static let begins: Set<String> = ["(", "begin", "for", "if", "select", "until", "while", "{"]
+    private static let ends: Set<String> = [")", "done", "end", "fi", "}"]
 
     /// The beginning of a variable's assignment. As `piece`.
     private nonisolated(unsafe) static let assignment = /[A-Za-z_]\w*(?:\[.*\])?\+?=/
@@ -105,19 +116,11 @@ package struct ShellLine: Sendable, Hashable {
 
     /// The commands that pass on what others write.
     private static let filters: Set<String> = [
-        "awk", "bat", "bzip2", "cat", "column", "cut", "egrep", "fgrep", "fmt", "fold", "gawk", "grep", "gunzip",
-        "gzip", "head", "jq", "less", "more", "most", "nl", "paste", "pv", "rev", "rg", "sed", "sort", "tac", "tail",
-        "tee", "tr", "ts", "uniq", "wc", "xz", "zcat", "zstd",
+        "awk", "base64", "bat", "batcat", "bzip2", "cat", "ccze", "column", "cut", "egrep", "fgrep", "fmt", "fold",
+        "gawk", "grep", "gunzip", "gzip", "head", "hexdump", "jq", "less", "lolcat", "lz4", "md5sum", "more", "most",
+        "nl", "od", "paste", "pigz", "pv", "rev", "rg", "sed", "sha256sum", "sort", "sponge", "tac", "tail", "tee",
+        "tr", "ts", "uniq", "wc", "xxd", "xz", "zcat", "zstd",
     ]
-
-    /// The commands whose first argument may be anything, such as a text to print or to search. So may that of those
-    /// whose names end in `grep`.
-    fileprivate static let wordless = settings.union(filters).union([
-        "ack", "ag", "apropos", "banner", "cowsay", "cracklib-check", "cryptpw", "dialog", "espeak", "eval", "expr",
-        "fd", "figlet", "locate", "logger", "look", "mkpasswd", "notify-send", "plocate", "qrencode", "rga", "say",
-        "slappasswd", "sshpass", "strings", "toilet", "wall", "whiptail", "wl-copy", "wpa_passphrase", "write", "wtype",
-        "yes",
-    ])
 
     /// The commands that run another one: their options of one letter without a value, and how many arguments come
     /// before the other command. After any other option, nothing is sure.
@@ -154,34 +157,50 @@ package struct ShellLine: Sendable, Hashable {
         var current: [String] = []
         var aliases = definitions
         var setting: CommandLabel?
-        /// Of the current pipeline, the last command that is not a filter, and the first filter, with their places.
-        var (command, filter): ((label: CommandLabel, place: Int)?, (label: CommandLabel, place: Int)?)
+        /// Of the current pipeline, the last command that is not a filter, and the first filter, with their places; a
+        /// group has none, since its status is not that of its first command.
+        var (command, filter): ((label: CommandLabel, place: Int?)?, (label: CommandLabel, place: Int?)?)
         /// How many commands it has so far, and what is before it.
         var (length, link) = (0, "")
+        /// Whether there was a label before each group that is open; and the label of one that has just ended.
+        var (isLabelled, group): ([Bool], CommandLabel?) = ([], nil)
+        func add(_ found: CommandLabel, at place: Int?) {
+            if Self.settings.contains(found.name) {
+                setting = setting ?? found
+            } else if Self.filters.contains(found.name) {
+                filter = filter ?? (found, place)
+            } else {
+                command = (found, place)
+            }
+            length += 1
+        }
         /// Ends the current command, and with it the pipeline unless another one follows.
         func finish(before separator: String = "") {
+            let isPiped = ["|", "|&"].contains(separator)
             if !current.isEmpty {
                 let found = CommandLabel(current)
                 last = found
                 hasArgument = current.dropFirst().contains { !$0.hasPrefix("-") }
-                if Self.settings.contains(found.name) {
-                    setting = setting ?? found
-                } else if Self.filters.contains(found.name) {
-                    filter = filter ?? (found, length)
-                } else {
-                    command = (found, length)
-                }
-                length += 1
+                add(found, at: length)
+            } else if let group, isPiped {
+                (label, length) = (nil, 0)
+                add(group, at: nil)
             }
-            current = []
-            guard separator != "|", separator != "|&", length > 0 else { return }
+            (current, group) = ([], nil)
+            guard !isPiped, length > 0 else { return }
             if label == nil {
                 (label, place) = ((command ?? filter)?.label, (command ?? filter)?.place)
+                isChain = label == nil || place != nil
             } else {
                 (place, isChain) = (nil, isChain && link == "&&")
             }
             (count, length, link) = (length, 0, separator)
             (command, filter) = (nil, nil)
+        }
+        /// Notes a word or an operator that begins or ends a group.
+        func nest(_ text: String) {
+            if Self.begins.contains(text) { isLabelled.append(label != nil) }
+            if Self.ends.contains(text) { group = isLabelled.popLast() == false ? label : nil }
         }
         var words = ShellWords(line)
         reading: while let token = words.next() {
@@ -190,6 +209,7 @@ package struct ShellLine: Sendable, Hashable {
                 // The rest of `for ((…))`, or an arithmetic command.
                 if case .skipped = state, text.hasPrefix("(") { break }
                 finish(before: text)
+                text.forEach { nest(String($0)) }
                 state = .command
                 if text == "((" { break }
                 continue
@@ -209,16 +229,18 @@ package struct ShellLine: Sendable, Hashable {
             }
             if word.text.hasPrefix("-") || word.text.prefixMatch(of: Self.assignment) != nil { continue }
             current = []
+            if word.isPlain { nest(word.text) }
             switch word.text {
             // With an equals sign elsewhere, it is a program, such as zsh's `=name`.
             case let text
             where word.hasEqualsSign || !word.isLiteral || text.isEmpty || word.isPlain && Self.unsure.contains(text):
                 last = nil
                 break reading
-            case let text where word.isPlain && Self.loops.contains(text): state = .skipped
+            case "for" where word.isPlain, "select" where word.isPlain: state = .skipped
             // With an option, it is the program.
             case "time" where word.isPlain: state = .prefix("p", 0)
-            case let text where word.isPlain && Self.reserved.contains(text): state = .command
+            case let text where word.isPlain && Self.reserved.contains(text):
+                (state, isNegated) = (.command, isNegated || ["!", "not"].contains(text))
             // A shell replaces none of them within its own definition.
             case let text where word.isPlain && aliases[text] != nil:
                 words.insert(aliases.removeValue(forKey: text) ?? "")
