@@ -34,18 +34,19 @@ package struct TimelineRenderer {
             isBusy ? "\(busy.both)\(busy.both) in progress" : nil,
             timeline.indicator.spans.isEmpty ? nil : "\(shown.both)\(shown.both) indicator shown",
         ].compactMap(\.self).joined(separator: "   ")
-        return lines + ["", faint(legend, indent: indent)]
+        let isWide = style.width >= indent.count + legend.count
+        return lines + ["", faint(legend, indent: isWide ? indent : "")]
     }
 
     private func layout(of timeline: Timeline) -> Layout {
         let all = timeline.rows + [timeline.indicator]
         let least = 10
         var label = min(all.map { SafeText.columns(of: $0.label) }.max() ?? 0, max(style.width / 3, 9))
-        var note = min(all.map { SafeText.columns(of: $0.note) }.max() ?? 0, style.width / 4)
-        func plot() -> Int { style.width - (label > 0 ? label + 2 : 0) - (note > 0 ? note + 2 : 0) }
-        if plot() < 2 * least { note = 0 }
-        if plot() < least { label = max(style.width - least - 2, 0) }
-        return (label, max(plot(), 1), note)
+        // How it ended is worth more than a longer line.
+        let note = min(all.map { SafeText.columns(of: $0.note) }.max() ?? 0, max(style.width - label - 4 - least, 6))
+        let rest = style.width - (note > 0 ? note + 2 : 0)
+        if rest - label - 2 < least { label = max(rest - least - 2, 0) }
+        return (label, max(rest - (label > 0 ? label + 2 : 0), 1), note)
     }
 
     private var busy: Glyphs { style.look.usesUnicode ? ("━", "╸", "╺") : ("=", "=", "=") }

@@ -56,6 +56,21 @@ import Testing
         }
     }
 
+    @Test(
+        "How a command ended is shown at every width, and its status where there is room for a short line",
+        arguments: [
+            (80, "  failed: exit status 3"), (58, "  failed: exit status 3"), (40, "  failed: exit…"), (24, "  faile…"),
+        ]
+    )
+    func narrow(width: Int, end: String) {
+        let command = row("a command with a long label", (0, 4), note: "failed: exit status 3", isGood: false)
+        let timeline = Timeline(rows: [command], indicator: row("indicator", (1, 5)), end: 5)
+        let style = TerminalStyle(columns: width, isTerminal: false, environment: ["LANG": "C.UTF-8"])
+        let lines = TimelineRenderer(style: style).render(timeline)
+        #expect(lines[2].hasSuffix(end) && SafeText.columns(of: lines[2]) <= width, "\(lines)")
+        #expect(width < 35 || lines.last?.hasSuffix("indicator shown") == true, "\(lines)")
+    }
+
     @Test func `Colours are used only if supported`() {
         let style = TerminalStyle(columns: 80, isTerminal: true, environment: ["LANG": "C.UTF-8", "TERM": "xterm"])
         let coloured = TimelineRenderer(style: style).render(timeline).joined(separator: "\n")
