@@ -15,20 +15,8 @@ package struct Output: Sendable {
     /// Writes a text; an error message in the characters of the locale.
     package func write(_ text: String) throws {
         let bytes = Array((descriptor == STDERR_FILENO ? SafeText.message(text) : text).utf8)
-        var written = 0
-        while written < bytes.count {
-            let count = bytes.withUnsafeBufferPointer { buffer in
-                Foundation.write(descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written)
-            }
-            if count >= 0 {
-                written += count
-            } else if errno == EAGAIN {
-                var wait = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                poll(&wait, 1, -1)
-            } else if errno != EINTR {
-                throw OutputError(number: errno)
-            }
-        }
+        let number = TerminalOutput.writeAll(bytes, to: descriptor)
+        if number != 0 { throw OutputError(number: number) }
     }
 
     /// Ends the program by `SIGPIPE` when the reader of standard output closes it, even if nothing is written then: a

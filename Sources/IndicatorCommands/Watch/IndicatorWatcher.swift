@@ -261,7 +261,7 @@ extension WatchedState {
             default: continue
             }
         }
-        guard Self.isKnown(state) else {
+        guard IndicatorState(rawValue: state) != nil else {
             throw Unavailability(reason: "its state is '\(Self.text(state))', which is not known")
         }
     }

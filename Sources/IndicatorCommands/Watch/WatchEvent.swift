@@ -143,8 +143,6 @@ package struct WatchedState: Encodable, Sendable, Hashable {
     /// A text of another process, without what a terminal would interpret.
     package static func text(_ text: String) -> String { SafeText.singleLine(text, limit: 256) }
 
-    static func isKnown(_ state: String) -> Bool { IndicatorState(rawValue: state) != nil }
-
     fileprivate var text: String {
         var parts = [visible ? "shown" : "hidden"]
         if let count, count > 0 { parts.append(count == 1 ? "1 activity" : "\(count) activities") }

@@ -127,8 +127,13 @@ public struct TerminalOutput: TextOutputStream, Sendable {
         if let terminal = TerminalRegistry.drawnTerminal(of: descriptor) {
             terminal.change { $0.lines.write(bytes) }
             _ = try? terminal.settle()
-            return
+        } else {
+            _ = writeAll(bytes, to: descriptor)
         }
+    }
+
+    /// Writes bytes, and waits while the descriptor accepts none. Returns 0, or the `errno`.
+    package static func writeAll(_ bytes: [UInt8], to descriptor: CInt) -> CInt {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
@@ -138,9 +143,10 @@ public struct TerminalOutput: TextOutputStream, Sendable {
                 var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 poll(&request, 1, -1)
             } else if errno != EINTR {
-                return
+                return errno
             }
         }
+        return 0
     }
 }
 
