@@ -12,9 +12,6 @@ package struct KnownTerminal: Sendable, Hashable {
     let name: String
     /// How its title is set and restored.
     let title: TitleStyle
-    /// Whether to leave the title alone unless the settings say otherwise: there is none, or what it was before is not
-    /// known and would be lost.
-    let keepsTitle: Bool
     /// Which versions show progress (OSC 9;4). Other versions may show the same bytes as a notification.
     let progress: Versions
     /// Which versions show the status of programs (OSC 7501).
@@ -29,7 +26,6 @@ package struct KnownTerminal: Sendable, Hashable {
         _ name: String,
         _ variables: String...,
         title: TitleStyle = .emptied,
-        keepsTitle: Bool = false,
         progress: Versions = .never,
         status: Versions = .never,
         notification: TerminalNotificationStyle? = nil
@@ -37,7 +33,6 @@ package struct KnownTerminal: Sendable, Hashable {
         self.name = name
         self.variables = variables
         self.title = title
-        self.keepsTitle = keepsTitle
         self.progress = progress
         self.status = status
         self.notification = notification
@@ -47,16 +42,16 @@ package struct KnownTerminal: Sendable, Hashable {
     /// variables all match is used; multiplexers come first, because the terminals that they run in set variables, too.
     private static let withOwnType: [KnownTerminal] = [
         // Shows the sequences as text, also with the type and variables of a terminal that it runs in.
-        KnownTerminal("Emacs", "INSIDE_EMACS", title: .unknown, keepsTitle: true),
+        KnownTerminal("Emacs", "INSIDE_EMACS", title: .unknown),
         // Either one may run in the other.
-        KnownTerminal("GNU screen or tmux", "STY", "TMUX", "TERM=screen*", title: .ascii, keepsTitle: true),
-        KnownTerminal("GNU screen", "STY", "TERM=screen*", title: .ascii, keepsTitle: true),
+        KnownTerminal("GNU screen or tmux", "STY", "TMUX", "TERM=screen*", title: .ascii),
+        KnownTerminal("GNU screen", "STY", "TERM=screen*", title: .ascii),
         KnownTerminal("tmux", "TERM=tmux*", "TERM_PROGRAM=tmux", title: .stack, progress: .since("3.7")),
         KnownTerminal("tmux", "TERM=screen*", "TERM_PROGRAM=tmux", "TMUX", title: .stack, progress: .since("3.7")),
         KnownTerminal("tmux", "TERM=tmux*", title: .stack),
         KnownTerminal("tmux", "TMUX", title: .stack),
-        KnownTerminal("GNU screen", "STY", title: .ascii, keepsTitle: true),
-        KnownTerminal("GNU screen or tmux", "TERM=screen*", title: .ascii, keepsTitle: true),
+        KnownTerminal("GNU screen", "STY", title: .ascii),
+        KnownTerminal("GNU screen or tmux", "TERM=screen*", title: .ascii),
         KnownTerminal("Zellij", "ZELLIJ"),
 
         // Versions before 0.38 show the sequence as a notification. Official builds do not reveal their version.
@@ -73,9 +68,9 @@ package struct KnownTerminal: Sendable, Hashable {
         KnownTerminal("foot", "TERM=foot*", title: .stack, notification: .titleAndBody),
         KnownTerminal("Alacritty", "TERM=alacritty*", title: .stack),
         // These have no title stack. urxvt shows notifications only with an extension that Debian does not have.
-        KnownTerminal("urxvt", "TERM=rxvt*", keepsTitle: true),
-        KnownTerminal("st", "TERM=st", keepsTitle: true),
-        KnownTerminal("st", "TERM=st-*", keepsTitle: true),
+        KnownTerminal("urxvt", "TERM=rxvt*", title: .kept),
+        KnownTerminal("st", "TERM=st", title: .kept),
+        KnownTerminal("st", "TERM=st-*", title: .kept),
     ]
 
     /// The other types (`TERM`) that have a title, which OSC 0 sets: how they begin. Anything else might show it as
@@ -88,17 +83,12 @@ package struct KnownTerminal: Sendable, Hashable {
     /// Terminals of these types that are identified by what they add, which a terminal started from them inherits.
     private static let withVariables: [KnownTerminal] = [
         // It sets this for each program that it runs (mosh-server.cc), and has no title stack.
-        KnownTerminal("mosh", "NCURSES_NO_UTF8_ACS=1", keepsTitle: true),
+        KnownTerminal("mosh", "NCURSES_NO_UTF8_ACS=1", title: .kept),
         KnownTerminal("xterm", "XTERM_VERSION"),
         // The format of the tabs, `%d : %n` by default, does not contain the title, and it has no title stack.
-        KnownTerminal(
-            "Konsole",
-            "KONSOLE_VERSION",
-            keepsTitle: true,
-            progress: .since("260400", in: "KONSOLE_VERSION")
-        ),
+        KnownTerminal("Konsole", "KONSOLE_VERSION", title: .kept, progress: .since("260400", in: "KONSOLE_VERSION")),
         // QTerminal and others with its widget, which has no title stack (Session::windowId).
-        KnownTerminal("QTerminal", "WINDOWID=0", keepsTitle: true),
+        KnownTerminal("QTerminal", "WINDOWID=0", title: .kept),
         // https://learn.microsoft.com/windows/terminal/tutorials/progress-bar-sequences
         KnownTerminal("Windows Terminal", "WT_SESSION", progress: .always),
         // https://conemu.github.io/en/AnsiEscapeCodes.html#ConEmu_specific_OSC
@@ -137,13 +127,13 @@ package struct KnownTerminal: Sendable, Hashable {
 
     /// The terminal that set these environment variables.
     static func recognize(by environment: [String: String]) -> KnownTerminal {
-        if isLog(in: environment) { return KnownTerminal("a log of CI", title: .unknown, keepsTitle: true) }
+        if isLog(in: environment) { return KnownTerminal("a log of CI", title: .unknown) }
         func isMatch(_ terminal: KnownTerminal) -> Bool { terminal.variables.allSatisfy { matches($0, environment) } }
         if let terminal = withOwnType.first(where: isMatch) { return terminal }
         let type = environment["TERM"] ?? ""
         let name = SafeText.singleLine(type, limit: 40)
         guard titledTypes.contains(where: type.hasPrefix) else {
-            return KnownTerminal(name, title: .unknown, keepsTitle: true)
+            return KnownTerminal(name, title: .unknown)
         }
         return withVariables.first(where: isMatch) ?? KnownTerminal(name)
     }
@@ -211,11 +201,15 @@ extension KnownTerminal {
         /// Like `stack`, but the title is emptied before it is restored, for terminals that may have no stack: they
         /// show their own title instead of a stale one.
         case emptied
-        /// Like `emptied`, in ASCII: GNU screen keeps only the low byte of each character, so `⠇` becomes a bell. The
-        /// title of the terminal that it runs in is lost.
+        /// Left alone, because what it was before would be lost. If the settings want one, it is as `emptied`.
+        case kept
+        /// Like `kept`, in ASCII: GNU screen keeps only the low byte of each character, so `⠇` becomes a bell.
         case ascii
-        /// It is not known to have a title. If the settings want one, it is as `emptied`.
+        /// Like `kept`: it is not known to have a title.
         case unknown
+
+        /// Whether to set it unless the settings say otherwise.
+        var isSet: Bool { self == .stack || self == .emptied }
 
         /// The sequence before the first title. XTWINOPS 22;0 and 23;0: push the icon and window titles on the
         /// terminal's stack, and pop them.
@@ -227,12 +221,7 @@ extension KnownTerminal {
         func setTitle(_ text: String) -> String { "\u{1B}]0;\(text)\u{07}" }
 
         /// The sequences after the last title.
-        var end: String {
-            switch self {
-            case .stack: "\u{1B}[23;0t"
-            case .emptied, .ascii, .unknown: setTitle("") + "\u{1B}[23;0t"
-            }
-        }
+        var end: String { (self == .stack ? "" : setTitle("")) + "\u{1B}[23;0t" }
     }
 }
 
@@ -266,11 +255,7 @@ enum TerminalNotificationStyle: Sendable, Hashable {
     }
 }
 
-/// The characters of an animation that shows that work is in progress.
-enum SpinnerFrames {
-    private static let braille = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
-    private static let ascii = ["|", "/", "-", "\\"]
-
-    /// The frames, in order.
-    static func all(in charset: Charset) -> [String] { charset == .utf8 ? braille : ascii }
+extension Charset {
+    /// The characters of an animation that shows that work is in progress.
+    var spinnerFrames: [String] { (self == .utf8 ? "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏" : "|/-\\").map { String($0) } }
 }

@@ -23,9 +23,6 @@ import IndicatorCore
 /// - Removing the lines takes a few bytes, and if the process is killed, the cursor is already in the right place.
 /// - Processes that draw on one terminal at once have rows of their own, below each other.
 struct LiveLines: Sendable {
-    /// Identifies a claim.
-    typealias ClaimID = ObjectIdentifier
-
     /// The number of callers that write to the terminal in other ways now. The lines are hidden meanwhile.
     var holds = 0
     /// Whether the lines are hidden because the process is being stopped by Ctrl-Z.
@@ -33,7 +30,7 @@ struct LiveLines: Sendable {
     /// Whether another program has the terminal in its own mode.
     private var isCovered = false
 
-    private var claims: [(id: ClaimID, lines: [LiveLine])] = []
+    private var claims: [(id: ObjectIdentifier, lines: [LiveLine])] = []
     private var isClosed = false
     private var size = TerminalDevice.Size()
     /// The text to write above the lines.
@@ -61,7 +58,7 @@ struct LiveLines: Sendable {
     /// - Parameters:
     ///   - size: the size of the window; after a change everything is redrawn.
     ///   - anew: whether to redraw unchanged lines too: other output may have moved the cursor.
-    mutating func show(_ id: ClaimID, _ lines: [LiveLine], size: TerminalDevice.Size, anew: Bool) {
+    mutating func show(_ id: ObjectIdentifier, _ lines: [LiveLine], size: TerminalDevice.Size, anew: Bool) {
         guard !isClosed else { return }
         if let index = claims.firstIndex(where: { $0.id == id }) {
             claims[index].lines = lines
@@ -94,7 +91,7 @@ struct LiveLines: Sendable {
     }
 
     /// Removes the lines of a claim, if there is one.
-    mutating func hide(_ id: ClaimID) { claims.removeAll { $0.id == id } }
+    mutating func hide(_ id: ObjectIdentifier) { claims.removeAll { $0.id == id } }
 
     /// Writes text above the lines.
     mutating func write(_ bytes: [UInt8]) {

@@ -8,11 +8,8 @@ import DisplayText
 /// Each backend that is visible on the terminal has a claim, and the title of the latest claim is shown. The original
 /// title is saved before the first claim is shown and restored after the last one.
 struct TitleState: Sendable {
-    /// Identifies a claim.
-    typealias ClaimID = ObjectIdentifier
-
     /// What a claim shows, or the terminal. Its `title` is set while the original one is saved.
-    private struct Content: Sendable {
+    struct Content: Sendable {
         var title: String?
         var progress: TerminalProgress?
         /// What is reported by OSC 7501.
@@ -21,7 +18,7 @@ struct TitleState: Sendable {
 
     private let style: KnownTerminal.TitleStyle
     private let charset: Charset
-    private var claims: [(id: ClaimID, content: Content)] = []
+    private var claims: [(id: ObjectIdentifier, content: Content)] = []
     private var isClosed = false
     private var mustRepeatProgress = false
     /// What the last claim has left, as long as there is none.
@@ -40,21 +37,12 @@ struct TitleState: Sendable {
         self.charset = charset
     }
 
-    /// Shows `title` for a claim, which is created if needed. No effect after ``close()``.
+    /// Shows what a claim wants, which is created if needed. No effect after ``close()``.
     ///
-    /// - Parameters:
-    ///   - title: the title; `nil` keeps the original one.
-    ///   - records: what to report by OSC 7501.
-    ///   - repeatsProgress: whether to write the progress even if it is unchanged.
-    mutating func show(
-        _ id: ClaimID,
-        title: String?,
-        progress: TerminalProgress?,
-        records: [ProgramStatus] = [],
-        repeatsProgress: Bool = false
-    ) {
+    /// - Parameter repeatsProgress: whether to write the progress even if it is unchanged.
+    mutating func show(_ id: ObjectIdentifier, _ content: Content, repeatsProgress: Bool = false) {
         guard !isClosed else { return }
-        let claim = (id, Content(title: title, progress: progress, records: records))
+        let claim = (id, content)
         if let index = claims.firstIndex(where: { $0.id == id }) { claims[index] = claim } else { claims.append(claim) }
         if repeatsProgress, claims.last?.id == id { mustRepeatProgress = true }
         lastingRecords = []
@@ -63,7 +51,7 @@ struct TitleState: Sendable {
     /// Removes a claim, if there is one.
     ///
     /// - Parameter records: what stays reported until there is another claim.
-    mutating func hide(_ id: ClaimID, leaving records: [ProgramStatus] = []) {
+    mutating func hide(_ id: ObjectIdentifier, leaving records: [ProgramStatus] = []) {
         let count = claims.count
         claims.removeAll { $0.id == id }
         // What was shown and hidden at once leaves something, too.
@@ -116,26 +104,21 @@ extension TitleState {
     ///
     /// Terminated by ST: VTE requires it in every OSC newer than the title.
     static func setProgress(_ progress: TerminalProgress?) -> String {
-        let state: Int
-        switch progress?.state {
-        case nil: state = 0
-        case .normal: state = progress?.percentage == nil ? 3 : 1
-        case .failed: state = 2
-        case .attention: state = 4
-        }
+        let isKnown = progress?.state != .normal || progress?.percentage != nil
+        let state = isKnown ? progress?.state.rawValue ?? 0 : 3
         return "\u{1B}]9;4;\(state)\(progress?.percentage.map { ";\($0.value)" } ?? "")\u{1B}\\"
     }
 }
 
 /// The progress as OSC 9;4 shows it.
 struct TerminalProgress: Sendable, Hashable {
-    enum State: Sendable, Hashable {
-        /// Work is in progress.
-        case normal
+    enum State: Int, Sendable, Hashable {
+        /// Work is in progress; 3 if it is not known how much.
+        case normal = 1
         /// Something has failed.
         case failed
         /// The app waits for the user.
-        case attention
+        case attention = 4
     }
 
     /// The state, shown as the colour of the bar.

@@ -86,9 +86,10 @@ public final class TerminalNotificationBackend: IndicatorBackend {
     ///
     /// - Returns: a function that writes one notification.
     package func open() throws -> (OutcomeNotice) throws -> Void {
-        let (terminal, style) = try openTerminal()
+        let terminal = try openTerminal()
+        let style = KnownTerminal.recognize(by: environment).notification
         return { notice in
-            terminal.change { $0.title.send(style.sequence(for: notice)) }
+            terminal.change { $0.title.send(style?.sequence(for: notice) ?? "") }
             try terminal.settleOrContinue()
         }
     }
@@ -100,13 +101,11 @@ public final class TerminalNotificationBackend: IndicatorBackend {
         return known.notification == .kitty || known.name == "foot"
     }
 
-    fileprivate func openTerminal() throws(TerminalError) -> (
-        terminal: SharedTerminal, style: TerminalNotificationStyle
-    ) {
+    fileprivate func openTerminal() throws(TerminalError) -> SharedTerminal {
         let terminal = try TerminalRegistry.open(path: path, environment: environment, forSequences: true)
         let known = KnownTerminal.recognize(by: environment)
-        guard let style = known.notification else { throw TerminalError.showsNoNotifications(terminal: known.name) }
-        return (terminal, style)
+        if known.notification == nil { throw .showsNoNotifications(terminal: known.name) }
+        return terminal
     }
 }
 
@@ -147,12 +146,10 @@ extension BackendKind {
                 )
             },
             isApplicable: { _, _ in
-                !TerminalError.isAbsent { () throws(TerminalError) in
-                    try TerminalNotificationBackend(applicationName: "").openTerminal().terminal
-                }
+                !TerminalError.isAbsent(TerminalNotificationBackend(applicationName: "").openTerminal)
             },
             availability: { _, _ in
-                try TerminalNotificationBackend(applicationName: "").openTerminal().terminal.device.name
+                try TerminalNotificationBackend(applicationName: "").openTerminal().device.name
             }
         )
     }

@@ -19,13 +19,7 @@ public struct LineTemplate: Sendable, Hashable, CustomStringConvertible {
 
         /// Adds spaces to a line's end, which begins at a column.
         func pad(_ line: inout LiveLine, by spaces: Int, from column: Int) {
-            guard spaces > 0 else { return }
-            let before =
-                switch self {
-                case .left: 0
-                case .center: spaces / 2
-                case .right: spaces
-                }
+            let before = self == .left ? 0 : self == .right ? spaces : spaces / 2
             line.insertSpaces(before, at: column)
             line.insertSpaces(spaces - before, at: line.columns)
         }
@@ -86,26 +80,18 @@ public struct LineTemplate: Sendable, Hashable, CustomStringConvertible {
     let fields: Set<Field>
 
     /// `{label}  {bar}  {amount}  {rate}  {elapsed}  {remaining} left  {detail}`, in cyan where progress is made.
-    public static let standard = Self(
-        valid: "{label}  {bar:.cyan/dim}  {amount}  {rate}  {elapsed}  {remaining} left  {detail}"
-    )
+    public static let standard: Self = {
+        do {
+            return try Self("{label}  {bar:.cyan/dim}  {amount}  {rate}  {elapsed}  {remaining} left  {detail}")
+        } catch {
+            preconditionFailure("\(error)")
+        }
+    }()
 
     /// Reads a template.
     ///
     /// - Throws: if the text is empty, has an unknown placeholder, option or style, or has an unmatched brace.
     public init(_ text: String) throws {
-        try self.init(reading: text)
-    }
-
-    private init(valid text: String) {
-        do {
-            try self.init(reading: text)
-        } catch {
-            preconditionFailure("\(error)")
-        }
-    }
-
-    private init(reading text: String) throws(SnapshotFormatError) {
         description = text
         var columns = [Column()]
         for piece in try FormatReader<Field>(allowsOptions: true).pieces(of: text) {

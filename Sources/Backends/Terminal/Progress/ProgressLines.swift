@@ -132,7 +132,7 @@ struct ProgressLines: Sendable {
             // One digit has the room of two, so that nothing moves at 10 %.
             let progress = percentage.map { ($0.value < 10 ? " " : "") + $0.text() }
             let remaining = activity.remaining.map { SnapshotFormat.time($0 / .seconds(1)) }
-            let frames = SpinnerFrames.all(in: look.usesUnicode ? .utf8 : .ascii)
+            let frames = (look.usesUnicode ? Charset.utf8 : .ascii).spinnerFrames
             let texts: [Field: String?] = [
                 .label: String(repeating: "  ", count: activity.depth) + look.shown(activity.label ?? ""),
                 .spinner: activity.progress == nil ? frames[frame % frames.count] : nil,

@@ -57,6 +57,20 @@ public final class TerminalProgressBackend: IndicatorBackend {
         var frame = 0
         /// The activities to report above the lines.
         var finished = FinishedActivities()
+
+        /// A snapshot whose times left count down between the steps of the work.
+        mutating func countingDown(_ snapshot: IndicatorSnapshot, at date: Date) -> IndicatorSnapshot {
+            let (earlier, activities) = (exchange(&estimates, with: [:]), snapshot.activities)
+            var snapshot = snapshot
+            for (index, activity) in activities.enumerated() {
+                guard let remaining = activity.remaining else { continue }
+                let since = earlier[activity.id].flatMap { $0.remaining == remaining ? $0.since : nil } ?? date
+                estimates[activity.id] = (remaining, since)
+                let passed = max(date.timeIntervalSince(since), 0)
+                snapshot.activities[index].remaining = max(remaining - .seconds(passed), .zero)
+            }
+            return snapshot
+        }
     }
 
     private let settings: TerminalProgressSettings
@@ -224,7 +238,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
         // During the completion delay, the last content stays.
         let hasChanged = shown.content?.snapshot.activities.map(\.id) != snapshot.activities.map(\.id)
         if isFirst || snapshot.activityCount > 0, hasChanged || now >= shown.contentDue {
-            shown.content = (Self.countingDown(snapshot, at: date, &shown.estimates), date)
+            shown.content = (shown.countingDown(snapshot, at: date), date)
             shown.contentDue = now + Self.contentInterval
         }
         // When the program that started this one has ended, the terminal belongs to the shell.
@@ -248,25 +262,6 @@ public final class TerminalProgressBackend: IndicatorBackend {
             shown.completeDue = now + min(interval, Self.completeInterval)
         }
         terminal.change { $0.lines.show(ObjectIdentifier(self), lines, size: size, anew: isComplete) }
-    }
-
-    /// A snapshot whose times left count down between the steps of the work.
-    private static func countingDown(
-        _ snapshot: IndicatorSnapshot,
-        at date: Date,
-        _ estimates: inout [UInt64: (remaining: Duration, since: Date)]
-    ) -> IndicatorSnapshot {
-        var (snapshot, current) = (snapshot, [:] as [UInt64: (remaining: Duration, since: Date)])
-        for (index, activity) in snapshot.activities.enumerated() {
-            guard let remaining = activity.remaining else { continue }
-            let known = estimates[activity.id].flatMap { $0.remaining == remaining ? $0 : nil }
-            let estimate = known ?? (remaining, date)
-            current[activity.id] = estimate
-            let passed = Duration.seconds(date.timeIntervalSince(estimate.since))
-            snapshot.activities[index].remaining = max(remaining - max(passed, .zero), .zero)
-        }
-        estimates = current
-        return snapshot
     }
 
     private func writeFinished(_ shown: inout Lines) {

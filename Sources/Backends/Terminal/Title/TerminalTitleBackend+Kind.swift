@@ -83,23 +83,6 @@ extension TerminalTitleSettings {
     }
 }
 
-extension KnownTerminal {
-    /// Whether the title is set with these settings, and can be restored.
-    func setsTitle(_ settings: TerminalTitleSettings) -> Bool {
-        settings.title == .auto ? !keepsTitle : settings.title == .on
-    }
-
-    /// Whether the terminal shows progress with these settings.
-    func showsProgress(_ settings: TerminalTitleSettings, in environment: [String: String]) -> Bool {
-        settings.progress == .auto ? Self.isOne(of: progress, in: environment) : settings.progress == .on
-    }
-
-    /// Whether the indicator is reported to the terminal with these settings.
-    func showsStatus(_ settings: TerminalTitleSettings, in environment: [String: String]) -> Bool {
-        settings.status == .auto ? Self.isOne(of: status, in: environment) : settings.status == .on
-    }
-}
-
 /// The settings of a ``TerminalTitleBackend``.
 public struct TerminalTitleSettings: Sendable, Hashable {
     /// When to use a control sequence that not every terminal supports.
@@ -110,6 +93,8 @@ public struct TerminalTitleSettings: Sendable, Hashable {
         case on
         /// Never.
         case off
+
+        func isOn(auto: @autoclosure () -> Bool) -> Bool { self == .auto ? auto() : self == .on }
     }
 
     /// The text of the title. Default: `{spinner} {label} {progress} ({count}) - {app}`.

@@ -65,8 +65,8 @@ public final class TerminalTitleBackend: IndicatorBackend {
     private let environment: [String: String]
     private let known: KnownTerminal
     private let charset: Charset
-    private let showsProgress: Bool
-    private let showsStatus: Bool
+    /// What of the terminal is used.
+    let (setsTitle, showsProgress, showsStatus): (Bool, Bool, Bool)
     /// Whether the title has no spinner.
     private let isStill: Bool
     private let time: TimeSource
@@ -108,11 +108,12 @@ public final class TerminalTitleBackend: IndicatorBackend {
         time = TimeSource.reading(clock)
         known = KnownTerminal.recognize(by: environment)
         charset = known.charset(in: environment)
-        showsProgress = known.showsProgress(settings, in: environment)
-        showsStatus = known.showsStatus(settings, in: environment)
+        setsTitle = settings.title.isOn(auto: known.title.isSet)
+        showsProgress = settings.progress.isOn(auto: KnownTerminal.isOne(of: known.progress, in: environment))
+        showsStatus = settings.status.isOn(auto: KnownTerminal.isOne(of: known.status, in: environment))
         isStill = settings.accessible || CommandOnTerminal.isPresent
         let repeatInterval = showsProgress && known.progressExpires ? Self.progressRepeatInterval : nil
-        let format = known.setsTitle(settings) ? settings.format : SnapshotFormat(pieces: [])
+        let format = setsTitle ? settings.format : SnapshotFormat(pieces: [])
         delivery = BackendDelivery(
             animationInterval: CommandOnTerminal.isPresent
                 ? nil
@@ -154,7 +155,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
     /// What of the terminal is used; empty if nothing is.
     var surfaces: String {
         let used = [
-            known.setsTitle(settings) ? "the title" : nil, showsProgress ? "the progress (OSC 9;4)" : nil,
+            setsTitle ? "the title" : nil, showsProgress ? "the progress (OSC 9;4)" : nil,
             showsStatus ? "the status (OSC 7501)" : nil,
         ]
         return used.compactMap(\.self).joined(separator: " and ")
@@ -187,16 +188,14 @@ public final class TerminalTitleBackend: IndicatorBackend {
         surface.terminal.change { outbox in
             outbox.title.show(
                 ObjectIdentifier(self),
-                title: known.setsTitle(settings) ? title : nil,
-                progress: showsProgress ? progress : nil,
-                records: records,
+                .init(title: setsTitle ? title : nil, progress: showsProgress ? progress : nil, records: records),
                 repeatsProgress: repeatsProgress && !isFirst
             )
         }
     }
 
     private func title(for snapshot: IndicatorSnapshot, frame: Int) -> String {
-        let frames = SpinnerFrames.all(in: charset)
+        let frames = charset.spinnerFrames
         let text = settings.format.text(
             for: snapshot,
             applicationName: applicationName,

@@ -27,9 +27,15 @@ import Testing
         #expect(KnownTerminal.recognize(by: variables).notification == style)
     }
 
+    private func backend(
+        _ environment: [String: String],
+        _ settings: TerminalTitleSettings = TerminalTitleSettings()
+    ) -> TerminalTitleBackend {
+        TerminalTitleBackend(applicationName: "app", settings: settings, path: "/dev/tty", environment: environment)
+    }
+
     private func showsProgress(_ variables: [String: String]) -> Bool {
-        let environment = variables.merging(["TERM": "xterm-256color"]) { first, _ in first }
-        return KnownTerminal.recognize(by: environment).showsProgress(TerminalTitleSettings(), in: environment)
+        backend(variables.merging(["TERM": "xterm-256color"]) { first, _ in first }).showsProgress
     }
 
     @Test(arguments: [
@@ -95,9 +101,8 @@ import Testing
     ])
     func `The status is reported to terminals that show it`(variables: [String: String], isShown: Bool) {
         let environment = variables.merging(["TERM": "xterm-256color"]) { $1 }
-        let known = KnownTerminal.recognize(by: environment)
         for (setting, expected) in [(TerminalTitleSettings.When.auto, isShown), (.on, true), (.off, false)] {
-            #expect(known.showsStatus(TerminalTitleSettings(status: setting), in: environment) == expected)
+            #expect(backend(environment, TerminalTitleSettings(status: setting)).showsStatus == expected)
         }
     }
 
@@ -136,9 +141,8 @@ import Testing
         ["TERM": "xterm", "CI": "false"], ["TERM": "xterm", "CI": ""],
     ])
     func `The title is set where it can be restored`(variables: [String: String]) {
-        let known = KnownTerminal.recognize(by: variables)
-        #expect(known.setsTitle(TerminalTitleSettings()))
-        #expect(!known.setsTitle(TerminalTitleSettings(title: .off)))
+        #expect(backend(variables).setsTitle)
+        #expect(!backend(variables, TerminalTitleSettings(title: .off)).setsTitle)
     }
 
     @Test(arguments: [
@@ -157,8 +161,7 @@ import Testing
         ["TERM": "rxvt-unicode-256color"], ["TERM": "st-256color"],
     ])
     func `Other titles are left alone`(variables: [String: String]) {
-        let known = KnownTerminal.recognize(by: variables)
-        #expect(!known.setsTitle(TerminalTitleSettings()))
-        #expect(known.setsTitle(TerminalTitleSettings(title: .on)))
+        #expect(!backend(variables).setsTitle)
+        #expect(backend(variables, TerminalTitleSettings(title: .on)).setsTitle)
     }
 }

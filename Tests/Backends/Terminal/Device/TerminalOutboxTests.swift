@@ -30,10 +30,10 @@ struct TerminalOutboxTests {
             return [line]
         }
         var outbox = TerminalOutbox(title: TitleState(style: .stack))
-        outbox.title.show(id, title: "Work", progress: nil)
+        outbox.title.show(id, .init(title: "Work"))
         #expect(take(10, from: &outbox) == "\u{1B}[22;0t\u{1B}]0" && outbox.isDrawn)
         for number in 1...1000 {
-            outbox.title.show(id, title: "\(number)", progress: nil)
+            outbox.title.show(id, .init(title: "\(number)"))
             outbox.lines.show(id, lines("line \(number)"), size: size, anew: false)
         }
         outbox.title.hide(id)
@@ -47,7 +47,7 @@ struct TerminalOutboxTests {
         let claimant = Claimant()
         var outbox = TerminalOutbox(title: TitleState(style: .stack))
         outbox.lines.write(Array("\u{1B}[3".utf8))
-        outbox.title.show(ObjectIdentifier(claimant), title: "Work", progress: nil)
+        outbox.title.show(ObjectIdentifier(claimant), .init(title: "Work"))
         #expect(take(from: &outbox) == "\u{1B}[3")
         outbox.lines.write(Array("1mred".utf8))
         #expect(take(from: &outbox) == "1mred\u{1B}[22;0t\u{1B}]0;Work\u{07}")
@@ -69,7 +69,7 @@ struct TerminalOutboxTests {
             case 4: outbox.title.isSuspended = Bool.random(using: &random)
             case 1, 2:
                 let progress = Bool.random(using: &random) ? TerminalProgress() : nil
-                outbox.title.show(id, title: "title \(step % 5)", progress: progress)
+                outbox.title.show(id, .init(title: "title \(step % 5)", progress: progress))
             default:
                 var room = Int.random(in: 0...30, using: &random)
                 _ = outbox.flush { bytes in

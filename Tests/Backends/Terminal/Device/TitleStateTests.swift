@@ -17,11 +17,11 @@ import Testing
     @Test func `The title is saved set and restored`() {
         var ledger = TitleState(style: .stack)
         #expect(written(&ledger) == "")
-        ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
+        ledger.show(ObjectIdentifier(first), .init(title: "Work"))
         #expect(written(&ledger) == "\u{1B}[22;0t\u{1B}]0;Work\u{07}")
-        ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
+        ledger.show(ObjectIdentifier(first), .init(title: "Work"))
         #expect(written(&ledger) == "")
-        ledger.show(ObjectIdentifier(first), title: "More", progress: nil)
+        ledger.show(ObjectIdentifier(first), .init(title: "More"))
         #expect(written(&ledger) == "\u{1B}]0;More\u{07}")
         ledger.hide(ObjectIdentifier(first))
         #expect(written(&ledger) == "\u{1B}[23;0t")
@@ -31,16 +31,21 @@ import Testing
 
     @Test func `Progress is shown and cleared`() throws {
         var ledger = TitleState(style: .stack)
-        ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress())
+        ledger.show(ObjectIdentifier(first), .init(title: "Work", progress: TerminalProgress()))
         #expect(written(&ledger) == "\u{1B}[22;0t\u{1B}]0;Work\u{07}\u{1B}]9;4;3\u{1B}\\")
-        ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress(percentage: Percentage(0.5)))
+        ledger.show(
+            ObjectIdentifier(first),
+            .init(title: "Work", progress: TerminalProgress(percentage: Percentage(0.5)))
+        )
         #expect(written(&ledger) == "\u{1B}]9;4;1;50\u{1B}\\")
-        ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress(percentage: Percentage(0.501)))
+        ledger.show(
+            ObjectIdentifier(first),
+            .init(title: "Work", progress: TerminalProgress(percentage: Percentage(0.501)))
+        )
         #expect(written(&ledger) == "")
         ledger.show(
             ObjectIdentifier(first),
-            title: "Work",
-            progress: TerminalProgress(percentage: Percentage(0.501)),
+            .init(title: "Work", progress: TerminalProgress(percentage: Percentage(0.501))),
             repeatsProgress: true
         )
         #expect(written(&ledger) == "\u{1B}]9;4;1;50\u{1B}\\")
@@ -50,12 +55,12 @@ import Testing
 
     @Test func `A failure and a request for attention are shown`() {
         var ledger = TitleState(style: .stack)
-        ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress(state: .failed))
+        ledger.show(ObjectIdentifier(first), .init(title: "Work", progress: TerminalProgress(state: .failed)))
         #expect(written(&ledger).hasSuffix("\u{1B}]9;4;2\u{1B}\\"))
         let half = Percentage(0.5)
-        ledger.show(ObjectIdentifier(first), title: "Work", progress: .init(state: .attention, percentage: half))
+        ledger.show(ObjectIdentifier(first), .init(title: "Work", progress: .init(state: .attention, percentage: half)))
         #expect(written(&ledger) == "\u{1B}]9;4;4;50\u{1B}\\")
-        ledger.show(ObjectIdentifier(first), title: "Work", progress: .init(state: .failed, percentage: half))
+        ledger.show(ObjectIdentifier(first), .init(title: "Work", progress: .init(state: .failed, percentage: half)))
         #expect(written(&ledger) == "\u{1B}]9;4;2;50\u{1B}\\")
     }
 
@@ -70,7 +75,7 @@ import Testing
         end: String
     ) {
         var ledger = TitleState(style: style)
-        ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
+        ledger.show(ObjectIdentifier(first), .init(title: "Work"))
         #expect(written(&ledger) == beginning + "\u{1B}]0;Work\u{07}")
         ledger.hide(ObjectIdentifier(first))
         #expect(written(&ledger) == end)
@@ -78,7 +83,7 @@ import Testing
 
     @Test func `Progress is shown without a title`() {
         var ledger = TitleState(style: .emptied)
-        ledger.show(ObjectIdentifier(first), title: nil, progress: TerminalProgress())
+        ledger.show(ObjectIdentifier(first), .init(title: nil, progress: TerminalProgress()))
         #expect(written(&ledger) == "\u{1B}]9;4;3\u{1B}\\")
         ledger.hide(ObjectIdentifier(first))
         #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\")
@@ -88,7 +93,7 @@ import Testing
         var ledger = TitleState(style: .stack)
         let (working, done) = (ProgramStatus(.working, id: "i"), ProgramStatus(.done, id: "i"))
         func show(_ title: String) {
-            ledger.show(ObjectIdentifier(first), title: title, progress: TerminalProgress(), records: [working])
+            ledger.show(ObjectIdentifier(first), .init(title: title, progress: TerminalProgress(), records: [working]))
         }
         show("Work")
         _ = written(&ledger)
@@ -119,7 +124,7 @@ import Testing
 
     @Test func `A title that was never written is skipped`() {
         var ledger = TitleState(style: .stack)
-        ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress())
+        ledger.show(ObjectIdentifier(first), .init(title: "Work", progress: TerminalProgress()))
         ledger.hide(ObjectIdentifier(first))
         #expect(written(&ledger) == "")
     }
@@ -127,13 +132,13 @@ import Testing
     @Test func `The latest claim is shown and then the earlier one`() {
         var ledger = TitleState(style: .stack)
         var terminal = TitleEmulator()
-        ledger.show(ObjectIdentifier(first), title: "A1", progress: TerminalProgress())
+        ledger.show(ObjectIdentifier(first), .init(title: "A1", progress: TerminalProgress()))
         terminal.receive(Array(written(&ledger).utf8))
-        ledger.show(ObjectIdentifier(second), title: "B1", progress: nil)
+        ledger.show(ObjectIdentifier(second), .init(title: "B1"))
         terminal.receive(Array(written(&ledger).utf8))
         #expect(terminal.title == "B1")
         #expect(terminal.progress == nil)
-        ledger.show(ObjectIdentifier(first), title: "A2", progress: TerminalProgress())
+        ledger.show(ObjectIdentifier(first), .init(title: "A2", progress: TerminalProgress()))
         #expect(written(&ledger) == "")
         ledger.hide(ObjectIdentifier(second))
         terminal.receive(Array(written(&ledger).utf8))
@@ -148,12 +153,12 @@ import Testing
 
     @Test func `Closing withdraws every claim and ignores new ones`() {
         var ledger = TitleState(style: .stack)
-        ledger.show(ObjectIdentifier(first), title: "A", progress: nil)
-        ledger.show(ObjectIdentifier(second), title: "B", progress: nil)
+        ledger.show(ObjectIdentifier(first), .init(title: "A"))
+        ledger.show(ObjectIdentifier(second), .init(title: "B"))
         _ = written(&ledger)
         ledger.close()
         #expect(written(&ledger) == "\u{1B}[23;0t")
-        ledger.show(ObjectIdentifier(first), title: "A", progress: nil)
+        ledger.show(ObjectIdentifier(first), .init(title: "A"))
         #expect(written(&ledger) == "")
     }
 }

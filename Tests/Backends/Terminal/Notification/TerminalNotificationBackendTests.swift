@@ -84,9 +84,9 @@ import Testing
     @Test func `Several are one notification, and those of the next seconds another one`() async throws {
         let driver = BackendDriver(makeBackend(TerminalNotificationSettings(), ["TERM": "foot"]))
         let first = [activity("A", .succeeded), activity("B", .failed("no"), seconds: 200), activity("C", .succeeded)]
+        let start = SuspendingClock.now
         try await driver.update(IndicatorUpdate(IndicatorSnapshot(), finished: first))
         #expect(output() == "\u{1B}]777;notify;B;Failed after 3 min 20 s: no; 2 more have ended\u{1B}\\")
-        let start = SuspendingClock.now
         for _ in 0..<60 {
             try await driver.update(IndicatorUpdate(IndicatorSnapshot(), finished: [activity("D", .succeeded)]))
         }
