@@ -153,7 +153,7 @@ struct ChildCommand {
             let sender = info._sifields._kill.si_pid
             // This process itself sends SIGPIPE, for a closed pipe. The command would otherwise receive what it sends
             // to its group twice, as with `kill 0`; sudo(8) has the same rule.
-            return sender != getpid() && !isOfCommand(sender)
+            return sender != getpid() && !Self.ancestors(of: sender).contains(identifier)
         }
         return switch info.si_signo {
         case SIGCHLD: false
@@ -165,14 +165,14 @@ struct ChildCommand {
         }
     }
 
-    /// Whether a process is the command, or was started by it.
-    private func isOfCommand(_ process: pid_t) -> Bool {
-        var process = process
-        while process > 1 {
-            if process == identifier { return true }
-            process = Self.fields(of: "\(process)")?.dropFirst().first.flatMap { pid_t($0) } ?? 0
+    /// A process, and those that have started it.
+    static func ancestors(of process: pid_t) -> [pid_t] {
+        var (process, found): (pid_t, [pid_t]) = (process, [])
+        while process > 1, found.count < 100 {
+            found.append(process)
+            process = fields(of: "\(process)")?.dropFirst().first.flatMap { pid_t($0) } ?? 0
         }
-        return false
+        return found
     }
 
     /// The fields of a process's `stat` (proc(5)) after the name in parentheses: the state, the parent, the group.

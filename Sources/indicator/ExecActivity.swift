@@ -20,37 +20,18 @@ final class ExecActivity {
     private static let messages = InMemoryLogHandler()
     fileprivate static let logger = Logger(label: "indicator", factory: { _ in messages })
 
-    /// A line of a shell that has ended. Who looks at the shell has seen that; where only the terminal knows whether
-    /// the user does, it notifies.
-    convenience init(ofLine options: ExecCommand, label: String, began: ContinuousClock.Instant) {
-        let isFocused = options.notify == .never ? false : TerminalFocus.isFocused
-        self.init(
-            of: options,
-            label: label,
-            began: began,
-            isQuiet: isFocused == true,
-            prefersTerminal: isFocused == nil && TerminalFocus.isKnownToTerminal
-        )
-    }
-
     /// - Parameters:
     ///   - options: the app whose config file is used, when to notify of the end, and how long the command must last
     ///     for that; by default as in the config file, or always, and 10 seconds.
     ///   - label: the label of the activity.
     ///   - began: when the command began.
-    ///   - isQuiet: whether its end causes no notification, whatever the options say.
-    ///   - prefersTerminal: whether the terminal notifies instead of the desktop.
     ///   - socket: where the command reports its work.
-    init(
-        of options: ExecCommand,
-        label: String,
-        began: ContinuousClock.Instant,
-        isQuiet: Bool = false,
-        prefersTerminal: Bool = false,
-        socket: ReportSocket? = nil
-    ) {
+    init(of options: ExecCommand, label: String, began: ContinuousClock.Instant, socket: ReportSocket? = nil) {
         (self.label, self.began) = (label, began)
-        let (app, notify, after) = (options.app, isQuiet ? .never : options.notify, options.after)
+        // Who looks at a shell has seen the end of a line. Where only the terminal knows that, it notifies.
+        let isFocused = options.lasted != nil && options.notify != .never ? TerminalFocus.isFocused : false
+        let prefersTerminal = isFocused == nil && TerminalFocus.isKnownToTerminal
+        let (app, notify, after) = (options.app, isFocused == true ? .never : options.notify, options.after)
         var source = ConfigurationSource(
             for: app,
             isReloaded: false,
@@ -107,11 +88,21 @@ final class ExecActivity {
             finished = FinishedActivity(label: label, outcome: outcome, duration: began.duration(to: .now))
         }
         let hasTerminal = notice.notify(of: finished)
-        for problem in shutDown(since: earlier, hasTerminal: hasTerminal) {
-            // The terminal may still be in raw mode.
-            let end = isatty(STDERR_FILENO) == 1 ? "\r\n" : "\n"
-            try? FileHandle.standardError.write(contentsOf: Data("indicator: \(problem)\(end)".utf8))
-        }
+        Self.report(shutDown(since: earlier, hasTerminal: hasTerminal))
+    }
+
+    /// Writes problems to standard error; to the terminal, if there is one, instead of into the pipe of the command's
+    /// output, as in `x=$(indicator exec … 2>&1)`.
+    private static func report(_ problems: [String]) {
+        var (output, error) = (stat(), stat())
+        fstat(STDOUT_FILENO, &output)
+        fstat(STDERR_FILENO, &error)
+        let isOnePipe = error.st_mode & S_IFMT == S_IFIFO && error.st_ino == output.st_ino
+        let terminal = isOnePipe && !problems.isEmpty ? open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC) : -1
+        // The terminal may still be in raw mode.
+        let end = terminal >= 0 || isatty(STDERR_FILENO) == 1 ? "\r\n" : "\n"
+        let text = problems.map { "indicator: \($0)\(end)" }.joined()
+        _ = TerminalOutput.writeAll(Array(text.utf8), to: terminal >= 0 ? terminal : STDERR_FILENO)
     }
 
     /// Shuts the backends down. Returns what the user has configured and did not get: the backends that were not
@@ -143,48 +134,33 @@ final class ExecActivity {
 
 /// The ends of work that the command has reported: of a flood of them, ten a second are notified.
 private final class ReportedEnds: Sendable {
-    private enum State {
-        case idle
-        /// One is being notified, or waits for that. A failure has precedence.
-        case busy(next: FinishedActivity?)
-        /// Until the next one may be notified.
-        case resting
-    }
-
-    private let state = Locked(State.idle)
+    /// The one to notify next, of which a failure has precedence; whether one is notified or waits for that; and when
+    /// the next one may be.
+    private let state = Locked((next: FinishedActivity?.none, isBusy: false, due: Int64.min))
 
     /// Notifies on another thread, since that may wait for the terminal.
     func notify(of end: FinishedActivity, by notice: EndNotice) {
         let isFirst = state.withLock { state in
-            if case .busy(let next?) = state, next.outcome.isFailure, !end.outcome.isFailure { return false }
-            defer { state = .busy(next: end) }
-            if case .idle = state { return true } else { return false }
+            if state.next?.outcome.isFailure != true || end.outcome.isFailure { state.next = end }
+            return !exchange(&state.isBusy, with: true)
         }
-        guard isFirst else { return }
-        ServiceThread.foreignCode.call(at: .min) {
-            while let end = self.takeNext() {
-                notice.notify(of: end)
-                self.state.withLock { if case .busy(next: nil) = $0 { $0 = .resting } }
-                usleep(100_000)
-            }
-        }
+        if isFirst { notifyNext(by: notice) }
     }
 
-    private func takeNext() -> FinishedActivity? {
-        state.withLock { state in
-            guard case .busy(let next?) = state else {
-                state = .idle
-                return nil
+    private func notifyNext(by notice: EndNotice) {
+        ServiceThread.foreignCode.call(at: state.withLock { $0.due }) {
+            if let next = self.state.withLock({ $0.next.take() }) { notice.notify(of: next) }
+            let isDone = self.state.withLock { state in
+                (state.isBusy, state.due) = (state.next != nil, ServiceThread.now + 100_000_000)
+                return !state.isBusy
             }
-            state = .busy(next: nil)
-            return next
+            if !isDone { self.notifyNext(by: notice) }
         }
     }
 
     /// Waits until all are notified, a second at most.
     func wait() {
-        func isBusy(_ state: State) -> Bool { if case .busy = state { true } else { false } }
-        for _ in 0..<100 where state.withLock({ isBusy($0) }) { usleep(10_000) }
+        for _ in 0..<100 where state.withLock({ $0.isBusy }) { usleep(10_000) }
     }
 }
 

@@ -205,7 +205,7 @@ struct ExecCommand: ParsableCommand {
                     }
                     let outcome = own?.reported.outcome(wasInterrupted: true) ?? .unspecified
                     let label = givenLabel ?? line?.typed.label?.text ?? "command"
-                    ExecActivity(ofLine: self, label: label, began: began).end(outcome)
+                    ExecActivity(of: self, label: label, began: began).end(outcome)
                 }
                 ChildCommand.end(ending)
             }
@@ -231,19 +231,14 @@ extension ExecCommand {
     ///
     /// Without ArgumentParser, which takes longer than many a command. `nil` for everything else: it has the help and
     /// explains mistakes.
-    static func reading(_ words: ProgramArguments) -> Self? {
-        guard words[0] != nil, let name = words[1], strcmp(name, "exec") == 0 else { return nil }
-        var exec = Self()
+    static func reading(_ words: [String]) -> Self? {
+        guard words.first == "exec" else { return nil }
+        var (words, exec) = (words.dropFirst(), Self())
         (exec.label, exec.notify, exec.after, exec.lasted) = (nil, nil, nil, nil)
         (exec.pid, exec.app, exec.command) = (nil, "indicator", [])
-        var words = words + 2
-        while let word = words[0], word.pointee == 0x2D /* - */ {
-            words += 1
-            if strcmp(word, "--") == 0 { break }
-            guard let value = words[0].map({ String(cString: $0) }), !value.hasPrefix("-") else { return nil }
-            words += 1
-            let seconds = try? Duration.seconds(argument: value)
-            switch (String(cString: word), WhenDone(rawValue: value), seconds) {
+        while words.first?.hasPrefix("-") == true, let option = words.popFirst(), option != "--" {
+            guard let value = words.popFirst(), !value.hasPrefix("-") else { return nil }
+            switch (option, WhenDone(rawValue: value), try? Duration.seconds(argument: value)) {
             case ("--label", _, _): exec.label = value
             case ("--notify", let when?, _): exec.notify = when
             case ("--after", _, let seconds?): exec.after = seconds
@@ -252,11 +247,8 @@ extension ExecCommand {
             default: return nil
             }
         }
-        while let word = words[0] {
-            exec.command.append(String(cString: word))
-            words += 1
-        }
-        return exec.command.isEmpty ? nil : exec
+        exec.command = Array(words)
+        return words.isEmpty ? nil : exec
     }
 }
 

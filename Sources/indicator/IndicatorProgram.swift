@@ -34,7 +34,7 @@ struct IndicatorProgram: ParsableCommand {
     )
 
     static func main() {
-        let words = ProgramArguments(CommandLine.unsafeArgv)
+        let words = Array(CommandLine.arguments.dropFirst())
         if let command = ExecCommand.reading(words) { command.runCommand() }
         if let command = ReportCommand.reading(words) { command.run() } else { runProgram() }
     }

@@ -115,24 +115,18 @@ extension ReportCommand {
     /// Reads the command line of `report`, where it is complete and correct; `nil` for everything else.
     ///
     /// Without ArgumentParser, which takes longer than the report. It has the help and explains mistakes.
-    static func reading(_ words: ProgramArguments) -> Self? {
-        guard let command = words[0].flatMap({ _ in words[1] }), strcmp(command, "report") == 0 else { return nil }
-        var words = words + 2
-        func next() -> String? {
-            guard let word = words[0].flatMap({ String(validatingCString: $0) }) else { return nil }
-            words += 1
-            return word
-        }
-        guard let state = next().flatMap({ ProgramStatus.State(rawValue: $0) }) else { return nil }
-        var report = Self()
+    static func reading(_ words: [String]) -> Self? {
+        var (words, report) = (words[...], Self())
+        guard words.popFirst() == "report", let name = words.popFirst(), let state = ProgramStatus.State(rawValue: name)
+        else { return nil }
         (report.state, report.progress, report.done, report.total) = (state, nil, nil, nil)
         (report.id, report.kind, report.text) = (nil, nil, [])
-        while let word = next() {
+        while let word = words.popFirst() {
             guard word.hasPrefix("-") else {
                 report.text.append(word)
                 continue
             }
-            guard let value = next() else { return nil }
+            guard let value = words.popFirst() else { return nil }
             switch (word, Percent(argument: value), Int(value), ProgramStatus.Kind(rawValue: value)) {
             case ("--progress", let percent?, _, _): report.progress = percent
             case ("--done", _, let number?, _): report.done = number
@@ -142,7 +136,7 @@ extension ReportCommand {
             default: return nil
             }
         }
-        return words[0] != nil || (try? report.validate()) == nil ? nil : report
+        return (try? report.validate()) == nil ? nil : report
     }
 }
 

@@ -29,22 +29,11 @@ enum TerminalFocus {
     /// Whether the terminal is on another machine.
     static var isRemote: Bool { getenv("SSH_CONNECTION") != nil || getenv("SSH_TTY") != nil }
 
-    /// The process IDs of the shell that leads this session, and of those that started it. A shell starts this program
-    /// in the background, so its own parent may have ended.
-    private static var terminals: [Int] {
-        var process = Int(getsid(0))
-        var found: [Int] = []
-        while process > 1, found.count < 100 {
-            found.append(process)
-            process = ChildCommand.fields(of: "\(process)")?.dropFirst().first.flatMap { Int($0) } ?? 0
-        }
-        return found
-    }
-
     /// Whether the window of this terminal is focused in the answer to GET_TREE (sway-ipc(7)). Unknown if its process
     /// has several windows.
     private static func isFocused(inTree text: String) -> Bool? {
-        let terminals = terminals
+        // Not of this process: a shell starts it in the background, so its own parent may have ended.
+        let terminals = ChildCommand.ancestors(of: getsid(0)).map { Int($0) }
         var found: [Bool] = []
         func visit(_ node: Any) {
             guard let node = node as? [String: Any] else { return }

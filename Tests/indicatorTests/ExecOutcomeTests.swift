@@ -156,17 +156,24 @@ import Testing
     }
 
     /// The shutdown came first, which forgets the mistakes.
-    @Test("A note about mistakes in the config file follows the command", arguments: [true, false])
-    func mistakes(hasMistake: Bool) async throws {
+    @Test(
+        "A note about mistakes in the config file follows the command; it is not in a capture of its output",
+        arguments: [true, false],
+        [
+            (#"exec "$@" 2>/dev/tty"#, 3),
+            (#"[ "$("$@" 2>&1)" = own ] || { echo mixed; exit 5; }; echo own >/dev/tty"#, 0),
+        ]
+    )
+    func mistakes(hasMistake: Bool, script: (text: String, status: Int)) async throws {
         try program.configure(hasMistake ? "strtDelay: 3\n" : "startDelay: 3\n")
         let terminal = try PseudoTerminal()
         let ending = try await terminal.run(
             "sh",
-            arguments: ["-c", #"exec "$@" 2>/dev/tty"#, "sh", "env"] + program.assignments()
+            arguments: ["-c", script.text, "sh", "env"] + program.assignments()
                 + [program.path, "exec", "--", "sh", "-c", "sleep 0.5; echo own >&2; exit 3"],
             terminalType: "xterm"
         )
-        #expect(ending.status == 3)
+        #expect(ending.status == script.status)
         let note = "indicator: the configuration has mistakes; see 'indicator check-config'"
         let lines = String(decoding: terminal.read(), as: UTF8.self).split(whereSeparator: \.isNewline)
         #expect(lines.contains("own"))
