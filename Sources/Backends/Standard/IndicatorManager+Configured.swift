@@ -59,7 +59,6 @@ extension IndicatorManager {
         let reloader = ConfigurationReloader(configuration, source: source, engine: manager.engine)
         reloader.begin(mistakes)
         manager.engine.keep(reloader)
-        ProcessSignals.shutDownWithProcess(manager)
         // After the backends were added, so that a start delay does not begin before.
         if asShared { manager.isEnabled = isEnabled }
         return manager
@@ -90,7 +89,7 @@ extension IndicatorManager {
     ) async throws -> Result {
         // Iterated before a signal is a request, which would reach nobody. Only the canceller uses it.
         nonisolated(unsafe) var requests = cancellationRequests.makeAsyncIterator()
-        ProcessSignals.shutDownWithProcess(self, cancelsWork: true)
+        ProcessSignals.shutDownWithProcess(engine, cancelsWork: true)
         let task = Task(operation: work)
         // On a thread of the indicator: the work may keep every other one busy.
         let canceller = Task.detached(executorPreference: ServiceThread.foreignCode) {
@@ -102,8 +101,10 @@ extension IndicatorManager {
             task.cancel()
         }
         canceller.cancel()
-        ProcessSignals.endWork(self)
+        // The next signal ends the process.
+        ProcessSignals.shutDownWithProcess(engine)
         await shutdown()
+        ProcessSignals.remove(engine)
         ProcessSignals.endBySignal()
         return try result.get()
     }

@@ -54,9 +54,9 @@ package final class ConfigurationReloader: ManagerResource {
         if !problems.mistakes.isEmpty { report(problems) }
         show(configuration, adding: backends)
         log(configuration.warnings)
-        guard source.isReloaded else { return }
-        watch()
-        ProcessSignals.subscribe(ObjectIdentifier(self)) { [weak self] in self?.reload(by: .hangup) }
+        if source.isReloaded { watch() }
+        let reload = { @Sendable [weak self] in _ = self?.reload(by: .hangup) }
+        ProcessSignals.shutDownWithProcess(engine, reload: source.isReloaded ? reload : nil)
     }
 
     private func report(_ problems: ConfigurationError) {
@@ -193,7 +193,9 @@ package final class ConfigurationReloader: ManagerResource {
             return state.watcher.take()
         }
         watcher?.stop()
-        ProcessSignals.cancel(ObjectIdentifier(self))
         _ = await state.withLock { $0.lastReload }?.value
+        // Only waits for the backends: the shutdown has already begun.
+        await engine.shutdown(timeLimit: .zero)
+        ProcessSignals.remove(engine)
     }
 }

@@ -36,12 +36,16 @@ package enum ProcessSignals {
         didShutDown: @Sendable () -> Void, willStop: @Sendable () -> Void, didContinue: @Sendable () -> Void
     )
 
+    /// An indicator whose backends have not stopped.
+    private struct Client {
+        let engine: IndicatorEngine
+        var reload: (@Sendable () -> Void)?
+        /// Whether the next `SIGINT` or `SIGTERM` cancels its work.
+        var isCancellable = false
+    }
+
     private struct State {
-        var reloads: [ObjectIdentifier: @Sendable () -> Void] = [:]
-        /// The indicators whose backends have not stopped.
-        var engines: [ObjectIdentifier: IndicatorEngine] = [:]
-        /// Those whose work the next `SIGINT` or `SIGTERM` cancels.
-        var cancellable: Set<ObjectIdentifier> = []
+        var clients: [ObjectIdentifier: Client] = [:]
         var hooks: Hooks?
     }
 
@@ -53,8 +57,10 @@ package enum ProcessSignals {
         withSignalsBlocked {
             state.withLock { state in
                 defer {
-                    handlerState.reloads.store(!state.reloads.isEmpty, ordering: .relaxed)
-                    handlerState.requestsCancellation.store(!state.cancellable.isEmpty, ordering: .relaxed)
+                    let clients = state.clients.values
+                    let requestsCancellation = clients.contains(where: \.isCancellable)
+                    handlerState.reloads.store(clients.contains { $0.reload != nil }, ordering: .relaxed)
+                    handlerState.requestsCancellation.store(requestsCancellation, ordering: .relaxed)
                 }
                 return body(&state)
             }
@@ -63,36 +69,34 @@ package enum ProcessSignals {
 
     // MARK: - Subscribing
 
-    /// Calls `action` for every `SIGHUP`, on the thread of this type, until the subscription is cancelled. Without
-    /// effect if the app handles or ignores the signal.
-    static func subscribe(_ subscriber: ObjectIdentifier, _ action: @escaping @Sendable () -> Void) {
-        change { state in
-            state.reloads[subscriber] = action
-            install(SIGHUP)
-        }
-    }
-
-    /// Ends a subscription. After the last one, `SIGHUP` ends the process.
-    static func cancel(_ subscriber: ObjectIdentifier) {
-        // Returned, so that it is not released while the lock is held.
-        _ = change { $0.reloads.removeValue(forKey: subscriber) }
-    }
-
     /// Shuts an indicator down when a signal or `exit` ends the process, or waits for its shutdown if that has begun.
     ///
-    /// The handlers remain after the last indicator has ended: they then only raise the signal again.
+    /// The handlers remain after the last indicator was removed: they then only raise the signal again.
     ///
-    /// - Parameter cancelsWork: whether the next `SIGINT` or `SIGTERM` is a request to cancel its work instead.
-    package static func shutDownWithProcess(_ manager: IndicatorManager, cancelsWork: Bool = false) {
-        let (engine, id) = (manager.engine, ObjectIdentifier(manager.engine))
+    /// - Parameters:
+    ///   - cancelsWork: whether the next `SIGINT` or `SIGTERM` is a request to cancel its work instead.
+    ///   - reload: called for every `SIGHUP`, on the thread of this type. Without effect if the app handles or ignores
+    ///     the signal.
+    package static func shutDownWithProcess(
+        _ engine: IndicatorEngine,
+        cancelsWork: Bool = false,
+        reload: (@Sendable () -> Void)? = nil
+    ) {
         observeExit()
-        let isKnown = change { state in
-            if cancelsWork { state.cancellable.insert(id) }
+        change { state in
+            var client = state.clients[ObjectIdentifier(engine)] ?? Client(engine: engine, reload: reload)
+            client.isCancellable = cancelsWork
+            state.clients[ObjectIdentifier(engine)] = client
             // Process 1 of a container ignores signals that it does not handle, so they must not end its indicator.
-            if getpid() != 1 { for signal in endingSignals + [SIGTSTP] { install(signal) } }
-            return state.engines.updateValue(engine, forKey: id) != nil
+            let signals = getpid() != 1 ? endingSignals + [SIGTSTP] : reload != nil ? [SIGHUP] : []
+            for signal in signals { install(signal) }
         }
-        if !isKnown { engine.keep(EndOfIndicator(engine: engine)) }
+    }
+
+    /// Removes an indicator whose backends have stopped.
+    package static func remove(_ engine: IndicatorEngine) {
+        // Returned, so that it is not released while the lock is held.
+        _ = change { $0.clients.removeValue(forKey: ObjectIdentifier(engine)) }
     }
 
     /// The signals whose default action ends the process (signal(7)), except `SIGKILL` and those of a crash.
@@ -102,27 +106,6 @@ package enum ProcessSignals {
         // Up to the last real-time signal.
         return (1...64).filter { !(crashes + harmless + [SIGKILL]).contains($0) }
     }()
-
-    /// The work has ended: the next signal ends the process.
-    package static func endWork(_ manager: IndicatorManager) {
-        change { _ = $0.cancellable.remove(ObjectIdentifier(manager.engine)) }
-    }
-
-    /// Removes an indicator after its backends have stopped.
-    private final class EndOfIndicator: ManagerResource {
-        private let engine: IndicatorEngine
-
-        init(engine: IndicatorEngine) {
-            self.engine = engine
-        }
-
-        func managerHasEnded() async {
-            // Only waits: the shutdown has already begun.
-            await engine.shutdown(timeLimit: .zero)
-            // Returned, so that it is not deallocated while the lock is held.
-            _ = change { $0.engines.removeValue(forKey: ObjectIdentifier(engine)) }
-        }
-    }
 
     // MARK: - The handler
 
@@ -150,7 +133,7 @@ package enum ProcessSignals {
         func has(_ signal: CInt) -> Bool { signals & 1 << UInt(signal) != 0 }
         let ending = endingSignal.load(ordering: .relaxed)
         if ending != 0 { return end(by: ending) }
-        if has(SIGHUP) { for reload in change({ Array($0.reloads.values) }) { reload() } }
+        if has(SIGHUP) { for client in change({ Array($0.clients.values) }) { client.reload?() } }
         if has(SIGTSTP) {
             willStop()
             raiseByDefault(SIGTSTP)
@@ -163,11 +146,12 @@ package enum ProcessSignals {
 
     /// Turns a signal into a request to cancel, once. Returns `false` if that reaches nobody.
     private static func requestCancellation() -> Bool {
-        let engines = change { state in
-            defer { state.cancellable = [] }
-            return state.cancellable.compactMap { state.engines[$0] }
+        let clients = change { state in
+            let clients = state.clients.filter(\.value.isCancellable)
+            for id in clients.keys { state.clients[id]?.isCancellable = false }
+            return clients.values
         }
-        return engines.count { $0.requestCancellation() } > 0
+        return clients.count { $0.engine.requestCancellation() } > 0
     }
 
     private static func end(by signal: CInt) {
@@ -192,7 +176,7 @@ package enum ProcessSignals {
 
     /// Shuts every indicator down, as a signal that ends the process does, and waits for at most ``shutdownLimit``.
     package static func shutDownIndicators() {
-        let engines = change { Array($0.engines.values) }
+        let engines = change { $0.clients.values.map(\.engine) }
         // Without threads, no backend has ever begun.
         if !engines.isEmpty, ServiceThread.canFinishWork {
             let done = DispatchSemaphore(value: 0)
