@@ -22,8 +22,7 @@ final class FileWatcher: PollSource, @unchecked Sendable {
     private let thread: ServiceThread
     /// When a change counts as complete, and at the latest; `nil` while there is none.
     private var change: (due: SuspendingClock.Instant, limit: SuspendingClock.Instant)?
-    private var isStopped = false
-    private var watches: [Int32: (folder: String, names: Set<String>)] = [:]
+    private var watches: [CInt: (folder: String, names: Set<String>)] = [:]
     /// While a file was created or written, and its writer has not closed it: the name of its close if it was made
     /// without one (O_TMPFILE), and linked here.
     private var unfinished: String?
@@ -45,9 +44,7 @@ final class FileWatcher: PollSource, @unchecked Sendable {
             throw Unavailability(reason: String(cString: strerror(code)), help: isLimit ? help : nil)
         }
         // The thread keeps the watcher alive until `stop`.
-        thread.call(at: .min) { [self] in
-            if !isStopped { _ = thread.add(self) }
-        }
+        thread.call(at: .min) { [self] in _ = thread.add(self) }
     }
 
     deinit {
@@ -56,10 +53,8 @@ final class FileWatcher: PollSource, @unchecked Sendable {
 
     /// Stops watching. A running call of `changed` is completed; no other follows.
     func stop() {
-        thread.call(at: .min) { [self] in
-            isStopped = true
-            thread.remove(self)
-        }
+        // After it was added: calls of the same time keep their order.
+        thread.call(at: .min) { [self] in thread.remove(self) }
     }
 
     // MARK: - On the thread
@@ -120,48 +115,39 @@ final class FileWatcher: PollSource, @unchecked Sendable {
     }
 
     /// Watches exactly the relevant folders, and the files themselves: one that is mounted by itself, as in a
-    /// container, is written through another folder. Returns the error if no folder can be watched.
-    private func updateWatches() -> Int32? {
-        let events =
+    /// container, is written through another folder. Returns the error if nothing can be watched.
+    private func updateWatches() -> CInt? {
+        let ofFolder =
             IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB | IN_DELETE_SELF
             | IN_MOVE_SELF | Int32(IN_ONLYDIR)
-        var updated: [Int32: (folder: String, names: Set<String>)] = [:]
-        var failure: Int32?
-        var namesByFolder: [String: Set<String>]
+        var failure: CInt?
+        var folders: [String: Set<String>]
         // Repeated until nothing changed while watches were added: a folder created before its parent is watched causes
         // no event.
         repeat {
-            updated = [:]
-            namesByFolder = currentNamesByFolder
-            for (folder, names) in namesByFolder {
-                let watch = inotify_add_watch(inotify, folder, UInt32(bitPattern: events))
-                if watch >= 0 {
-                    updated[watch] = (folder, names.union(updated[watch]?.names ?? []))
-                } else {
-                    failure = errno
-                }
+            folders = currentFolders
+            var updated: [CInt: (folder: String, names: Set<String>)] = [:]
+            func watch(_ path: String, _ events: CInt, _ names: Set<String> = []) {
+                let watch = inotify_add_watch(inotify, path, UInt32(bitPattern: events))
+                if watch < 0 { failure = errno } else { updated[watch, default: (path, [])].names.formUnion(names) }
             }
-            let hasFolder = !updated.isEmpty
-            for (folder, names) in namesByFolder where hasFolder {
-                for name in names {
+            for (folder, names) in folders {
+                watch(folder, ofFolder, names)
+                for path in names.map({ "\(folder)/\($0)" }) {
                     var status = stat()
-                    let path = "\(folder)/\(name)"
                     guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
-                    let watch = inotify_add_watch(inotify, path, UInt32(IN_MODIFY | IN_CLOSE_WRITE))
-                    if watch >= 0 { updated[watch] = (path, []) }
+                    watch(path, IN_MODIFY | IN_CLOSE_WRITE)
                 }
             }
             for watch in watches.keys where updated[watch] == nil { inotify_rm_watch(inotify, watch) }
             watches = updated
-        } while currentNamesByFolder != namesByFolder
-        return updated.isEmpty ? failure : nil
+        } while currentFolders != folders
+        return watches.isEmpty ? failure : nil
     }
 
     /// The folders and names to watch now.
-    private var currentNamesByFolder: [String: Set<String>] {
-        paths.reduce(into: [:]) { names, path in
-            names.merge(WatchPoints(path: path).namesByFolder) { $0.union($1) }
-        }
+    private var currentFolders: [String: Set<String>] {
+        paths.reduce(into: [:]) { $0.merge(WatchPoints.namesByFolder(for: $1)) { $0.union($1) } }
     }
 }
 
@@ -170,52 +156,36 @@ final class FileWatcher: PollSource, @unchecked Sendable {
 /// These are the file's folder, because editors write a new file and rename it over the old one; the folder of every
 /// link on the path, because links are replaced too (Kubernetes swaps a whole folder behind one); and if a part of the
 /// path does not exist, the folder in which it would be created.
-package struct WatchPoints: Hashable {
-    /// The names, by folder.
-    package private(set) var namesByFolder: [String: Set<String>] = [:]
-
-    /// - Parameter path: an absolute path.
-    package init(path: String) {
-        var folder = ""
-        var remaining = Self.components(path)
+package enum WatchPoints {
+    /// The names, by folder, for an absolute path.
+    package static func namesByFolder(for path: String) -> [String: Set<String>] {
+        // The last one first.
+        func parts(of path: String) -> [String] { path.split(separator: "/").map(String.init).reversed() }
+        var (names, folder, remaining) = ([String: Set<String>](), "", parts(of: path))
         // The limit of Linux (path_resolution(7)).
         var linksLeft = 40
         while let name = remaining.popLast() {
+            if name == "." { continue }
             if name == ".." {
-                folder = Self.parent(of: folder)
+                folder = String(folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)])
                 continue
             }
             let candidate = "\(folder)/\(name)"
             var status = stat()
-            guard lstat(candidate, &status) == 0 else {
-                add(name, in: folder)
-                return
-            }
-            if status.st_mode & S_IFMT == S_IFLNK {
-                add(name, in: folder)
-                linksLeft -= 1
-                guard linksLeft > 0, let target = try? FileManager.default.destinationOfSymbolicLink(atPath: candidate)
-                else { return }
-                if target.hasPrefix("/") { folder = "" }
-                remaining += Self.components(target)
-            } else if remaining.isEmpty {
-                add(name, in: folder)
-            } else {
+            let exists = lstat(candidate, &status) == 0
+            let isLink = exists && status.st_mode & S_IFMT == S_IFLNK
+            if exists, !isLink, !remaining.isEmpty {
                 folder = candidate
+                continue
             }
+            names[folder.isEmpty ? "/" : folder, default: []].insert(name)
+            linksLeft -= 1
+            guard isLink, linksLeft > 0,
+                let target = try? FileManager.default.destinationOfSymbolicLink(atPath: candidate)
+            else { break }
+            if target.hasPrefix("/") { folder = "" }
+            remaining += parts(of: target)
         }
-    }
-
-    private mutating func add(_ name: String, in folder: String) {
-        namesByFolder[folder.isEmpty ? "/" : folder, default: []].insert(name)
-    }
-
-    /// The parts of a path, the last one first.
-    private static func components(_ path: String) -> [String] {
-        path.split(separator: "/").map(String.init).filter { $0 != "." }.reversed()
-    }
-
-    private static func parent(of folder: String) -> String {
-        String(folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)])
+        return names
     }
 }
