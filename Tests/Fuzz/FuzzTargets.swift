@@ -35,7 +35,7 @@ let fuzzTargets: [String: @Sendable ([UInt8]) -> Void] = {
 /// Reads a config file and builds the configuration, without creating backends.
 private func fuzzConfiguration(_ bytes: [UInt8], path: String) {
     let source = ConfigurationSource(for: "fuzz", path: path, environment: [:], registry: .standard)
-    guard let text = try? ConfigurationFile.text(of: bytes) else { return }
+    guard let text = try? ConfigurationFile.text(of: bytes, path: path) else { return }
     var reader = ConfigurationReader(source, text: text, path: path)
     let configuration = reader.read()
     let mistakes = ConfigurationError(reader.mistakes).mistakes

@@ -19,10 +19,11 @@ extension ConfigurationSource {
 
     /// The source with an absolute path, for an app that changes its folder while it follows changes of the file.
     package var withAbsolutePath: Self {
-        guard let (path, isVariable) = givenFile, !path.isEmpty, !path.hasPrefix("/") else { return self }
         var source = self
-        let absolute = "\(FileManager.default.currentDirectoryPath)/\(path)"
-        if isVariable { source.environment[Self.fileVariable] = absolute } else { source.path = absolute }
+        let absolute = { HomeFolder.absolute($0, in: environment) }
+        (source.path, source.environment[Self.fileVariable]) = (
+            path.map(absolute), environment[Self.fileVariable].map(absolute)
+        )
         return source
     }
 
@@ -58,43 +59,43 @@ enum ConfigurationFile {
     static let largestSize = 128 << 10
 
     /// The text of a regular file that only the user and root can change.
-    static func text(at path: String) throws(TextProblem) -> String {
-        guard !path.isEmpty, !path.utf8.contains(0) else { throw TextProblem("this is not the path of a file") }
+    static func text(at path: String) throws(ConfigurationError) -> String {
+        func problem(_ message: String) -> ConfigurationError { ConfigurationError(.file(path: path, nil), message) }
+        func problem(_ code: CInt) -> ConfigurationError {
+            problem("the file cannot be read: \(String(cString: strerror(code)))")
+        }
+        guard !path.isEmpty, !path.utf8.contains(0) else { throw problem("this is not the path of a file") }
         let descriptor = StandardStreams.excluding(open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY))
         guard descriptor >= 0 else { throw problem(errno) }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw problem(errno) }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw TextProblem("this is not a file, but a folder or device")
+            throw problem("this is not a file, but a folder or device")
         }
         // Who can replace the file, or a link to it, cannot make one that passes.
         guard status.st_uid == geteuid() || status.st_uid == 0 else {
             let expected = "expected \(geteuid()) or root (chown); it is not used"
-            throw TextProblem("this file belongs to user \(status.st_uid), \(expected)")
+            throw problem("this file belongs to user \(status.st_uid), \(expected)")
         }
         // A group with the user's own number has no other members (user private groups, as in Debian and Fedora).
         let isPrivateGroup = status.st_gid == geteuid() && status.st_gid == getegid()
         guard status.st_mode & (isPrivateGroup ? S_IWOTH : S_IWOTH | S_IWGRP) == 0 else {
-            throw TextProblem("this file can be written by other users (chmod go-w); it is not used")
+            throw problem("this file can be written by other users (chmod go-w); it is not used")
         }
         // At every launch: `FileHandle` would load 0.2 MiB of code.
         var (bytes, piece) = ([UInt8](), [UInt8](repeating: 0, count: 16 << 10))
         while bytes.count <= largestSize {
             let count = read(descriptor, &piece, piece.count)
-            if count == 0 { return try text(of: bytes) }
+            if count == 0 { return try text(of: bytes, path: path) }
             if count > 0 { bytes += piece[..<count] } else if errno != EINTR { throw problem(errno) }
         }
-        throw TextProblem("this file is larger than 128 KiB; a config file is a page of text")
-    }
-
-    private static func problem(_ code: Int32) -> TextProblem {
-        TextProblem("the file cannot be read: \(String(cString: strerror(code)))")
+        throw problem("this file is larger than 128 KiB; a config file is a page of text")
     }
 
     /// The text without a byte order mark. Strict: a message points at the first invalid byte, which becomes U+FFFD, or
-    /// at a character that no text has, and of which ``ConfigurationNode`` needs one.
-    static func text(of bytes: [UInt8]) throws(TextProblem) -> String {
+    /// at a character that no text has, and of which ``ConfigurationNode`` needs some.
+    static func text(of bytes: [UInt8], path: String) throws(ConfigurationError) -> String {
         let text = String(decoding: bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes[3...] : bytes[...], as: UTF8.self)
         let isForbidden = { (scalar: Unicode.Scalar) in
             scalar == "\u{FFFD}" || scalar == "\u{FEFF}" || scalar.properties.isNoncharacterCodePoint
@@ -106,6 +107,6 @@ enum ConfigurationFile {
         let (scalar, encoding) = (text.unicodeScalars[index], "this is not valid UTF-8; save the file as UTF-8")
         let fault = "the character \(QuotedText.codePoint(scalar)) is not allowed here; remove it"
         let isInvalid = scalar == "\u{FFFD}" && String(validating: bytes, as: UTF8.self) == nil
-        throw TextProblem(position: position, isInvalid ? encoding : fault)
+        throw ConfigurationError(.file(path: path, position), isInvalid ? encoding : fault)
     }
 }

@@ -14,11 +14,14 @@ struct ConfigurationReader {
     private let source: ConfigurationSource
     /// The path of the file, if there is one.
     private let path: String?
-    /// What the file has at its top level, in order and by name.
-    private var entries: [ConfigurationNode.Entry] = []
-    private var file: [String: ConfigurationNode.Entry] = [:]
+    /// What the file has at its top level.
+    private var file: [String: ConfigurationNode] = [:]
     /// The names of sections with a kind, of which messages suggest one; not all of them, for each has a cost.
-    private var namedSections: [String] = []
+    private lazy var namedSections = Array(
+        file.keys.sorted().lazy.filter { [file] name in
+            SectionName.isValid(name) && file[name]?.entries?[ConfigurationValues.kindName] != nil
+        }.prefix(20)
+    )
     /// Whether the file could be read; otherwise, what seems to be missing may be in it.
     private var isReadable = true
 
@@ -32,29 +35,22 @@ struct ConfigurationReader {
     init(_ source: ConfigurationSource, text: String? = nil, path: String?) {
         (self.source, self.path) = (source, path)
         guard let path else { return }
-        do throws(TextProblem) {
-            if let text { try parse(text) } else { try parse(ConfigurationFile.text(at: path)) }
+        do throws(ConfigurationError) {
+            let text = if let text { text } else { try ConfigurationFile.text(at: path) }
+            guard let root = try ConfigurationNode.root(of: text, path: path), !root.isNothing else { return }
+            guard let entries = root.entries else {
+                let found = root.text.flatMap { $0.contains(":") ? QuotedText.name($0) : nil } ?? root.kind
+                throw ConfigurationError(root.place, "expected lines such as 'startDelay: 1', found \(found)")
+            }
+            file = entries
         } catch {
             isReadable = false
-            let isOfVariable = error.position == nil && source.givenFile?.isVariable == true
             let remark = "; the path is from the environment variable \(ConfigurationSource.fileVariable)"
-            report(location(error.position), error.message + (isOfVariable ? remark : ""))
+            for mistake in error.mistakes {
+                let isOfPath = mistake.location == .file(path: path, nil) && source.givenFile?.isVariable == true
+                report(mistake.location, mistake.message + (isOfPath ? remark : ""))
+            }
         }
-    }
-
-    private mutating func parse(_ text: String) throws(TextProblem) {
-        let yaml = path?.hasSuffix(".json") == true ? ConfigurationNode.yaml(ofJSON: text) : text
-        guard let root = try ConfigurationNode.root(of: yaml), !root.isNothing else { return }
-        guard let entries = root.entries else {
-            let found = root.text.flatMap { $0.contains(":") ? QuotedText.name($0) : nil } ?? root.kind
-            throw TextProblem(position: root.position, "expected lines such as 'startDelay: 1', found \(found)")
-        }
-        self.entries = entries
-        file = Dictionary(entries.map { ($0.name, $0) }) { first, _ in first }
-        let named = entries.map(\.name).filter { name in
-            SectionName.isValid(name) && entry("kind", in: name) != nil
-        }
-        namedSections = Array(named.prefix(20))
     }
 
     mutating func read() -> IndicatorConfiguration {
@@ -76,15 +72,8 @@ struct ConfigurationReader {
         )
     }
 
-    private func location(_ position: TextPosition?) -> Location { .file(path: path ?? "", position) }
-
     /// Where the section of a backend is.
-    private func place(of name: String) -> Location? { file[name].map { location($0.position) } }
-
-    /// What the file has in a section.
-    private func entry(_ name: String, in section: String) -> ConfigurationNode? {
-        file[section]?.value.entries?.first { $0.name == name }?.value
-    }
+    private func place(of name: String) -> Location? { file[name]?.keyPlace }
 
     private mutating func report(_ location: Location, _ message: String) {
         mistakes.append(ConfigurationMistake(location, message))
@@ -93,12 +82,10 @@ struct ConfigurationReader {
     /// What reads a section; `nil` for the top level.
     private func reader(of section: String?, isUsed: Bool = true) -> SettingsReader {
         var reader = SettingsReader()
-        (reader.section, reader.isUsed, reader.environment, reader.path) = (
-            section, isUsed, source.environment, path ?? ""
-        )
-        reader.entries = section.map { file[$0]?.value.entries ?? [] } ?? entries
+        (reader.section, reader.isUsed, reader.environment) = (section, isUsed, source.environment)
+        reader.entries = section.map { file[$0]?.entries ?? [:] } ?? file
         func values(_ values: ConfigurationValues) -> [String: SettingValue] {
-            section.map { values.settings[$0] ?? [:] } ?? values.written
+            section.map { values.settings[$0] ?? [:] } ?? values.recorded.values
         }
         (reader.overrides, reader.defaults) = (values(source.overrides), values(source.defaults))
         return reader
@@ -122,20 +109,17 @@ struct ConfigurationReader {
             let isNamed = list?.location != nil && !isAutomatic
             let chosen = isAutomatic ? automatic.filter(\.fit.isChosen).map(\.kind) : [name]
             for name in chosen where !isAutomatic || !names.contains(name) {
-                guard let (kind, values, configured) = backend(name, place, isUsed: true) else { continue }
-                var context = context(name, source.logger(ofNamed: isNamed))
-                (context.isAccessible, context.isNamed) = (isAccessible, isNamed)
-                let location = self.place(of: name) ?? place
-                backends.append(
-                    Backend(context: context, kind: kind, values: values, configured: configured, location: location)
-                )
+                guard var backend = backend(name, place, isUsed: true) else { continue }
+                backend.context.logger = source.logger(ofNamed: isNamed)
+                (backend.context.isAccessible, backend.context.isNamed) = (isAccessible, isNamed)
+                backends.append(backend)
             }
         }
         return backends
     }
 
-    private func context(_ name: String, _ logger: Logger) -> BackendContext {
-        let app = source.applicationName
+    private func context(_ name: String) -> BackendContext {
+        let (app, logger) = (source.applicationName, source.logger)
         return BackendContext(name: name, applicationName: app, logger: logger, environment: source.environment)
     }
 
@@ -143,22 +127,18 @@ struct ConfigurationReader {
     var automatic: [(kind: String, fit: AutomaticFit)] {
         let fits = registry.kinds.compactMap { kind in
             var reader = reader(of: kind.name)
-            return kind.configured(&reader).fit.map { (kind: kind.name, fit: $0(context(kind.name, source.logger))) }
+            return kind.configured(&reader).fit.map { (kind: kind.name, fit: $0(context(kind.name))) }
         }
         let replaced = fits.filter(\.fit.isChosen).reduce(into: [:]) { $0.merge($1.fit.replaced) { first, _ in first } }
         return fits.map { kind, fit in (kind, replaced[kind].map { AutomaticFit(false, $0) } ?? fit) }
     }
 
-    /// Checks a backend. Returns its kind, its values and what it can do; `nil` if it is invalid.
+    /// Checks a backend; `nil` if it is invalid.
     ///
     /// - Parameters:
     ///   - place: where it is named; of one that is not used, where its settings are.
     ///   - isUsed: whether it is listed.
-    private mutating func backend(
-        _ name: String,
-        _ place: Location,
-        isUsed: Bool
-    ) -> (BackendKind, [String: SettingValue], BackendKind.Configured)? {
+    private mutating func backend(_ name: String, _ place: Location, isUsed: Bool) -> Backend? {
         let before = mistakes.count
         guard let kind = kind(of: name, at: place, isUsed: isUsed) else { return nil }
         let isSectionWrong = mistakes.count > before
@@ -174,31 +154,32 @@ struct ConfigurationReader {
         func suggestion(_ name: String) -> String {
             NearestName.suggestion(for: name, among: known, listing: "settings of \(kind.name)")
         }
-        for entry in reader.entries where !known.contains(entry.name) {
-            let message = "unknown key \(QuotedText.name(entry.name)) in '\(name)'\(suggestion(entry.name))"
-            report(location(entry.position), message)
+        for (key, node) in reader.entries where !known.contains(key) {
+            report(node.keyPlace, "unknown key \(QuotedText.name(key)) in '\(name)'\(suggestion(key))")
         }
         for key in [reader.overrides, reader.defaults].flatMap(\.keys) where !known.contains(key) {
             report(.code(key: "\(name).\(key)"), "unknown setting of '\(name)'\(suggestion(key))")
         }
-        return isUsed && !reader.isComplete ? nil : (kind, reader.values, configured)
+        if isUsed, !reader.isComplete { return nil }
+        let (context, location) = (context(name), self.place(of: name) ?? place)
+        return Backend(context: context, kind: kind, values: reader.values, configured: configured, location: location)
     }
 
     /// The kind of a backend: the one that it is named after, or the one that is given.
     private mutating func kind(of name: String, at place: Location, isUsed: Bool) -> BackendKind? {
-        let section = file[name]?.value
-        let inFile = entry(ConfigurationValues.kindName, in: name)
+        let section = file[name]
+        let inFile = section?.entries?[ConfigurationValues.kindName]
         let own = registry.kind(named: name)
         if let inFile, inFile.text == nil || own != nil && inFile.text != name {
             let fault = "a section named '\(name)' is of that kind; give the other one another name"
             let message = inFile.text == nil ? "expected the name of a kind, found \(inFile.kind)" : fault
-            report(location(inFile.position), "'kind': \(message)")
+            report(inFile.place, "'kind': \(message)")
             return nil
         }
         if let own {
             if let section, section.entries == nil, !section.isNothing {
                 let expected = "a section with the settings of \(name)"
-                report(location(section.position), "'\(name)': expected \(expected), found \(section.kind)")
+                report(section.place, "'\(name)': expected \(expected), found \(section.kind)")
             }
             return own
         }
@@ -217,7 +198,7 @@ struct ConfigurationReader {
             if isUsed { report(place, "the backend '\(name)' cannot be used: \(reason)") }
         } else if mayBeOfApp(kindName), section == nil || section?.entries != nil {
             let message = "the backend \(QuotedText.name(kindName)) is unknown here; the app may have it"
-            if isUsed { warnings.append(ConfigurationMistake(origin ?? place, message)) }
+            warnings.append(ConfigurationMistake(origin ?? place, message))
         } else if given != nil {
             let (names, missing) = (registry.names, registry.missingNames)
             let end = NearestName.suggestion(for: kindName, among: names, unlisted: missing, listing: "known kinds")
@@ -238,7 +219,7 @@ struct ConfigurationReader {
             && NearestName.find(for: kind, among: known) == nil
     }
 
-    private func unknownBackend(_ name: String) -> String {
+    private mutating func unknownBackend(_ name: String) -> String {
         let listing = "expected a section with a 'kind', or one of"
         let (names, missing) = (registry.names + namedSections, registry.missingNames)
         return "unknown backend \(QuotedText.name(name))"
@@ -267,15 +248,15 @@ struct ConfigurationReader {
         let sections = Set(file.keys).subtracting(ConfigurationValues.names)
         for name in sections.union(inCode).subtracting(used) {
             let place = place(of: name) ?? .code(key: name)
-            guard let (kind, _, configured) = backend(name, place, isUsed: false), sections.contains(name)
-            else { continue }
+            guard let unlisted = backend(name, place, isUsed: false), sections.contains(name) else { continue }
             // What fits elsewhere may have a section.
-            if listed.contains(AutomaticFit.name), kind.name == name, configured.fit != nil { continue }
+            let isAutomatic = unlisted.kind.name == name && unlisted.configured.fit != nil
+            if listed.contains(AutomaticFit.name), isAutomatic { continue }
             let message = "the section '\(name)' is not used; to use it, list it in 'backends'"
             unused.append(ConfigurationMistake(place, message))
         }
         // A list in a variable or in code may be for one run; with mistakes, it may be another one.
-        if case .file = origin ?? location(nil), mistakes.isEmpty { warnings += unused }
+        if case .file = origin ?? .file(path: "", nil), mistakes.isEmpty { warnings += unused }
     }
 
     /// Warns of variables that have no effect and nearly the name of one that would have.

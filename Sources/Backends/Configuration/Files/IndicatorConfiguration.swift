@@ -16,7 +16,7 @@ public struct IndicatorConfiguration: Sendable {
     /// A backend to make.
     package struct Backend: Sendable {
         /// What it is made with.
-        package let context: BackendContext
+        package var context: BackendContext
         /// Its kind.
         package let kind: BackendKind
         /// Its settings as they are written, with the defaults.

@@ -2,16 +2,8 @@ import DisplayText
 
 /// The kinds of backend that a config file can select, by name.
 ///
-/// `standard`, of the module IndicatorBackends, holds the built-in kinds. Register your own before you load a config
-/// file:
-///
-/// ```swift
-/// var registry = BackendRegistry.standard
-/// registry.register(BackendKind(name: "ledStrip", summary: "the strip on the shelf") { context, _ in
-///     LEDStripBackend(name: context.name)
-/// })
-/// let indicator = IndicatorManager.configured(from: ConfigurationSource(for: "my-app", registry: registry))
-/// ```
+/// `standard`, of the module IndicatorBackends, holds the built-in kinds. Register your own, as ``BackendKind`` shows,
+/// and pass the registry to a ``ConfigurationSource``.
 public struct BackendRegistry: Sendable {
     /// The kinds, in the order in which they were registered.
     public private(set) var kinds: [BackendKind] = []

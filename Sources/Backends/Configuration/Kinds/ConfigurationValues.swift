@@ -64,15 +64,12 @@ extension ConfigurationValues {
         )
     }
 
-    /// The values at the top level and their settings, where nothing else is read.
-    private var recorded: SettingsReader {
+    /// The values at the top level, as they are written, and their settings.
+    var recorded: SettingsReader {
         var (values, reader) = (self, SettingsReader())
         values.read(&reader)
         return reader
     }
-
-    /// The values at the top level, as they are written.
-    var written: [String: SettingValue] { recorded.values }
 
     /// The settings at the top level, with the defaults.
     package static func settings(in registry: BackendRegistry) -> [Setting] { standard(in: registry).recorded.settings }

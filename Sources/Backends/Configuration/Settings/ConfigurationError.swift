@@ -12,6 +12,10 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
         self.mistakes = mistakes.inReadingOrder
     }
 
+    init(_ place: ConfigurationMistake.Location, _ message: String) {
+        self.init([ConfigurationMistake(place, message)])
+    }
+
     /// One line per mistake, such as `indicator.yaml:4:1: error: unknown key 'startdelay', did you mean 'startDelay'?`;
     /// at most 100, then the number of the others.
     public var description: String {

@@ -1,35 +1,42 @@
 import DisplayText
 import Yams
 
-/// A value in a config file, with its position: not interpreted yet.
+/// What a config file, a variable or code has for a setting or a section, and where: not interpreted yet.
 struct ConfigurationNode: Sendable {
+    typealias Location = ConfigurationMistake.Location
+
     enum Content: Sendable {
         /// Nothing at all, or one of the spellings of null, without quotes.
         case nothing
         case text(String)
         case list([ConfigurationNode])
-        case section([Entry])
-    }
-
-    /// One `key: value`.
-    struct Entry: Sendable {
-        var name: String
-        var position: TextPosition
-        var value: ConfigurationNode
+        case section([String: ConfigurationNode])
     }
 
     var content: Content
-    var position: TextPosition
+    var place: Location
+    /// Where its key is, and whether in the same line: then a text that looks like something else may lack its quotes.
+    var keyPlace: Location
+    var isInline = false
+
+    init(_ content: Content, at place: Location) {
+        (self.content, self.place, keyPlace) = (content, place, place)
+    }
+
+    /// What a variable or code has.
+    init(_ value: SettingValue, at place: Location) {
+        switch value {
+        case .string(let text): self.init(.text(text), at: place)
+        case .list(let texts): self.init(.list(texts.map { Self(.text($0), at: place) }), at: place)
+        }
+    }
 
     var isNothing: Bool { if case .nothing = content { true } else { false } }
 
     var text: String? { if case .text(let text) = content { text } else { nil } }
 
-    /// The elements of a list.
-    var items: [Self]? { if case .list(let items) = content { items } else { nil } }
-
     /// What a section has.
-    var entries: [Entry]? { if case .section(let entries) = content { entries } else { nil } }
+    var entries: [String: Self]? { if case .section(let entries) = content { entries } else { nil } }
 
     /// What messages call it: without its text, which may be a secret.
     var kind: String {
@@ -48,16 +55,6 @@ package struct TextPosition: Sendable, Hashable {
     var column = 1
 }
 
-/// What is wrong at a position; without one, in the file as a whole.
-struct TextProblem: Error {
-    var position: TextPosition?
-    var message: String
-
-    init(position: TextPosition? = nil, _ message: String) {
-        (self.position, self.message) = (position, message)
-    }
-}
-
 extension ConfigurationNode {
     /// There are no aliases: Yams would expand them to billions of values, if they refer to each other ("billion
     /// laughs"). So it reads this in place of every `*`: a noncharacter, which Unicode reserves for internal use, but
@@ -70,7 +67,7 @@ extension ConfigurationNode {
     }
 
     /// JSON, as YAML has it: there, a character beyond U+FFFF is one escape, not two.
-    static func yaml(ofJSON text: String) -> String {
+    private static func yaml(ofJSON text: String) -> String {
         guard text.contains("\\u") else { return text }
         return text.replacing(#/\\u([dD][89abAB]..)\\u([dD][c-fC-F]..)|\\./#) { match in
             let units = [match.1, match.2].compactMap { $0.flatMap { UInt16($0, radix: 16) } }
@@ -78,87 +75,90 @@ extension ConfigurationNode {
         }
     }
 
-    /// Reads a text in YAML; `nil` if it is empty.
+    /// Reads a text in YAML, or in JSON if its file is named so; `nil` if it is empty.
     ///
     /// Throws a syntax error, or that a key is duplicated: then it is the only problem of its file.
-    static func root(of text: String) throws(TextProblem) -> Self? {
-        let root: Node?
-        do {
-            let yaml = replacing("*", with: asterisk, in: text)
-            // Without Yams' tag resolution and constructors, which are slow: this module interprets scalars itself.
-            let constructor = Constructor([:], [:], [:])
-            root = try Parser(yaml: yaml, resolver: .basic, constructor: constructor, encoding: .utf8).singleRoot()
-        } catch YamlError.duplicatedKeysInMapping(let names, let context) {
-            let name = replacing(asterisk, with: "*", in: names.first ?? "")
-            let position = secondPosition(of: name, after: TextPosition(context.mark), in: text)
-            throw TextProblem(position: position, "the key \(QuotedText.name(name)) is duplicated")
-        } catch {
-            throw TextProblem(error, in: text)
-        }
-        return try root.map(read)
-    }
-
-    /// Where a key is for the second time: Yams reports the first position. Below it, or in the same line; the first
-    /// one for a key with escapes, or one in braces whose line begins elsewhere.
-    private static func secondPosition(of name: String, after first: TextPosition, in text: String) -> TextPosition {
-        func isKey(_ text: Substring) -> Bool {
-            let rest = text.drop { "\"'".contains($0) }
-            return rest.hasPrefix(name) && rest.dropFirst(name.count).drop { "\"' ".contains($0) }.first == ":"
-        }
-        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-        for (index, line) in lines.enumerated().dropFirst(first.line - 1) {
-            let start = line.unicodeScalars.index(
-                line.startIndex,
-                offsetBy: first.column - 1,
-                limitedBy: line.endIndex
-            )
-            guard let start else { continue }
-            if index > first.line - 1 {
-                guard line[..<start].allSatisfy({ $0 == " " || $0 == "\t" }), isKey(line[start...]) else { continue }
-                return TextPosition(line: index + 1, column: first.column)
+    static func root(of text: String, path: String) throws(ConfigurationError) -> Self? {
+        let text = path.hasSuffix(".json") ? yaml(ofJSON: text) : text
+        // Without Yams' tag resolution and constructors, which are slow: this module interprets scalars itself.
+        let constructor = Constructor([:], [:], [:])
+        var yaml = replacing("*", with: asterisk, in: text)
+        var names: [String] = []
+        var duplicate: ConfigurationError?
+        while true {
+            let root: Node?
+            do {
+                root = try Parser(yaml: yaml, resolver: .basic, constructor: constructor, encoding: .utf8).singleRoot()
+            } catch YamlError.duplicatedKeysInMapping(let keys, let context) {
+                // Yams has only the first place of a key. With another name there, it goes on, and `read` finds the
+                // second.
+                let name = replacing(asterisk, with: "*", in: keys.first ?? "")
+                duplicate = .duplicate(name, at: .file(path: path, TextPosition(context.mark)))
+                if names.count < 20, rename(context.mark, in: &yaml, number: names.count) {
+                    names.append(name)
+                    continue
+                }
+                throw duplicate ?? ConfigurationError([])
+            } catch {
+                throw duplicate ?? ConfigurationError(error, in: text, path: path)
             }
-            let others = line[start...].indices.dropFirst(name.count)
-            guard
-                let second = others.first(where: { " ,".contains(line[line.index(before: $0)]) && isKey(line[$0...]) })
-            else { continue }
-            return TextPosition(line: first.line, column: line[..<second].unicodeScalars.count + 1)
+            return try root.map { node throws(ConfigurationError) in try read(node, path, names) }
         }
-        return first
     }
 
-    private static func read(_ node: Node) throws(TextProblem) -> Self {
-        let content: Content
+    /// The first of the names of keys that are duplicated: noncharacters, too.
+    private static let firstName: UInt32 = 0xFDD0
+
+    /// Gives a key another name, in place of its first character. Returns `false` if it has none.
+    private static func rename(_ mark: Mark, in yaml: inout String, number: Int) -> Bool {
+        let lines = yaml.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        var scalars = yaml.unicodeScalars
+        guard let line = lines.dropFirst(mark.line - 1).first, let name = Unicode.Scalar(firstName + UInt32(number)),
+            var index = scalars.index(line.startIndex, offsetBy: mark.column - 1, limitedBy: line.endIndex)
+        else { return false }
+        if index < line.endIndex, "\"'".unicodeScalars.contains(scalars[index]) { scalars.formIndex(after: &index) }
+        guard index < line.endIndex else { return false }
+        scalars.replaceSubrange(index...index, with: [name])
+        yaml = String(scalars)
+        return true
+    }
+
+    /// - Parameter names: those of the keys with another name.
+    private static func read(_ node: Node, _ path: String, _ names: [String]) throws(ConfigurationError) -> Self {
+        let place = Location.file(path: path, TextPosition(node.mark))
         switch node {
         case .scalar(let scalar):
             // As a text, it would be a path or a password that nobody means. Yams gives quotes the tag of strings.
             let isAlias = scalar.style == .plain && scalar.string.unicodeScalars.first == asterisk
             if isAlias || !["", Tag.Name.str.rawValue].contains(scalar.tag.rawValue) {
-                let message = "a value cannot begin with '*' or '!'; put quotes around it"
-                throw TextProblem(position: TextPosition(node.mark), message)
+                throw ConfigurationError(place, "a value cannot begin with '*' or '!'; put quotes around it")
             }
             let text = replacing(asterisk, with: "*", in: scalar.string)
             let isNothing = scalar.style == .plain && ["", "~", "null", "Null", "NULL"].contains(text)
-            content = isNothing ? .nothing : .text(text)
+            return Self(isNothing ? .nothing : .text(text), at: place)
         case .sequence(let sequence):
             var items: [Self] = []
-            for item in sequence { items.append(try read(item)) }
-            content = .list(items)
+            for item in sequence { items.append(try read(item, path, names)) }
+            return Self(.list(items), at: place)
         case .mapping(let mapping):
-            var entries: [Entry] = []
-            for (key, value) in mapping {
-                let position = TextPosition(key.mark)
-                guard let name = try read(key).text ?? key.scalar?.string else {
-                    throw TextProblem(position: position, "expected a name before ':'")
+            var entries: [String: Self] = [:]
+            for (key, node) in mapping {
+                let keyPlace = Location.file(path: path, TextPosition(key.mark))
+                guard var name = try read(key, path, names).text ?? key.scalar?.string else {
+                    throw ConfigurationError(keyPlace, "expected a name before ':'")
                 }
-                var entry = Entry(name: name, position: position, value: try read(value))
+                let number = name.unicodeScalars.first.map { Int($0.value) - Int(firstName) } ?? -1
+                if names.indices.contains(number) { name = names[number] }
+                var value = try read(node, path, names)
                 // Nothing at all has no position of its own.
-                if entry.value.isNothing, value.scalar?.string == "" { entry.value.position = position }
-                entries.append(entry)
+                let isEmpty = value.isNothing && node.scalar?.string == ""
+                if isEmpty { value.place = keyPlace }
+                (value.keyPlace, value.isInline) = (keyPlace, !isEmpty && key.mark?.line == node.mark?.line)
+                if entries.updateValue(value, forKey: name) != nil { throw .duplicate(name, at: keyPlace) }
             }
-            content = .section(entries)
+            return Self(.section(entries), at: place)
         case .alias: preconditionFailure("the text has no asterisk")
         }
-        return Self(content: content, position: TextPosition(node.mark))
     }
 }
 
@@ -170,13 +170,17 @@ extension TextPosition {
     }
 }
 
-extension TextProblem {
+extension ConfigurationError {
+    fileprivate static func duplicate(_ name: String, at place: ConfigurationMistake.Location) -> Self {
+        Self(place, "the key \(QuotedText.name(name)) is duplicated")
+    }
+
     /// A syntax error of Yams, in terms that the author of a config file understands.
     ///
     /// libYAML's own messages describe states of its scanner ("mapping values are not allowed in this context"). Those
     /// that occur in practice are replaced, the others are passed on.
-    fileprivate init(_ error: any Error, in text: String) {
-        var position = TextPosition()
+    fileprivate init(_ error: any Error, in text: String, path: String) {
+        var (position, message) = (TextPosition(), "syntax error: \(error)")
         let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
         switch error {
         case YamlError.scanner(let context, let problem, let mark, _),
@@ -189,7 +193,7 @@ extension TextProblem {
             if isAtEnd || problem.contains("could not find expected ':'") || message.contains("closing quote") {
                 position = opened
             }
-        default: message = "syntax error: \(error)"
+        default: break
         }
         position.line = min(position.line, lines.count)
         // libYAML reports it in several ways. In braces, as in JSON, tabs are allowed.
@@ -199,7 +203,7 @@ extension TextProblem {
             position.column = indentation[..<tab].count + 1
             message = "found a tab; YAML is indented with spaces"
         }
-        self.position = position
+        self.init(.file(path: path, position), message)
     }
 
     private static func message(_ problem: String, opened: TextPosition) -> String {

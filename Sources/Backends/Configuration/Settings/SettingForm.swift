@@ -63,55 +63,63 @@ public struct SettingForm<Value: Sendable>: Sendable {
 public struct SettingFault: Error, Hashable, CustomStringConvertible {
     /// What was expected.
     public let description: String
-    /// Which element of a list it is about.
-    var index: Int?
-}
 
-extension SettingFault {
     /// Makes a fault.
-    public init(_ expected: String) { self.init(description: expected) }
+    public init(_ expected: String) { description = expected }
 }
 
 extension SettingForm {
-    /// The value of what a file, a variable or code has, and what is wrong with it. Of names and words, those that are
+    /// The value of what a file, a variable or code has, and where its elements are. Of names and words, those that are
     /// right are the value.
+    ///
+    /// - Parameter report: called with what is wrong, and where.
     func value(
-        _ written: SettingValue,
+        of node: ConfigurationNode,
         in environment: [String: String],
-        _ validate: (Value) -> String?
-    ) -> (value: Value?, faults: [SettingFault]) {
-        let texts: [String]
-        switch written {
-        case .list(let list): texts = list
-        case .string(let text) where isList:
+        _ validate: (Value) -> String?,
+        report: (_ place: ConfigurationMistake.Location, _ fault: String) -> Void
+    ) -> (value: Value, places: [ConfigurationMistake.Location])? {
+        var items = [node]
+        switch node.content {
+        case .list(let list) where isList: items = list
+        case .text(let text) where isList:
             let parts = text.split(separator: ",", omittingEmptySubsequences: content == .texts || text.isEmpty)
-            texts = parts.map { $0.trimmingCharacters(in: .whitespaces) }
-        case .string(let text): texts = [content == .path ? HomeFolder.absolute(text, in: environment) : text]
+            items = parts.map { ConfigurationNode(.text($0.trimmingCharacters(in: .whitespaces)), at: node.place) }
+        case .text: break
+        default:
+            let mayNeedQuotes = node.isInline && content != .word && content != .names
+            let hint = mayNeedQuotes ? "; put a text like this in quotes" : ""
+            report(node.place, "expected \(expectation), found \(node.kind)\(hint)")
+            return nil
         }
-        var (right, faults): ([String], [SettingFault]) = ([], [])
+        var (texts, places): ([String], [ConfigurationMistake.Location]) = ([], [])
         var others: Set<String> = []
-        for (index, text) in texts.enumerated() {
-            if let description = fault(in: text, after: others) {
-                faults.append(SettingFault(description: description, index: index))
-            } else {
-                right.append(text)
-                others.insert(text)
+        for item in items {
+            let (text, fault) = (item.text ?? "", fault(in: item, after: others))
+            if let fault {
+                report(item.place, fault)
+                continue
             }
+            texts.append(text)
+            places.append(item.place)
+            others.insert(text)
         }
-        if !faults.isEmpty, content != .names || right.isEmpty { return (nil, faults) }
+        if texts.count < items.count, content != .names || texts.isEmpty { return nil }
         var expected = expectation
         do {
-            let given = isList || written.text == nil ? .list(right) : SettingValue.string(right[0])
-            if let value = try read(given) {
-                guard let fault = validate(value) else { return (value, faults) }
+            let path = content == .path ? texts.first.map { HomeFolder.absolute($0, in: environment) } : nil
+            if let value = try read(isList ? .list(texts) : .string(path ?? texts[0])) {
+                guard let fault = validate(value) else { return (value, places) }
                 expected = fault
             }
         } catch { expected = "\(error)" }
-        return (nil, faults + [SettingFault(unexpected(written.text ?? written.configurationText, expected))])
+        report(node.place, unexpected(node.text ?? SettingValue.list(texts).configurationText, expected))
+        return nil
     }
 
     /// What is not valid in a text, or in an element of a list, whatever the meaning of the value.
-    private func fault(in text: String, after others: Set<String>) -> String? {
+    private func fault(in item: ConfigurationNode, after others: Set<String>) -> String? {
+        guard let text = item.text else { return "expected a text, found \(item.kind)" }
         if text.unicodeScalars.contains("\0") { return "the text contains a NUL character (U+0000); remove it" }
         if let words, !words.contains(text) {
             let suggestion = NearestName.find(for: text, among: words).map { ", did you mean '\($0)'?" } ?? ""

@@ -23,9 +23,8 @@ public struct SettingsReader: Sendable {
     /// Values of code that have precedence over the others, and that have the least.
     var (overrides, defaults): ([String: SettingValue], [String: SettingValue]) = ([:], [:])
     var environment: [String: String] = [:]
-    /// The path of the file, and what it has in the section.
-    var path = ""
-    var entries: [ConfigurationNode.Entry] = []
+    /// What the file has in the section.
+    var entries: [String: ConfigurationNode] = [:]
     /// Whether a backend with these settings is made; otherwise only the file is checked.
     var isUsed = true
 
@@ -39,16 +38,6 @@ public struct SettingsReader: Sendable {
     private(set) var missing: [Setting] = []
     /// Whether a backend can be made: it has what is required, and its address is not wrong.
     private(set) var isComplete = true
-
-    private typealias Location = ConfigurationMistake.Location
-
-    /// What the file, a variable or code has for a setting.
-    private struct Given {
-        var value: SettingValue
-        var location: Location
-        /// The locations of the elements of a list in the file.
-        var places: [Location] = []
-    }
 
     /// Reads a setting.
     ///
@@ -109,32 +98,28 @@ public struct SettingsReader: Sendable {
             example: example.map(form.write),
             isRequired: isRequired
         )
-        let (variable, code) = (setting.variable, Location.code(key: setting.key))
-        func take(_ given: Given?) {
-            guard let given else { return }
-            let (valid, faults) = form.value(given.value, in: environment, validate)
-            var (prefix, places) = ("", given.places)
-            if case .file = given.location { prefix = "'\(name)': " }
-            for fault in faults.reversed() {
-                var place = given.location
-                if let index = fault.index, places.indices.contains(index) { place = places.remove(at: index) }
-                mistakes.append(ConfigurationMistake(place, "\(prefix)\(fault)"))
+        func take(_ node: ConfigurationNode?) {
+            guard let node else { return }
+            // Elsewhere, the place has the name.
+            let prefix = if case .file = node.place { "'\(name)': " } else { "" }
+            let right = form.value(of: node, in: environment, validate) { place, fault in
+                mistakes.append(ConfigurationMistake(place, prefix + fault))
             }
-            guard let valid, value == nil else { return }
-            value = valid
-            values[name] = form.write(valid)
-            (setting.location, setting.places) = (given.location, places)
+            guard let right, value == nil else { return }
+            (value, values[name]) = (right.value, form.write(right.value))
+            (setting.location, setting.places) = (node.place, right.places)
         }
+        let code = ConfigurationMistake.Location.code(key: setting.key)
         if isUsed {
-            take(overrides[name].map { Given(value: $0, location: code) })
+            take(overrides[name].map { ConfigurationNode($0, at: code) })
             // An empty variable counts as not set.
-            if value == nil, let text = environment[variable], !text.isEmpty {
-                take(Given(value: .string(text), location: .environment(variable: variable)))
+            if value == nil, let text = environment[setting.variable], !text.isEmpty {
+                take(ConfigurationNode(.text(text), at: .environment(variable: setting.variable)))
             }
         }
-        take(given(name, form))
+        take(entries[name])
         if isUsed, value == nil {
-            take(defaults[name].map { Given(value: $0, location: code) })
+            take(defaults[name].map { ConfigurationNode($0, at: code) })
             setting.location = nil
         }
         let isReported = mistakes.count > before
@@ -153,29 +138,6 @@ public struct SettingsReader: Sendable {
             }
         }
         return value
-    }
-
-    /// What the file has for a setting, if that is a text or, for a list, texts.
-    private mutating func given<Value>(_ name: String, _ form: SettingForm<Value>) -> Given? {
-        guard let entry = entries.first(where: { $0.name == name }) else { return nil }
-        let node = entry.value
-        func location(_ node: ConfigurationNode) -> Location { .file(path: path, node.position) }
-        func report(_ node: ConfigurationNode, _ expected: String, hint: String = "") {
-            let message = "'\(name)': expected \(expected), found \(node.kind)\(hint)"
-            mistakes.append(ConfigurationMistake(location(node), message))
-        }
-        if let text = node.text { return Given(value: .string(text), location: location(node)) }
-        if form.isList, let list = node.items {
-            for item in list where item.text == nil { report(item, "a text") }
-            let items = list.filter { $0.text != nil }
-            if items.count < list.count, form.content == .texts || items.isEmpty { return nil }
-            let texts = SettingValue.list(items.compactMap(\.text))
-            return Given(value: texts, location: location(node), places: items.map(location))
-        }
-        let isInline = node.position.line == entry.position.line && node.position != entry.position
-        let mayNeedQuotes = isInline && form.content != .word && form.content != .names
-        report(node, form.expectation, hint: mayNeedQuotes ? "; put a text like this in quotes" : "")
-        return nil
     }
 }
 

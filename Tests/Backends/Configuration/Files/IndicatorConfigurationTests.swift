@@ -249,7 +249,7 @@ struct IndicatorConfigurationTests {
             error?.description == """
                 'logFile.fromat' as set in code: error: unknown setting of 'logFile', did you mean 'format'?
                 'logFile.keep' as set in code: error: expected a whole number from 0 to 100, found '101'
-                'logFile.path' as set in code: error: expected the path of a file, found '[a, b]'
+                'logFile.path' as set in code: error: expected the path of a file, found a list
                 'mine.kind' as set in code: error: unknown kind 'logfile', did you mean 'logFile'?
                 'startDelay' as set in code: error: expected a number of seconds, zero or more, found '-1'
                 """
@@ -374,13 +374,23 @@ struct IndicatorConfigurationTests {
         }
     }
 
-    @Test(arguments: [("pager: {}", 0), ("pager: 3", 1)])
-    func `of another app may have sections of its kinds, but no unknown values`(text: String, count: Int) {
+    @Test(
+        arguments: [
+            ("pager: {}", 0, ["pager"]), ("backends: [pager]", 0, ["pager"]), ("x: {kind: foo}", 0, ["foo"]),
+            ("pager: 3", 1, []),
+        ]
+    )
+    func `of another app may have sections of its kinds, with a warning, but no unknown values`(
+        text: String,
+        count: Int,
+        unknown: [String]
+    ) {
         var source = ConfigurationSource(for: "my-app", environment: [:], registry: .forTests())
         source.acceptsKindsOfApps = true
         var reader = ConfigurationReader(source, text: text, path: "x.yaml")
-        _ = reader.read()
+        let warnings = reader.read().warnings.map(\.message)
         #expect(reader.mistakes.count == count)
+        #expect(warnings == unknown.map { "the backend '\($0)' is unknown here; the app may have it" })
     }
 
     @Test

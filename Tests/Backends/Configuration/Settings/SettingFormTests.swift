@@ -9,9 +9,11 @@ struct SettingFormTests {
     private enum Word: String, CaseIterable, Sendable { case shown, hidden, end }
 
     private func written<Value>(_ given: SettingValue, as form: SettingForm<Value>) throws -> SettingValue {
-        let (value, faults) = form.value(given, in: ["HOME": "/home/user"]) { _ in nil }
-        if let fault = faults.first { throw fault }
-        return try #require(value.flatMap(form.write))
+        let node = ConfigurationNode(given, at: .code(key: "test"))
+        var faults: [String] = []
+        let right = form.value(of: node, in: ["HOME": "/home/user"], { _ in nil }) { faults.append($1) }
+        if let fault = faults.first { throw SettingFault(fault) }
+        return form.write(try #require(right).value)
     }
 
     private func value<Value>(_ text: String, as form: SettingForm<Value>) -> SettingValue? {

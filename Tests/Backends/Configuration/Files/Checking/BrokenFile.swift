@@ -196,6 +196,17 @@ extension BrokenFile {
         # a duplicate key in braces after another one that ends as it does
         logFile: {path: /a, xpath: /c, path: /b}
         > 1:32: the key 'path' is duplicated
+        # a duplicate key with an escape, after two others in other sections
+        logFile: {path: /a, path: /b}
+        terminalTitle: {title: on, title: off}
+        "\x73tartDelay": 1
+        startDelay: 2
+        > 1:21: the key 'path' is duplicated
+        # a duplicate key with an escape
+        startDelay: 1
+        enabled: true
+        "start\x44elay": 2
+        > 3:1: the key 'startDelay' is duplicated
         # a duplicate key with a space and with quotes
         startDelay : 1
         "startDelay": 2
