@@ -164,7 +164,7 @@ extension LogFilePath {
                 + "write"
         case EROFS: "set 'path' to a file on a file system that is not read-only"
         case ENOSPC, EDQUOT: "free space on its file system"
-        case ENOENT: "make the folder that a link on its path leads to, or mount it"
+        case ENOENT: "make or mount what a link on its path leads to, or set 'path' to another file"
         case ENOTDIR: "a part of the path is a file and not a folder: correct 'path'"
         case EMFILE, ENFILE: "close files, or raise the limit (ulimit -n)"
         default: "set 'path' to a file that can be written"

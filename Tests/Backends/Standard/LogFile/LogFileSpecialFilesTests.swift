@@ -244,7 +244,7 @@ import Testing
         ] where !path.hasPrefix("/proc") || geteuid() == 0 {
             let failure = await startError(path)
             #expect(failure?.reason.hasSuffix("cannot \(operation): No such file or directory") == true)
-            #expect(failure?.help == "make the folder that a link on its path leads to, or mount it")
+            #expect(failure?.help == "make or mount what a link on its path leads to, or set 'path' to another file")
             let log = try LogFilePath(path, applicationName: "x", environment: [:])
             // What proc(5) refuses despite the permissions, only an attempt shows.
             if path.hasPrefix("/proc") { continue }
