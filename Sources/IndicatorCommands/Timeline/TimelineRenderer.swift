@@ -10,7 +10,8 @@ package struct TimelineRenderer {
     /// A bar's full column, its left half and its right half.
     private typealias Glyphs = (both: Character, left: Character, right: Character)
 
-    private typealias Layout = (label: Int, plot: Int, note: Int)
+    /// The columns, and the end of the axis in seconds.
+    private typealias Layout = (label: Int, plot: Int, note: Int, end: Double)
 
     private let style: TerminalStyle
 
@@ -19,16 +20,16 @@ package struct TimelineRenderer {
     /// The lines: the axis, one row per request, the indicator, and a legend.
     package func render(_ timeline: Timeline) -> [String] {
         let layout = layout(of: timeline)
-        let axis = axis(duration: max(timeline.end, 0.001), columns: layout.plot)
+        let axis = axis(duration: layout.end, columns: layout.plot)
         let indent = String(repeating: " ", count: layout.label + (layout.label > 0 ? 2 : 0))
         func faint(_ text: String, indent: String = "") -> String {
             indent + style.look.styled(fitted(text, to: max(style.width - indent.count, 0)), .faint)
         }
         var lines = timeline.origin.map { [faint("times from \($0)")] } ?? []
         lines += [indent + style.look.styled(axis.labels, .faint), indent + style.look.styled(axis.rule, .faint)]
-        lines += timeline.rows.map { line(of: $0, glyphs: busy, in: timeline, layout: layout) }
+        lines += timeline.rows.map { line(of: $0, glyphs: busy, in: layout) }
         if !timeline.rows.isEmpty { lines.append(indent + style.look.styled(axis.rule, .faint)) }
-        lines.append(line(of: timeline.indicator, glyphs: shown, emphasis: .accent, in: timeline, layout: layout))
+        lines.append(line(of: timeline.indicator, glyphs: shown, emphasis: .accent, in: layout))
         let isBusy = timeline.rows.contains { !$0.spans.isEmpty }
         let legend = [
             isBusy ? "\(busy.both)\(busy.both) in progress" : nil,
@@ -46,24 +47,18 @@ package struct TimelineRenderer {
         let note = min(all.map { SafeText.columns(of: $0.note) }.max() ?? 0, max(style.width - label - 4 - least, 6))
         let rest = style.width - (note > 0 ? note + 2 : 0)
         if rest - label - 2 < least { label = max(rest - least - 2, 0) }
-        return (label, max(rest - (label > 0 ? label + 2 : 0), 1), note)
+        return (label, max(rest - (label > 0 ? label + 2 : 0), 1), note, max(timeline.end, 0.001))
     }
 
     private var busy: Glyphs { style.look.usesUnicode ? ("━", "╸", "╺") : ("=", "=", "=") }
     private var shown: Glyphs { style.look.usesUnicode ? ("█", "▌", "▐") : ("#", "#", "#") }
 
-    private func line(
-        of row: Timeline.Row,
-        glyphs: Glyphs,
-        emphasis: TextStyle = .plain,
-        in timeline: Timeline,
-        layout: Layout
-    ) -> String {
+    private func line(of row: Timeline.Row, glyphs: Glyphs, emphasis: TextStyle = .plain, in layout: Layout) -> String {
         let label = TextWidth.padded(
             fitted(SafeText.singleLine(row.label, limit: 200), to: layout.label),
             to: layout.label + (layout.label > 0 ? 2 : 0)
         )
-        let bars = bars(of: row, glyphs: glyphs, in: timeline, columns: layout.plot)
+        let bars = bars(of: row, glyphs: glyphs, columns: layout.plot, end: layout.end)
         guard layout.note > 0, !row.note.isEmpty else {
             return label + style.look.styled(String(bars.reversed().drop { $0 == " " }.reversed()), emphasis)
         }
@@ -72,8 +67,8 @@ package struct TimelineRenderer {
         return label + style.look.styled(bars, emphasis) + "  " + style.look.styled(note, noteStyle)
     }
 
-    private func bars(of row: Timeline.Row, glyphs: Glyphs, in timeline: Timeline, columns: Int) -> String {
-        let scale = Double(columns * 2) / max(timeline.end, 0.001)
+    private func bars(of row: Timeline.Row, glyphs: Glyphs, columns: Int, end: Double) -> String {
+        let scale = Double(columns * 2) / end
         var halves = [Bool](repeating: false, count: columns * 2)
         for span in row.spans {
             let start = min(Int((span.lowerBound * scale).rounded()), halves.count - 1)

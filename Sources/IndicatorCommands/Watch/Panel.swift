@@ -110,7 +110,8 @@ struct WatchPanel: WatchDisplay {
     }
 
     mutating func next(at now: Duration) throws -> (text: String, wakeAt: Duration?) {
-        let header = hasBegun || isOnly ? "" : format.header
+        // https://i3wm.org/docs/i3bar-protocol.html: an endless array.
+        let header = format != .i3bar || hasBegun || isOnly ? "" : "{\"version\":1}\n[\n"
         let (line, wakeAt) = nextLine(at: now)
         return (header + (try line.map { try format.text(of: $0, isOnly: isOnly) } ?? ""), wakeAt)
     }
@@ -182,12 +183,6 @@ struct WatchPanel: WatchDisplay {
 enum WatchFormat: String, CaseIterable, ExpressibleByArgument {
     case waybar, i3bar, polybar, tmux, text, table
 
-    /// What comes before the first line.
-    var header: String {
-        // https://i3wm.org/docs/i3bar-protocol.html: an endless array.
-        self == .i3bar ? "{\"version\":1}\n[\n" : ""
-    }
-
     /// A line, with its line break.
     ///
     /// - Parameter isOnly: whether no other one follows.
@@ -218,13 +213,8 @@ enum WatchFormat: String, CaseIterable, ExpressibleByArgument {
         var percentage: Int?
 
         init(_ line: PanelLine) {
-            (text, tooltip) = (Self.escaped(line.text), Self.escaped(line.tooltip))
+            (text, tooltip) = (SafeText.markup(line.text), SafeText.markup(line.tooltip))
             (alt, `class`, percentage) = (line.kind, line.kind, line.percentage)
-        }
-
-        private static func escaped(_ text: String) -> String {
-            let entities: [Character: String] = ["&": "&amp;", "<": "&lt;", ">": "&gt;", "'": "&apos;", "\"": "&quot;"]
-            return text.map { entities[$0] ?? String($0) }.joined()
         }
     }
 }

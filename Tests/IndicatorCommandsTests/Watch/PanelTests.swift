@@ -156,8 +156,8 @@ import Testing
             (
                 .waybar,
                 #"{"alt":"active","class":"active","percentage":40,"#
-                    + #""text":"a: &lt;b&gt; &amp; &quot;#[fg=red]&quot; %{F#f00} 40%","#
-                    + #""tooltip":"a: &lt;b&gt; &amp; &quot;#[fg=red]&quot; %{F#f00} 40%"}"# + "\n"
+                    + ##""text":"a: &lt;b&gt; &amp; \"#[fg=red]\" %{F#f00} 40%","##
+                    + ##""tooltip":"a: &lt;b&gt; &amp; \"#[fg=red]\" %{F#f00} 40%"}"## + "\n"
             ),
         ]
     )
