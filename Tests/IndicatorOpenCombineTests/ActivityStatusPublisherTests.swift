@@ -8,8 +8,7 @@ import TestSupport
 import Testing
 
 @Suite struct ActivityStatusPublisherTests {
-    @Test("The first status is the current one")
-    func first() async {
+    @Test func `The first status is the current one`() async {
         let tracker = ActivityTracker<Int>()
         let activity = tracker.begin(1)
         let subscriber = Puller<ActivityStatus<Int>, Never>(demand: .unlimited)
@@ -25,8 +24,7 @@ import Testing
     }
 
     /// The statuses of a slow subscriber were kept without a limit.
-    @Test("A subscriber without demand receives the latest status when it demands one")
-    func demand() async {
+    @Test func `A subscriber without demand receives the latest status when it demands one`() async {
         let tracker = ActivityTracker<Int>()
         let slow = Puller<ActivityStatus<Int>, Never>(demand: .none)
         let fast = Puller<ActivityStatus<Int>, Never>(demand: .unlimited)
@@ -69,8 +67,7 @@ import Testing
         fast.cancel()
     }
 
-    @Test("A subscription finishes with the tracker, after the last status")
-    func finish() async {
+    @Test func `A subscription finishes with the tracker, after the last status`() async {
         let subscriber = Puller<ActivityStatus<Int>, Never>(demand: .max(1))
         func subscribe() async {
             let tracker = ActivityTracker<Int>()

@@ -6,8 +6,7 @@ import Testing
 
 /// The worked examples of the documentation, verbatim, with publishers.
 @Suite struct PublisherExamplesTests {
-    @Test("The value follows the elements")
-    func elements() async {
+    @Test func `The value follows the elements`() async {
         let tracker = ActivityTracker<String>()
         let log = StatusLog()
         let printing = log.subscribe(to: tracker)

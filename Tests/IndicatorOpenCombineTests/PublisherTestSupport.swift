@@ -12,9 +12,7 @@ final class StatusLog: Sendable {
     var lines: [String] { storage.withLock { $0 } }
 
     /// Waits until a number of statuses were published.
-    func receives(_ count: Int) async -> Bool {
-        await eventually { lines.count >= count }
-    }
+    func receives(_ count: Int) async -> Bool { await eventually { lines.count >= count } }
 
     func append(_ line: String) { storage.withLock { $0.append(line) } }
 
@@ -54,13 +52,9 @@ final class Puller<Input: Sendable, Failure: Error>: Subscriber, Sendable {
     }
 
     /// Waits until a number of elements were published.
-    func receives(_ count: Int) async -> Bool {
-        await eventually { elements.count >= count }
-    }
+    func receives(_ count: Int) async -> Bool { await eventually { elements.count >= count } }
 
-    func cancel() {
-        state.withLock { $0.subscription.take() }?.value.cancel()
-    }
+    func cancel() { state.withLock { $0.subscription.take() }?.value.cancel() }
 
     func receive(subscription: any Subscription) {
         let kept = Unchecked(subscription)

@@ -29,8 +29,7 @@ import Testing
         return lines + [line]
     }
 
-    @Test("The value is the initial one, by default that of the tracker, until an element changes it")
-    func values() {
+    @Test func `The value is the initial one, by default that of the tracker, until an element changes it`() {
         func track(_ initialValue: String? = nil, _ value: ((Int) -> String?)? = nil) -> String {
             statuses { $0.tracked(in: tracker, initialValue: initialValue, value: value) }.joined(separator: ", ")
         }

@@ -29,40 +29,34 @@ struct ProgramReportsTests {
         }
     }
 
-    @Test(
-        "What is shown after a script of reports",
-        arguments: [
-            (["state=working:title=Q29weQ:progress=40:msg=YQ"], ["Copy 40% (a)"]),
-            // Each report replaces its record.
-            (["state=working:title=Q29weQ:progress=40", "state=working"], ["make"]),
-            (["state=blocked:kind=auth:progress=40"], ["make 40% asks for a login?"]),
-            (["state=blocked:msg=YQ", "state=working"], ["make"]),
-            (["STATUS=Link\nX_INDICATOR_PROGRESS=12"], ["Link 12%"]),
-            (["STATUS=Link", "STATUS="], ["make"]),
-            // A label of which nothing can be seen would lose the outcome.
-            (["STATUS= "], ["make"]), (["STATUS=\u{1B}"], ["make"]), (["state=working:title=IA"], ["make"]),
-            (["state=working:progress=10", "STATUS=Link", "state=working:progress=10"], ["make 10%"]),
-            // It ends, and the next report of work begins another.
-            (["state=done"], []),
-            (["state=done", "state=idle", "state=error", "state=clear"], []),
-            (["state=error", "state=working:title=Q29weQ"], ["Copy"]),
-            // Members.
-            (
-                ["state=working:id=a:progress=50", "state=working:id=b/c:title=Q29weQ"],
-                ["make 25%", "  a 50%", "  Copy"]
-            ),
-            (["state=working:id=a", "state=done:id=a"], ["make 100%"]),
-            (
-                ["state=working:id=a", "state=working:id=a/b", "state=working:id=ab", "state=clear:id=a"],
-                ["make 67%", "  ab"]
-            ),
-            (["state=working:id=a", "state=clear"], ["make 100%"]),
-            (["state=clear", "state=working:id=a", "state=clear"], ["make 100%"]),
-            (["state=idle", "state=working:id=a"], ["a"]),
-            (["state=done:id=a", "state=idle:id=b", "state=working:id=c"], ["make 50%", "  c"]),
-        ]
-    )
-    func script(reports: [String], expected: [String]) throws {
+    @Test(arguments: [
+        (["state=working:title=Q29weQ:progress=40:msg=YQ"], ["Copy 40% (a)"]),
+        // Each report replaces its record.
+        (["state=working:title=Q29weQ:progress=40", "state=working"], ["make"]),
+        (["state=blocked:kind=auth:progress=40"], ["make 40% asks for a login?"]),
+        (["state=blocked:msg=YQ", "state=working"], ["make"]),
+        (["STATUS=Link\nX_INDICATOR_PROGRESS=12"], ["Link 12%"]),
+        (["STATUS=Link", "STATUS="], ["make"]),
+        // A label of which nothing can be seen would lose the outcome.
+        (["STATUS= "], ["make"]), (["STATUS=\u{1B}"], ["make"]), (["state=working:title=IA"], ["make"]),
+        (["state=working:progress=10", "STATUS=Link", "state=working:progress=10"], ["make 10%"]),
+        // It ends, and the next report of work begins another.
+        (["state=done"], []),
+        (["state=done", "state=idle", "state=error", "state=clear"], []),
+        (["state=error", "state=working:title=Q29weQ"], ["Copy"]),
+        // Members.
+        (["state=working:id=a:progress=50", "state=working:id=b/c:title=Q29weQ"], ["make 25%", "  a 50%", "  Copy"]),
+        (["state=working:id=a", "state=done:id=a"], ["make 100%"]),
+        (
+            ["state=working:id=a", "state=working:id=a/b", "state=working:id=ab", "state=clear:id=a"],
+            ["make 67%", "  ab"]
+        ),
+        (["state=working:id=a", "state=clear"], ["make 100%"]),
+        (["state=clear", "state=working:id=a", "state=clear"], ["make 100%"]),
+        (["state=idle", "state=working:id=a"], ["a"]),
+        (["state=done:id=a", "state=idle:id=b", "state=working:id=c"], ["make 50%", "  c"]),
+    ])
+    func `What is shown after a script of reports`(reports: [String], expected: [String]) throws {
         #expect(try Self.rows(Self.shown(reports.joined(separator: "\n")).snapshot) == expected)
     }
 
@@ -81,8 +75,7 @@ struct ProgramReportsTests {
         #expect(try Self.shown(reports.map { "state=\($0)" }.joined(separator: "\n")).ended == expected)
     }
 
-    @Test("The duration is by a clock that does not step: not that of the activity's date")
-    func duration() throws {
+    @Test func `The duration is by a clock that does not step: not that of the activity's date`() throws {
         let indicator = IndicatorManager(delays: .standard)
         var work = ReportedWork(ManagedActivity("make", in: indicator), began: .now - .seconds(1000))
         let ended = ProgramReport.all(in: Array("state=done\nstate=working\nstate=error".utf8)).compactMap {
@@ -91,8 +84,7 @@ struct ProgramReportsTests {
         #expect(ended.map { $0.duration >= .seconds(1000) } == [true, false])
     }
 
-    @Test("A part that is open at the end does not count as done before the whole has failed")
-    func openPart() async throws {
+    @Test func `A part that is open at the end does not count as done before the whole has failed`() async throws {
         let clock = VirtualClock()
         let delays = try IndicatorDelays(startDelay: .zero, completionDelay: .zero)
         let indicator = IndicatorManager(delays: delays, clock: clock)
@@ -143,8 +135,7 @@ struct ProgramReportsTests {
         }
     }
 
-    @Test("A last end counts once, whether the thread reads it or the end of the programs does")
-    func lastEnd() async throws {
+    @Test func `A last end counts once, whether the thread reads it or the end of the programs does`() async throws {
         for _ in 0..<50 {
             let ended = Locked<[ActivityOutcome]>([])
             try await Self.listening { end in
@@ -204,11 +195,8 @@ struct ProgramReportsTests {
         }
     }
 
-    @Test(
-        "Descriptors that come along are closed, and a datagram that is too long is ignored",
-        .needs("python3", package: "python3")
-    )
-    func descriptors() async throws {
+    @Test(.needs("python3", package: "python3"))
+    func `Descriptors that come along are closed, and a datagram that is too long is ignored`() async throws {
         let directory = try TemporaryDirectory()
         let socket = try ReportSocket(in: directory.path)
         let program = """
@@ -227,8 +215,7 @@ struct ProgramReportsTests {
         socket.unlink()
     }
 
-    @Test("Where no socket can be made, the error says where and why, and nothing is left")
-    func failure() async throws {
+    @Test func `Where no socket can be made, the error says where and why, and nothing is left`() async throws {
         let folder = try TemporaryDirectory(String(repeating: "x", count: 100))
         for (other, reason) in [
             ("\(folder.path)/none", "No such file or directory"), (folder.path, "File name too long"),

@@ -57,8 +57,7 @@ import Testing
         return ended.withLock { $0 }.map { "\($0.label): \($0.outcome)" }.sorted()
     }
 
-    @Test("The script in a shell", .needs(needs))
-    func shell() async throws {
+    @Test(.needs(needs)) func `The script in a shell`() async throws {
         let script = "mkdir backup; touch a b; SHOWN=./photos bash ./photos a b; ls backup"
         let files = ["photos": try Self.block("bash")]
         #expect(try await Self.reported(script, files: files) == ["command: 2 photos: succeeded"])
@@ -71,8 +70,7 @@ import Testing
         )
     }
 
-    @Test("The Makefile", .needs(needs))
-    func make() async throws {
+    @Test(.needs(needs)) func `The Makefile`() async throws {
         let ended = try await Self.reported("make -s", files: ["Makefile": try Self.block("make")])
         #expect(ended == ["command: succeeded", "one: succeeded", "two: succeeded"])
     }
@@ -109,8 +107,7 @@ import Testing
         )
     }
 
-    @Test("The function in C, without a warning, and where nothing listens", .needs(needs))
-    func c() async throws {
+    @Test(.needs(needs)) func `The function in C, without a warning, and where nothing listens`() async throws {
         let program = try Self.block("c") + #"int main(void) { report("state=done:title=Q29weQ"); return 0; }"#
         let build = "gcc -g -Wall -Wextra -Werror -pedantic -o copy copy.c && "
         let checked = "$(command -v valgrind >valgrind && echo valgrind -q --track-fds=all --error-exitcode=9) ./copy"
@@ -135,8 +132,7 @@ import Testing
         #expect(try await Self.reported(script) == ["Linked: failed(\"a\")"])
     }
 
-    @Test("The hooks of coding agents")
-    func agents() async throws {
+    @Test func `The hooks of coding agents`() async throws {
         let hooks = try #require(
             JSONSerialization.jsonObject(with: Data(try Self.block("json").utf8))
                 as? [String: [String: [[String: Any]]]]
@@ -155,8 +151,7 @@ import Testing
         #expect(try await Self.reported(codex) == ["command: All pass: succeeded"])
     }
 
-    @Test("The vectors of the wire")
-    func vectors() throws {
+    @Test func `The vectors of the wire`() throws {
         let rows = try Self.article().split(separator: "\n").filter {
             $0.hasPrefix("| `state=") || $0.hasPrefix("| `progress=")
         }

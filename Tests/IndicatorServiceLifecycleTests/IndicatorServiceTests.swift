@@ -7,9 +7,7 @@ import Testing
 struct IndicatorServiceTests {
     private let folder: TemporaryDirectory
 
-    init() throws {
-        folder = try TemporaryDirectory()
-    }
+    init() throws { folder = try TemporaryDirectory() }
 
     private func start(_ mode: String...) async throws -> Daemon {
         let configuration = """
@@ -37,8 +35,7 @@ struct IndicatorServiceTests {
         #expect(log.contains("outcome=succeeded"))
     }
 
-    @Test("is shut down when another service fails, which cancels it")
-    func failure() async throws {
+    @Test func `is shut down when another service fails, which cancels it`() async throws {
         let daemon = try await start("failing")
         daemon.write("fail")
         #expect(await eventually { daemon.status == 0 })

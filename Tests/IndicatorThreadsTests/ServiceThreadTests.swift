@@ -7,8 +7,7 @@ import TestSupport
 @testable import IndicatorThreads
 
 @Suite struct ServiceThreadTests {
-    @Test("Calls are made in the order of their times, and a cancelled call is not made")
-    func order() async {
+    @Test func `Calls are made in the order of their times, and a cancelled call is not made`() async {
         let thread = ServiceThread(name: "order", idleTime: .zero)
         let made = Locked<[String]>([])
         let gate = DispatchSemaphore(value: 0)
@@ -34,9 +33,7 @@ import TestSupport
     func turns() async {
         let thread = ServiceThread(name: "turns", idleTime: .zero)
         let isDone = Locked(false)
-        @Sendable func again() {
-            if !isDone.withLock(\.self) { thread.call(at: .min, again) }
-        }
+        @Sendable func again() { if !isDone.withLock(\.self) { thread.call(at: .min, again) } }
         again()
         await Task(executorPreference: thread) { isDone.withLock { $0 = true } }.value
     }
@@ -109,8 +106,7 @@ import TestSupport
         }
     }
 
-    @Test("While a thread waits for a source, it makes calls; it ends when the source is removed")
-    func source() async {
+    @Test func `While a thread waits for a source, it makes calls; it ends when the source is removed`() async {
         struct Source: @unchecked Sendable { let pipe: Pipe }
         let thread = ServiceThread(name: "source", idleTime: .zero)
         let source = Source(pipe: Pipe())
@@ -208,8 +204,7 @@ import TestSupport
     }
 
     /// A job that adds another one, or two jobs at once, started a thread each time.
-    @Test("Brief work starts no further threads")
-    func brief() async {
+    @Test func `Brief work starts no further threads`() async {
         let pool = ServiceThread(name: "few", limit: 100)
         let threads = Locked<Set<String>>([])
         let work: @Sendable () -> Void = {
@@ -227,8 +222,7 @@ import TestSupport
         pool.close()
     }
 
-    @Test("Many objects are checked on another thread: the timers of other indicators do not wait")
-    func longCheck() async {
+    @Test func `Many objects are checked on another thread: the timers of other indicators do not wait`() async {
         final class Object: Sendable {}
         let objects = (0..<20_000).map { _ in Object() }
         let indicator = IndicatorManager()

@@ -73,8 +73,7 @@ import Testing
         other.end()
     }
 
-    @Test("An activity begins once, and never after its end")
-    func beginning() async {
+    @Test func `An activity begins once, and never after its end`() async {
         let tracker = ActivityTracker<Int>()
         let recorder = await tracker.recorder()
         let activity = TrackedActivity(notBegunIn: tracker)
@@ -153,8 +152,7 @@ import Testing
         #expect(recorder.statuses.map(\.associatedValue?.detail) == [nil, 1, 3, nil])
     }
 
-    @Test("Only what changes the status is reported")
-    func changes() async {
+    @Test func `Only what changes the status is reported`() async {
         let tracker = ActivityTracker<String>()
         let recorder = await tracker.recorder()
         let first = tracker.begin("a")
@@ -267,8 +265,7 @@ import Testing
         #expect(recorder.statuses.map(\.associatedValue) == [0, -1])
     }
 
-    @Test("Changes that come while a subscriber is called are delivered as one")
-    func merged() async {
+    @Test func `Changes that come while a subscriber is called are delivered as one`() async {
         let tracker = ActivityTracker<Int>()
         let activity = tracker.begin(0)
         let recorder = StatusRecorder<Int> { status in

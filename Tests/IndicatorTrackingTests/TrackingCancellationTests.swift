@@ -80,9 +80,7 @@ import Testing
     private final class Token: Sendable {
         let onRelease: @Sendable () -> Void
 
-        init(onRelease: @escaping @Sendable () -> Void) {
-            self.onRelease = onRelease
-        }
+        init(onRelease: @escaping @Sendable () -> Void) { self.onRelease = onRelease }
 
         deinit { onRelease() }
     }

@@ -132,9 +132,7 @@ import Testing
             if number.isMultiple(of: 100) { weakReferences.withLock { $0.append(Reference(object: object)) } }
         }
 
-        func leave() {
-            living.subtract(1, ordering: .relaxed)
-        }
+        func leave() { living.subtract(1, ordering: .relaxed) }
     }
 
     /// A value.
@@ -184,8 +182,6 @@ import Testing
             }
         }
 
-        func makeAsyncIterator() -> Iterator {
-            Iterator(pages: self, marker: Step(-1, census))
-        }
+        func makeAsyncIterator() -> Iterator { Iterator(pages: self, marker: Step(-1, census)) }
     }
 }

@@ -6,8 +6,7 @@ import Testing
 
 /// The worked examples of the documentation, verbatim.
 @Suite struct TrackingExamplesTests {
-    @Test("The value follows the elements")
-    func elements() async {
+    @Test func `The value follows the elements`() async {
         let tracker = ActivityTracker<String>()
         let recorder = await tracker.recorder()
         let (numbers, continuation) = AsyncStream.makeStream(of: Int.self)
@@ -22,9 +21,7 @@ import Testing
         #expect(await tracked.next() == nil)
         #expect(await recorder.receives(8))
         let lines = recorder.statuses.map(\.line)
-        #expect(
-            lines == ["false Empty", "true -1", "true 0", "true 1", "true 2", "true 3", "true 4", "false Empty"]
-        )
+        #expect(lines == ["false Empty", "true -1", "true 0", "true 1", "true 2", "true 3", "true 4", "false Empty"])
     }
 
     private static let steps = """

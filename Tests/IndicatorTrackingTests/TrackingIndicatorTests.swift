@@ -104,8 +104,7 @@ import Testing
         #expect(await shows())
     }
 
-    @Test("After the end of an attachment, the indicator does not follow the tracker")
-    func detached() async {
+    @Test func `After the end of an attachment, the indicator does not follow the tracker`() async {
         let attachment = tracker.attach(to: manager)
         let activity = tracker.begin("Parsing")
         #expect(await shows("Parsing"))
@@ -118,8 +117,7 @@ import Testing
         activity.end()
     }
 
-    @Test("An attachment that ends while a label is made shows nothing")
-    func detachedMeanwhile() async throws {
+    @Test func `An attachment that ends while a label is made shows nothing`() async throws {
         let indicator = TestIndicator(delays: .zero)
         let attachment = Locked<ActivityTrackerAttachment?>(nil)
         let new = tracker.attach(to: indicator.manager) { value in
@@ -139,8 +137,7 @@ import Testing
         await eventually { tracker.core.subscriptionCount == 0 }
     }
 
-    @Test("A tracker can be a member of a group, until that ends")
-    func member() async {
+    @Test func `A tracker can be a member of a group, until that ends`() async {
         let late: ActivityTrackerAttachment? = await manager.withActivity("Syncing", total: 2) { group in
             let attachment = tracker.attach(to: group)
             await tracker.withActivity("mail") {

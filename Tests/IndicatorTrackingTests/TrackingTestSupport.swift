@@ -10,16 +10,12 @@ final class StatusRecorder<Value: Sendable>: Sendable {
     private let storage = Locked<[ActivityStatus<Value>]>([])
     private let onStatus: (@Sendable (ActivityStatus<Value>) -> Void)?
 
-    init(onStatus: (@Sendable (ActivityStatus<Value>) -> Void)? = nil) {
-        self.onStatus = onStatus
-    }
+    init(onStatus: (@Sendable (ActivityStatus<Value>) -> Void)? = nil) { self.onStatus = onStatus }
 
     var statuses: [ActivityStatus<Value>] { storage.withLock { $0 } }
 
     /// Waits until a number of statuses were reported.
-    func receives(_ count: Int) async -> Bool {
-        await eventually { statuses.count >= count }
-    }
+    func receives(_ count: Int) async -> Bool { await eventually { statuses.count >= count } }
 
     fileprivate func receive(_ status: ActivityStatus<Value>) {
         storage.withLock { $0.append(status) }
@@ -50,9 +46,7 @@ final class Output: Sendable {
 
     var lines: [String] { storage.withLock { $0 } }
 
-    func print(_ line: String) {
-        storage.withLock { $0.append(line) }
-    }
+    func print(_ line: String) { storage.withLock { $0.append(line) } }
 
     func print(_ status: ActivityStatus<Int>) {
         print("loading: \(status.isLoading), associatedValue: \(status.associatedValue ?? -1)")
@@ -73,14 +67,10 @@ struct Elements<Element: Sendable>: AsyncSequence, Sendable {
     struct AsyncIterator: AsyncIteratorProtocol {
         var base: IndexingIterator<[Element]>
 
-        mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
-            base.next()
-        }
+        mutating func next(isolation actor: isolated (any Actor)?) async -> Element? { base.next() }
     }
 
-    func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(base: elements.makeIterator())
-    }
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: elements.makeIterator()) }
 }
 
 /// A piece of work on a virtual clock: delivers its number when its time has passed, and finishes.
@@ -103,13 +93,9 @@ struct Work: AsyncSequence, Sendable {
         }
     }
 
-    func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(work: self)
-    }
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(work: self) }
 
-    func perform() async {
-        try? await clock.sleep(for: .seconds(seconds))
-    }
+    func perform() async { try? await clock.sleep(for: .seconds(seconds)) }
 }
 
 extension VirtualClock {

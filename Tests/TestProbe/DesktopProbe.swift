@@ -354,9 +354,7 @@ enum Limits {
         }
     }
 
-    static func remove() {
-        for (_, resource) in resources { set(resource, .max) }
-    }
+    static func remove() { for (_, resource) in resources { set(resource, .max) } }
 
     /// Only the soft limit, so that it can be removed.
     private static func set(_ resource: __rlimit_resource_t, _ limit: rlim_t) {

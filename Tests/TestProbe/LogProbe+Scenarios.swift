@@ -97,8 +97,6 @@ extension LogProbe {
     struct Failure: Error, CustomStringConvertible {
         let description: String
 
-        init(_ description: String) {
-            self.description = description
-        }
+        init(_ description: String) { self.description = description }
     }
 }

@@ -140,9 +140,7 @@ enum SignalProbe {
         _ = write(STDOUT_FILENO, text + "\n", text.utf8.count + 1)
     }
 
-    private static func handleTermination() {
-        signal(SIGTERM) { _ in _exit(7) }
-    }
+    private static func handleTermination() { signal(SIGTERM) { _ in _exit(7) } }
 
     private static func closeUnknown() {
         for descriptor in 3..<CInt(256) { close(descriptor) }

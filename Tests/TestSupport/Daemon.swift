@@ -117,9 +117,7 @@ package final class Daemon: Sendable {
         var description: String { "'\(program)' could not be started: \(String(cString: strerror(code)))" }
     }
 
-    deinit {
-        if isRunning { send(SIGKILL) }
-    }
+    deinit { if isRunning { send(SIGKILL) } }
 
     /// Whether it runs, or is stopped.
     package var isRunning: Bool { status == nil }
@@ -153,9 +151,7 @@ package final class Daemon: Sendable {
     }
 
     /// Sends it a signal.
-    package func send(_ signal: Int32) {
-        kill(processID, signal)
-    }
+    package func send(_ signal: Int32) { kill(processID, signal) }
 
     /// Ends it, and waits until it has ended.
     package func end(_ signal: Int32 = SIGKILL) async {

@@ -112,9 +112,7 @@ package final class DesktopProbe: Sendable {
     }
 
     /// Shuts the indicator down, and returns when that is done.
-    package func shutdown() async throws {
-        try await tell("shutdown")
-    }
+    package func shutdown() async throws { try await tell("shutdown") }
 
     private struct Silent: Error, CustomStringConvertible {
         var error: String

@@ -199,9 +199,7 @@ package final class MosquittoBroker: Sendable {
         package var error: String
         package var description: String { "mosquitto: \(error)" }
 
-        package init(error: String) {
-            self.error = error
-        }
+        package init(error: String) { self.error = error }
     }
 }
 

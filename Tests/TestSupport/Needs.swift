@@ -45,9 +45,7 @@ package struct Needs: Sendable, ExpressibleByDictionaryLiteral {
 /// What is often needed together.
 extension Needs {
     /// ``PrivateBus`` with its clients and monitors.
-    package static let bus: Self = [
-        "dbus-daemon": "dbus-daemon", "busctl": "systemd", "gdbus": "libglib2.0-bin",
-    ]
+    package static let bus: Self = ["dbus-daemon": "dbus-daemon", "busctl": "systemd", "gdbus": "libglib2.0-bin"]
     /// Services on a ``PrivateBus``, written in Python.
     package static let busScripts: Self =
         bus + ["/usr/bin/python3": "python3", "/usr/lib/python3/dist-packages/dbus": "python3-dbus"]
@@ -93,9 +91,7 @@ extension Needs {
     /// mosh in ``Tmux``.
     package static let mosh: Self = ["mosh-server": "mosh", "tmux": "tmux"]
     /// The dock Plank, and a window manager that composes its pictures.
-    package static let dock: Self = [
-        "plank": "plank", "/usr/libexec/bamf/bamfdaemon": "bamfdaemon", "xfwm4": "xfwm4",
-    ]
+    package static let dock: Self = ["plank": "plank", "/usr/libexec/bamf/bamfdaemon": "bamfdaemon", "xfwm4": "xfwm4"]
     /// ``Sway``, with what draws its screen.
     package static let sway: Self = ["sway": "sway", "swaymsg": "sway", "grim": "grim"]
 }

@@ -98,14 +98,10 @@ package final class NotificationServer: Sendable {
     }
 
     /// How many notifications it shows now. This and the following properties work with dunst only.
-    package var displayedCount: Int {
-        get async throws { try await count("displayedLength") }
-    }
+    package var displayedCount: Int { get async throws { try await count("displayedLength") } }
 
     /// How many notifications were closed.
-    package var historyCount: Int {
-        get async throws { try await count("historyLength") }
-    }
+    package var historyCount: Int { get async throws { try await count("historyLength") } }
 
     /// The closed notifications, latest first.
     package var history: [Notification] {

@@ -86,14 +86,10 @@ package final class PseudoTerminal: Sendable {
     }
 
     /// Stops accepting bytes, as after Ctrl-S.
-    package func stopOutput() {
-        tcflow(slave, TCOOFF)
-    }
+    package func stopOutput() { tcflow(slave, TCOOFF) }
 
     /// Accepts bytes again, as after Ctrl-Q.
-    package func startOutput() {
-        tcflow(slave, TCOON)
-    }
+    package func startOutput() { tcflow(slave, TCOON) }
 
     /// Writes `x` until the terminal's buffer is full, as if its window hung.
     ///

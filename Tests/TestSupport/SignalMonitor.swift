@@ -40,9 +40,7 @@ package final class SignalMonitor: Sendable {
     package var count: Int { output.split(separator: "\n").count { $0.contains(".PropertiesChanged (") } }
 
     /// Waits until the output contains `text`.
-    package func shows(_ text: String) async -> Bool {
-        await eventually { output.contains(text) }
-    }
+    package func shows(_ text: String) async -> Bool { await eventually { output.contains(text) } }
 
     private struct NotListening: Error, CustomStringConvertible {
         var output: String

@@ -49,11 +49,7 @@ package final class Sway: Sendable {
     }
 
     /// Starts a program in it.
-    package func start(
-        _ program: String,
-        _ arguments: [String],
-        environment: [String: String] = [:]
-    ) throws -> Daemon {
+    package func start(_ program: String, _ arguments: [String], environment: [String: String] = [:]) throws -> Daemon {
         try Daemon(program, arguments, environment: variables.merging(environment) { $1 })
     }
 

@@ -14,7 +14,5 @@ package final class JoinableThread: Sendable {
     }
 
     /// Returns when its body has returned.
-    package func join() async {
-        for await _ in done {}
-    }
+    package func join() async { for await _ in done {} }
 }

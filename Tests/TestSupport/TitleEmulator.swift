@@ -21,16 +21,12 @@ package struct TitleEmulator: Sendable, Hashable {
 
     private var pending: [UInt8] = []
 
-    package init(title: String = "the old title") {
-        self.title = title
-    }
+    package init(title: String = "the old title") { self.title = title }
 
     /// Whether the last byte was in the middle of a control sequence.
     package var isInsideSequence: Bool { !pending.isEmpty }
 
-    package mutating func receive(_ bytes: [UInt8]) {
-        for byte in bytes { receive(byte) }
-    }
+    package mutating func receive(_ bytes: [UInt8]) { for byte in bytes { receive(byte) } }
 
     package mutating func receive(_ byte: UInt8) {
         if pending.isEmpty, byte != 0x1B {

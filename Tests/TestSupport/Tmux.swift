@@ -58,9 +58,7 @@ package struct Tmux: Sendable {
     }
 
     /// What the pane shows.
-    package var screen: String {
-        get async throws { try await command("capture-pane", "-p") }
-    }
+    package var screen: String { get async throws { try await command("capture-pane", "-p") } }
 
     /// Types a line into the shell.
     package func type(_ line: String) async throws {

@@ -49,8 +49,7 @@ import Testing
         #expect(lines.count == count && lines.contains("own"), "\(lines)")
     }
 
-    @Test("A failure is reported however short the command, and also before the start delay")
-    func shortFailure() async throws {
+    @Test func `A failure is reported however short the command, and also before the start delay`() async throws {
         let hook = "run: [sh, -c, 'echo hook >\(program.home.appending("hook"))'], whenDone: failures, after: 0"
         try Self.configure(program, backends: "logFile, command", more: "command: {\(hook)}\n")
         let result = try await program.run(["false"], options: ["--notify", "failures", "--after", "0"])
@@ -63,8 +62,7 @@ import Testing
         #expect(try finished()?.message == message && program.home.read("hook") == "hook\n")
     }
 
-    @Test
-    func `Errors are ASCII in the locale C, and the name is still recognizable`() async throws {
+    @Test func `Errors are ASCII in the locale C, and the name is still recognizable`() async throws {
         let result = try await program.run(["größe-fehlt"], environment: ["LC_ALL": "C"])
         #expect(result.error == "indicator: cannot run 'gr\\u{00F6}\\u{00DF}e-fehlt': No such file or directory\n")
         try program.home.write("startDelay: zwölf\n", to: "wrong.yaml")
@@ -74,17 +72,14 @@ import Testing
         #expect((check.error + check.output).utf8.allSatisfy { $0 < 0x80 })
     }
 
-    @Test(
-        "The outcome is the exit status",
-        arguments: [
-            ("exit 0", "succeeded", nil), ("exit 3", "failed", "exit status 3"),
-            ("kill -TERM $$", "failed", "killed by SIGTERM"), ("kill -34 $$", "failed", "killed by signal 34"),
-            ("kill -INT $$", "cancelled", nil), ("exit 130", "failed", "exit status 130"),
-            // As after Ctrl-C, which a command handles.
-            ("kill -INT $PPID; exit 130", "cancelled", nil), ("kill -INT $PPID; exit 3", "failed", "exit status 3"),
-        ]
-    )
-    func outcomes(script: String, outcome: String, message: String?) async throws {
+    @Test(arguments: [
+        ("exit 0", "succeeded", nil), ("exit 3", "failed", "exit status 3"),
+        ("kill -TERM $$", "failed", "killed by SIGTERM"), ("kill -34 $$", "failed", "killed by signal 34"),
+        ("kill -INT $$", "cancelled", nil), ("exit 130", "failed", "exit status 130"),
+        // As after Ctrl-C, which a command handles.
+        ("kill -INT $PPID; exit 130", "cancelled", nil), ("kill -INT $PPID; exit 3", "failed", "exit status 3"),
+    ])
+    func `The outcome is the exit status`(script: String, outcome: String, message: String?) async throws {
         _ = try await program.run(["sh", "-c", whenShown(script)])
         let line = try #require(try finished())
         #expect(line.label == "sh" && line.outcome == outcome && line.message == message)
@@ -103,12 +98,10 @@ import Testing
         #expect(try finished()?.label == label)
     }
 
-    @Test(
-        arguments: [
-            "backends: [terminalTitle, dbusProperty, telegraph\n", "startDelay: yes\n", "\u{0}",
-            "backends: [logFile]\nlogFile: {path: /dev/null/file}\n", "backends: []\n",
-        ]
-    )
+    @Test(arguments: [
+        "backends: [terminalTitle, dbusProperty, telegraph\n", "startDelay: yes\n", "\u{0}",
+        "backends: [logFile]\nlogFile: {path: /dev/null/file}\n", "backends: []\n",
+    ])
     func `A command runs despite a broken config file, and without a terminal or a bus`(text: String) async throws {
         try program.configure(text)
         let result = try await program.run(["sh", "-c", "sleep 0.5; echo done; exit 4"])
@@ -119,8 +112,7 @@ import Testing
         #expect(isFine || result.error.hasPrefix("indicator: "))
     }
 
-    @Test("Another app's config file")
-    func app() async throws {
+    @Test func `Another app's config file`() async throws {
         try FileManager.default.moveItem(
             atPath: program.home.appending("config/indicator"),
             toPath: program.home.appending("config/other")
@@ -131,14 +123,12 @@ import Testing
 
     // MARK: - Notifications
 
-    @Test(
-        arguments: [
-            ([], "exit 3", "sh", "Failed: exit status 3"), ([], "exit 0", "sh", "Done"),
-            (["--notify", "failures"], "exit 3", "sh", "Failed: exit status 3"),
-            (["--notify", "failures"], "exit 0", "sh", nil), (["--notify", "never"], "exit 3", "sh", nil),
-            ([], "kill -INT $$", "sh", nil), (["--label", "a;b\u{1B}c"], "exit 0", "a,bc", "Done"),
-        ]
-    )
+    @Test(arguments: [
+        ([], "exit 3", "sh", "Failed: exit status 3"), ([], "exit 0", "sh", "Done"),
+        (["--notify", "failures"], "exit 3", "sh", "Failed: exit status 3"),
+        (["--notify", "failures"], "exit 0", "sh", nil), (["--notify", "never"], "exit 3", "sh", nil),
+        ([], "kill -INT $$", "sh", nil), (["--label", "a;b\u{1B}c"], "exit 0", "a,bc", "Done"),
+    ])
     func `One notification by the terminal itself, over SSH`(
         options: [String],
         script: String,
@@ -180,8 +170,7 @@ import Testing
         #expect(lines.contains { $0.hasSuffix(note) } == hasMistake, "\(lines)")
     }
 
-    @Test
-    func `No notification for a short command, or on a terminal that is not known to show any`() async throws {
+    @Test func `No notification for a short command, or on a terminal that is not known to show any`() async throws {
         for (type, options) in [("foot", []), ("xterm-256color", ["--after", "0"])] {
             let command = ["sh", "-c", whenShown("exit 3")]
             #expect(try await program.written(options, command, on: type, status: 3) == "")
@@ -191,9 +180,7 @@ import Testing
 
     @Test(
         .needs(.notifications),
-        arguments: [
-            ([], "exit 3", "Failed: exit status 3"), (["--notify", "failures"], "exit 0", nil),
-        ]
+        arguments: [([], "exit 3", "Failed: exit status 3"), (["--notify", "failures"], "exit 0", nil)]
     )
     func `One notification on the desktop, and none while the command runs`(
         options: [String],
@@ -281,8 +268,7 @@ import Testing
         #expect(terminal.read().isEmpty != isQuiet, "the bell, or a notification")
     }
 
-    @Test
-    func `Where no notification arrives, the bell rings over SSH and in tmux, and nowhere else`() async throws {
+    @Test func `Where no notification arrives, the bell rings over SSH and in tmux, and nowhere else`() async throws {
         for (variables, isExpected) in [
             (["TMUX": "/nowhere,1,0"], true), (["STY": "1.x"], true), (["SSH_TTY": "/dev/pts/0"], true), ([:], false),
         ] {
@@ -305,14 +291,12 @@ import Testing
         #expect(try await notifications(["--lasted", "\(lasted)"], ["true"]).count == count)
     }
 
-    @Test(
-        arguments: [
-            (0, "Done after 20 s"), (3, "Failed after 20 s: exit status 3"),
-            (255, "Failed after 20 s: exit status 255"),
-            (128, "Failed after 20 s: exit status 128"), (143, "Failed after 20 s: killed by SIGTERM"), (130, nil),
-            (148, "Failed after 20 s: exit status 148"),
-        ]
-    )
+    @Test(arguments: [
+        (0, "Done after 20 s"), (3, "Failed after 20 s: exit status 3"),
+        (255, "Failed after 20 s: exit status 255"),
+        (128, "Failed after 20 s: exit status 128"), (143, "Failed after 20 s: killed by SIGTERM"), (130, nil),
+        (148, "Failed after 20 s: exit status 148"),
+    ])
     func `With --lasted, the status is that of a shell`(status: Int, body: String?) async throws {
         let shown = try await notifications(["--lasted", "20", "--label", "make"], ["sh", "-c", "exit \(status)"])
         #expect(shown == (body.map { ["make;\($0)"] } ?? []))
@@ -367,8 +351,7 @@ import Testing
         #expect(left == ["config", "log", "script"])
     }
 
-    @Test("Notifications follow the config file, and --notify overrides it")
-    func configured() async throws {
+    @Test func `Notifications follow the config file, and --notify overrides it`() async throws {
         try Self.configure(
             program,
             backends: "logFile, terminalNotification",
@@ -384,8 +367,7 @@ import Testing
         }
     }
 
-    @Test("A hook that fails at the end is reported there", .needs("curl", package: "curl"))
-    func failingHook() async throws {
+    @Test(.needs("curl", package: "curl")) func `A hook that fails at the end is reported there`() async throws {
         // Not an address that curl tries again.
         let settings = "webhook: {url: 'http://[::1', after: 0}\n"
         try Self.configure(program, backends: "logFile, webhook", more: settings)
@@ -401,13 +383,8 @@ import Testing
     }
 
     #if MQTT
-    @Test(
-        "A broker that cannot be used, or forbids publishing, is reported at the end",
-        .needs("python3", package: "python3"),
-        .needs(.broker),
-        arguments: [false, true]
-    )
-    func broker(isUsable: Bool) async throws {
+    @Test(.needs("python3", package: "python3"), .needs(.broker), arguments: [false, true])
+    func `A broker that cannot be used, or forbids publishing, is reported at the end`(isUsable: Bool) async throws {
         let broker = try await MosquittoBroker(
             isRunning: isUsable,
             settings: "allow_anonymous true\nacl_file FOLDER/acl",
@@ -457,11 +434,7 @@ import Testing
         // Another program first, as in the child of a shell.
         let script = "cd '\(program.home.path)'; mkfifo fifo; exec 9<>fifo; read -r; exec \(command)"
         let process = try Daemon("bash", ["-c", script], environment: ["LC_ALL": "C"])
-        let exec = try Daemon(
-            program.path,
-            ["exec", "--pid", "\(process.processID)"],
-            environment: program.variables
-        )
+        let exec = try Daemon(program.path, ["exec", "--pid", "\(process.processID)"], environment: program.variables)
         var state = ""
         #expect(try await eventually { try await broker.retained().first?.value.contains(#""label":"bash"#) == true })
         process.write("\n")

@@ -103,11 +103,7 @@ struct ExecProgram {
             output: .string(limit: 1 << 20),
             error: .string(limit: 1 << 20)
         )
-        return Result(
-            status: result.terminationStatus,
-            output: result.standardOutput,
-            error: result.standardError
-        )
+        return Result(status: result.terminationStatus, output: result.standardOutput, error: result.standardError)
     }
 
     /// Starts a shell with job control.

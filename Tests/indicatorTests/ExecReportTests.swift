@@ -52,24 +52,21 @@ import Testing
             .filter { $0.event == "finished" }.map(\.text) ?? []
     }
 
-    @Test(
-        "Work ends as it is reported, or else as the command does",
-        arguments: [
-            ("report working Copying; shown Copying", ["Copying, succeeded"]),
-            ("report working Copying; shown Copying; exit 3", ["Copying, failed, exit status 3"]),
-            ("report error 'disk full'; shown full", ["sh, failed, disk full"]),
-            ("report done; shown succeeded; exit 3", ["sh, succeeded"]),
-            ("report done; report working Next; shown Next; exit 3", ["sh, succeeded", "Next, failed, exit status 3"]),
-            ("report idle; shown cancelled; exit 3", ["sh, cancelled"]),
-            ("report working --id a; report done --id a; shown '\"a\"'", ["a, succeeded", "sh, succeeded"]),
-            ("rm -r \"$XDG_RUNTIME_DIR/indicator\"; report done; exit 3", ["sh, failed, exit status 3"]),
-            // Before it is shown, and when nothing is heard.
-            ("report error early", ["sh, failed, early"]),
-            ("INDICATOR_SOCKET= report error unheard; exit 0", []),
-            ("INDICATOR_SOCKET=/nonexistent report error unheard; exit 0", []),
-        ]
-    )
-    func outcomes(script: String, expected: [String]) async throws {
+    @Test(arguments: [
+        ("report working Copying; shown Copying", ["Copying, succeeded"]),
+        ("report working Copying; shown Copying; exit 3", ["Copying, failed, exit status 3"]),
+        ("report error 'disk full'; shown full", ["sh, failed, disk full"]),
+        ("report done; shown succeeded; exit 3", ["sh, succeeded"]),
+        ("report done; report working Next; shown Next; exit 3", ["sh, succeeded", "Next, failed, exit status 3"]),
+        ("report idle; shown cancelled; exit 3", ["sh, cancelled"]),
+        ("report working --id a; report done --id a; shown '\"a\"'", ["a, succeeded", "sh, succeeded"]),
+        ("rm -r \"$XDG_RUNTIME_DIR/indicator\"; report done; exit 3", ["sh, failed, exit status 3"]),
+        // Before it is shown, and when nothing is heard.
+        ("report error early", ["sh, failed, early"]),
+        ("INDICATOR_SOCKET= report error unheard; exit 0", []),
+        ("INDICATOR_SOCKET=/nonexistent report error unheard; exit 0", []),
+    ])
+    func `Work ends as it is reported, or else as the command does`(script: String, expected: [String]) async throws {
         let ended = try await finished(script)
         // A fast command that succeeds is not shown, on a fast machine.
         #expect(ended == expected || expected == [] && ended == ["sh, succeeded"])
@@ -88,8 +85,7 @@ import Testing
 
     private static let showing = ["TERM_PROGRAM": "iTerm.app", "TERM_PROGRAM_VERSION": "3.7.5", "CI": ""]
 
-    @Test("What a command reports is in the status that a terminal shows")
-    func status() async throws {
+    @Test func `What a command reports is in the status that a terminal shows`() async throws {
         try program.configure("startDelay: 0\nbackends: [terminalTitle]\n")
         let script = """
             report() { '\(program.path)' report "$@"; }
@@ -119,8 +115,7 @@ import Testing
         #expect(written.matches(of: /\]777;notify;/).count == count, "\(written)")
     }
 
-    @Test("Without exec, a terminal that shows the status gets the report, and no other")
-    func terminal() async throws {
+    @Test func `Without exec, a terminal that shows the status gets the report, and no other`() async throws {
         for (variables, expected) in [
             (Self.showing, "\u{1B}]7501;state=working:progress=40:title=Q29weQ==\u{1B}\\"), ([:], ""),
             (Self.showing.merging(["INDICATOR_SOCKET": "/nonexistent"]) { $1 }, ""),
@@ -135,8 +130,7 @@ import Testing
         }
     }
 
-    @Test("Where no socket can be made, there is no variable, and the command runs as without")
-    func none() async throws {
+    @Test func `Where no socket can be made, there is no variable, and the command runs as without`() async throws {
         // Its descriptor would be missed elsewhere.
         let script = "ulimit -n 10; exec '\(program.path)' exec -- sh -c 'test -z \"$INDICATOR_SOCKET\" && exit 3'"
         let result = try await program.run(
@@ -147,8 +141,7 @@ import Testing
         #expect(result.status == .exited(3) && result.error == "")
     }
 
-    @Test("On a full disk, reports arrive by another folder", .needs(.mounts))
-    func fullDisk() async throws {
+    @Test(.needs(.mounts)) func `On a full disk, reports arrive by another folder`() async throws {
         let command = ["env"] + program.assignments(["XDG_RUNTIME_DIR": runtime]) + [program.path, "exec", "--"]
         let script = "'\(program.path)' report error early; exit 3"
         let result = try await SmallDisk.run(command + ["sh", "-c", script], size: "8k,nr_inodes=1", over: runtime)
@@ -156,16 +149,14 @@ import Testing
         #expect(try program.home.read("log").contains("\"message\":\"early\""))
     }
 
-    @Test("Under sudo, reports arrive if it keeps the variable", .needs(.sudo))
-    func sudo() async throws {
+    @Test(.needs(.sudo)) func `Under sudo, reports arrive if it keeps the variable`() async throws {
         for (option, message) in [("--preserve-env=INDICATOR_SOCKET", "early"), ("-n", "exit status 3")] {
             let script = "sudo -n \(option) '\(program.path)' report error early; exit 3"
             #expect(try await finished(script).last == "sh, failed, \(message)")
         }
     }
 
-    @Test("What a killed exec leaves is removed by the next one")
-    func killed() async throws {
+    @Test func `What a killed exec leaves is removed by the next one`() async throws {
         let script = "'\(program.path)' exec -- sh -c 'kill -9 $PPID; echo $INDICATOR_SOCKET' | cat"
         let left = try await program.run("sh", arguments: ["-c", script], environment: ["XDG_RUNTIME_DIR": runtime])
         let path = left.output.trimmingCharacters(in: .whitespacesAndNewlines)

@@ -39,8 +39,7 @@ import Testing
         try await tmux.type("clear; '\(program.path)' exec --label \(label) -- \(command)")
     }
 
-    @Test("The title is set once, and what the command sets meanwhile stays until its end")
-    func title() async throws {
+    @Test func `The title is set once, and what the command sets meanwhile stays until its end`() async throws {
         let log = program.home.appending("log")
         try program.configure(
             "startDelay: 0\nbackends: [terminalTitle, terminalProgress, logFile]\nlogFile: {path: \(log)}\n"
@@ -65,18 +64,13 @@ import Testing
         )
         #expect(ending.status == 3)
         let written = String(decoding: terminal.read(), as: UTF8.self)
-        let parts = written.components(
-            separatedBy: "\u{1B}]2;own title\u{7}\u{1B}]9;4;1;50\u{7}\u{1B}[31mred日\r\n"
-        )
+        let parts = written.components(separatedBy: "\u{1B}]2;own title\u{7}\u{1B}]9;4;1;50\u{7}\u{1B}[31mred日\r\n")
         try #require(parts.count == 2, "\(written.debugDescription)")
         #expect(parts[0] == "\u{1B}[22;0t\u{1B}]0;work - indicator\u{7}\u{1B}]9;4;3\u{1B}\\")
         #expect(parts[1].contains("\u{1B}[23;0t") && !parts[1].contains("]0;work"))
     }
 
-    @Test(
-        .needs("less", package: "less"),
-        .needs("ps", package: "procps")
-    )
+    @Test(.needs("less", package: "less"), .needs("ps", package: "procps"))
     func `A pager with a redirected input reads keys, and Ctrl-Z and fg leave and restore its screen`() async throws {
         try await inTerminal { tmux in
             try await tmux.type("clear; seq 100 | '\(program.path)' exec -- less")
@@ -117,8 +111,7 @@ import Testing
         }
     }
 
-    @Test("What a start script leaves behind goes on, and writes to the terminal after the end")
-    func server() async throws {
+    @Test func `What a start script leaves behind goes on, and writes to the terminal after the end`() async throws {
         let script = try program.home.write(
             #"(until [ -e "$0.go" ]; do sleep 0.05; done; echo still here; echo done >"$0.end") & echo started"#,
             to: "script"
@@ -132,8 +125,7 @@ import Testing
         }
     }
 
-    @Test
-    func `The output of a job in the background has whole lines`() async throws {
+    @Test func `The output of a job in the background has whole lines`() async throws {
         try await inTerminal { tmux in
             try await exec("sh -c 'seq 3; sleep 0.2; echo end' &", in: tmux)
             #expect(try await shows(tmux) { $0.count >= 4 && $0.suffix(3) == ["2", "3", "end"] })
@@ -167,8 +159,7 @@ import Testing
         }
     }
 
-    @Test("Commands that run at once have a bar each, and leave none")
-    func severalBars() async throws {
+    @Test func `Commands that run at once have a bar each, and leave none`() async throws {
         let (go, names) = (program.home.appending("go"), ["one", "two", "three"])
         let commands = names.map { name in
             "'\(program.path)' exec --label \(name) -- sh -c 'until [ -e \(go) ]; do sleep 0.05; done' >\(go).\(name) 2>&1 &"
@@ -198,8 +189,7 @@ import Testing
         }
     }
 
-    @Test("A shell with job control works, also when it is suspended")
-    func shell() async throws {
+    @Test func `A shell with job control works, also when it is suspended`() async throws {
         try await inTerminal { tmux in
             try await exec("bash --norc --noprofile --noediting -i", in: tmux)
             #expect(try await shows(tmux) { $0.first == "ready>" })
@@ -227,8 +217,7 @@ import Testing
         }
     }
 
-    @Test
-    func `Ctrl-C also ends the script that runs the program, as without it`() async throws {
+    @Test func `Ctrl-C also ends the script that runs the program, as without it`() async throws {
         try await inTerminal { tmux in
             let path = try program.home.write(
                 "'\(program.path)' exec -- sh -c 'echo begun; exec sleep 1000'\necho continued\n",
@@ -242,8 +231,7 @@ import Testing
         }
     }
 
-    @Test
-    func `Ctrl-C for a job of a shell behind it does not end the script that runs the program`() async throws {
+    @Test func `Ctrl-C for a job of a shell behind it does not end the script that runs the program`() async throws {
         try await inTerminal { tmux in
             let shell = "'\(program.path)' exec -- bash --norc --noprofile --noediting -i"
             let path = try program.home.write("\(shell)\necho continued\n", to: "script")
@@ -260,11 +248,8 @@ import Testing
         }
     }
 
-    @Test(
-        "A stream that is redirected stays so; the other one is a terminal",
-        arguments: ["</dev/null", ">out", "2>out", "| cat", ">out 2>&1"]
-    )
-    func redirected(redirection: String) async throws {
+    @Test(arguments: ["</dev/null", ">out", "2>out", "| cat", ">out 2>&1"])
+    func `A stream that is redirected stays so; the other one is a terminal`(redirection: String) async throws {
         try program.configure("startDelay: 0\nbackends: [terminalTitle]\n")
         let script = try program.home.write(
             """

@@ -8,21 +8,16 @@ import Testing
 @Suite struct ExecTests {
     private let program: ExecProgram
 
-    init() throws {
-        program = try ExecProgram()
-    }
+    init() throws { program = try ExecProgram() }
 
     // MARK: - Exit statuses
 
-    @Test(
-        "The exit status, and the signal that kills the command, are passed on",
-        arguments: [
-            "exit 0", "exit 3", "exit 255", "kill -TERM $$", "kill -KILL $$", "kill -INT $$", "kill -HUP $$",
-            "kill -PIPE $$",
-            "kill -ABRT $$", "kill -SEGV $$", "kill -ALRM $$", "kill -34 $$",
-        ]
-    )
-    func status(script: String) async throws {
+    @Test(arguments: [
+        "exit 0", "exit 3", "exit 255", "kill -TERM $$", "kill -KILL $$", "kill -INT $$", "kill -HUP $$",
+        "kill -PIPE $$",
+        "kill -ABRT $$", "kill -SEGV $$", "kill -ALRM $$", "kill -34 $$",
+    ])
+    func `The exit status, and the signal that kills the command, are passed on`(script: String) async throws {
         // Long enough to be shown, and not.
         for script in ["ulimit -c 0; \(script)", "ulimit -c 0; sleep 0.2; \(script)"] {
             let expected = try await program.run(["sh", "-c", script], directly: true)
@@ -32,8 +27,7 @@ import Testing
         }
     }
 
-    @Test
-    func `127 if there is no such command, 126 if it cannot be run`() async throws {
+    @Test func `127 if there is no such command, 126 if it cannot be run`() async throws {
         let folder = program.home
         let unusable = try folder.write("#!/no/such/interpreter\n", to: "unusable")
         let data = try folder.write("data", to: "data")
@@ -48,8 +42,7 @@ import Testing
         #expect(try await program.run([unusable]).status == .exited(127))
     }
 
-    @Test
-    func `The command's name is enough; '--' is needed before a name that begins with '-'`() async throws {
+    @Test func `The command's name is enough; '--' is needed before a name that begins with '-'`() async throws {
         for options in [[], ["--"], ["--label", "x"]] {
             #expect(try await program.run(arguments: ["exec"] + options + ["sh", "-c", "exit 3"]).status == .exited(3))
         }
@@ -61,8 +54,7 @@ import Testing
         }
     }
 
-    @Test
-    func `Messages show the escape sequences in arguments and paths, and do not contain them`() async throws {
+    @Test func `Messages show the escape sequences in arguments and paths, and do not contain them`() async throws {
         let sequence = "\u{1B}]0;title\u{07}\u{9B}31m"
         let log = #"logFile: {path: "/proc/\e]0;title\a\x9B"}"#
         let config = try program.home.write("backends: [logFile]\n\(log)\n", to: "config.yaml")
@@ -81,8 +73,7 @@ import Testing
         }
     }
 
-    @Test
-    func `A script without an interpreter runs, found by its path or on the PATH`() async throws {
+    @Test func `A script without an interpreter runs, found by its path or on the PATH`() async throws {
         let path = try program.home.write("echo \"plain $0 $1\"\n", to: "plain-script")
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
         #expect(try await program.run([path, "a b"]).output == "plain \(path) a b\n")
@@ -128,8 +119,7 @@ import Testing
         }
     }
 
-    @Test("Arguments are passed on byte by byte")
-    func bytes() async throws {
+    @Test func `Arguments are passed on byte by byte`() async throws {
         let script = #"x=$(printf 'a\377\001b'); exec '\#(program.path)' exec -- printf '%s' "$x" | od -An -tx1"#
         #expect(try await program.run(["sh", "-c", script], directly: true).output == " 61 ff 01 62\n")
     }
@@ -158,9 +148,7 @@ import Testing
         #expect(maps.contains("libc.so") && !maps.contains(/lib(dbus|systemd|mosquitto|ssl|crypto|notify|gio)/))
     }
 
-    @Test(
-        .needs(.processes)
-    )
+    @Test(.needs(.processes))
     func `As process 1 of a container, it reaps the processes whose parents have ended`() async throws {
         let script = try program.home.write(
             """
@@ -176,8 +164,7 @@ import Testing
         #expect(result.status == .exited(7), "\(result)")
     }
 
-    @Test
-    func `script(1) records the command's output and status`() async throws {
+    @Test func `script(1) records the command's output and status`() async throws {
         let typescript = program.home.appending("typescript")
         let command = "'\(program.path)' exec -- sh -c 'test -t 0 && test -t 1 && echo terminal; exit 7'"
         let result = try await program.run(["script", "-qec", command, typescript], directly: true)
@@ -198,12 +185,8 @@ import Testing
             #"sleep 1000 & p=$!; for s in INT QUIT TERM HUP USR1; do trap "echo got-$((3 + 4)) $s >&2; kill $p; exit 9" $s; done; echo run-$((1 + 1)); while :; do wait $p; done"#,
     ]
 
-    @Test(
-        "Keys on the terminal have the same effect as without it",
-        arguments: ["", " | cat", "; true"],
-        ["default", "handles"]
-    )
-    func keys(end: String, command: String) async throws {
+    @Test(arguments: ["", " | cat", "; true"], ["default", "handles"])
+    func `Keys on the terminal have the same effect as without it`(end: String, command: String) async throws {
         let script = try program.home.write(Self.commands[command] ?? "", to: "script")
         var results: [[String]] = []
         for prefix in ["", "'\(program.path)' exec -- "] {
@@ -226,9 +209,7 @@ import Testing
             try await shell.stopJob()
             shell.terminal.type("bg\n")
             result.append(try await shell.value(of: #"printf '\n<%s>\n' "$(jobs -s | wc -l) $(jobs -r | wc -l)""#))
-            result.append(
-                try await shell.value(of: #"p=$(jobs -p %1); kill %1; wait $p; printf '\n<%s>\n' "$?""#)
-            )
+            result.append(try await shell.value(of: #"p=$(jobs -p %1); kill %1; wait $p; printf '\n<%s>\n' "$?""#))
             results.append(result)
         }
         #expect(results[0] == results[1])
@@ -236,9 +217,7 @@ import Testing
     }
 
     @Test(
-        arguments: [
-            "TERM", "INT", "HUP", "QUIT", "USR1", "KILL", "ABRT", "PIPE", "RTMIN+3",
-        ],
+        arguments: ["TERM", "INT", "HUP", "QUIT", "USR1", "KILL", "ABRT", "PIPE", "RTMIN+3"],
         ["default", "handles"]
     )
     func `Signals to the process or the job have the same effect as without it`(signal: String, command: String)
@@ -352,9 +331,7 @@ import Testing
         }
     }
 
-    @Test(
-        .needs(.root)
-    )
+    @Test(.needs(.root))
     func `With any limit of processes and threads, the command runs, and is shown or not`() async throws {
         try program.configure("startDelay: 0\n")
         for limit in 2...8 {
@@ -427,10 +404,7 @@ import Testing
         }
     }
 
-    @Test(
-        .needs("python3", package: "python3"),
-        arguments: [true, false]
-    )
+    @Test(.needs("python3", package: "python3"), arguments: [true, false])
     func `A closed terminal ends the command, with and without a shell`(isLeader: Bool) async throws {
         let terminal = try PseudoTerminal()
         let file = program.home.appending("pid")
@@ -483,10 +457,7 @@ import Testing
         return try #require(Int32(program.home.read(file).dropLast()))
     }
 
-    @Test(
-        .needs("python3", package: "python3"),
-        arguments: ["command", "program", "group"]
-    )
+    @Test(.needs("python3", package: "python3"), arguments: ["command", "program", "group"])
     func `In the foreground, no SIGCONT is lost that follows a stop immediately`(stopped: String) async throws {
         let script = try program.home.write(#"echo $$ >"$1"; exec sleep 1000"#, to: "script")
         let terminal = try PseudoTerminal()
@@ -519,9 +490,7 @@ import Testing
         #expect(await eventually { !process.isRunning })
     }
 
-    @Test(
-        .needs("ps", package: "procps")
-    )
+    @Test(.needs("ps", package: "procps"))
     func `A command that is continued while the program prepares to stop keeps running`() async throws {
         let terminal = try PseudoTerminal()
         let log = program.home.appending("log")
@@ -554,8 +523,7 @@ import Testing
         #expect(await eventually { !process.isRunning })
     }
 
-    @Test
-    func `A command that another process has stopped is continued by SIGCONT`() async throws {
+    @Test func `A command that another process has stopped is continued by SIGCONT`() async throws {
         let script = try program.home.write(#"echo $$ >"$1"; exec sleep 1000"#, to: "script")
         let file = program.home.appending("pid")
         let process = try Daemon(program.path, ["exec", "--", "sh", script, file], environment: program.variables)

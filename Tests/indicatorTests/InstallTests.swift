@@ -8,17 +8,14 @@ import Testing
     private let functions = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "Scripts/lib/place").path
 
-    init() throws {
-        folder = try TemporaryDirectory()
-    }
+    init() throws { folder = try TemporaryDirectory() }
 
     private func run(_ command: String) async throws -> Int {
         let script = "set -euo pipefail; cd '\(folder.path)'; source '\(functions)'; \(command)"
         return try await Command.run("bash", ["-c", script]).status
     }
 
-    @Test("A program that runs is replaced, and a link instead of what it points to")
-    func replacing() async throws {
+    @Test func `A program that runs is replaced, and a link instead of what it points to`() async throws {
         #expect(try await run("mkdir -p new/bin elsewhere old; ln -s ../elsewhere old/bin") == 0)
         #expect(try await run("cp /bin/sleep old/bin/running; echo mine >target") == 0)
         #expect(try await run("ln -s ../target old/bin/link; echo new | tee new/bin/running >new/bin/link") == 0)

@@ -10,9 +10,7 @@ import Testing
 
     private let program: ExecProgram
 
-    init() throws {
-        program = try ExecProgram()
-    }
+    init() throws { program = try ExecProgram() }
 
     private func load(_ shell: String, _ options: String = "") -> String {
         let code = "indicator shell-init \(shell)\(options)"
@@ -109,8 +107,7 @@ import Testing
         #expect(!session.shown.contains("notify;T") && !session.shown.contains("notify;fg"))
     }
 
-    @Test(arguments: shells)
-    func `Without the program, the shell does not notice the hook, and a stopped job stays`(
+    @Test(arguments: shells) func `Without the program, the shell does not notice the hook, and a stopped job stays`(
         shell: String,
         command: [String]
     ) async throws {
@@ -125,17 +122,13 @@ import Testing
         try await resume("fg", in: session)
     }
 
-    @Test("In bash, PIPESTATUS, an ERR trap, nounset and read-only names are the user's")
-    func bash() async throws {
+    @Test func `In bash, PIPESTATUS, an ERR trap, nounset and read-only names are the user's`() async throws {
         let session = try await session("bash", InteractiveShell.bash)
         let prompt =
             #"PROMPT_COMMAND='pipe="${PIPESTATUS[*]}"'; set -uE; trap 'echo trapped-$((1 + 1))' ERR"#
             + "; readonly line= result= number= lasted= began="
         try await session.run("\(prompt); printf 'set-%s\\n' 2", shows: "set-2")
-        try await session.run(
-            "\(load("bash", " --after 0")); printf 'loaded-%s\\n' 2",
-            shows: "loaded-2"
-        )
+        try await session.run("\(load("bash", " --after 0")); printf 'loaded-%s\\n' 2", shows: "loaded-2")
         session.terminal.type("true | (exit 3) | true\n")
         try await session.wait(for: "notify;")
         #expect(try await session.value(of: #"printf '\n<%s>\n' "$pipe""#) == "0 3 0")
@@ -160,8 +153,7 @@ import Testing
         }
     }
 
-    @Test("A shell in which the code cannot work says so once")
-    func readOnly() async throws {
+    @Test func `A shell in which the code cannot work says so once`() async throws {
         let session = try await session("bash", InteractiveShell.bash)
         try await session.run(
             "readonly PROMPT_COMMAND; \(load("bash"))",
@@ -185,8 +177,7 @@ import Testing
         try await session.wait(for: "exit status 149")
     }
 
-    @Test
-    func `zsh with nounset, errexit in functions, and arrays of ksh`() async throws {
+    @Test func `zsh with nounset, errexit in functions, and arrays of ksh`() async throws {
         let session = try await session("zsh", ["zsh", "--no-rcs", "-i"])
         try await session.run("setopt nounset ksharrays warncreateglobal; printf 'set-%s\\n' 2", shows: "set-2")
         try await session.run("\(load("zsh", " --after 0")); printf 'loaded-%s\\n' 2", shows: "loaded-2")

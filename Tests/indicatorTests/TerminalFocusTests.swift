@@ -78,9 +78,7 @@ struct TerminalFocusTests {
         let configuration = try program.home.write("notify=touch \(program.home.appending("shown"))\n", to: "foot.ini")
         return try sway.start(
             "/usr/bin/foot",
-            [
-                "--config=\(configuration)", "--working-directory=\(program.home.path)", "sh", "-c", script,
-            ],
+            ["--config=\(configuration)", "--working-directory=\(program.home.path)", "sh", "-c", script],
             environment: program.variables.filter { $0.key != "HOME" && $0.key != "XDG_CONFIG_HOME" }
         )
     }

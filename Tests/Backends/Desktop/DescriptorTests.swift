@@ -5,8 +5,7 @@ import Testing
 
 /// An app that has run out of file descriptors, with every backend.
 @Suite(.needs(.notifications)) struct DescriptorTests {
-    @Test("With any limit from the start, the app keeps running and its backends stop")
-    func limits() async throws {
+    @Test func `With any limit from the start, the app keeps running and its backends stop`() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let folder = try TemporaryDirectory()

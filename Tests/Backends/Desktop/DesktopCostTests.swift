@@ -51,8 +51,7 @@ import Testing
         withExtendedLifetime(server) {}
     }
 
-    @Test(.needs(.rootMounts), .needs(.login))
-    func `A lock costs one message`() async throws {
+    @Test(.needs(.rootMounts), .needs(.login)) func `A lock costs one message`() async throws {
         let bus = try await PrivateBus()
         let login = try await LoginManager(on: bus)
         let probe = try await probe("sleepInhibitor", bus)

@@ -53,8 +53,7 @@ import Testing
     }
 
     /// The panel showed an empty text, and MQTT sent one, at every end.
-    @Test("While the indicator is visible, its label stays on the bus")
-    func completionDelay() async throws {
+    @Test func `While the indicator is visible, its label stays on the bus`() async throws {
         let bus = try await PrivateBus()
         let probe = try await DesktopProbe("property", "delays", bus: bus)
         #expect(try await probe.backend("dbusProperty", is: "running"))
@@ -76,8 +75,7 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test("The second process of an app has its own bus name")
-    func twoProcesses() async throws {
+    @Test func `The second process of an app has its own bus name`() async throws {
         let bus = try await PrivateBus()
         let first = try await DesktopProbe("property", bus: bus)
         #expect(try await first.backend("dbusProperty", is: "running"))
@@ -166,8 +164,7 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test("An app that uses libdbus itself is not disturbed")
-    func neighbour() async throws {
+    @Test func `An app that uses libdbus itself is not disturbed`() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let probe = try await DesktopProbe("notification", "property", "neighbour", bus: bus)

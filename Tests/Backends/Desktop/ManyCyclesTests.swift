@@ -40,8 +40,7 @@ import Testing
         return Int(try await bus.python(script).output.trimmingCharacters(in: .newlines))
     }
 
-    @Test
-    func `1000 shown jobs leave no view and no match rule`() async throws {
+    @Test func `1000 shown jobs leave no view and no match rule`() async throws {
         let bus = try await PrivateBus()
         let server = try JobServer(on: bus)
         let surface = BackendDriver(
@@ -64,8 +63,7 @@ import Testing
         #expect(server.open.isEmpty)
     }
 
-    @Test("1000 shows and hides on the dock leave no entry and no match rule")
-    func entries() async throws {
+    @Test func `1000 shows and hides on the dock leave no entry and no match rule`() async throws {
         let bus = try await PrivateBus()
         let monitor = try await LauncherMonitor(bus)
         let surface = BackendDriver(
@@ -82,8 +80,7 @@ import Testing
         #expect(try await eventually { try await ruleCount(on: bus) == 0 })
     }
 
-    @Test("1000 shown notifications are closed, and leave no match rule", .needs(.notifications))
-    func notifications() async throws {
+    @Test(.needs(.notifications)) func `1000 shown notifications are closed, and leave no match rule`() async throws {
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address)
         let settings = DesktopNotificationSettings(through: .dbus)
@@ -137,22 +134,14 @@ import Testing
         #expect(try await eventually { try await names() == 0 })
     }
 
-    @Test(
-        "1000 shows and hides leave no lock and no match rule",
-        .needs(.rootMounts),
-        .needs(.login)
-    )
+    @Test("1000 shows and hides leave no lock and no match rule", .needs(.rootMounts), .needs(.login))
     func locks() async throws {
         let bus = try await PrivateBus()
         let login = try await LoginManager(on: bus)
         let before = try await ruleCount(on: bus)
         let surface = BackendDriver(
             BusBackend(name: "probe", on: .address(bus.address)) { _ in
-                SleepInhibitorSession(
-                    applicationName: "probe",
-                    settings: .init(),
-                    logger: Logger(label: "tests")
-                )
+                SleepInhibitorSession(applicationName: "probe", settings: .init(), logger: Logger(label: "tests"))
             }
         )
         try await surface.start()

@@ -47,9 +47,7 @@ import Testing
         .needs(.notifications),
         .needs(.root)
     )
-    func threads() async throws {
-        try await expectLife { (0...12).map { "threads=\($0)" } }
-    }
+    func threads() async throws { try await expectLife { (0...12).map { "threads=\($0)" } } }
 
     @Test("With any limit of memory, the app keeps running, shuts down, and the backends stop", .needs(.notifications))
     func memory() async throws {

@@ -11,9 +11,7 @@ import Testing
 @Suite(.needs(.broker)) struct MQTTArticleTests {
     private let folder: TemporaryDirectory
 
-    init() throws {
-        folder = try TemporaryDirectory("indicator-article")
-    }
+    init() throws { folder = try TemporaryDirectory("indicator-article") }
 
     /// The block of the article that contains a text.
     private static func block(with text: String) throws -> String {

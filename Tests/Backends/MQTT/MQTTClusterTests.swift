@@ -104,8 +104,7 @@ import Testing
         #expect(try await broker.retained().isEmpty)
     }
 
-    @Test("A broker that closes before it answers is tried with MQTT 3.1.1", .needs(.brokers))
-    func closes() async throws {
+    @Test(.needs(.brokers)) func `A broker that closes before it answers is tried with MQTT 3.1.1`() async throws {
         let broker = try await MosquittoBroker()
         let address = try LoopbackAddress()
         // Closes the first connection, and passes on the second one.

@@ -30,8 +30,7 @@ import Testing
         )
     }
 
-    @Test("The password is read from a file; a wrong one causes an error that does not contain it")
-    func password() async throws {
+    @Test func `The password is read from a file; a wrong one causes an error that does not contain it`() async throws {
         let broker = try await brokerWithPassword()
         let folder = try TemporaryDirectory()
         var settings = try MQTTSettings(broker.url)
@@ -202,18 +201,15 @@ import Testing
     }
 
     #if !THREAD_SANITIZER  // Only a part of this module is built with it.
-    @Test(
-        "No message about a mistake in a config file quotes the password, however YAML reads it",
-        arguments: [
-            "password: *hush", "password: *hu/s%h!", "password: *a hush", "password: !hush", "password: !hu%sh",
-            "password: @hush", "password: &hush", "password: {hush", "password: [hush", "password: a: hush",
-            "password: \"hush", "password: |hush", "password: - hush", "password:hush", "password: \"a\"hush",
-            "password: {hush: x}", "password: [hush]", "password: x\n   hush: y", "password: ? hush",
-            "password:hush\n  username: me", "password:\n  hush\n  username: me", "password hush", "password=hush",
-            "password = hush: x", "\"password\": hush", "\"password\": \"a\" hush", "\"password: hush\": 1",
-        ]
-    )
-    func mistakes(text: String) throws {
+    @Test(arguments: [
+        "password: *hush", "password: *hu/s%h!", "password: *a hush", "password: !hush", "password: !hu%sh",
+        "password: @hush", "password: &hush", "password: {hush", "password: [hush", "password: a: hush",
+        "password: \"hush", "password: |hush", "password: - hush", "password:hush", "password: \"a\"hush",
+        "password: {hush: x}", "password: [hush]", "password: x\n   hush: y", "password: ? hush",
+        "password:hush\n  username: me", "password:\n  hush\n  username: me", "password hush", "password=hush",
+        "password = hush: x", "\"password\": hush", "\"password\": \"a\" hush", "\"password: hush\": 1",
+    ])
+    func `No message about a mistake in a config file quotes the password, however YAML reads it`(text: String) throws {
         let folder = try TemporaryDirectory()
         let (yaml, braces) = ("indicator.yaml", "{\"mqtt\": {\(text)}}\n")
         let files = [

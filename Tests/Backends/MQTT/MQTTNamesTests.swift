@@ -66,8 +66,7 @@ import Testing
         }
     }
 
-    @Test("Configuration errors and the table of settings do not show a password")
-    func configuration() throws {
+    @Test func `Configuration errors and the table of settings do not show a password`() throws {
         let environment = ["INDICATOR_MQTT_PASSWORD": "hush", "INDICATOR_BACKENDS": "mqtt", "HOME": "/nonexistent"]
         let configuration = try IndicatorConfiguration.load(
             from: ConfigurationSource(for: "x", environment: environment)

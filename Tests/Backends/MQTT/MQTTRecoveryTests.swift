@@ -193,9 +193,7 @@ import Testing
         try await withPublication("allow_anonymous true\nlog_type all") { broker, app, _ in
             await broker.end()
             try await broker.start()
-            #expect(
-                try await eventually { try await broker.retained()[app.topic]?.contains(#""epoch":1,"#) == false }
-            )
+            #expect(try await eventually { try await broker.retained()[app.topic]?.contains(#""epoch":1,"#) == false })
             try await broker.publish(app.topic + "/lost", "-r", "-m", Self.lost)
             #expect(try await broker.retained()[app.topic]?.contains("Before") == true)
             #expect(broker.log.contains("Received CONNECT") || broker.log.contains("New client connected"))
@@ -325,9 +323,7 @@ import Testing
         #expect(await eventually { server.output.contains(mode == "mute" ? "connect" : "publish") || mode == "slow" })
         try await broker.start()
         // If it starts late, the pauses between the attempts have grown.
-        #expect(
-            try await eventually(within: .seconds(180)) { try await broker.retained()[app.topic] != nil }
-        )
+        #expect(try await eventually(within: .seconds(180)) { try await broker.retained()[app.topic] != nil })
         #expect(await app.runs())
         await app.manager.shutdown()
     }
@@ -374,10 +370,7 @@ import Testing
         )
         #expect(await server.prints("bound"))
         // The resolver waits for minutes.
-        let path = try folder.write(
-            "nameserver \(broker.address)\noptions timeout:30 attempts:5\n",
-            to: "resolv.conf"
-        )
+        let path = try folder.write("nameserver \(broker.address)\noptions timeout:30 attempts:5\n", to: "resolv.conf")
         let mount = "mount --bind '\(path)' /etc/resolv.conf && exec \"$@\""
         let app = try await broker.app(
             url: "mqtt://broker.example",

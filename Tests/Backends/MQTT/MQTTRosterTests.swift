@@ -150,8 +150,7 @@ import Testing
         return []
     }
 
-    @Test("The memory for reports is limited in bytes; what exceeds it has a count of its own")
-    func memory() {
+    @Test func `The memory for reports is limited in bytes; what exceeds it has a count of its own`() {
         var roster = MQTTRoster(prefix: "p", memoryLimit: 10_000)
         let report = state(epoch: 1, seq: 1).replacing(
             "}",
@@ -192,8 +191,7 @@ import Testing
         #expect(report.activities?.first?.label.count == 256 && report.activities?.first?.since.count == 256)
     }
 
-    @Test("Topics are compared byte by byte, as the broker does")
-    func bytes() {
+    @Test func `Topics are compared byte by byte, as the broker does`() {
         var roster = MQTTRoster(prefix: "p")
         for topic in ["p/caf\u{E9}/a/i", "p/cafe\u{301}/a/i"] {
             #expect(name(receive(&roster, state(epoch: 1, seq: 1), topic: topic)) == "appeared")
@@ -232,16 +230,13 @@ import Testing
         #expect((roster.ignoredCount, roster.count) == (0, 1))
     }
 
-    @Test(
-        "Numbers that no indicator sends are reported",
-        arguments: [
-            #""epoch":0"#, #""epoch":-1"#, #""epoch":1.5"#, #""epoch":9223372036854775808"#, #""epoch":NaN"#,
-            #""epoch":1e99"#, #""epoch":1,"seq":0"#, #""epoch":1,"count":-5"#, #""epoch":1,"count":1e400"#,
-            #""epoch":1,"progress":7"#, #""epoch":1,"progress":-0.1"#, #""epoch":1,"progress":NaN"#,
-            #""epoch":1,"progress":1e400"#, #""epoch":1,"activities":[{"label":"x","since":"","progress":2}]"#,
-        ]
-    )
-    func numbers(text: String) {
+    @Test(arguments: [
+        #""epoch":0"#, #""epoch":-1"#, #""epoch":1.5"#, #""epoch":9223372036854775808"#, #""epoch":NaN"#,
+        #""epoch":1e99"#, #""epoch":1,"seq":0"#, #""epoch":1,"count":-5"#, #""epoch":1,"count":1e400"#,
+        #""epoch":1,"progress":7"#, #""epoch":1,"progress":-0.1"#, #""epoch":1,"progress":NaN"#,
+        #""epoch":1,"progress":1e400"#, #""epoch":1,"activities":[{"label":"x","since":"","progress":2}]"#,
+    ])
+    func `Numbers that no indicator sends are reported`(text: String) {
         var roster = MQTTRoster(prefix: "p")
         #expect(name(receive(&roster, #"{"state":"active",\#(text)}"#)) == "broken")
     }

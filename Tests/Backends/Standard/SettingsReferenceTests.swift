@@ -8,19 +8,14 @@ import Testing
 @Suite("The reference of all settings")
 struct SettingsReferenceTests {
     private func load(_ text: String) throws(ConfigurationError) -> IndicatorConfiguration {
-        let source = ConfigurationSource(
-            for: "my-app",
-            environment: ["HOME": "/home/user"],
-            registry: .standard
-        )
+        let source = ConfigurationSource(for: "my-app", environment: ["HOME": "/home/user"], registry: .standard)
         var reader = ConfigurationReader(source, text: text, path: "reference.yaml")
         let configuration = reader.read()
         guard reader.mistakes.isEmpty else { throw ConfigurationError(reader.mistakes) }
         return configuration
     }
 
-    @Test("is a config file with the defaults")
-    func defaults() throws {
+    @Test func `is a config file with the defaults`() throws {
         let reference = try load(BackendRegistry.standard.settingsReference)
         let defaults = try load("")
         #expect(reference.warnings.isEmpty)
@@ -31,8 +26,7 @@ struct SettingsReferenceTests {
         #expect(reference.backends.map(\.values) == defaults.backends.map(\.values))
     }
 
-    @Test
-    func `has every setting, and is valid with all examples, too`() throws {
+    @Test func `has every setting, and is valid with all examples, too`() throws {
         let text = BackendRegistry.standard.settingsReference
             .split(separator: "\n", omittingEmptySubsequences: false)
             .map { $0.replacing(/^( *)#(?! |$)/) { String($0.1) } }
@@ -48,8 +42,7 @@ struct SettingsReferenceTests {
         #expect(unset.isEmpty, "not in the reference")
     }
 
-    @Test
-    func `declares each setting in one place: summary, default or example, and valid values`() throws {
+    @Test func `declares each setting in one place: summary, default or example, and valid values`() throws {
         let declared = BackendRegistry.standard.kinds.flatMap(\.settings) + ConfigurationValues.settings(in: .standard)
         #expect(declared.count > 10)
         for setting in declared {
@@ -57,8 +50,7 @@ struct SettingsReferenceTests {
         }
     }
 
-    @Test("names every placeholder of the title")
-    func placeholders() throws {
+    @Test func `names every placeholder of the title`() throws {
         let format = try #require(BackendKind.terminalTitle.settings.first { $0.name == "format" })
         for placeholder in SnapshotFormat.Placeholder.allCases {
             #expect(format.summary.contains("{\(placeholder.rawValue)}"))
@@ -66,8 +58,7 @@ struct SettingsReferenceTests {
     }
 
     #if DBus && MQTT
-    @Test
-    func `is what the documentation shows`() throws {
+    @Test func `is what the documentation shows`() throws {
         let article = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../../../Sources/Backends/Standard/IndicatorBackends.docc/ConfigFileReference.md")
             .standardized

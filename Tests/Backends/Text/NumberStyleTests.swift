@@ -25,8 +25,7 @@ struct NumberStyleTests {
         #expect(comma.text(.infinity) == "9223372036854775807" && comma.text(-1e300).hasPrefix("-9"))
     }
 
-    @Test("are in the texts of an activity")
-    func texts() {
+    @Test func `are in the texts of an activity`() {
         var details = ActivityDetails(label: "files")
         (details.unit, details.total, details.completed, details.rate) = (ActivityUnit("files"), 12_000, 3_456, 1_234)
         #expect(details.amountText(in: comma) == "3456 of 12000 files" && details.rateText(in: comma) == "1234 files/s")

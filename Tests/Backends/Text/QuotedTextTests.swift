@@ -6,12 +6,10 @@ import Testing
 struct NearestNameTests {
     private let names = ["enabled", "startDelay", "completionDelay", "logFile", "path"]
 
-    @Test(
-        arguments: [
-            ("startdelay", "startDelay"), ("start_delay", "startDelay"), ("strtDelay", "startDelay"),
-            ("satrtDelay", "startDelay"), ("enable", "enabled"), ("logfile", "logFile"), ("paht", "path"),
-        ]
-    )
+    @Test(arguments: [
+        ("startdelay", "startDelay"), ("start_delay", "startDelay"), ("strtDelay", "startDelay"),
+        ("satrtDelay", "startDelay"), ("enable", "enabled"), ("logfile", "logFile"), ("paht", "path"),
+    ])
     func `is found for typos`(name: String, meant: String) {
         #expect(NearestName.find(for: name, among: names) == meant)
     }
@@ -37,17 +35,13 @@ struct NearestNameTests {
 
 @Suite("A quoted text")
 struct QuotedTextTests {
-    @Test(
-        "shows what looks like a space and is none",
-        arguments: ["\u{A0}", "\u{3000}", "\u{2003}", "\u{3164}", "\u{2800}", "\u{200B}"] as [Unicode.Scalar]
-    )
-    func spaces(scalar: Unicode.Scalar) {
+    @Test(arguments: ["\u{A0}", "\u{3000}", "\u{2003}", "\u{3164}", "\u{2800}", "\u{200B}"] as [Unicode.Scalar])
+    func `shows what looks like a space and is none`(scalar: Unicode.Scalar) {
         let code = QuotedText.codePoint(scalar).dropFirst(2)
         #expect(QuotedText.escaped("startDelay:\(scalar)2") == "startDelay:\\u{\(code)}2")
     }
 
-    @Test("has no part of a secret, and at most 60 characters")
-    func limits() {
+    @Test func `has no part of a secret, and at most 60 characters`() {
         #expect(
             ["password:hunter2", "password=x", "pass word"].map(QuotedText.name) == [
                 "'password:…'", "'password=…'", "'pass …'",

@@ -166,14 +166,8 @@ import Testing
             {remaining} {done} {total} {rate}; write '{{' and '}}' for literal braces
             """
         ),
-        (
-            "a {label", .unclosedBrace(column: 3),
-            "'{' at character 3 has no '}'; write '{{' for a literal brace"
-        ),
-        (
-            "a } b", .strayBrace(column: 3),
-            "'}' at character 3 has no '{'; write '}}' for a literal brace"
-        ),
+        ("a {label", .unclosedBrace(column: 3), "'{' at character 3 has no '}'; write '{{' for a literal brace"),
+        ("a } b", .strayBrace(column: 3), "'}' at character 3 has no '{'; write '}}' for a literal brace"),
     ])
     func `A mistake is explained`(format: String, error: SnapshotFormatError, text: String) {
         #expect(throws: error) { try SnapshotFormat(format) }

@@ -246,25 +246,22 @@ import Testing
         }
     }
 
-    @Test(
-        "Wrong usage is named and ends with status 64",
-        arguments: [
-            (["--mqtt", "mqtt://me:hush@broker"], "must not contain a user name or password"),
-            (["--topic", "x"], "without --mqtt"), (["--password-file", "x"], "without --mqtt"),
-            (["--mqtt", "mqtt://x", "--format", "{host}"], "'{host}' is invalid for '--format"),
-            (["--mqtt", "nonsense"], "must begin with mqtt://"), (["--mqtt", ""], "--mqtt must not be empty"),
-            (["--mqtt", "mqtt://x", "--topic", "#"], "--topic is '#'"),
-            (["--mqtt", "mqtt://x", "--topic", ""], "--topic is ''"),
-            (["--mqtt", "mqtt://x", "--protocol", "4"], "--protocol is '4'"),
-            (["--mqtt", "mqtt://x", "--json", "--forget"], "--forget cannot be combined with --json"),
-            (
-                ["--mqtt", "mqtt://x", "--forget", "--once"],
-                "--forget cannot be combined with --json, --format and --once"
-            ),
-            (["--mqtt", "mqtt://x", "--json", "--format", "table"], "--json cannot be combined with --format"),
-        ]
-    )
-    func usage(options: [String], message: String) async throws {
+    @Test(arguments: [
+        (["--mqtt", "mqtt://me:hush@broker"], "must not contain a user name or password"),
+        (["--topic", "x"], "without --mqtt"), (["--password-file", "x"], "without --mqtt"),
+        (["--mqtt", "mqtt://x", "--format", "{host}"], "'{host}' is invalid for '--format"),
+        (["--mqtt", "nonsense"], "must begin with mqtt://"), (["--mqtt", ""], "--mqtt must not be empty"),
+        (["--mqtt", "mqtt://x", "--topic", "#"], "--topic is '#'"),
+        (["--mqtt", "mqtt://x", "--topic", ""], "--topic is ''"),
+        (["--mqtt", "mqtt://x", "--protocol", "4"], "--protocol is '4'"),
+        (["--mqtt", "mqtt://x", "--json", "--forget"], "--forget cannot be combined with --json"),
+        (
+            ["--mqtt", "mqtt://x", "--forget", "--once"],
+            "--forget cannot be combined with --json, --format and --once"
+        ),
+        (["--mqtt", "mqtt://x", "--json", "--format", "table"], "--json cannot be combined with --format"),
+    ])
+    func `Wrong usage is named and ends with status 64`(options: [String], message: String) async throws {
         let command = ["COLUMNS=200", try Command.built("indicator"), "watch"] + options
         let result = try await Command.run("env", command)
         #expect(result.status == 64 && result.error.contains(message), "\(result.error)")

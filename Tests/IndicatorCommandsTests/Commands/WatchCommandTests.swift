@@ -5,8 +5,7 @@ import Testing
 
 /// `indicator watch`, on a private bus.
 @Suite(.needs(.bus)) struct WatchCommandTests {
-    @Test("Indicators that exist, appear, change and vanish are printed, a line each")
-    func text() async throws {
+    @Test func `Indicators that exist, appear, change and vanish are printed, a line each`() async throws {
         let bus = try await PrivateBus()
         let first = try await DesktopProbe(on: bus)
         let watch = try bus.watch()
@@ -29,8 +28,7 @@ import Testing
         #expect(watch.errors.contains("indicator: error: the bus at '\(bus.address)' was lost"))
     }
 
-    @Test("With --json, each line is an object with all properties")
-    func json() async throws {
+    @Test func `With --json, each line is an object with all properties`() async throws {
         let bus = try await PrivateBus()
         let watch = try bus.watch("--json")
         let probe = try await DesktopProbe(on: bus)
@@ -53,8 +51,7 @@ import Testing
         #expect(await eventually { watch.output.hasSuffix(vanished) })
     }
 
-    @Test("Without a bus the reason is printed, and an invalid address is wrong usage")
-    func faults() async throws {
+    @Test func `Without a bus the reason is printed, and an invalid address is wrong usage`() async throws {
         let bus = try await PrivateBus(isRunning: false)
         let program = try Command.built("indicator")
         let unreachable = try await Command.run(program, ["watch", "--bus", bus.address])

@@ -131,8 +131,7 @@ import Testing
         #expect(ShellLine(line, aliases: aliases).isIgnored() == isIgnored)
     }
 
-    @Test("Other commands and subcommands can be named instead")
-    func named() {
+    @Test func `Other commands and subcommands can be named instead`() {
         func isIgnored(_ line: String, _ names: String) -> Bool {
             ShellLine(line, aliases: "alias gl 'git log'").isIgnored(names: names)
         }

@@ -144,28 +144,23 @@ import Testing
         #expect(line(Self.finished("a", "succeeded", seconds: 0.2), at: 9000) == nil)
     }
 
-    @Test(
-        "A panel follows the indicators of a bus",
-        arguments: [
-            (WatchFormat.text, "a: <b> & \"#[fg=red]\" %{F#f00} 40%\n"),
-            (.tmux, "a: <b> & \"##[fg=red]\" %{F##f00} 40%\n"), (.polybar, "a: <b> & \"#[fg=red]\" % {F#f00} 40%\n"),
-            (
-                .i3bar,
-                ##"[{"full_text":"a: <b> & \"#[fg=red]\" %{F#f00} 40%","name":"indicator","urgent":false}],"## + "\n"
-            ),
-            (
-                .waybar,
-                #"{"alt":"active","class":"active","percentage":40,"#
-                    + ##""text":"a: &lt;b&gt; &amp; \"#[fg=red]\" %{F#f00} 40%","##
-                    + ##""tooltip":"a: &lt;b&gt; &amp; \"#[fg=red]\" %{F#f00} 40%"}"## + "\n"
-            ),
-        ]
-    )
-    mutating func aHostileLabelIsEscaped(format: WatchFormat, text: String) throws {
+    @Test(arguments: [
+        (WatchFormat.text, "a: <b> & \"#[fg=red]\" %{F#f00} 40%\n"),
+        (.tmux, "a: <b> & \"##[fg=red]\" %{F##f00} 40%\n"), (.polybar, "a: <b> & \"#[fg=red]\" % {F#f00} 40%\n"),
+        (
+            .i3bar,
+            ##"[{"full_text":"a: <b> & \"#[fg=red]\" %{F#f00} 40%","name":"indicator","urgent":false}],"## + "\n"
+        ),
+        (
+            .waybar,
+            #"{"alt":"active","class":"active","percentage":40,"#
+                + ##""text":"a: &lt;b&gt; &amp; \"#[fg=red]\" %{F#f00} 40%","##
+                + ##""tooltip":"a: &lt;b&gt; &amp; \"#[fg=red]\" %{F#f00} 40%"}"## + "\n"
+        ),
+    ])
+    mutating func `A panel follows the indicators of a bus`(format: WatchFormat, text: String) throws {
         _ = line(at: 0)
-        let shown = try #require(
-            line(Self.shown("a", "<b> & \"#[fg=red]\"\n%{F#f00}\u{1B}", progress: 0.4), at: 1000)
-        )
+        let shown = try #require(line(Self.shown("a", "<b> & \"#[fg=red]\"\n%{F#f00}\u{1B}", progress: 0.4), at: 1000))
         #expect(try format.text(of: shown) == text)
     }
 }
@@ -216,8 +211,7 @@ import Testing
         #expect(panels.values.allSatisfy { $0.status == 1 })
     }
 
-    @Test("--once prints one line and exits, with and without apps", .needs(.bus))
-    func once() async throws {
+    @Test(.needs(.bus)) func `--once prints one line and exits, with and without apps`() async throws {
         let bus = try await PrivateBus()
         let header = "APP  INSTANCE  STATE  COUNT  DONE  LABEL\n"
         #expect(try await bus.watchOnce() == header + "0 shown, 0 hidden; 0 in progress, 0 failed\n")
@@ -239,8 +233,7 @@ import Testing
         Foundation.kill(hanging.processID, SIGCONT)
     }
 
-    @Test("A panel format that does not exist is wrong usage")
-    func faults() async throws {
+    @Test func `A panel format that does not exist is wrong usage`() async throws {
         let program = try Command.built("indicator")
         let wrong = try await Command.run(program, ["watch", "--format", "wayba"])
         #expect(wrong.status == 64)

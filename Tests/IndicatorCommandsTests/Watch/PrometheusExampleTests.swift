@@ -37,8 +37,7 @@ import Testing
         #expect(failed.status != 0 && FileManager.default.fileExists(atPath: file))
     }
 
-    @Test("The rule fires for a lost process, and only for that")
-    func alert() async throws {
+    @Test func `The rule fires for a lost process, and only for that`() async throws {
         let folder = try TemporaryDirectory()
         let test = try folder.write(
             """

@@ -20,8 +20,7 @@ import Testing
         return WatchEvent(kind, source, state: problem == nil ? state : nil, problem: problem)
     }
 
-    @Test("A table has all indicators, and their numbers below")
-    func table() throws {
+    @Test func `A table has all indicators, and their numbers below`() throws {
         var table = WatchTable(isOnly: true)
         for event in [
             event(.appeared, "c", host: "web", isVisible: false), event(.lost, "b", host: "web"),
@@ -81,8 +80,7 @@ import Testing
         #expect(try other.next(at: .zero).text.hasPrefix("\u{1B}[2F\u{1B}[JAPP"))
     }
 
-    @Test("A line that says nothing new is not printed, except as JSON")
-    func lines() throws {
+    @Test func `A line that says nothing new is not printed, except as JSON`() throws {
         for isJSON in [true, false] {
             var lines = WatchLines(isJSON: isJSON)
             lines.receive(event(.changed, "a"), at: .zero)

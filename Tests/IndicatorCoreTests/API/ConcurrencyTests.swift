@@ -12,8 +12,7 @@ import Testing
     private final class Object: Sendable {}
 
     /// The limit passed through the threads on which the app's code blocked.
-    @Test("An app whose code blocks everywhere delays neither a shutdown nor another indicator")
-    func blocked() async throws {
+    @Test func `An app whose code blocks everywhere delays neither a shutdown nor another indicator`() async throws {
         let gate = DispatchSemaphore(value: 0)
         let count = 24
         for _ in 0..<count { ServiceThread.foreignCode.call(at: .min) { gate.wait() } }

@@ -50,8 +50,7 @@ extension ActivityDetails {
         #expect(indicator.manager.activityCount == 0)
     }
 
-    @Test("A task that pauses has one finished record: that of its end")
-    func pauses() async throws {
+    @Test func `A task that pauses has one finished record: that of its end`() async throws {
         let indicator = TestIndicator(delays: .zero)
         indicator.manager.observe(.indicator, in: center)
         let request = Request()
@@ -90,11 +89,9 @@ extension ActivityDetails {
 
     /// The last one ends it. A request that is cancelled while it waits for its retry or its adapter posts `didCancel`
     /// alone, and stayed in progress for ever; one whose session is released posts `didFinish`.
-    @Test(
-        arguments: [
-            ["didCompleteTask", "didFinish"], ["didCancelTask", "didCompleteTask", "didCancel"], ["didCancel"],
-        ]
-    )
+    @Test(arguments: [
+        ["didCompleteTask", "didFinish"], ["didCancelTask", "didCompleteTask", "didCancel"], ["didCancel"],
+    ])
     func `The names of Alamofire are observed`(end: [String]) {
         indicator.manager.observe(.alamofire, in: center)
         let request = Request()
@@ -459,14 +456,13 @@ extension ActivityDetails {
     }
 
     @Test(
-        "Alamofire's requests are labelled by their description",
         arguments: [
             ("GET https://example.org/items (200)", "GET https://example.org/items"),
             ("POST https://user:secret@example.org/login?token=abc#top", "POST https://example.org/login"),
             ("No request created yet.", nil), ("curl -v", nil), ("GET", nil), ("GET items", nil), ("", nil),
         ] as [(String, String?)]
     )
-    func labels(description: String, label: String?) {
+    func `Alamofire's requests are labelled by their description`(description: String, label: String?) {
         indicator.manager.observe(.alamofire, in: center)
         let request = Described(description: description)
         post("didResume", request)
@@ -506,9 +502,7 @@ extension ActivityDetails {
             (self.names, self.center) = (names, center)
         }
 
-        deinit {
-            for name in names { center.post(name: name, object: self) }
-        }
+        deinit { for name in names { center.post(name: name, object: self) } }
     }
 
     /// The runtime ended the process: the object was retained in its `deinit`.

@@ -16,16 +16,11 @@ struct ProcessTests {
         "The deadline of a source and the wait for it are on one clock, also after a suspend of the machine",
         .needs("gcc", package: "gcc")
     )
-    func source() async throws {
-        #expect(try await output(of: "source") == "0\n1\n")
-    }
+    func source() async throws { #expect(try await output(of: "source") == "0\n1\n") }
 
     /// They followed it with an injected clock only.
-    @Test(
-        "After a step of the wall clock, dates are right, also those of activities that begin then",
-        .needs("gcc", package: "gcc")
-    )
-    func step() async throws {
+    @Test(.needs("gcc", package: "gcc"))
+    func `After a step of the wall clock, dates are right, also those of activities that begin then`() async throws {
         #expect(try await output(of: "step") == "[0, 0]\n[0, 0]\n[0, 0, 0]\n")
     }
 

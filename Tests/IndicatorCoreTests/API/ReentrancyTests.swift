@@ -325,9 +325,7 @@ import Testing
     private final class CallingExecutor: TaskExecutor {
         let manager: IndicatorManager
 
-        init(_ manager: IndicatorManager) {
-            self.manager = manager
-        }
+        init(_ manager: IndicatorManager) { self.manager = manager }
 
         func enqueue(_ job: consuming ExecutorJob) {
             manager.start("executor", label: "enqueued")
@@ -372,9 +370,7 @@ import Testing
         private let manager: IndicatorManager
         private let calls = Atomic(0)
 
-        init(_ manager: IndicatorManager) {
-            self.manager = manager
-        }
+        init(_ manager: IndicatorManager) { self.manager = manager }
 
         var callCount: Int { calls.load(ordering: .relaxed) }
 

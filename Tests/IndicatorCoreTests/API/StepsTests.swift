@@ -451,17 +451,11 @@ private final class ListOnAClock {
         _ = list.hasAdvanced(record)
     }
 
-    func end(_ record: ActivityRecord) {
-        _ = list.end(record, .succeeded) { now }
-    }
+    func end(_ record: ActivityRecord) { _ = list.end(record, .succeeded) { now } }
 
-    func publish() {
-        first = list.activities(at: { now }, isMeasured: true).first
-    }
+    func publish() { first = list.activities(at: { now }, isMeasured: true).first }
 
-    func read() -> [ActivityDetails] {
-        list.activities { now }
-    }
+    func read() -> [ActivityDetails] { list.activities { now } }
 }
 
 extension ActivityRecord {

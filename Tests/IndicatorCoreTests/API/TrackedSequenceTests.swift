@@ -12,9 +12,7 @@ import Testing
     private let surface = InMemoryBackend()
     private let manager: IndicatorManager
 
-    init() throws {
-        manager = IndicatorManager(delays: .zero, backends: [surface])
-    }
+    init() throws { manager = IndicatorManager(delays: .zero, backends: [surface]) }
 
     private func outcomes() async -> [ActivityOutcome] {
         await manager.shutdown()

@@ -54,12 +54,9 @@ import Testing
         "show start ask update done giveUp - lost=2 ! - state=stopped",
         "start ask finish end due=5 @5 state=stalled return state=stopped",
     ])
-    func script(_ script: String) {
-        Script(delivery: BackendDelivery()).run(script)
-    }
+    func script(_ script: String) { Script(delivery: BackendDelivery()).run(script) }
 
-    @Test("An animation is repeated while visible; one that waits for its interval is not forgotten")
-    func delivery() {
+    @Test func `An animation is repeated while visible; one that waits for its interval is not forgotten`() {
         let animated = BackendDelivery(animationInterval: .seconds(1))
         Script(delivery: animated).run(
             "show start ask update ask - due=1 @1 again new=/ ask due=2 wake - due=none ask @2 again hide ask "
@@ -71,8 +68,7 @@ import Testing
         Script(delivery: BackendDelivery(includesHidden: true)).run("show hide start ask update label ask update ask -")
     }
 
-    @Test("The time between attempts is a minute at most, or a part of it", arguments: [1, 0.25])
-    func longest(scale: Double) {
+    @Test(arguments: [1, 0.25]) func `The time between attempts is a minute at most, or a part of it`(scale: Double) {
         let script = Script(delivery: BackendDelivery(), retryScale: scale)
         for seconds in [1.0, 2, 4, 8, 16, 32, 60, 60] {
             let time = script.now

@@ -156,10 +156,7 @@ import Testing
 
     @Test func `A backend that never returns from an update is stalled and given up`() async throws {
         let gate = Gate()
-        let stuck = ScriptedBackend(
-            delivery: BackendDelivery(target: "/mnt/x"),
-            onUpdate: { _ in await gate.pass() }
-        )
+        let stuck = ScriptedBackend(delivery: BackendDelivery(target: "/mnt/x"), onUpdate: { _ in await gate.pass() })
         let manager = try manager(with: stuck)
         manager.start("a")
         #expect(await eventually { gate.waiterCount == 1 && clock.deadlines.contains(.seconds(5)) })
@@ -195,9 +192,7 @@ import Testing
         #expect(await eventually { blocked.allSatisfy { $0.stopCount == 1 } })
     }
 
-    private static func block(_ semaphore: DispatchSemaphore) {
-        semaphore.wait()
-    }
+    private static func block(_ semaphore: DispatchSemaphore) { semaphore.wait() }
 
     /// The backend's thread waited until its error was logged: a stopped terminal kept it from being tried again.
     @Test func `A backend is tried again while the log handler blocks`() async throws {
@@ -231,9 +226,7 @@ import Testing
             set { metadata[key] = newValue }
         }
 
-        func log(event: LogEvent) {
-            semaphore.wait()
-        }
+        func log(event: LogEvent) { semaphore.wait() }
     }
 
     @Test func `A backend that never returns from stop is given up`() async throws {
@@ -252,8 +245,7 @@ import Testing
         #expect(try await eventually { try status(manager).state == .stopped })
     }
 
-    @Test
-    func `What waits is delivered before the stop`() async throws {
+    @Test func `What waits is delivered before the stop`() async throws {
         let slow = ScriptedBackend(onUpdate: { _ in await Task.yield() })
         let manager = try manager(with: slow)
         for _ in 0..<30 {
@@ -360,8 +352,7 @@ import Testing
     }
 
     /// It had a job for each backend there, although a comment said that it uses none.
-    @Test
-    func `A shutdown waits without jobs on the executor of its caller`() async throws {
+    @Test func `A shutdown waits without jobs on the executor of its caller`() async throws {
         let gate = Gate()
         let slow = (0..<5).map { ScriptedBackend(name: "slow \($0)", onStop: { await gate.pass() }) }
         let manager = try manager(with: slow)

@@ -15,12 +15,10 @@ import Testing
         ActivityCounter(phase: phase, time: .reading(clock))
     }
 
-    @Test(
-        arguments: [
-            (IndicatorState?.some(.inactive), true, false), (nil, false, false), (.delayingStart, false, false),
-            (.active, false, true), (.delayingCompletion, false, false),
-        ]
-    )
+    @Test(arguments: [
+        (IndicatorState?.some(.inactive), true, false), (nil, false, false), (.delayingStart, false, false),
+        (.active, false, true), (.delayingCompletion, false, false),
+    ])
     func `Only the edges that a phase needs are reported to the state machine`(
         phase: IndicatorState?,
         reportsBeginning: Bool,
@@ -144,9 +142,7 @@ import Testing
 private final class ReentrantClock: Clock {
     private let state = Locked<(action: (@Sendable () -> Void)?, reads: Int)>((nil, 0))
 
-    func onRead(_ action: @escaping @Sendable () -> Void) {
-        state.withLock { $0.action = action }
-    }
+    func onRead(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.action = action } }
 
     var readCount: Int { state.withLock { $0.reads } }
 

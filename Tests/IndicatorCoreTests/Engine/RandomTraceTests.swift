@@ -107,9 +107,7 @@ private final class TimerlessClock: Clock, Sendable {
     var now: VirtualClock.Instant { VirtualClock.Instant(offset: time.withLock { $0 }) }
     var minimumResolution: Duration { .nanoseconds(1) }
 
-    func set(to offset: Duration) {
-        time.withLock { $0 = offset }
-    }
+    func set(to offset: Duration) { time.withLock { $0 = offset } }
 
     func sleep(until deadline: VirtualClock.Instant, tolerance: Duration?) async throws {
         // Until it is cancelled.
@@ -306,9 +304,7 @@ struct TickByTickIndicator {
         return indicator.changes
     }
 
-    private init(delays: (start: Int, completion: Int, minimum: Int)) {
-        self.delays = delays
-    }
+    private init(delays: (start: Int, completion: Int, minimum: Int)) { self.delays = delays }
 
     private var isBusy: Bool { !work.isEmpty || nameless > 0 }
 
@@ -393,7 +389,5 @@ struct TickByTickIndicator {
 
 extension IndicatorManager {
     /// Performs the work that is due: the virtual clock does not wake the timer of these managers.
-    fileprivate func advance() {
-        engine.advance(to: engine.time.now)
-    }
+    fileprivate func advance() { engine.advance(to: engine.time.now) }
 }

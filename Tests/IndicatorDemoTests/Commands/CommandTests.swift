@@ -24,15 +24,13 @@ import Testing
         }
     }
 
-    @Test(
-        "Wrong usage is named and ends with status 64",
-        arguments: [
-            (["run", "--nonsense"], "Unknown option '--nonsense'"), (["replay"], "Missing expected argument"),
-            (["run", "--completion-delay=-1"], "'-1' is invalid for '--completion-delay"),
-            (["run", "--base-url", "nonsense"], "'nonsense' is invalid for '--base-url"),
-            (["run", "--backend", "nonsense"], "'nonsense'"), (["serve", "--port", "70000"], "70000"),
-        ]
-    ) func wrongUsageIsNamedAndEndsWithStatus64(arguments: [String], message: String) async throws {
+    @Test(arguments: [
+        (["run", "--nonsense"], "Unknown option '--nonsense'"), (["replay"], "Missing expected argument"),
+        (["run", "--completion-delay=-1"], "'-1' is invalid for '--completion-delay"),
+        (["run", "--base-url", "nonsense"], "'nonsense' is invalid for '--base-url"),
+        (["run", "--backend", "nonsense"], "'nonsense'"), (["serve", "--port", "70000"], "70000"),
+    ])
+    func `Wrong usage is named and ends with status 64`(arguments: [String], message: String) async throws {
         let result = try await DemoProgram().run(arguments)
         #expect(result.status == 64)
         #expect(result.output == "")

@@ -32,9 +32,7 @@ import Testing
         let config = "backends: [logFile, terminalTitle, audit]\naudit: {kind: logFile, path: \(fifo)}\n"
         let path = try demo.home.write(config, to: "config.yaml")
         let server = try await DemoServer()
-        let result = try await demo.run(
-            ["run", "--json", "--config", path, "--base-url", server.url.absoluteString]
-        )
+        let result = try await demo.run(["run", "--json", "--config", path, "--base-url", server.url.absoluteString])
         await server.stop()
         #expect(result.status == 0, "\(result.error)")
         #expect(result.error == "")
@@ -55,9 +53,7 @@ import Testing
         #expect(report.visibility.last?.visible == false)
         #expect(report.backends.map(\.name) == ["logFile", "terminalTitle", "audit"])
         let log = try #require(report.backends.first)
-        #expect(
-            log.kind == "logFile" && log.state == "running" && log.updates > 0 && log.error == nil
-        )
+        #expect(log.kind == "logFile" && log.state == "running" && log.updates > 0 && log.error == nil)
         for backend in report.backends.dropFirst() {
             #expect(backend.state == "unavailable" && backend.updates == 0 && backend.error != nil, "\(backend)")
         }
@@ -68,12 +64,7 @@ import Testing
 
     @Test(.needs(.httpbin, .nightly)) func `Uses the real httpbin`() async throws {
         let httpbin = try await Httpbin()
-        let result = try await DemoProgram().run(
-            "--backend",
-            "logFile",
-            "--base-url",
-            httpbin.url.absoluteString
-        )
+        let result = try await DemoProgram().run("--backend", "logFile", "--base-url", httpbin.url.absoluteString)
         #expect(result.status == 0, "\(result.output)\(result.error)")
         #expect(!result.output.contains("\u{1B}") && !result.output.contains("\r"))
         #expect(result.output.contains("no feeds and no icons: the server has no store"))
@@ -158,9 +149,7 @@ import Testing
             // Nothing of a bar is left behind them.
             #expect(events.allSatisfy { !$0.contains(#/ \d:\d\d|[━─╸]|[⠁-⣿]/#) }, "\(events)")
             #expect(!lines.contains { $0.contains(#/^[⠁-⣿] /#) }, "\(lines)")
-            #expect(
-                text.contains("GET icons: 20 times 200") && text.contains("GET icons again: 20 times from cache")
-            )
+            #expect(text.contains("GET icons: 20 times 200") && text.contains("GET icons again: 20 times from cache"))
             for line in [
                 "GET /missing: 404", "GET closed port: connection refused", "POST /post (JSON): 200",
                 "POST /post (picture): 200", "All responses were as expected.", "indicator   ",

@@ -100,16 +100,14 @@ import Testing
         #expect(try await answer(client, server) == (1, .revalidatedCache))
     }
 
-    @Test(
-        arguments: [
-            ["Cache-Control: no-store, max-age=60"], ["Cache-Control: max-age=0"], [], ["Cache-Control: max-age=abc"],
-            ["Expires: 0"], ["Vary: *", "Cache-Control: max-age=60"], ["Cache-Control: max-age=60", "Age: 60"],
-            ["Cache-Control: max-age=60", "Age: 60", "Age: 0"], ["Cache-Control: max-age=60", "Age: 60, 0"],
-            ["Cache-Control: max-age=60", "Age: 99999999999999999999"],
-            ["Cache-Control: max-age=0, max-age=60"], ["Cache-Control: max-age=60", "Set-Cookie: id=1"],
-            ["500 Internal Server Error"], ["206 Partial Content"], ["418 I'm a teapot"],
-        ]
-    )
+    @Test(arguments: [
+        ["Cache-Control: no-store, max-age=60"], ["Cache-Control: max-age=0"], [], ["Cache-Control: max-age=abc"],
+        ["Expires: 0"], ["Vary: *", "Cache-Control: max-age=60"], ["Cache-Control: max-age=60", "Age: 60"],
+        ["Cache-Control: max-age=60", "Age: 60", "Age: 0"], ["Cache-Control: max-age=60", "Age: 60, 0"],
+        ["Cache-Control: max-age=60", "Age: 99999999999999999999"],
+        ["Cache-Control: max-age=0, max-age=60"], ["Cache-Control: max-age=60", "Set-Cookie: id=1"],
+        ["500 Internal Server Error"], ["206 Partial Content"], ["418 I'm a teapot"],
+    ])
     func `Responses that are not fresh, or must not be stored, are not served`(head: [String]) async throws {
         // A status, or fields.
         let status = head.first.flatMap { $0.first?.isNumber == true ? $0 : nil }
@@ -158,13 +156,11 @@ import Testing
         #expect(server.requests.allSatisfy { $0.headers["if-none-match"] == nil })
     }
 
-    @Test(
-        arguments: [
-            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nhalf",
-            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
-            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\nhalf",
-        ]
-    )
+    @Test(arguments: [
+        "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nhalf",
+        "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+        "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\nhalf",
+    ])
     func `Only complete responses are stored`(response: String) async throws {
         let server = try RawServer.sending(response)
         let client = NetworkClient(cache: cache())

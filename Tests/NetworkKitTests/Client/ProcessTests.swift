@@ -58,8 +58,7 @@ import Testing
         #expect(peak - small < 20 * 1000 * Self.factor, "\(peak) kB, and \(small) kB for a small response")
     }
 
-    @Test(.needs(.mounts))
-    func `A full disk is an error and leaves nothing`() async throws {
+    @Test(.needs(.mounts)) func `A full disk is an error and leaves nothing`() async throws {
         let server = try server(bytes: 8 << 20)
         let result = try await SmallDisk.run(
             [
@@ -100,13 +99,11 @@ import Testing
         #expect(proxy.requests.map(\.target) == ["http://host.invalid/path"])
     }
 
-    @Test(
-        arguments: [
-            "http://user:s3cr3t@word@127.0.0.1:9", "http://user:s3cr3t/word@127.0.0.1:9", "http://s3cr3t/@127.0.0.1:9",
-            "ftp://user:s3cr3t@127.0.0.1:9", "http://user:s3cr3t@127.0.0.1:port", "http://user:s3cr3t@host.invalid:9",
-            "http://user:s3cr3t@127.0.0.1:9", "s3cr3t:s3cr3t:s3cr3t",
-        ]
-    )
+    @Test(arguments: [
+        "http://user:s3cr3t@word@127.0.0.1:9", "http://user:s3cr3t/word@127.0.0.1:9", "http://s3cr3t/@127.0.0.1:9",
+        "ftp://user:s3cr3t@127.0.0.1:9", "http://user:s3cr3t@127.0.0.1:port", "http://user:s3cr3t@host.invalid:9",
+        "http://user:s3cr3t@127.0.0.1:9", "s3cr3t:s3cr3t:s3cr3t",
+    ])
     func `No message contains the password of a proxy, or a part of it`(_ proxy: String) async throws {
         let result = try await Command.run(
             "env",
@@ -119,10 +116,7 @@ import Testing
         #expect(!result.output.contains("s3cr3t"), "\(result.output)")
     }
 
-    @Test(
-        .needs(.root),
-        arguments: 0...6
-    )
+    @Test(.needs(.root), arguments: 0...6)
     func `With any limit of threads, downloads end, and later ones succeed`(_ more: Int) async throws {
         let server = try server(bytes: 1 << 20)
         // As that user, with root's access to files.

@@ -68,8 +68,7 @@ import Testing
     }
 
     /// libcurl passes on all fields of a paused stream at once when it continues.
-    @Test("Suspended requests over HTTP/2 get their responses", .timeLimit(.minutes(5)))
-    func suspendedRequestsOverHTTP2GetTheirResponses() async throws {
+    @Test(.timeLimit(.minutes(5))) func `Suspended requests over HTTP/2 get their responses`() async throws {
         let client = trusting
         _ = try await client.send(URLRoute(url))
         for _ in 0..<3 {

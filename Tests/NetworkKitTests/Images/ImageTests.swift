@@ -12,9 +12,7 @@ import Testing
     private static let picture = DecodedImage(
         width: 3,
         height: 2,
-        rgba: Data([
-            255, 0, 0, 255, 0, 255, 0, 255, 0, 0, 255, 255, 255, 255, 255, 128, 0, 0, 0, 0, 10, 20, 30, 40,
-        ])
+        rgba: Data([255, 0, 0, 255, 0, 255, 0, 255, 0, 0, 255, 255, 255, 255, 255, 128, 0, 0, 0, 0, 10, 20, 30, 40])
     )!
 
     /// Creates an image of noise, which does not compress, in another format (apt-get install imagemagick).
@@ -194,8 +192,7 @@ import Testing
         for count in 0..<data.count { _ = ImageFormat.firstFrame(ofGIF: data.prefix(count)) }
     }
 
-    @Test(.needs(.noWebPLoader))
-    func `The error of a WebP names the package of its loader`() {
+    @Test(.needs(.noWebPLoader)) func `The error of a WebP names the package of its loader`() {
         let error = #expect(throws: ImageError.self) {
             try DecodedImage(decoding: Data("RIFF\u{10}\0\0\0WEBPVP8 ".utf8) + Data(count: 1000))
         }
@@ -217,8 +214,7 @@ import Testing
         #expect(try DecodedImage(decoding: data, timeLimit: .seconds(1e15)).width == 3000)
     }
 
-    @Test(arguments: [UInt8(0), 1, 3])
-    func `A bitmap that claims more than it has is an error`(compression: UInt8) {
+    @Test(arguments: [UInt8(0), 1, 3]) func `A bitmap that claims more than it has is an error`(compression: UInt8) {
         var bmp = Data("BM".utf8) + [154, 0, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0, 40, 0, 0, 0]
         bmp += [0x40, 0x1F, 0, 0, 0x40, 0x1F, 0, 0, 1, 0, compression == 1 ? 8 : 24, 0, compression, 0, 0, 0]
         bmp += Data(count: 154 - bmp.count)
@@ -226,8 +222,7 @@ import Testing
     }
 
     /// Not by one of Swift's, which would delay other tasks.
-    @Test(.needs(.images), .timeLimit(.minutes(5)))
-    func `A response is decoded by a thread of its own`() async throws {
+    @Test(.needs(.images), .timeLimit(.minutes(5))) func `A response is decoded by a thread of its own`() async throws {
         let data = try await Self.convert(to: "jpg", arguments: ["-resize", "3000x3000!"])
         let response = NetworkResponse(url: URL(string: "http://h")!, status: 200, data: data)
         func hasThread() throws -> Bool {

@@ -36,8 +36,7 @@ import Testing
         #expect(items[0].value?.removingPercentEncoding == value)
     }
 
-    @Test(arguments: [".", ".."])
-    func `A dot segment is rejected`(value: String) {
+    @Test(arguments: [".", ".."]) func `A dot segment is rejected`(value: String) {
         #expect(throws: NetworkError.self) { try url("http://h/api", .get("users/\(value)/posts")) }
     }
 

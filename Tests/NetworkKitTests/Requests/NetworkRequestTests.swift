@@ -8,12 +8,7 @@ import Testing
     private func redirected(from url: String, to location: String, _ names: [String]) throws -> [String] {
         var request = NetworkRequest(url: try #require(URL(string: url)), method: .get)
         for name in names { request.setHeader(name, "hunter2") }
-        let head = ResponseHead(
-            url: request.url,
-            status: .found,
-            headers: [.location: location],
-            announcesEnd: true
-        )
+        let head = ResponseHead(url: request.url, status: .found, headers: [.location: location], announcesEnd: true)
         return try #require(try request.redirected(by: head)).request.headers.map(\.name.rawName)
     }
 

@@ -41,9 +41,7 @@ import Testing
             "z": 1, "a": ["b": 1, "x": ["y": "ä ö"]], "c": [2, "drei", true], "n": nil, "f": false, "d": 1.5,
         ]
         let encoded = try QueryEncoding.form.encode(parameters)
-        #expect(
-            encoded == "a%5Bb%5D=1&a%5Bx%5D%5By%5D=%C3%A4+%C3%B6&c%5B%5D=2&c%5B%5D=drei&c%5B%5D=1&d=1.5&f=0&z=1"
-        )
+        #expect(encoded == "a%5Bb%5D=1&a%5Bx%5D%5By%5D=%C3%A4+%C3%B6&c%5B%5D=2&c%5B%5D=drei&c%5B%5D=1&d=1.5&f=0&z=1")
         let read = try await Python.run(
             "import sys, json; from urllib.parse import parse_qsl; print(json.dumps(parse_qsl(sys.stdin.read(), strict_parsing=True)))",
             input: Data(encoded.utf8)
@@ -61,9 +59,7 @@ import Testing
             try QueryEncoding(usesBrackets: false, usesWords: true).encode(parameters)
                 == "a%5Bb%5D=1&a%5Bb%5D=2&s=%20&t=true"
         )
-        #expect(
-            try QueryEncoding(usesPlus: true).encode(parameters) == "a%5Bb%5D%5B%5D=1&a%5Bb%5D%5B%5D=2&s=+&t=1"
-        )
+        #expect(try QueryEncoding(usesPlus: true).encode(parameters) == "a%5Bb%5D%5B%5D=1&a%5Bb%5D%5B%5D=2&s=+&t=1")
     }
 
     @Test func `Anything encodable is encoded`() throws {

@@ -32,17 +32,10 @@ import Testing
     }
 
     @Test func `Each delay is twice as long up to the maximum`() {
-        let policy = RequestRetry(
-            maximumAttempts: 9,
-            initialDelay: .seconds(1),
-            maximumDelay: .seconds(5),
-            jitter: 0
-        )
+        let policy = RequestRetry(maximumAttempts: 9, initialDelay: .seconds(1), maximumDelay: .seconds(5), jitter: 0)
         let waits = (1...9).map { delay(policy, after: $0, status(503)) }
         #expect(waits == [1, 2, 4, 5, 5, 5, 5, 5, nil].map { $0.map { Duration.seconds($0) } })
-        #expect(
-            delay(RequestRetry(maximumAttempts: .max, jitter: 0), after: 1_000_000, status(503)) == .seconds(30)
-        )
+        #expect(delay(RequestRetry(maximumAttempts: .max, jitter: 0), after: 1_000_000, status(503)) == .seconds(30))
         #expect(delay(.never, status(503)) == nil)
     }
 
@@ -119,21 +112,15 @@ import Testing
 }
 
 @Suite struct HTTPDateTests {
-    @Test(
-        "The three formats of RFC 9110",
-        arguments: ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"]
-    )
-    func formats(text: String) {
+    @Test(arguments: ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"])
+    func `The three formats of RFC 9110`(text: String) {
         #expect(HTTPDate.parse(text) == Date(timeIntervalSince1970: 784_111_777))
     }
 
     /// The first one, found by fuzzing, crashed Foundation's `DateFormatter`.
-    @Test(
-        "Invalid dates are rejected",
-        arguments: [
-            "Sun, 06\u{6f1}ov 19=14 08:49:37 GMT", "", "0", "-1", "Sun", "Sun, 32 Nov 1994 08:49:37 GMT",
-            "Sun, 06 Now 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, ٠٦ Nov 1994 08:49:37 GMT",
-        ]
-    )
-    func others(text: String) { #expect(HTTPDate.parse(text) == nil) }
+    @Test(arguments: [
+        "Sun, 06\u{6f1}ov 19=14 08:49:37 GMT", "", "0", "-1", "Sun", "Sun, 32 Nov 1994 08:49:37 GMT",
+        "Sun, 06 Now 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, ٠٦ Nov 1994 08:49:37 GMT",
+    ])
+    func `Invalid dates are rejected`(text: String) { #expect(HTTPDate.parse(text) == nil) }
 }

@@ -34,9 +34,7 @@ final class NotificationRecorder: @unchecked Sendable {
         }
     }
 
-    deinit {
-        if let token { center.removeObserver(token) }
-    }
+    deinit { if let token { center.removeObserver(token) } }
 
     /// The names without their common prefix: `Resume`, `Suspend`, `Complete`.
     var names: [String] { all.map { String($0.name.dropFirst("indicatorTaskDid".count)) } }

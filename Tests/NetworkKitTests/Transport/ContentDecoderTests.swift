@@ -54,8 +54,7 @@ import Testing
         }
     }
 
-    @Test(arguments: encodings, Framing.allCases)
-    func `A complete body is decoded and a truncated one is an error`(
+    @Test(arguments: encodings, Framing.allCases) func `A complete body is decoded and a truncated one is an error`(
         _ encoding: (name: String, value: String),
         _ framing: Framing
     ) async throws {
@@ -125,8 +124,6 @@ import Testing
         // Nor cached for those who did not ask for it.
         #expect(try await client.send(route(server)).string() == Self.text)
         #expect(try await client.send(route(server, .get("", headers: [.acceptEncoding: "gzip"]))).data == body)
-        #expect(
-            server.requests.map { $0.headers["accept-encoding"] } == ["gzip", "identity", "gzip, deflate", "gzip"]
-        )
+        #expect(server.requests.map { $0.headers["accept-encoding"] } == ["gzip", "identity", "gzip, deflate", "gzip"])
     }
 }

@@ -28,8 +28,7 @@ struct ConfigurationFileLocatorTests {
         )
     }
 
-    @Test("finds the first file in the documented order")
-    func order() throws {
+    @Test func `finds the first file in the documented order`() throws {
         let folder = try TemporaryFolder()
         let places = [
             "given.yaml", "variable.yaml",
@@ -49,8 +48,7 @@ struct ConfigurationFileLocatorTests {
         #expect(try load(folder).file == nil)
     }
 
-    @Test("falls back to ~/.config")
-    func homeFolder() throws {
+    @Test func `falls back to ~/.config`() throws {
         let folder = try TemporaryFolder()
         try folder.write("{}", to: "home/.config/my-app/indicator.yaml")
         for value in ["unset", "", "relative/path"] {
@@ -59,8 +57,7 @@ struct ConfigurationFileLocatorTests {
         }
     }
 
-    @Test("searches /etc/xdg when XDG_CONFIG_DIRS names no folder")
-    func systemFolder() {
+    @Test func `searches /etc/xdg when XDG_CONFIG_DIRS names no folder`() {
         for environment in [[:], ["XDG_CONFIG_DIRS": ""], ["XDG_CONFIG_DIRS": "relative"]] {
             let source = ConfigurationSource(for: "my-app", environment: environment, registry: .forTests())
             #expect(source.fileCandidates.contains("/etc/xdg/my-app/indicator.yaml"))
@@ -79,8 +76,7 @@ struct ConfigurationFileLocatorTests {
         #expect(source.fileCandidates.allSatisfy { file in folders.contains { file.hasPrefix($0) } })
     }
 
-    @Test("reports a requested file that does not exist")
-    func missing() throws {
+    @Test func `reports a requested file that does not exist`() throws {
         let folder = try TemporaryFolder()
         let path = "\(folder.path)/none.yaml"
         let given = #expect(throws: ConfigurationError.self) { try load(folder, path: path) }
@@ -102,15 +98,13 @@ struct ConfigurationFileLocatorTests {
         #expect(source.withAbsolutePath.fileCandidates == [file])
     }
 
-    @Test
-    func `expands the home folder in a path`() throws {
+    @Test func `expands the home folder in a path`() throws {
         let folder = try TemporaryFolder()
         try folder.write("{}", to: "home/mine.yaml")
         #expect(try load(folder, path: "~/mine.yaml").file == "\(folder.path)/home/mine.yaml")
     }
 
-    @Test
-    func `reports a dangling link`() throws {
+    @Test func `reports a dangling link`() throws {
         let folder = try TemporaryFolder()
         try folder.write("{}", to: "config/indicator/indicator.yaml")
         try folder.write("", to: "config/my-app/other")
@@ -120,8 +114,7 @@ struct ConfigurationFileLocatorTests {
         #expect(error?.description == "\(path): error: the file cannot be read: No such file or directory")
     }
 
-    @Test("results in the defaults without a file, limited to the kinds in the build")
-    func defaults() throws {
+    @Test func `results in the defaults without a file, limited to the kinds in the build`() throws {
         let folder = try TemporaryFolder()
         let configuration = try load(folder)
         #expect(configuration.backends.map(\.name) == ["terminalTitle", "dbusProperty"])
@@ -134,11 +127,7 @@ struct ConfigurationFileLocatorTests {
         registry.registerMissing("dbusProperty", Unavailability(reason: "build with the trait DBus"))
         let environment = ["HOME": folder.path, "XDG_CONFIG_DIRS": folder.path]
         let smaller = try IndicatorConfiguration.load(
-            from: ConfigurationSource(
-                for: "my-app",
-                environment: environment,
-                registry: registry
-            )
+            from: ConfigurationSource(for: "my-app", environment: environment, registry: registry)
         )
         #expect(smaller.backends.map(\.name) == ["terminalTitle"])
     }

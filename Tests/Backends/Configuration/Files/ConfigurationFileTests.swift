@@ -10,12 +10,7 @@ struct ConfigurationFileTests {
     private func report(ofFileAt path: String, fails: Bool = true) -> String? {
         do throws(ConfigurationError) {
             _ = try IndicatorConfiguration.load(
-                from: ConfigurationSource(
-                    for: "my-app",
-                    path: path,
-                    environment: [:],
-                    registry: .forTests()
-                )
+                from: ConfigurationSource(for: "my-app", path: path, environment: [:], registry: .forTests())
             )
             #expect(!fails, "\(path) has no mistakes")
             return nil
@@ -25,8 +20,7 @@ struct ConfigurationFileTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(10)))
-    func `are read from a regular file only`() throws {
+    @Test(.timeLimit(.minutes(10))) func `are read from a regular file only`() throws {
         let folder = try TemporaryFolder()
         #expect(report(ofFileAt: folder.path) == "\(folder.path): error: this is not a file, but a folder or device")
 
@@ -38,32 +32,20 @@ struct ConfigurationFileTests {
 
         let file = try folder.write("{}", to: "file")
         let below = "\(file)/indicator.yaml"
-        #expect(
-            report(ofFileAt: below)
-                == "\(below): error: the file cannot be read: Not a directory"
-        )
+        #expect(report(ofFileAt: below) == "\(below): error: the file cannot be read: Not a directory")
 
         let loop = "\(folder.path)/loop"
         try FileManager.default.createSymbolicLink(atPath: loop, withDestinationPath: "loop")
-        #expect(
-            report(ofFileAt: loop)
-                == "\(loop): error: the file cannot be read: Too many levels of symbolic links"
-        )
+        #expect(report(ofFileAt: loop) == "\(loop): error: the file cannot be read: Too many levels of symbolic links")
         #expect(report(ofFileAt: "") == ": error: this is not the path of a file")
     }
 
-    @Test("are 128 KiB at most")
-    func size() throws {
+    @Test func `are 128 KiB at most`() throws {
         let folder = try TemporaryFolder()
         let limit = ConfigurationFile.largestSize
         let largest = try folder.write(String(repeating: "#", count: limit), to: "largest.yaml")
         let configuration = try IndicatorConfiguration.load(
-            from: ConfigurationSource(
-                for: "my-app",
-                path: largest,
-                environment: [:],
-                registry: .forTests()
-            )
+            from: ConfigurationSource(for: "my-app", path: largest, environment: [:], registry: .forTests())
         )
         #expect(configuration.file == largest)
         let huge = try folder.write(String(repeating: "#", count: limit + 1), to: "huge.yaml")
@@ -73,34 +55,25 @@ struct ConfigurationFileTests {
         )
     }
 
-    @Test(
-        arguments: [
-            "", "\n", "# only a comment\n", "---\n", "---\n...\n", "{}", "null", "\u{FEFF}", "\u{FEFF}# x\r\n",
-            "   \n\n",
-        ]
-    )
+    @Test(arguments: [
+        "", "\n", "# only a comment\n", "---\n", "---\n...\n", "{}", "null", "\u{FEFF}", "\u{FEFF}# x\r\n",
+        "   \n\n",
+    ])
     func `may be empty, in every form`(text: String) throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(text)
         let configuration = try IndicatorConfiguration.load(
-            from: ConfigurationSource(
-                for: "my-app",
-                path: path,
-                environment: [:],
-                registry: .forTests()
-            )
+            from: ConfigurationSource(for: "my-app", path: path, environment: [:], registry: .forTests())
         )
         #expect(configuration.backends.map(\.name) == ["terminalTitle", "dbusProperty"])
         #expect(configuration.file == path)
         #expect(configuration.warnings.isEmpty)
     }
 
-    @Test(
-        arguments: [
-            ("startDelay: 1\r\ncolour: x\r\n", 2, 1), ("\u{FEFF}colour: x\n", 1, 1),
-            ("# é 😀\nterminalTitle: {format: \"😀é\", colour: x}\n", 2, 31),
-        ]
-    )
+    @Test(arguments: [
+        ("startDelay: 1\r\ncolour: x\r\n", 2, 1), ("\u{FEFF}colour: x\n", 1, 1),
+        ("# é 😀\nterminalTitle: {format: \"😀é\", colour: x}\n", 2, 31),
+    ])
     func `are counted in lines and columns as in an editor`(text: String, line: Int, column: Int) throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(text)
@@ -109,12 +82,9 @@ struct ConfigurationFileTests {
 
     // MARK: - Ownership and permissions
 
-    private func loads(_ path: String) -> Bool {
-        report(ofFileAt: path, fails: false) == nil
-    }
+    private func loads(_ path: String) -> Bool { report(ofFileAt: path, fails: false) == nil }
 
-    @Test(arguments: [0o666, 0o662])
-    func `are not used when others can write the file`(mode: Int) throws {
+    @Test(arguments: [0o666, 0o662]) func `are not used when others can write the file`(mode: Int) throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("startDelay: 2\n")
         #expect(loads(path))
@@ -123,9 +93,7 @@ struct ConfigurationFileTests {
         #expect(report(ofFileAt: path) == "\(path): error: this file \(reason); it is not used")
     }
 
-    @Test(
-        .needs(.root)
-    )
+    @Test(.needs(.root))
     func `are not used when the file belongs to another user, also behind a link of the user`() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("startDelay: 2\n")

@@ -11,8 +11,7 @@ struct BackendRegistryTests {
         BackendKind(name: name, summary: summary) { context, _ in InMemoryBackend(name: context.name) }
     }
 
-    @Test
-    func `finds kinds by name, in the order of registration`() {
+    @Test func `finds kinds by name, in the order of registration`() {
         var registry = BackendRegistry(kinds: [kind("b")])
         registry.register(kind("a"))
         #expect(registry.kinds.map(\.name) == ["b", "a"])
@@ -20,15 +19,13 @@ struct BackendRegistryTests {
         #expect(registry.kind(named: "c") == nil)
     }
 
-    @Test
-    func `replaces a kind of the same name in place`() {
+    @Test func `replaces a kind of the same name in place`() {
         var registry = BackendRegistry(kinds: [kind("a"), kind("b")])
         registry.register(kind("a", summary: "mine"))
         #expect(registry.kinds.map(\.summary) == ["mine", ""])
     }
 
-    @Test("has the reason why a kind is missing, until one of that name is registered")
-    func missing() {
+    @Test func `has the reason why a kind is missing, until one of that name is registered`() {
         var registry = BackendRegistry()
         let problem = Unavailability(reason: "this build has no A", help: "build with the trait A")
         registry.registerMissing("a", problem)
@@ -40,8 +37,7 @@ struct BackendRegistryTests {
         #expect(registry.missing.isEmpty)
     }
 
-    @Test
-    func `standard has every built-in kind, or the reason why it is missing`() {
+    @Test func `standard has every built-in kind, or the reason why it is missing`() {
         let registry = BackendRegistry.standard
         #if !DBus
         #expect(registry.missing["dbusProperty"]?.help?.contains("trait DBus") == true)

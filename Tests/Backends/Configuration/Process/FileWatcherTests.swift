@@ -24,8 +24,7 @@ struct FileWatcherTests {
         return await eventually { counter.value > before }
     }
 
-    @Test("notices every way to change it")
-    func changes() async throws {
+    @Test func `notices every way to change it`() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("1")
         let counter = Counter()
@@ -54,8 +53,7 @@ struct FileWatcherTests {
     }
 
     /// As through a mount of the file alone (docker -v).
-    @Test
-    func `notices a change through another folder`() async throws {
+    @Test func `notices a change through another folder`() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("1", to: "inside/indicator.yaml")
         try folder.write("", to: "outside/other")
@@ -91,8 +89,7 @@ struct FileWatcherTests {
         #expect(try await notices(counter) { chmod(path, 0o600) }, "a mode that may make it valid")
     }
 
-    @Test("follows links, of the file and of folders")
-    func links() async throws {
+    @Test func `follows links, of the file and of folders`() async throws {
         let folder = try TemporaryFolder()
         try folder.write("1", to: "first/indicator.yaml")
         try folder.write("2", to: "second/indicator.yaml")
@@ -125,8 +122,7 @@ struct FileWatcherTests {
         #expect(try await notices(counter) { try folder.write("5", to: "etc/other") }, "where it leads now")
     }
 
-    @Test
-    func `reports changes in quick succession as one`() async throws {
+    @Test func `reports changes in quick succession as one`() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("1")
         let counter = Counter()
@@ -138,8 +134,7 @@ struct FileWatcherTests {
         #expect(counter.value < 10)
     }
 
-    @Test
-    func `reports nothing after it was stopped, and is deallocated`() async throws {
+    @Test func `reports nothing after it was stopped, and is deallocated`() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("1")
         weak var released: FileWatcher?

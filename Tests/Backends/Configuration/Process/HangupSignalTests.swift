@@ -9,8 +9,7 @@ struct HangupSignalTests {
         try folder.write("startDelay: \(startDelay)\nbackends: [memory]\n")
     }
 
-    @Test
-    func `reloads the configuration, and no activity is lost`() async throws {
+    @Test func `reloads the configuration, and no activity is lost`() async throws {
         let folder = try TemporaryFolder()
         let path = try file(in: folder)
         let helper = try HelperProcess([path])
@@ -32,8 +31,7 @@ struct HangupSignalTests {
         #expect(helper.isRunning)
     }
 
-    @Test
-    func `is logged once, even when nothing has changed or the file is missing`() async throws {
+    @Test func `is logged once, even when nothing has changed or the file is missing`() async throws {
         let folder = try TemporaryFolder()
         let path = try file(in: folder)
         let helper = try HelperProcess([path])
@@ -56,8 +54,7 @@ struct HangupSignalTests {
         #expect(await helper.says("\(path): error: the file cannot be read: No such file or directory"))
     }
 
-    @Test
-    func `reloads while an indicator exists, and ends the process after that`() async throws {
+    @Test func `reloads while an indicator exists, and ends the process after that`() async throws {
         let folder = try TemporaryFolder()
         let helper = try HelperProcess([try file(in: folder), "two"])
         #expect(await helper.says("ready"))
@@ -88,8 +85,7 @@ struct HangupSignalTests {
         #expect(helper.isRunning)
     }
 
-    @Test
-    func `is not ignored by child processes`() async throws {
+    @Test func `is not ignored by child processes`() async throws {
         let folder = try TemporaryFolder()
         let helper = try HelperProcess([try file(in: folder)])
         #expect(await helper.says("ready"))
@@ -99,8 +95,7 @@ struct HangupSignalTests {
         #expect(mask & 1 << UInt64(SIGHUP - 1) == 0)
     }
 
-    @Test
-    func `ends the app when its terminal is closed`() async throws {
+    @Test func `ends the app when its terminal is closed`() async throws {
         let folder = try TemporaryFolder()
         let path = try file(in: folder)
         // With ioctl(2), because Swift does not import `posix_openpt` and its companions.

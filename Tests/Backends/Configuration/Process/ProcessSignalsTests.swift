@@ -20,11 +20,7 @@ struct ProcessSignalsTests {
     private func start(_ mode: String..., backends: String = "logFile") async throws -> Daemon {
         // With a toolchain, Swift's own handler reports SIGQUIT as a crash.
         let environment = ["SWIFT_BACKTRACE": "enable=no"]
-        let daemon = try Daemon(
-            helper,
-            ["signals", try configuration(backends)] + mode,
-            environment: environment
-        )
+        let daemon = try Daemon(helper, ["signals", try configuration(backends)] + mode, environment: environment)
         try #require(await eventually { daemon.output.contains("shown\n") && events.contains("shown") })
         return daemon
     }
@@ -43,14 +39,11 @@ struct ProcessSignalsTests {
         }
     }
 
-    @Test(
-        "shut the indicator down and then end the process",
-        arguments: [
-            SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2, SIGPIPE, SIGIO, SIGPROF, SIGPWR, SIGSTKFLT,
-            SIGSYS, SIGVTALRM, SIGXCPU, SIGXFSZ, 34, 64,
-        ]
-    )
-    func termination(signal: Int32) async throws {
+    @Test(arguments: [
+        SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2, SIGPIPE, SIGIO, SIGPROF, SIGPWR, SIGSTKFLT,
+        SIGSYS, SIGVTALRM, SIGXCPU, SIGXFSZ, 34, 64,
+    ])
+    func `shut the indicator down and then end the process`(signal: Int32) async throws {
         let app = try await start()
         app.send(signal)
         #expect(await eventually { app.status == 128 + Int(signal) })
@@ -82,8 +75,7 @@ struct ProcessSignalsTests {
         #expect(try folder.read("log").contains(mode == "success" ? "succeeded" : "cancelled"))
     }
 
-    @Test
-    func `end the process the second time, also if its work goes on`() async throws {
+    @Test func `end the process the second time, also if its work goes on`() async throws {
         let app = try await start("stubborn")
         #expect(await eventually { app.output.contains("working\n") })
         app.send(SIGINT)
@@ -93,21 +85,18 @@ struct ProcessSignalsTests {
         #expect(await eventually { app.status == 128 + Int(SIGTERM) })
     }
 
-    @Test
-    func `end the process even while a backend hangs, and the others are stopped`() async throws {
+    @Test func `end the process even while a backend hangs, and the others are stopped`() async throws {
         let app = try await start(backends: "logFile, hanging")
         app.send(SIGTERM)
         #expect(await eventually { app.status == 128 + Int(SIGTERM) })
         #expect(events == ["shown", "hidden"])
     }
 
-    @Test("delay the end by a second at most, the sum of the two limits")
-    func limits() {
+    @Test func `delay the end by a second at most, the sum of the two limits`() {
         #expect(ProcessSignals.shutdownLimit + TerminalRegistry.restoreLimit <= .seconds(1))
     }
 
-    @Test
-    func `shut the indicator down even while the app keeps every thread of Swift's pool busy`() async throws {
+    @Test func `shut the indicator down even while the app keeps every thread of Swift's pool busy`() async throws {
         let app = try await start("busy-pool")
         app.send(SIGTERM)
         #expect(await eventually { app.status == 128 + Int(SIGTERM) })
@@ -132,8 +121,7 @@ struct ProcessSignalsTests {
         #expect(events == ["shown"])
     }
 
-    @Test
-    func `have their default action, and are not blocked, in programs that the app starts`() async throws {
+    @Test func `have their default action, and are not blocked, in programs that the app starts`() async throws {
         let app = try await start()
         app.write("child")
         #expect(await eventually { app.output.contains("done child\n") })
@@ -230,12 +218,8 @@ struct ProcessSignalsTests {
         try await eventually { try await tmux.title.contains("Working") }
     }
 
-    @Test(
-        "leave no title and no bars: app | head, and kill",
-        .needs("tmux", package: "tmux"),
-        arguments: [nil, SIGALRM, SIGUSR1, SIGXCPU, SIGPIPE]
-    )
-    func restoration(signal: Int32?) async throws {
+    @Test(.needs("tmux", package: "tmux"), arguments: [nil, SIGALRM, SIGUSR1, SIGXCPU, SIGPIPE])
+    func `leave no title and no bars: app | head, and kill`(signal: Int32?) async throws {
         let configuration = try configuration("terminalTitle, terminalProgress")
         try await Tmux.withServer { tmux in
             try await tmux.command("select-pane", "-T", "the old title")
@@ -284,8 +268,7 @@ struct ProcessSignalsTests {
         }
     }
 
-    @Test(.needs("tmux", package: "tmux"))
-    func `restore the title: Ctrl-Z, and fg shows it again`() async throws {
+    @Test(.needs("tmux", package: "tmux")) func `restore the title: Ctrl-Z, and fg shows it again`() async throws {
         try await inTerminal { tmux in
             for _ in 0..<3 {
                 try await tmux.command("send-keys", "C-z")
@@ -301,8 +284,7 @@ struct ProcessSignalsTests {
         }
     }
 
-    @Test("shut the indicator down when the terminal is closed", .needs("tmux", package: "tmux"))
-    func hangup() async throws {
+    @Test(.needs("tmux", package: "tmux")) func `shut the indicator down when the terminal is closed`() async throws {
         try await inTerminal { tmux in
             try await tmux.command("kill-pane")
             #expect(await eventually { events == ["shown", "hidden"] })

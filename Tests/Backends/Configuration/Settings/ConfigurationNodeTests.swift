@@ -5,23 +5,19 @@ import Testing
 
 @Suite("The text of a config file")
 struct ConfigurationNodeTests {
-    @Test
-    func `An address in a section on one line is not a comment`() throws {
+    @Test func `An address in a section on one line is not a comment`() throws {
         let text = "{backends: [terminalTitle], terminalTitle: {format: https://ntfy.sh/x}}"
         let configuration = try configuration(of: text)
         #expect(configuration.backends[0].values["format"] == "https://ntfy.sh/x")
     }
 
-    @Test(
-        "JSON is read as it is written by programs",
-        arguments: [
-            // As by Python's json and PHP: an emoji in two escapes, and slashes with a backslash.
-            (#"{"terminalTitle":{"format":"\ud83d\ude00 \uD83D\uDE00\/\u00e4"}}"#, "\u{1F600} \u{1F600}/\u{E4}"),
-            (#"{"terminalTitle": {"format": "\\ud83d\\ude00 \\\ud83d\ude00"}}"#, #"\ud83d\ude00 \\#u{1F600}"#),
-            ("{\n\t\"terminalTitle\":\n\t{\t\"format\": \n\t\t\"a\" }\n}", "a"),
-        ]
-    )
-    func json(text: String, format: SettingValue) throws {
+    @Test(arguments: [
+        // As by Python's json and PHP: an emoji in two escapes, and slashes with a backslash.
+        (#"{"terminalTitle":{"format":"\ud83d\ude00 \uD83D\uDE00\/\u00e4"}}"#, "\u{1F600} \u{1F600}/\u{E4}"),
+        (#"{"terminalTitle": {"format": "\\ud83d\\ude00 \\\ud83d\ude00"}}"#, #"\ud83d\ude00 \\#u{1F600}"#),
+        ("{\n\t\"terminalTitle\":\n\t{\t\"format\": \n\t\t\"a\" }\n}", "a"),
+    ])
+    func `JSON is read as it is written by programs`(text: String, format: SettingValue) throws {
         let backends = ConfigurationValues(backends: ["terminalTitle"])
         let configuration = try configuration(of: text, file: "indicator.json", overrides: backends)
         #expect(configuration.backends[0].values["format"] == format)

@@ -7,8 +7,7 @@ import TestSupport
 import Testing
 
 @Suite struct BusAddressTests {
-    @Test("A bus is session, system, or an address")
-    func reading() throws {
+    @Test func `A bus is session, system, or an address`() throws {
         #expect(try DBusAddress("session") == .session)
         #expect(try DBusAddress("system") == .system)
         #expect(try DBusAddress("unix:path=/tmp/x") == .address("unix:path=/tmp/x"))
@@ -19,35 +18,30 @@ import Testing
         #expect(throws: Unavailability.self) { try DBusAddress(text) }
     }
 
-    @Test(
-        arguments: [
-            "unix:path=/run/user/1000/bus", "unix:abstract=/tmp/dbus-x,guid=0123456789abcdef0123456789abcdef",
-            "unix:path=/a;unix:path=/b;", "unix:path=/a%3bunixexec%3apath%3d/bin/sh",
-        ]
-    )
+    @Test(arguments: [
+        "unix:path=/run/user/1000/bus", "unix:abstract=/tmp/dbus-x,guid=0123456789abcdef0123456789abcdef",
+        "unix:path=/a;unix:path=/b;", "unix:path=/a%3bunixexec%3apath%3d/bin/sh",
+    ])
     func `An address may name sockets`(address: String) throws {
         try DBusAddress.check(address)
         #expect(try DBusAddress(address) == .address(address))
     }
 
-    @Test(
-        arguments: [
-            "unixexec:path=/bin/sh,argv1=-c,argv2=id", "autolaunch:", "unix:path=/nowhere;unixexec:path=/bin/sh",
-            "unix:path=/%c3%a9;autolaunch:scope=install-path", "nonce-tcp:host=a,port=1,noncefile=/etc/passwd",
-            "launchd:env=X", "systemd:", "UNIX:path=/a", "unix:tmpdir=/tmp", "unix:path=/a,abstract=b",
-            // Servers listen there, but nothing connects to it.
-            "unix:runtime=yes",
-            // Its connections have no limit of time.
-            "tcp:host=localhost,port=1234",
-        ]
-    )
+    @Test(arguments: [
+        "unixexec:path=/bin/sh,argv1=-c,argv2=id", "autolaunch:", "unix:path=/nowhere;unixexec:path=/bin/sh",
+        "unix:path=/%c3%a9;autolaunch:scope=install-path", "nonce-tcp:host=a,port=1,noncefile=/etc/passwd",
+        "launchd:env=X", "systemd:", "UNIX:path=/a", "unix:tmpdir=/tmp", "unix:path=/a,abstract=b",
+        // Servers listen there, but nothing connects to it.
+        "unix:runtime=yes",
+        // Its connections have no limit of time.
+        "tcp:host=localhost,port=1234",
+    ])
     func `No element of an address runs a program, reads a file or uses the network`(address: String) {
         let error = #expect(throws: Unavailability.self) { try DBusAddress(address) }
         #expect(error?.reason.contains("only 'unix:' with path= or abstract= is allowed") == true)
     }
 
-    @Test("The session bus is found by the variable, then in the runtime folder, and never launched")
-    func session() throws {
+    @Test func `The session bus is found by the variable, then in the runtime folder, and never launched`() throws {
         let folder = try TemporaryDirectory()
         let here = ["XDG_RUNTIME_DIR": folder.path]
         #expect(throws: Unavailability.noSessionBus) { try DBusAddress.session.resolved(in: here) }
@@ -59,11 +53,8 @@ import Testing
         }
     }
 
-    @Test(
-        "An address from the environment, or from code, runs no program either",
-        arguments: ["unixexec:path=/bin/sh", "unix:path=/nowhere;autolaunch:", "launchd:env=X"]
-    )
-    func environment(address: String) {
+    @Test(arguments: ["unixexec:path=/bin/sh", "unix:path=/nowhere;autolaunch:", "launchd:env=X"])
+    func `An address from the environment, or from code, runs no program either`(address: String) {
         for variable in ["DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS"] {
             let bus: DBusAddress = variable.contains("SESSION") ? .session : .system
             let error = #expect(throws: Unavailability.self) { try bus.resolved(in: [variable: address]) }

@@ -36,13 +36,8 @@ import Testing
         return probe
     }
 
-    @Test(
-        "There is at most one thread for each backend, one for timers and one for the log",
-        .needs(.notifications),
-        .needs(.rootMounts),
-        .needs(.login)
-    )
-    func threads() async throws {
+    @Test(.needs(.notifications), .needs(.rootMounts), .needs(.login))
+    func `There is at most one thread for each backend, one for timers and one for the log`() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let jobs = try JobServer(on: bus)
@@ -64,8 +59,7 @@ import Testing
         withExtendedLifetime((jobs, login)) {}
     }
 
-    @Test
-    func `While a backend waits for a server that hangs, the others on the bus go on`() async throws {
+    @Test func `While a backend waits for a server that hangs, the others on the bus go on`() async throws {
         let bus = try await PrivateBus()
         let server = try BusPeer(
             name: NotificationSession.interface,

@@ -9,9 +9,7 @@ import Testing
 @Suite(.needs(.bus)) struct DesktopJobTests {
     private let folder: TemporaryDirectory
 
-    init() throws {
-        folder = try TemporaryDirectory()
-    }
+    init() throws { folder = try TemporaryDirectory() }
 
     private func probe(
         _ bus: PrivateBus,
@@ -128,8 +126,7 @@ import Testing
         #expect(server.views.last?.end?.code == 0)
     }
 
-    @Test("A view that comes after the indicator was hidden ends at once")
-    func late() async throws {
+    @Test func `A view that comes after the indicator was hidden ends at once`() async throws {
         let bus = try await PrivateBus()
         let server = try JobServer(on: bus, answer: .late)
         let probe = try await probe(bus)
@@ -169,8 +166,7 @@ import Testing
         if index == 2 { #expect(server.requestCount == 1) }
     }
 
-    @Test
-    func `Two apps with one desktop file have a view each`() async throws {
+    @Test func `Two apps with one desktop file have a view each`() async throws {
         let bus = try await PrivateBus()
         let server = try JobServer(on: bus)
         let settings = "{desktopFile: org.example.probe.desktop}"
@@ -186,8 +182,7 @@ import Testing
         #expect(await eventually { server.open.first?.properties["percent"] == .uint32(50) })
     }
 
-    @Test("A server that dies before it has answered leaves nothing; the next one shows the job")
-    func deathBeforeAnswer() async throws {
+    @Test func `A server that dies before it has answered leaves nothing; the next one shows the job`() async throws {
         let bus = try await PrivateBus()
         var server: JobServer? = try JobServer(on: bus, answer: .late)
         let probe = try await probe(bus)
@@ -202,8 +197,7 @@ import Testing
         #expect(next.views.count == 1)
     }
 
-    @Test
-    func `What is for the view of a server that has ended does not reach the next one`() async throws {
+    @Test func `What is for the view of a server that has ended does not reach the next one`() async throws {
         let bus = try await PrivateBus()
         let probe = try await probe(bus, isRunning: false)
         var server: JobServer? = try JobServer(on: bus)
@@ -218,8 +212,7 @@ import Testing
         #expect(next.strayCallCount == 0 && next.views.count == 1)
     }
 
-    @Test("1000 shows and hides leave no view behind, and update one at most five times a second")
-    func cycles() async throws {
+    @Test func `1000 shows and hides leave no view behind, and update one at most five times a second`() async throws {
         let bus = try await PrivateBus()
         let server = try JobServer(on: bus)
         let probe = try await probe(bus)
@@ -239,8 +232,7 @@ import Testing
         #expect(server.views.count == count)
     }
 
-    @Test("While Plasma shows the job, the backend for docks sends nothing: Plasma does")
-    func docks() async throws {
+    @Test func `While Plasma shows the job, the backend for docks sends nothing: Plasma does`() async throws {
         let bus = try await PrivateBus()
         try folder.write("[Desktop Entry]\n", to: "applications/org.example.probe.desktop")
         let monitor = try await LauncherMonitor(bus)

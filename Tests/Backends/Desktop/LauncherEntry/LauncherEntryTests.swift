@@ -54,8 +54,7 @@ import Testing
         #expect(await monitor.ends(with: .nothing))
     }
 
-    @Test("A failure is urgent, also after the indicator is hidden", .needs(.bus))
-    func failure() async throws {
+    @Test(.needs(.bus)) func `A failure is urgent, also after the indicator is hidden`() async throws {
         let bus = try await PrivateBus()
         let monitor = try await LauncherMonitor(bus)
         let probe = try await probe(bus)
@@ -86,8 +85,7 @@ import Testing
         #expect(try await probe.status(of: "launcherEntry") == "running")
     }
 
-    @Test("After the bus was restarted, it is shown again", .needs(.bus))
-    func restartedBus() async throws {
+    @Test(.needs(.bus)) func `After the bus was restarted, it is shown again`() async throws {
         let bus = try await PrivateBus()
         var monitor = try await LauncherMonitor(bus)
         let probe = try await probe(bus)
@@ -178,20 +176,16 @@ import Testing
 }
 
 @Suite("Desktop files") struct DesktopFileTests {
-    @Test(
-        "are named without a folder",
-        arguments: [
-            ("org.example.my-app.desktop", true), ("a.desktop", true), ("kde/app.desktop", false),
-            ("../app.desktop", false), (".desktop", false), ("app", false), ("", false), ("a b.desktop", false),
-            ("a\u{1B}.desktop", false), ("ä.desktop", false), (String(repeating: "a", count: 256) + ".desktop", false),
-        ]
-    )
-    func identifiers(text: String, isIdentifier: Bool) {
+    @Test(arguments: [
+        ("org.example.my-app.desktop", true), ("a.desktop", true), ("kde/app.desktop", false),
+        ("../app.desktop", false), (".desktop", false), ("app", false), ("", false), ("a b.desktop", false),
+        ("a\u{1B}.desktop", false), ("ä.desktop", false), (String(repeating: "a", count: 256) + ".desktop", false),
+    ])
+    func `are named without a folder`(text: String, isIdentifier: Bool) {
         #expect(DesktopFile.isIdentifier(text) == isIdentifier)
     }
 
-    @Test
-    func `are found in the data folders, and in their subfolders`() throws {
+    @Test func `are found in the data folders, and in their subfolders`() throws {
         let folder = try TemporaryDirectory()
         try folder.write("", to: "applications/kde/my-app.desktop")
         try folder.write("", to: "share/applications/other.desktop")

@@ -49,9 +49,7 @@ import Testing
         return [compositor, bamf, plank].compactMap(\.self)
     }
 
-    @Test(
-        "Plank shows the bar and the badge; after SIGKILL of the app the picture is the same as before"
-    )
+    @Test("Plank shows the bar and the badge; after SIGKILL of the app the picture is the same as before")
     func picture() async throws {
         let screen = try await Screen()
         let bus = try await PrivateBus()
@@ -63,10 +61,7 @@ import Testing
         withExtendedLifetime(dock) {}
     }
 
-    @Test(
-        "A dock that starts while an app works shows its bar"
-    )
-    func newDock() async throws {
+    @Test func `A dock that starts while an app works shows its bar`() async throws {
         let screen = try await Screen()
         let bus = try await PrivateBus()
         let app = try await probe(on: bus)
@@ -80,10 +75,7 @@ import Testing
         }
     }
 
-    @Test(
-        "While it is hidden, Plank shows the mark alone: a glow at the edge of the screen"
-    )
-    func mark() async throws {
+    @Test func `While it is hidden, Plank shows the mark alone: a glow at the edge of the screen`() async throws {
         let screen = try await Screen()
         let bus = try await PrivateBus()
         let dock = try await dock(on: bus, screen, hideMode: "auto")

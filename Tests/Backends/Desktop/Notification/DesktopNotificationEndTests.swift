@@ -7,10 +7,7 @@ import Testing
 
 /// What remains on the screen after the app has ended.
 @Suite struct DesktopNotificationEndTests {
-    @Test(
-        .needs(.notifications),
-        arguments: NotificationWay.allCases
-    )
+    @Test(.needs(.notifications), arguments: NotificationWay.allCases)
     func `An app that ends right after shutdown() leaves no notification, even on a busy machine`(way: NotificationWay)
         async throws
     {
@@ -40,16 +37,12 @@ import Testing
         #expect(try await server.historyCount == shown)
     }
 
-    @Test("The expiry is less than a minute, and its renewal takes fewer than two wake-ups a minute")
-    func expiry() {
+    @Test func `The expiry is less than a minute, and its renewal takes fewer than two wake-ups a minute`() {
         let settings = DesktopNotificationSettings()
         #expect(settings.expiry < .seconds(60) && settings.renewal > .seconds(30))
     }
 
-    @Test(
-        .needs(.notifications),
-        arguments: NotificationWay.allCases
-    )
+    @Test(.needs(.notifications), arguments: NotificationWay.allCases)
     func `The notification of a killed app expires; while the app runs, it stays`(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)

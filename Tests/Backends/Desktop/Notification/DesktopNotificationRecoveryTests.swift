@@ -12,8 +12,7 @@ import Testing
 @Suite(.needs(.notifications)) struct DesktopNotificationRecoveryTests {
     private static let name = "desktopNotification"
 
-    @Test
-    func `Without a session bus the status reports it, and the backend is stopped by a shutdown`() async throws {
+    @Test func `Without a session bus the status reports it, and the backend is stopped by a shutdown`() async throws {
         let probe = try await DesktopProbe("notification", bus: nil)
         #expect(try await probe.backend(Self.name, is: "unavailable: there is no session bus"))
         try await probe.tell("begin", "work")
@@ -40,12 +39,7 @@ import Testing
         )
         #expect(activatable.output.contains("org.freedesktop.Notifications"))
         let probe = try await DesktopProbe("notification", through: way, bus: bus)
-        #expect(
-            try await probe.backend(
-                Self.name,
-                is: "no service owns org.freedesktop.Notifications on this bus"
-            )
-        )
+        #expect(try await probe.backend(Self.name, is: "no service owns org.freedesktop.Notifications on this bus"))
         #expect(try await probe.status(of: Self.name).contains("install or start one, e.g. dunst"))
         try await probe.tell("begin", "work")
         #expect(try await probe.backend("other", is: "running"))
@@ -62,9 +56,7 @@ import Testing
         #expect(try await eventually { try await second.displayedCount == 0 })
     }
 
-    @Test(
-        arguments: NotificationWay.allCases
-    )
+    @Test(arguments: NotificationWay.allCases)
     func `When the server is replaced while the notification is shown, the new one shows it`(way: NotificationWay)
         async throws
     {
@@ -85,9 +77,7 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test(
-        arguments: NotificationWay.allCases
-    )
+    @Test(arguments: NotificationWay.allCases)
     func `When the name passes to another server, the other apps' notifications there stay`(way: NotificationWay)
         async throws
     {
@@ -164,8 +154,7 @@ import Testing
         #expect(!probe.log.contains("did not show"), "\(probe.log)")
     }
 
-    @Test
-    func `A server that hangs from the beginning, and is started again, is used at once`() async throws {
+    @Test func `A server that hangs from the beginning, and is started again, is used at once`() async throws {
         let bus = try await PrivateBus()
         var hanging: BusPeer? = try BusPeer(
             name: NotificationSession.interface,
@@ -237,8 +226,7 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 0 })
     }
 
-    @Test("The availability reports what is missing")
-    func availability() async throws {
+    @Test func `The availability reports what is missing`() async throws {
         let bus = try await PrivateBus()
         let probe = try await DesktopProbe(bus: bus)
         #expect(

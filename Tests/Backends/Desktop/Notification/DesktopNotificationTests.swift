@@ -54,12 +54,8 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 0 })
     }
 
-    @Test(
-        "The last text stays until the notification is closed",
-        .needs(.notifications),
-        arguments: NotificationWay.allCases
-    )
-    func completionDelay(way: NotificationWay) async throws {
+    @Test(.needs(.notifications), arguments: NotificationWay.allCases)
+    func `The last text stays until the notification is closed`(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
@@ -97,8 +93,7 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test(.needs(.notifications))
-    func `With 'live: false', only the outcome is shown`() async throws {
+    @Test(.needs(.notifications)) func `With 'live: false', only the outcome is shown`() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         defer { withExtendedLifetime(server) {} }
@@ -119,12 +114,8 @@ import Testing
         #expect(monitor.shown.count == 1 && monitor.shown[0].body.hasPrefix("Ended"), "\(monitor.shown)")
     }
 
-    @Test(
-        "A request for the user's attention has normal urgency and no sound",
-        .needs(.notifications),
-        arguments: NotificationWay.allCases
-    )
-    func attention(way: NotificationWay) async throws {
+    @Test(.needs(.notifications), arguments: NotificationWay.allCases)
+    func `A request for the user's attention has normal urgency and no sound`(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
@@ -218,10 +209,7 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 0 })
     }
 
-    @Test(
-        .needs(.notifications),
-        arguments: NotificationWay.allCases
-    )
+    @Test(.needs(.notifications), arguments: NotificationWay.allCases)
     func `A notification that the user closes stays closed until the indicator is shown again`(way: NotificationWay)
         async throws
     {
@@ -273,12 +261,10 @@ import Testing
 }
 
 @Suite struct DesktopNotificationSettingsTests {
-    @Test(
-        arguments: [
-            ("network-idle", "network-idle"), ("", ""), ("/a b/100%/ä.png", "file:///a%20b/100%25/%C3%A4.png"),
-            ("file:///icon.png", "file:///icon.png"),
-        ]
-    )
+    @Test(arguments: [
+        ("network-idle", "network-idle"), ("", ""), ("/a b/100%/ä.png", "file:///a%20b/100%25/%C3%A4.png"),
+        ("file:///icon.png", "file:///icon.png"),
+    ])
     func `An icon is sent as the protocol requires: a name, or a URL`(icon: String, sent: String) {
         #expect(DesktopNotificationSettings(icon: icon).protocolIcon() == sent)
     }

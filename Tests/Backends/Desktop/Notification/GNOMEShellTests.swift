@@ -12,11 +12,8 @@ import Testing
     private static let name = "org.gnome.Shell"
     private static let service = "/usr/share/gnome-shell/org.gnome.Shell.Notifications"
 
-    @Test(
-        "First a notification with a banner, then one in the list, which is updated; none remains",
-        .needs(programs, .nightly)
-    )
-    func listed() async throws {
+    @Test(.needs(programs, .nightly))
+    func `First a notification with a banner, then one in the list, which is updated; none remains`() async throws {
         let bus = try await PrivateBus()
         let system = try await PrivateBus()
         let folder = try TemporaryDirectory("indicator-gnome")

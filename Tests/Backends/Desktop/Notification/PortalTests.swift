@@ -38,8 +38,7 @@ import Testing
         #expect(start.duration(to: portal.calls[1].time) >= .seconds(2))
     }
 
-    @Test("A slow portal shows the notification for half a second, too, before it is removed")
-    func slow() async throws {
+    @Test func `A slow portal shows the notification for half a second, too, before it is removed`() async throws {
         let bus = try await PrivateBus()
         let portal = try PortalService(address: bus.address, delay: .seconds(1))
         let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
@@ -55,8 +54,7 @@ import Testing
         #expect(portal.calls.count == 2)
     }
 
-    @Test
-    func `The next time, a new notification is shown; shutdown() returns when it is closed`() async throws {
+    @Test func `The next time, a new notification is shown; shutdown() returns when it is closed`() async throws {
         let bus = try await PrivateBus()
         let portal = try PortalService(address: bus.address)
         let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
@@ -70,8 +68,7 @@ import Testing
         #expect(portal.shown.isEmpty)
     }
 
-    @Test("A portal that appears later is used")
-    func late() async throws {
+    @Test func `A portal that appears later is used`() async throws {
         let bus = try await PrivateBus()
         let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "unavailable"))
@@ -83,8 +80,7 @@ import Testing
         #expect(portal.shown.isEmpty)
     }
 
-    @Test("Two processes have notifications of their own")
-    func twoProcesses() async throws {
+    @Test func `Two processes have notifications of their own`() async throws {
         let bus = try await PrivateBus()
         let portal = try PortalService(address: bus.address)
         let first = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
@@ -98,8 +94,7 @@ import Testing
         #expect(portal.shown.isEmpty)
     }
 
-    @Test("A bus that denies the lists of names, as Snap's policy does, does not matter")
-    func policy() async throws {
+    @Test func `A bus that denies the lists of names, as Snap's policy does, does not matter`() async throws {
         let bus = try await PrivateBus(
             policy: """
                 <deny send_interface="org.freedesktop.DBus" send_member="ListNames"/>
@@ -112,8 +107,7 @@ import Testing
         #expect(await eventually { portal.shown.count == 1 })
     }
 
-    @Test("An outcome stays when the notification is removed")
-    func outcome() async throws {
+    @Test func `An outcome stays when the notification is removed`() async throws {
         let bus = try await PrivateBus()
         let portal = try PortalService(address: bus.address)
         let probe = try await DesktopProbe("notification", "outcomes", environment: Self.sandbox, bus: bus)

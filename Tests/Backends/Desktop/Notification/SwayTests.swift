@@ -15,10 +15,7 @@ import Testing
             switch self {
             case .mako: ["/fr/emersion/Mako", "fr.emersion.Mako", "DismissAllNotifications"]
             case .swaync:
-                [
-                    "/org/erikreider/swaync/cc", "org.erikreider.swaync.cc",
-                    "HideLatestNotifications", "b", "true",
-                ]
+                ["/org/erikreider/swaync/cc", "org.erikreider.swaync.cc", "HideLatestNotifications", "b", "true"]
             }
         }
 
@@ -95,12 +92,7 @@ import Testing
         #expect(try await eventually { try await server.isShowing(0, on: bus) })
     }
 
-    @Test(
-        .needs(.root),
-        .needs(.sway, .nightly),
-        .needs(servers, .nightly),
-        arguments: NotificationWay.allCases
-    )
+    @Test(.needs(.root), .needs(.sway, .nightly), .needs(servers, .nightly), arguments: NotificationWay.allCases)
     func `A notification that mako closes after its own time is shown again with the next change`(way: NotificationWay)
         async throws
     {

@@ -45,8 +45,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test("The loss of the bus is noticed immediately, and the name and the state return with it")
-    func busIsKilled() async throws {
+    @Test func `The loss of the bus is noticed immediately, and the name and the state return with it`() async throws {
         let bus = try await PrivateBus()
         let (manager, other) = try makeManager(on: bus)
         #expect(await eventually { manager.backendStatuses[0].state == .running })
@@ -70,8 +69,7 @@ import Testing
         #expect(manager.backendStatuses[0].state == .stopped)
     }
 
-    @Test
-    func `A suspended bus delays nothing, and catches up when it resumes`() async throws {
+    @Test func `A suspended bus delays nothing, and catches up when it resumes`() async throws {
         let bus = try await PrivateBus()
         let (manager, other) = try makeManager(on: bus)
         #expect(await eventually { manager.backendStatuses[0].state == .running })
@@ -92,9 +90,7 @@ import Testing
         bus.resume()
     }
 
-    @Test(
-        "A suspended bus makes a starting backend unavailable, with the reason; shutdown returns within its limit"
-    )
+    @Test("A suspended bus makes a starting backend unavailable, with the reason; shutdown returns within its limit")
     func busIsSuspendedAtStart() async throws {
         let bus = try await PrivateBus()
         bus.pause()

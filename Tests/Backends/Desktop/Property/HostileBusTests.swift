@@ -207,8 +207,7 @@ import Testing
         await surface.stop()
     }
 
-    @Test
-    func `The arguments of an invalid call are not decoded`() async throws {
+    @Test func `The arguments of an invalid call are not decoded`() async throws {
         let bus = try await PrivateBus()
         let probe = try await DesktopProbe("property", bus: bus)
         #expect(try await probe.backend("dbusProperty", is: "running"))
@@ -227,8 +226,7 @@ import Testing
         #expect(try peakMemory(of: probe.processID) - before < 60_000)
     }
 
-    @Test
-    func `Decoding is bounded`() async throws {
+    @Test func `Decoding is bounded`() async throws {
         let bus = try await PrivateBus()
         let probe = try await DesktopProbe("property", bus: bus)
         #expect(try await probe.backend("dbusProperty", is: "running"))

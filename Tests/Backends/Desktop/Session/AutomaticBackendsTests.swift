@@ -42,8 +42,7 @@ import Testing
     }
 
     #if DBus
-    @Test("chooses one backend for each place: the terminal, the desktop and the service manager")
-    func places() throws {
+    @Test func `chooses one backend for each place: the terminal, the desktop and the service manager`() throws {
         #expect(kinds(choice(hasBus: false)) == [])
         #expect(kinds(choice(hasBus: false, hasTerminal: true)) == ["terminalTitle"])
         #expect(kinds(choice(["NOTIFY_SOCKET": "/run/notify"], hasBus: false)) == ["systemdStatus"])
@@ -56,8 +55,7 @@ import Testing
         #expect(kinds(choice(["XDG_CURRENT_DESKTOP": "GNOME"], hasBus: false)) == [])
     }
 
-    @Test("chooses the dock for an app with a desktop file, except on Plasma, which shows the job there")
-    func docks() throws {
+    @Test func `chooses the dock for an app with a desktop file, except on Plasma, which shows the job there`() throws {
         try folder.write("", to: "applications/my-app.desktop")
         let gnome = choice(["XDG_CURRENT_DESKTOP": "GNOME"])
         #expect(kinds(gnome) == ["desktopNotification", "dbusProperty", "launcherEntry"])
@@ -65,8 +63,7 @@ import Testing
         #expect(!kinds(choice(["XDG_CURRENT_DESKTOP": "KDE"])).contains("launcherEntry"))
     }
 
-    @Test("says why, also why not")
-    func reasons() {
+    @Test func `says why, also why not`() {
         let plasma = choice(["XDG_CURRENT_DESKTOP": "KDE"])
         #expect(plasma.count == Set(plasma.map(\.kind)).count)
         func reason(_ kind: String) -> String? { plasma.first { $0.kind == kind }?.fit.reason }
@@ -95,8 +92,7 @@ import Testing
         )
     }
 
-    @Test("is a word or an element of the list, in the file and in the environment")
-    func configuration() throws {
+    @Test func `is a word or an element of the list, in the file and in the environment`() throws {
         try folder.write("", to: "applications/my-app.desktop")
         // Tests may have a terminal.
         func names(_ configuration: IndicatorConfiguration) -> [String] {
@@ -107,31 +103,25 @@ import Testing
         #expect(try names(load("backends: [auto]")) == expected)
         #expect(try names(load("{}", environment: ["INDICATOR_BACKENDS": "auto"])) == expected)
         let more = try load("backends: [dbusProperty, auto, audit]\naudit: {kind: logFile, path: /tmp/x}")
-        #expect(
-            names(more) == ["dbusProperty", "desktopNotification", "launcherEntry", "systemdStatus", "audit"]
-        )
+        #expect(names(more) == ["dbusProperty", "desktopNotification", "launcherEntry", "systemdStatus", "audit"])
         // What fits elsewhere may have a section.
         try folder.write("", to: "applications/other.desktop")
         let other = try load("backends: auto\nlauncherEntry: {desktopFile: other.desktop}\ndesktopJob: {}")
         #expect(other.warnings == [])
-        #expect(
-            other.backends.first { $0.name == "launcherEntry" }?.values["desktopFile"] == "other.desktop"
-        )
+        #expect(other.backends.first { $0.name == "launcherEntry" }?.values["desktopFile"] == "other.desktop")
         #expect(throws: ConfigurationError.self) { try load("backends: automatic") }
         #expect(throws: ConfigurationError.self) { try load("observe: auto") }
     }
 
     /// `indicator backends` printed that it is not chosen, and it was.
-    @Test
-    func `does not choose the dock for a default of the app that names no installed file`() throws {
+    @Test func `does not choose the dock for a default of the app that names no installed file`() throws {
         let defaults = ConfigurationValues(settings: ["launcherEntry": ["desktopFile": .string("other.desktop")]])
         #expect(try !load("backends: auto", defaults: defaults).backends.contains { $0.name == "launcherEntry" })
         try folder.write("", to: "applications/other.desktop")
         #expect(try load("backends: auto", defaults: defaults).backends.contains { $0.name == "launcherEntry" })
     }
 
-    @Test(arguments: ["launcherEntry", "desktopJob"])
-    func `Desktop files in folders are rejected`(section: String) {
+    @Test(arguments: ["launcherEntry", "desktopJob"]) func `Desktop files in folders are rejected`(section: String) {
         for file in ["kde/app.desktop", "../app.desktop", "/usr/share/applications/app.desktop"] {
             let error = #expect(throws: ConfigurationError.self) {
                 try load("backends: [\(section)]\n\(section): {desktopFile: \"\(file)\"}")

@@ -11,9 +11,7 @@ import Testing
 @Suite(.needs(.bus)) struct SleepInhibitorTests {
     private let folder: TemporaryDirectory
 
-    init() throws {
-        folder = try TemporaryDirectory()
-    }
+    init() throws { folder = try TemporaryDirectory() }
 
     private func probe(_ bus: PrivateBus, what: String = "[idle]") async throws -> DesktopProbe {
         try await DesktopProbe(
@@ -111,12 +109,8 @@ import Testing
         withExtendedLifetime(peer) {}
     }
 
-    @Test(
-        "A service that dies before it has answered leaves nothing; the next one gives the lock",
-        .needs(.rootMounts),
-        .needs(.login)
-    )
-    func deathBeforeAnswer() async throws {
+    @Test(.needs(.rootMounts), .needs(.login))
+    func `A service that dies before it has answered leaves nothing; the next one gives the lock`() async throws {
         let bus = try await PrivateBus()
         let calls = Locked(0)
         var peer: BusPeer? = try BusPeer(
@@ -140,11 +134,7 @@ import Testing
         #expect(try await eventually { try await login.inhibitors() == [] })
     }
 
-    @Test(
-        .needs(.rootMounts),
-        .needs(.login),
-        arguments: LoginManager.Program.available
-    )
+    @Test(.needs(.rootMounts), .needs(.login), arguments: LoginManager.Program.available)
     func `A lock that comes late is held while the indicator is shown again, and released at the end`(
         program: LoginManager.Program
     ) async throws {
@@ -174,8 +164,7 @@ import Testing
         #expect(try await eventually { try await login.inhibitors() == [] })
     }
 
-    @Test
-    func `Without login1, one line says so`() async throws {
+    @Test func `Without login1, one line says so`() async throws {
         let bus = try await PrivateBus()
         let probe = try await probe(bus)
         #expect(try await probe.backend("sleepInhibitor", is: "no service owns org.freedesktop.login1 on this bus"))

@@ -73,8 +73,7 @@ import Testing
         return try IndicatorConfiguration.load(from: source).backends[0].values["run"]
     }
 
-    @Test("The arguments of a program are used as they are written")
-    func listOfArguments() throws {
+    @Test func `The arguments of a program are used as they are written`() throws {
         let words = ["sh", "-c", "printf \"[%s]\" \"$@\" > out", "sh", "Done, {title}", "  two  ", ""]
         let list = "[sh, -c, 'printf \"[%s]\" \"$@\" > out', sh, \"Done, {title}\", \"  two  \", \"\"]"
         #expect(try run("command: {run: \(list)}") == .list(words))
@@ -85,8 +84,7 @@ import Testing
         #expect(try run("", environment: ["INDICATOR_COMMAND_RUN": "sh,-c"]) == ["sh", "-c"])
     }
 
-    @Test
-    func `A command line in place of a list is a mistake, and the message shows the list`() throws {
+    @Test func `A command line in place of a list is a mistake, and the message shows the list`() throws {
         let error = #expect(throws: ConfigurationError.self) { try run("command: {run: \"notify-phone '{title}'\"}") }
         #expect(error?.description.contains("expected a list such as [notify-phone, \"{title}\"]") == true)
         let comma = #expect(throws: ConfigurationError.self) { try run("command: {run: 'say \"a, b\" {title}'}") }
@@ -98,8 +96,7 @@ import Testing
 
     // MARK: - Events
 
-    @Test("each event calls the function once, and only those that are selected")
-    func events() async throws {
+    @Test func `each event calls the function once, and only those that are selected`() async throws {
         let events = Locked<[HookEvent]>([])
         let hook = BackendDriver(hook { event in events.withLock { $0.append(event) } })
         func update(_ snapshot: IndicatorUpdate) async throws -> [String] {
@@ -122,9 +119,7 @@ import Testing
             ]
         )
         #expect(
-            try await update(snapshot(.inactive, finished: [finished("Test")])) == [
-                "finished Test: Done after 12 s"
-            ]
+            try await update(snapshot(.inactive, finished: [finished("Test")])) == ["finished Test: Done after 12 s"]
         )
     }
 
@@ -167,8 +162,7 @@ import Testing
 
     // MARK: - Programs
 
-    @Test("a program gets its arguments as they are, filled in once, and no terminal")
-    func arguments() async throws {
+    @Test func `a program gets its arguments as they are, filled in once, and no terminal`() async throws {
         let folder = try TemporaryDirectory()
         let script = """
             #!/bin/sh
@@ -188,8 +182,7 @@ import Testing
         #expect(output == "[\(label)][a b; $(id) `id` {X} {][finishedfailed12][one two][-app-]none\n")
     }
 
-    @Test
-    func `An event is not lost when the program of an earlier one still runs at the end`() async throws {
+    @Test func `An event is not lost when the program of an earlier one still runs at the end`() async throws {
         let folder = try TemporaryDirectory()
         let words = ["sh", "-c", #"echo "$1" >>"$0"; until [ -e "$0.go" ]; do sleep 0.05; done; echo "$1" >>"$0""#]
         let hook = try backend("command", ["run": .list(words + [folder.appending("out"), "{title}"])])
@@ -208,8 +201,7 @@ import Testing
         #expect(await eventually { count() == 4 })
     }
 
-    @Test("a failure says which program, how it ended, and the last line of its errors")
-    func statuses() throws {
+    @Test func `a failure says which program, how it ended, and the last line of its errors`() throws {
         func failure(_ arguments: [String], seconds: Double = 60) -> String? {
             do {
                 try HelperProgram(arguments, timeLimit: .seconds(seconds)).run()
@@ -240,8 +232,7 @@ import Testing
         )
     }
 
-    @Test("a script without an interpreter is run by sh")
-    func script() throws {
+    @Test func `a script without an interpreter is run by sh`() throws {
         let folder = try TemporaryDirectory()
         let script = folder.appending("script")
         // By another process: what this one has open for writing, a child that another test forks has, too, and until
@@ -251,8 +242,7 @@ import Testing
         #expect(try HelperProgram([script, "a b"], timeLimit: .seconds(60)).output() == "\(script) a b\n")
     }
 
-    @Test("a program that runs for too long is killed, with the programs that it started")
-    func timeLimit() async throws {
+    @Test func `a program that runs for too long is killed, with the programs that it started`() async throws {
         let folder = try TemporaryDirectory()
         let command = HelperProgram(
             ["sh", "-c", "sleep 600 & echo $! >\(folder.path)/pid; wait"],
@@ -285,8 +275,7 @@ import Testing
         #expect(try folder.read("end") == "refused\n")
     }
 
-    @Test("unknown placeholders are mistakes")
-    func placeholders() {
+    @Test func `unknown placeholders are mistakes`() {
         #expect(
             HookText.validate(["a", "{titel}"])
                 == "arguments with known placeholders (unknown placeholder '{titel}' at character 1, did you mean "
@@ -329,7 +318,6 @@ import Testing
     }
 
     @Test(
-        "each format is what its services read",
         .needs(.webServer),
         arguments: [
             (
@@ -350,7 +338,7 @@ import Testing
             ),
         ]
     )
-    func formats(_ format: String, _ expected: String) async throws {
+    func `each format is what its services read`(_ format: String, _ expected: String) async throws {
         let (server, address) = try await startServer()
         let hook = try backend("webhook", ["url": .string("\(address)/t"), "format": .string(format)])
         try await hook.start()
@@ -395,8 +383,7 @@ import Testing
         #expect(managers.map { $0.backendStatuses[0].state } == [.stopped, .stopped])
     }
 
-    @Test("address and token come from files, and are in no message", .needs(.webServer))
-    func secrets() async throws {
+    @Test(.needs(.webServer)) func `address and token come from files, and are in no message`() async throws {
         let (server, address) = try await startServer()
         let folder = try TemporaryDirectory()
         let files: [String: SettingValue] = [

@@ -11,9 +11,7 @@ import Testing
 @Suite struct LogFileBackendTests {
     private let folder: TemporaryDirectory
 
-    init() throws {
-        folder = try TemporaryDirectory()
-    }
+    init() throws { folder = try TemporaryDirectory() }
 
     @Test func `A visible period is a few lines`() async throws {
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"))

@@ -29,8 +29,7 @@ struct LogFileEventsTests {
         )
     }
 
-    @Test
-    func `are selected one by one`() async throws {
+    @Test func `are selected one by one`() async throws {
         let backend = backend([.hidden])
         try await backend.start()
         try await backend.update(.shown("a", at: 1))
@@ -40,8 +39,7 @@ struct LogFileEventsTests {
         #expect(lines == ["hidden state=inactive visible=false count=0"])
     }
 
-    @Test
-    func `have each labelled activity that ended, however short, or a count`() async throws {
+    @Test func `have each labelled activity that ended, however short, or a count`() async throws {
         let clock = VirtualClock()
         let indicator = IndicatorManager(backends: [backend([.shown, .finished]).backend], clock: clock)
         indicator.begin("short").end(.failed("exit 3"))

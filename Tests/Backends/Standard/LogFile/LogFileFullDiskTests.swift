@@ -9,9 +9,7 @@ import Testing
 @Suite struct LogFileFullDiskTests {
     private let folder: TemporaryDirectory
 
-    init() throws {
-        folder = try TemporaryDirectory()
-    }
+    init() throws { folder = try TemporaryDirectory() }
 
     /// Runs the helper on a small file system.
     private func fillDisk(size: String, lines: Int) async throws -> [LogLine] {
@@ -29,8 +27,7 @@ import Testing
         return result.output.split(separator: "\n").map(String.init)
     }
 
-    @Test(.needs(.mounts))
-    func `Lines for which there is no space are lost, counted and reported`() async throws {
+    @Test(.needs(.mounts)) func `Lines for which there is no space are lost, counted and reported`() async throws {
         let total = 200
         let lines = try await fillDisk(size: "64k", lines: total)
         let losses = lines.filter { $0.event == "lost" }
@@ -40,8 +37,7 @@ import Testing
         #expect(lines.first?.label == "before" && lines.last?.label == "after")
     }
 
-    @Test(.needs(.mounts))
-    func `The status reports the full disk and is clean afterwards`() async throws {
+    @Test(.needs(.mounts)) func `The status reports the full disk and is clean afterwards`() async throws {
         let lines = try await fillDisk("watch-status", size: "64k")
         #expect(
             lines == [

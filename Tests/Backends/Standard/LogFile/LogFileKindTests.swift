@@ -11,9 +11,7 @@ import Testing
     private let folder: TemporaryDirectory
     private let context = BackendContext(name: "audit", applicationName: "my-app", logger: Logger(label: "test"))
 
-    init() throws {
-        folder = try TemporaryDirectory()
-    }
+    init() throws { folder = try TemporaryDirectory() }
 
     private func availability(_ path: String) async -> Result<String?, Unavailability> {
         await (try? BackendKind.logFile.with(["path": .string(path)]))?.availability(context)

@@ -34,11 +34,8 @@ import Testing
         #expect(try path("x.log", [:]) == FileManager.default.currentDirectoryPath + "/x.log")
     }
 
-    @Test(
-        "A path that cannot be a file is rejected",
-        arguments: ["", "/var/log/", "~", "~root/x.log", "/tmp/a\0b", "$HOME/x.log", "${HOME}/x.log"]
-    )
-    func aPathThatCannotBeAFileIsRejected(given: String) throws {
+    @Test(arguments: ["", "/var/log/", "~", "~root/x.log", "/tmp/a\0b", "$HOME/x.log", "${HOME}/x.log"])
+    func `A path that cannot be a file is rejected`(given: String) throws {
         #expect {
             try path(given, ["HOME": "/h"])
         } throws: { error in

@@ -12,9 +12,7 @@ import Testing
 @Suite struct LogFileRotationTests {
     private let folder: TemporaryDirectory
 
-    init() throws {
-        folder = try TemporaryDirectory()
-    }
+    init() throws { folder = try TemporaryDirectory() }
 
     private func labels(_ name: String) throws -> [String?] {
         try decodeLog(folder.read(name)).map(\.label)
@@ -107,8 +105,7 @@ import Testing
         #expect(try labels("x.log") == ["line-0", "line-1", "line-2"])
     }
 
-    @Test
-    func `What blocks the rotation is reported once, and the file grows`() async throws {
+    @Test func `What blocks the rotation is reported once, and the file grows`() async throws {
         let path = folder.appending("x.log")
         let obstacle = "\(path).1/y"
         try FileManager.default.createDirectory(atPath: obstacle, withIntermediateDirectories: true)

@@ -10,9 +10,7 @@ import Testing
 @Suite struct LogFileSharingTests {
     private let folder: TemporaryDirectory
 
-    init() throws {
-        folder = try TemporaryDirectory()
-    }
+    init() throws { folder = try TemporaryDirectory() }
 
     @Test func `Two processes share a file through many rotations`() async throws {
         let helper = try Command.built("test-probe")
@@ -44,9 +42,7 @@ import Testing
         #expect(fullFiles == names.count - 1)
     }
 
-    private func number(_ name: String) -> Int {
-        Int(name.split(separator: ".").last ?? "") ?? 0
-    }
+    private func number(_ name: String) -> Int { Int(name.split(separator: ".").last ?? "") ?? 0 }
 
     @Test func `Two backends of one process share a file`() async throws {
         let path = folder.appending("x.log")

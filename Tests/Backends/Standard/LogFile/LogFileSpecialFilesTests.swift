@@ -10,9 +10,7 @@ import Testing
 @Suite struct LogFileSpecialFilesTests {
     private let folder: TemporaryDirectory
 
-    init() throws {
-        folder = try TemporaryDirectory()
-    }
+    init() throws { folder = try TemporaryDirectory() }
 
     private func startError(_ path: String) async -> Unavailability? {
         let backend = LogFileBackend.fixture(path: path)
@@ -233,8 +231,7 @@ import Testing
     // MARK: Missing folders
 
     /// Making the folders of such a path never ended.
-    @Test("A folder that cannot be made is an error, also in the check, and when it breaks later")
-    func impossibleFolders() async throws {
+    @Test func `A folder that cannot be made is an error, also in the check, and when it breaks later`() async throws {
         let link = folder.appending("link")
         symlink(folder.appending("mounted"), link)
         for (path, operation) in [

@@ -32,16 +32,13 @@ import Testing
         try await backend.update(snapshot(nil))
         try await backend.update(IndicatorSnapshot())
         try await backend.update(IndicatorSnapshot())
-        #expect(
-            manager.receiveAll() == ["STATUS=Fetching[31m READY=1 42% (3)", "STATUS=in progress", "STATUS="]
-        )
+        #expect(manager.receiveAll() == ["STATUS=Fetching[31m READY=1 42% (3)", "STATUS=in progress", "STATUS="])
         try await backend.update(snapshot("Again"))
         await backend.stop()
         #expect(manager.receiveAll() == ["STATUS=Again", "STATUS="])
     }
 
-    @Test("A text that a busy service manager did not take is removed after the next start")
-    func fullQueue() async throws {
+    @Test func `A text that a busy service manager did not take is removed after the next start`() async throws {
         let folder = try TemporaryDirectory()
         let address = "\(folder.path)/notify"
         let manager = try ServiceManager(address: address)
@@ -58,8 +55,7 @@ import Testing
         await backend.stop()
     }
 
-    @Test
-    func `It reports that the service is ready only if that is configured`() async throws {
+    @Test func `It reports that the service is ready only if that is configured`() async throws {
         let folder = try TemporaryDirectory()
         let manager = try ServiceManager(address: "\(folder.path)/notify")
         let backend = backend("\(folder.path)/notify", settings: .init(isReady: true))
@@ -67,14 +63,12 @@ import Testing
         #expect(manager.receiveAll() == ["READY=1"])
     }
 
-    @Test(
-        arguments: [
-            ("", "NOTIFY_SOCKET is not set"), ("vsock:2:1234", "neither a path nor '@' and a name"),
-            ("@", "neither a path nor '@' and a name"), ("relative", "neither a path nor '@' and a name"),
-            ("/" + String(repeating: "a", count: 107), "neither a path nor"),
-            ("/nowhere/notify", "the socket '/nowhere/notify' in NOTIFY_SOCKET cannot be used: No such file"),
-        ]
-    )
+    @Test(arguments: [
+        ("", "NOTIFY_SOCKET is not set"), ("vsock:2:1234", "neither a path nor '@' and a name"),
+        ("@", "neither a path nor '@' and a name"), ("relative", "neither a path nor '@' and a name"),
+        ("/" + String(repeating: "a", count: 107), "neither a path nor"),
+        ("/nowhere/notify", "the socket '/nowhere/notify' in NOTIFY_SOCKET cannot be used: No such file"),
+    ])
     func `Without a usable address it is unavailable, and says what is wrong`(address: String, text: String)
         async throws
     {
@@ -82,8 +76,7 @@ import Testing
         #expect(error?.description.contains(text) == true, "\(String(describing: error))")
     }
 
-    @Test("A manager that does not read makes it unavailable, and does not block it")
-    func silence() async throws {
+    @Test func `A manager that does not read makes it unavailable, and does not block it`() async throws {
         let folder = try TemporaryDirectory()
         let address = "\(folder.path)/notify"
         let manager = try ServiceManager(address: address)
@@ -100,8 +93,7 @@ import Testing
         #expect(manager.receiveAll() == ["STATUS=Fetching"])
     }
 
-    @Test("1000 shows and hides end without a text, with at most ten texts a second")
-    func cycles() async throws {
+    @Test func `1000 shows and hides end without a text, with at most ten texts a second`() async throws {
         let folder = try TemporaryDirectory()
         let address = "\(folder.path)/notify"
         let manager = try ServiceManager(address: address)
@@ -130,8 +122,7 @@ import Testing
         #expect(Double(texts.count) <= 10 * seconds + 2, "\(texts.count) in \(seconds) s")
     }
 
-    @Test
-    func `A default configuration skips it where there is no service, and uses it in one`() async throws {
+    @Test func `A default configuration skips it where there is no service, and uses it in one`() async throws {
         let folder = try TemporaryDirectory()
         let address = "\(folder.path)/notify"
         let manager = try ServiceManager(address: address)

@@ -14,25 +14,23 @@ struct CursorTrackerTests {
         return cursor
     }
 
-    @Test(
-        arguments: [
-            "", "text", "1234567890\r\n", "12345678901", "1234567890\r", "\u{1B}[31mred\u{1B}[m", "日本語で",
-            "one\r\ntwo\r\n",
-            // A spinner, a wait for a password, a title, a character in another character set.
-            "50%\r", "50%\u{8}\u{8}\u{8}", "Word: ", "\u{1B}]0;title\u{7}", "\u{1B}]0;title\u{1B}\\",
-            "\u{1B}(0x\u{1B}(B",
-            // Erased below, or everywhere.
-            "one\r\ntwo\u{1B}[A\u{1B}[J", "\u{1B}[H\u{1B}[2J\u{1B}[3J",
-            "\u{1B}[2J\u{1B}[H", "\u{1B}[H\u{1B}[J",
-            // After a full-screen program, also one whose cursor was elsewhere.
-            "x\u{1B}[?1049h\u{1B}[2;3Hfull\u{1B}[?1049l", "\u{1B}[?1049h\u{1B}7\u{1B}[?1049l",
-            // Uncertain until the window is erased.
-            "one\u{1B}M\r\n\u{1B}[J", "\u{1B}7one\u{1B}8two\r\n\u{1B}[2J", "\u{1B}[?7l\u{1B}[?7h\u{1B}[J",
-            "\u{1B}[1;3r\u{1B}c",
-            // A sequence within which another one begins, or that is cancelled.
-            "\u{1B}[\u{1B}[m", "\u{1B}]0;title\u{18}", "é", "日",
-        ]
-    )
+    @Test(arguments: [
+        "", "text", "1234567890\r\n", "12345678901", "1234567890\r", "\u{1B}[31mred\u{1B}[m", "日本語で",
+        "one\r\ntwo\r\n",
+        // A spinner, a wait for a password, a title, a character in another character set.
+        "50%\r", "50%\u{8}\u{8}\u{8}", "Word: ", "\u{1B}]0;title\u{7}", "\u{1B}]0;title\u{1B}\\",
+        "\u{1B}(0x\u{1B}(B",
+        // Erased below, or everywhere.
+        "one\r\ntwo\u{1B}[A\u{1B}[J", "\u{1B}[H\u{1B}[2J\u{1B}[3J",
+        "\u{1B}[2J\u{1B}[H", "\u{1B}[H\u{1B}[J",
+        // After a full-screen program, also one whose cursor was elsewhere.
+        "x\u{1B}[?1049h\u{1B}[2;3Hfull\u{1B}[?1049l", "\u{1B}[?1049h\u{1B}7\u{1B}[?1049l",
+        // Uncertain until the window is erased.
+        "one\u{1B}M\r\n\u{1B}[J", "\u{1B}7one\u{1B}8two\r\n\u{1B}[2J", "\u{1B}[?7l\u{1B}[?7h\u{1B}[J",
+        "\u{1B}[1;3r\u{1B}c",
+        // A sequence within which another one begins, or that is cancelled.
+        "\u{1B}[\u{1B}[m", "\u{1B}]0;title\u{18}", "é", "日",
+    ])
     func `allows lines where they damage nothing`(text: String) {
         #expect(cursor(after: text).allowsLines)
         // Also if each byte arrives on its own.
@@ -42,28 +40,23 @@ struct CursorTrackerTests {
         #expect(cursor.allowsLines)
     }
 
-    @Test(
-        arguments: [
-            // Behind the last column, or possibly.
-            "1234567890", "日本語日本", "\r\n1234567890", "⏳⏳⏳⏳⏳", "12345\t123\u{1B}Hx\t",
-            // Above a part of the text.
-            "one\r\ntwo\u{1B}[A", "one\r\ntwo\u{1B}M", "\u{1B}[H", "\u{1B}[2H", "one\u{1B}[L", "one\u{1B}8",
-            // Within the row, until it ends.
-            "one\u{1B}[2D", "one\u{1B}[1G",
-            // Full-screen programs, margins, saved positions, no line breaks.
-            "\u{1B}[?1049h", "\u{1B}[?1049h\u{1B}[1;3r\u{1B}[r\u{1B}[2J", "\u{1B}[?47h\u{1B}[H\u{1B}[2J",
-            "\u{1B}[1;3r\u{1B}[4H", "\u{1B}7", "\u{1B}7one\u{1B}8two",
-            "\u{1B}[s\r\nx", "\u{1B}[?7l",
-            // Within a sequence.
-            "\u{1B}", "\u{1B}[", "\u{1B}[3", "\u{1B}]0;title", "\u{1B}]0;title\u{1B}", "\u{1B}P1;2", "\u{1B}(",
-        ]
-    )
-    func `allows none elsewhere`(text: String) {
-        #expect(!cursor(after: text).allowsLines)
-    }
+    @Test(arguments: [
+        // Behind the last column, or possibly.
+        "1234567890", "日本語日本", "\r\n1234567890", "⏳⏳⏳⏳⏳", "12345\t123\u{1B}Hx\t",
+        // Above a part of the text.
+        "one\r\ntwo\u{1B}[A", "one\r\ntwo\u{1B}M", "\u{1B}[H", "\u{1B}[2H", "one\u{1B}[L", "one\u{1B}8",
+        // Within the row, until it ends.
+        "one\u{1B}[2D", "one\u{1B}[1G",
+        // Full-screen programs, margins, saved positions, no line breaks.
+        "\u{1B}[?1049h", "\u{1B}[?1049h\u{1B}[1;3r\u{1B}[r\u{1B}[2J", "\u{1B}[?47h\u{1B}[H\u{1B}[2J",
+        "\u{1B}[1;3r\u{1B}[4H", "\u{1B}7", "\u{1B}7one\u{1B}8two",
+        "\u{1B}[s\r\nx", "\u{1B}[?7l",
+        // Within a sequence.
+        "\u{1B}", "\u{1B}[", "\u{1B}[3", "\u{1B}]0;title", "\u{1B}]0;title\u{1B}", "\u{1B}P1;2", "\u{1B}(",
+    ])
+    func `allows none elsewhere`(text: String) { #expect(!cursor(after: text).allowsLines) }
 
-    @Test("knows whether a sequence or a character is complete")
-    func sequences() {
+    @Test func `knows whether a sequence or a character is complete`() {
         #expect(!cursor(after: "\u{1B}[3").isBetweenSequences && cursor(after: "\u{1B}[3", "1m").isBetweenSequences)
         var cursor = cursor(after: "")
         let bytes = Array("日".utf8)
@@ -77,19 +70,16 @@ struct CursorTrackerTests {
         #expect(cursor.isBetweenSequences && cursor.allowsLines)
     }
 
-    @Test(
-        arguments: [
-            ("50%", false), ("50%\r", true), ("50%\u{8}", true), ("50%\r\u{1B}[K", false), ("50%\r\u{1B}[2K", false),
-            ("50%\r\r\n", false), ("50%\r60%", false), ("123456789012\r", true),
-            ("x\r\u{1B}[J", false),
-        ]
-    )
+    @Test(arguments: [
+        ("50%", false), ("50%\r", true), ("50%\u{8}", true), ("50%\r\u{1B}[K", false), ("50%\r\u{1B}[2K", false),
+        ("50%\r\r\n", false), ("50%\r60%", false), ("123456789012\r", true),
+        ("x\r\u{1B}[J", false),
+    ])
     func `knows whether there is text behind it`(text: String, isBehind: Bool) {
         #expect(cursor(after: text).hasTextBehind == isBehind)
     }
 
-    @Test("follows a change of the size: a line that the terminal may wrap again is uncertain until it ends")
-    func sizes() {
+    @Test func `follows a change of the size: a line that the terminal may wrap again is uncertain until it ends`() {
         for (text, columns, allows) in [
             ("12345", 8, true), ("12345", 5, false), ("12345\r\n", 5, true), ("123456789012", 20, false),
         ] {
@@ -101,8 +91,7 @@ struct CursorTrackerTests {
         }
     }
 
-    @Test(arguments: 0..<200)
-    func `never ends the process, and is certain again after an erased window`(seed: UInt64) {
+    @Test(arguments: 0..<200) func `never ends the process, and is certain again after an erased window`(seed: UInt64) {
         var random = SplitMix(state: seed)
         var cursor = CursorTracker()
         let pieces = [

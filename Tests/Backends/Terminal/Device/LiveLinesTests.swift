@@ -26,8 +26,7 @@ struct LiveLinesTests {
         String(decoding: live.render(), as: UTF8.self)
     }
 
-    @Test("are drawn below the cursor, whose position is restored, and only changes are redrawn")
-    func bytes() {
+    @Test func `are drawn below the cursor, whose position is restored, and only changes are redrawn`() {
         var live = LiveLines()
         #expect(take(&live) == "")
         live.show(id, lines("one 1%", "two"), size: size, anew: false)
@@ -54,12 +53,8 @@ struct LiveLinesTests {
     /// lines, or one that is begun above lines, whose rest is written without them.
     enum Preceding: CaseIterable { case first, above, hidden, held, covered }
 
-    @Test(
-        "do not damage text above them that ends at the right margin",
-        arguments: ["12345678901234567890", "\u{1B}[31m1234567890\u{1B}[m1234567890"],
-        Preceding.allCases
-    )
-    func margin(text: String, preceding: Preceding) {
+    @Test(arguments: ["12345678901234567890", "\u{1B}[31m1234567890\u{1B}[m1234567890"], Preceding.allCases)
+    func `do not damage text above them that ends at the right margin`(text: String, preceding: Preceding) {
         let size = TerminalDevice.Size(columns: 20, rows: 12)
         for times in 1...2 {
             var screen = ScreenEmulator(columns: size.columns, rows: size.rows)
@@ -100,8 +95,7 @@ struct LiveLinesTests {
         }
     }
 
-    @Test
-    func `are those of all claims, in order, up to the rows of the window without the cursor's`() {
+    @Test func `are those of all claims, in order, up to the rows of the window without the cursor's`() {
         let other = Owner()
         var live = LiveLines()
         var screen = ScreenEmulator(columns: 20, rows: 3)

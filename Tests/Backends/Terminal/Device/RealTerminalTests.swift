@@ -38,14 +38,11 @@ struct RealTerminalTests {
     }
 
     @Test(
-        "show the title and restore it",
         .needs(.terminals),
         .needs(.screen),
-        arguments: [
-            Terminal(package: "xterm", command: ["xterm", "-u8", "-T", "mine", "-e"], own: "mine")
-        ]
+        arguments: [Terminal(package: "xterm", command: ["xterm", "-u8", "-T", "mine", "-e"], own: "mine")]
     )
-    func title(terminal: Terminal) async throws {
+    func `show the title and restore it`(terminal: Terminal) async throws {
         try await onScreen { display in
             let daemon = try start(terminal, on: display)
             try await isBusy(on: display, daemon)
@@ -54,7 +51,6 @@ struct RealTerminalTests {
     }
 
     @Test(
-        "keep a title that could not be restored",
         .needs(.terminals),
         .needs(.screen),
         arguments: [
@@ -64,7 +60,7 @@ struct RealTerminalTests {
             Terminal(package: "screen", command: ["xterm", "-u8", "-T", "mine", "-e", "screen", "-U"], own: "mine"),
         ]
     )
-    func kept(terminal: Terminal) async throws {
+    func `keep a title that could not be restored`(terminal: Terminal) async throws {
         try await onScreen { display in
             let daemon = try start(terminal, on: display)
             #expect(await eventually { (try? folder.read("output"))?.contains("shown") == true }, "\(daemon.errors)")
@@ -103,20 +99,12 @@ struct RealTerminalTests {
         await endProcesses()
     }
 
-    @Test(
-        .needs("kitty", package: "kitty"),
-        .needs(.bus),
-        .needs(.screen)
-    )
+    @Test(.needs("kitty", package: "kitty"), .needs(.bus), .needs(.screen))
     func `Debian's kitty shows the title, restores it, and raises no notification`() async throws {
         let bus = try await PrivateBus()
         let monitor = try await NotifyMonitor(bus)
         try await onScreen { display in
-            let kitty = Terminal(
-                package: "kitty",
-                command: ["kitty", "-o", "linux_display_server=x11"],
-                own: "sh"
-            )
+            let kitty = Terminal(package: "kitty", command: ["kitty", "-o", "linux_display_server=x11"], own: "sh")
             let daemon = try start(
                 kitty,
                 on: display,
@@ -130,9 +118,7 @@ struct RealTerminalTests {
         #expect(monitor.shown == [])
     }
 
-    @Test(
-        .needs("screen", package: "screen")
-    )
+    @Test(.needs("screen", package: "screen"))
     func `GNU screen passes no bell and no character of the title on to the screen`() async throws {
         try folder.write("startDelay: 0\nbackends: [terminalTitle]\nterminalTitle: {title: on}\n", to: "config.yaml")
         let terminal = try PseudoTerminal()
@@ -187,9 +173,7 @@ struct RealTerminalTests {
     /// Kills all processes with the folder in their arguments or environment, and waits for their end. They would write
     /// to the folder while it is removed: GNU screen does not end with its terminal, and a terminal saves its settings
     /// when its X server ends.
-    private func endProcesses() async {
-        #expect(await eventually { folder.killProcesses() == 0 })
-    }
+    private func endProcesses() async { #expect(await eventually { folder.killProcesses() == 0 }) }
 
     private func start(_ terminal: Terminal, on display: String, _ environment: [String: String] = [:]) throws -> Daemon
     {

@@ -19,8 +19,7 @@ struct TerminalOutboxTests {
         return String(decoding: taken, as: UTF8.self)
     }
 
-    @Test("What is partly written is completed first; then the latest state follows")
-    func slowTerminal() {
+    @Test func `What is partly written is completed first; then the latest state follows`() {
         let claimant = Claimant()
         let id = ObjectIdentifier(claimant)
         let size = TerminalDevice.Size(columns: 20, rows: 6)
@@ -42,8 +41,7 @@ struct TerminalOutboxTests {
         #expect(!rest.contains("999") && take(from: &outbox) == "")
     }
 
-    @Test("A title waits for the end of a control sequence of the app's text")
-    func sequences() {
+    @Test func `A title waits for the end of a control sequence of the app's text`() {
         let claimant = Claimant()
         var outbox = TerminalOutbox(title: TitleState(style: .stack))
         outbox.lines.write(Array("\u{1B}[3".utf8))
@@ -53,11 +51,8 @@ struct TerminalOutboxTests {
         #expect(take(from: &outbox) == "1mred\u{1B}[22;0t\u{1B}]0;Work\u{07}")
     }
 
-    @Test(
-        "However the terminal accepts the bytes, its final state is right, and no sequence is cut off",
-        arguments: 0..<200
-    )
-    func randomEvents(seed: Int) {
+    @Test(arguments: 0..<200)
+    func `However the terminal accepts the bytes, its final state is right, and no sequence is cut off`(seed: Int) {
         var random = SplitMix(state: UInt64(seed))
         var outbox = TerminalOutbox(title: TitleState(style: .stack))
         var terminal = TitleEmulator()

@@ -9,9 +9,7 @@ import Testing
 @Suite struct TerminalNotificationBackendTests {
     private let terminal: PseudoTerminal
 
-    init() throws {
-        terminal = try PseudoTerminal()
-    }
+    init() throws { terminal = try PseudoTerminal() }
 
     private func makeBackend(
         _ settings: TerminalNotificationSettings,

@@ -33,21 +33,18 @@ struct LineTemplateTests {
         return layout.lines(for: snapshot, width: width, now: now, frame: 0)
     }
 
-    @Test(
-        "have columns that are aligned in all lines",
-        arguments: [
-            ("{label} {bar:10} {progress}", ["debian.iso ━━━━────── 40%", "Verifying  ⠋"]),
-            ("{spinner} {label} [{bar:10}] {rate:>10}", ["  debian.iso [━━━━──────]   1.3 MB/s", "⠋ Verifying"]),
-            ("{label:6} {done}/{total} {progress:^7}|", ["debia… 16.2 MB/40.0 MB   40%  |", "Verif…"]),
-            ("{elapsed:<6}{label} {remaining} left", ["0:12  debian.iso 0:18 left", "0:03  Verifying"]),
-            ("ETA {remaining}  at {rate}  {label}", ["ETA 0:18  at 1.3 MB/s  debian.iso", "Verifying"]),
-            ("{{{label}}} {amount}", ["{debian.iso} 16.2 of 40.0 MB", "{Verifying}"]),
-            ("{label} - {elapsed}", ["debian.iso - 0:12", "Verifying  - 0:03"]),
-            ("{label} | {rate} | {progress}", ["debian.iso | 1.3 MB/s | 40%", "Verifying"]),
-            ("working", ["working", "working"]),
-        ]
-    )
-    func columns(template: String, expected: [String]) throws {
+    @Test(arguments: [
+        ("{label} {bar:10} {progress}", ["debian.iso ━━━━────── 40%", "Verifying  ⠋"]),
+        ("{spinner} {label} [{bar:10}] {rate:>10}", ["  debian.iso [━━━━──────]   1.3 MB/s", "⠋ Verifying"]),
+        ("{label:6} {done}/{total} {progress:^7}|", ["debia… 16.2 MB/40.0 MB   40%  |", "Verif…"]),
+        ("{elapsed:<6}{label} {remaining} left", ["0:12  debian.iso 0:18 left", "0:03  Verifying"]),
+        ("ETA {remaining}  at {rate}  {label}", ["ETA 0:18  at 1.3 MB/s  debian.iso", "Verifying"]),
+        ("{{{label}}} {amount}", ["{debian.iso} 16.2 of 40.0 MB", "{Verifying}"]),
+        ("{label} - {elapsed}", ["debian.iso - 0:12", "Verifying  - 0:03"]),
+        ("{label} | {rate} | {progress}", ["debian.iso | 1.3 MB/s | 40%", "Verifying"]),
+        ("working", ["working", "working"]),
+    ])
+    func `have columns that are aligned in all lines`(template: String, expected: [String]) throws {
         let texts = try lines(template).map { line in
             line.text.trimmingCharacters(in: .whitespaces)
         }
@@ -55,14 +52,12 @@ struct LineTemplateTests {
         #expect(try LineTemplate(template).description == template)
     }
 
-    @Test
-    func `leave out a column without a value in any line`() throws {
+    @Test func `leave out a column without a value in any line`() throws {
         let texts = try lines("{label}  {remaining} left  {elapsed}") { $0[0].remaining = nil }
         #expect(texts.map(\.text) == ["debian.iso  0:12", "Verifying   0:03"])
     }
 
-    @Test
-    func `have colours and weights, unless they are disabled`() throws {
+    @Test func `have colours and weights, unless they are disabled`() throws {
         let template = "{label:.bold.red} {bar:10.green/black} {rate:12.dim}"
         let text = try lines(template, environment: ["LANG": "C.UTF-8"])[0].changes(from: nil)
         for part in ["\u{1B}[0;1;31mdebian.iso", "\u{1B}[0;32m━━━━", "\u{1B}[0;30m───", "\u{1B}[0;2m1.3 MB/s"] {
@@ -71,14 +66,11 @@ struct LineTemplateTests {
         #expect(try !lines(template)[0].changes(from: nil).contains("m"))
     }
 
-    @Test(
-        "are never wider than the window, and move no cursor",
-        arguments: [
-            LineTemplate.standard.description, "{label:500}{bar:500}{rate:400}", "{rate:90}", "[{label}][{bar}]",
-            "\u{1B}[2J\n日本{label:7}語{spinner:3}",
-        ]
-    )
-    func fit(template: String) throws {
+    @Test(arguments: [
+        LineTemplate.standard.description, "{label:500}{bar:500}{rate:400}", "{rate:90}", "[{label}][{bar}]",
+        "\u{1B}[2J\n日本{label:7}語{spinner:3}",
+    ])
+    func `are never wider than the window, and move no cursor`(template: String) throws {
         for width in 1...120 {
             for line in try lines(template, width: width, { $0[0].label = "日本語のファイル" }) {
                 #expect(line.columns <= max(width - 1, 1))
@@ -87,30 +79,26 @@ struct LineTemplateTests {
         }
     }
 
-    @Test(
-        "are checked: names, options and styles, with their positions",
-        arguments: [
-            (
-                "{label} {barr:40}",
-                "unknown placeholder '{barr}' at character 9, did you mean '{bar}'? For a brace, write '{{'"
-            ),
-            ("{bar:40.cyna}", "unknown style 'cyna' at character 9, did you mean 'cyan'?"),
-            ("{bar:.cyan/bule}", "unknown style 'bule' at character 12, did you mean 'blue'?"),
-            ("{bar:.cyan.}", "unknown style '' at character 12; known are: black, red, "),
-            ("{bar:wide}", "'wide' at character 6 is not a width and styles; write '<', '^' or '>', a width"),
-            ("a {bar:0}", "'0' at character 8 is not a width and styles"),
-            ("{bar:501}", "'501' at character 6 is not"), ("{bar:}", "'' at character 6 is not"),
-            ("{rate:5/red}", "'5/red' at character 7 is not"), ("{label", "'{' at character 1 has no '}'"),
-            ("", "the format is empty"),
-        ]
-    )
-    func mistakes(template: String, message: String) throws {
+    @Test(arguments: [
+        (
+            "{label} {barr:40}",
+            "unknown placeholder '{barr}' at character 9, did you mean '{bar}'? For a brace, write '{{'"
+        ),
+        ("{bar:40.cyna}", "unknown style 'cyna' at character 9, did you mean 'cyan'?"),
+        ("{bar:.cyan/bule}", "unknown style 'bule' at character 12, did you mean 'blue'?"),
+        ("{bar:.cyan.}", "unknown style '' at character 12; known are: black, red, "),
+        ("{bar:wide}", "'wide' at character 6 is not a width and styles; write '<', '^' or '>', a width"),
+        ("a {bar:0}", "'0' at character 8 is not a width and styles"),
+        ("{bar:501}", "'501' at character 6 is not"), ("{bar:}", "'' at character 6 is not"),
+        ("{rate:5/red}", "'5/red' at character 7 is not"), ("{label", "'{' at character 1 has no '}'"),
+        ("", "the format is empty"),
+    ])
+    func `are checked: names, options and styles, with their positions`(template: String, message: String) throws {
         let error = try #require(throws: SnapshotFormatError.self) { try LineTemplate(template) }
         #expect(error.description.hasPrefix(message), "\(error)")
     }
 
-    @Test
-    func `are a setting, whose mistakes have a position in the config file`() throws {
+    @Test func `are a setting, whose mistakes have a position in the config file`() throws {
         let folder = try TemporaryDirectory()
         func load(_ template: String) throws -> IndicatorConfiguration {
             let text = "backends: [terminalProgress]\nterminalProgress:\n  template: \"\(template)\"\n"

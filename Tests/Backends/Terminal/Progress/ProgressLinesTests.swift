@@ -48,8 +48,7 @@ struct ProgressLinesTests {
         )
     }
 
-    @Test("have a bar, the amount and the times, as far as they fit")
-    func widths() {
+    @Test func `have a bar, the amount and the times, as far as they fit`() {
         let activities = [
             activity("debian-13.iso", 16_200_000, of: 40_000_000), activity("Packages.gz", 400_000, of: 4_000_000),
         ]
@@ -68,8 +67,7 @@ struct ProgressLinesTests {
         #expect(texts(activities, width: 20) == ["debian-13.iso  40%", "Packages.gz    10%"])
     }
 
-    @Test("have the rate and the time left if they are known, and if they fit")
-    func estimates() {
+    @Test func `have the rate and the time left if they are known, and if they fit`() {
         var details = activity("debian-13.iso", 16_200_000, of: 40_000_000)
         details.rate = 1_300_000
         details.remaining = .seconds(18)
@@ -91,8 +89,7 @@ struct ProgressLinesTests {
         #expect(texts([details], width: 24) == ["debian-13.iso  40%"])
     }
 
-    @Test
-    func `are indented by the depth of the groups`() {
+    @Test func `are indented by the depth of the groups`() {
         var activities = ["Uploading", "album", "one.jpg", "Other"].map { activity($0) }
         (activities[1].depth, activities[2].depth) = (1, 2)
         #expect(
@@ -102,8 +99,7 @@ struct ProgressLinesTests {
         )
     }
 
-    @Test
-    func `keep their places when an activity without a progress begins`() {
+    @Test func `keep their places when an activity without a progress begins`() {
         let bar = activity("debian-13.iso", 16_200_000, of: 40_000_000)
         for width in 20...200 {
             let alone = texts([bar], width: width)[0]
@@ -112,8 +108,7 @@ struct ProgressLinesTests {
         }
     }
 
-    @Test("have a second line with what an activity asks the user for, marked without colour, too")
-    func attention() {
+    @Test func `have a second line with what an activity asks the user for, marked without colour, too`() {
         var details = activity("Signing", 1_000_000, of: 2_000_000)
         details.attention = "Pass\u{7}phrase for the key 'id_ed25519' of alice?"
         details.depth = 1
@@ -132,8 +127,7 @@ struct ProgressLinesTests {
         #expect(lines.last == "and 2 more")
     }
 
-    @Test("give room to the name first, then to percentage, bar, time left, amount, rate and elapsed time")
-    func precedence() {
+    @Test func `give room to the name first, then to percentage, bar, time left, amount, rate and elapsed time`() {
         var details = activity("a file with a name that is quite long", 16_200_000, of: 40_000_000, age: 754)
         (details.rate, details.remaining) = (1_300_000, .seconds(18))
         let fields = ["40%|40.0 MB", "━", "0:18 left", "of 40.0 MB", "1.3 MB/s", "12:34"]
@@ -155,8 +149,7 @@ struct ProgressLinesTests {
         String(repeating: "long ", count: 2000), "\u{1B}[2J\u{7}bad\r\nlabel", "",
     ]
 
-    @Test("are never wider than the window, and have no control characters", arguments: labels)
-    func fit(label: String) {
+    @Test(arguments: labels) func `are never wider than the window, and have no control characters`(label: String) {
         for environment in [["LANG": "C.UTF-8"], ["LANG": "C"]] {
             for width in 1...120 {
                 let snapshot = IndicatorSnapshot(
@@ -172,8 +165,7 @@ struct ProgressLinesTests {
         }
     }
 
-    @Test("have the number of further activities")
-    func more() {
+    @Test func `have the number of further activities`() {
         let activities = (1...6).map { activity("number \($0)") }
         #expect(texts(activities, width: 80).last == "and 2 more")
         #expect(texts(activities, width: 80, count: 500).last == "and 2 more")
@@ -194,8 +186,7 @@ struct ProgressLinesTests {
         #expect(texts(activities, width: 80, height: 6, layout(maxLines: 6)).count == 6)
     }
 
-    @Test("The activities that run have lines before those that wait, which are a count")
-    func waiting() {
+    @Test func `The activities that run have lines before those that wait, which are a count`() {
         func activity(_ number: Int, waits: Bool, depth: Int = 0) -> ActivityDetails {
             var activity = ActivityDetails(label: "\(number)", since: now)
             (activity.id, activity.isWaiting, activity.depth) = (UInt64(number), waits, depth)
@@ -217,16 +208,14 @@ struct ProgressLinesTests {
         )
     }
 
-    @Test("The short text of an activity is behind the numbers, without control characters, as far as it fits")
-    func detail() {
+    @Test func `The short text of an activity is behind the numbers, without control characters, as far as it fits`() {
         var details = activity("debian-13.iso", 16_200_000, of: 40_000_000)
         details.detail = "3\u{1B} failed\n"
         #expect(texts([details], width: 80)[0].hasSuffix("16.2 of 40.0 MB  0:12  3 failed"))
         #expect(texts([details], width: 36)[0].hasSuffix("40%"))
     }
 
-    @Test
-    func `A finished bar leaves its total, time and average rate`() {
+    @Test func `A finished bar leaves its total, time and average rate`() {
         var finished = FinishedActivity(label: "iso", outcome: .succeeded, duration: .seconds(31))
         (finished.completed, finished.unit) = (40_000_000, .bytes)
         #expect(layout().line(for: finished) == "✓ iso (40.0 MB in 31.0 s, 1.3 MB/s)")
@@ -241,13 +230,11 @@ struct ProgressLinesTests {
         #expect(layout().line(for: finished) == "✗ iso: disk full (3 files in 1:06, 22 s each)")
     }
 
-    @Test
-    func `show the app if no activity has a label`() {
+    @Test func `show the app if no activity has a label`() {
         #expect(texts([], width: 80, count: 3).first?.hasPrefix("app  ⠋  ") == true)
     }
 
-    @Test("have the decimal mark of the locale")
-    func numbers() {
+    @Test func `have the decimal mark of the locale`() {
         var layout = layout()
         layout.look.numbers.decimalMark = ","
         var details = activity("debian-13.iso", 16_200_000, of: 40_000_000)
@@ -260,8 +247,7 @@ struct ProgressLinesTests {
         #expect(texts([details], width: 30, layout)[0].hasSuffix("###------  40%"))
     }
 
-    @Test
-    func `are ASCII if the locale has no Unicode, and without colours if they are disabled`() throws {
+    @Test func `are ASCII if the locale has no Unicode, and without colours if they are disabled`() throws {
         let ascii = texts([activity("Große …", 50, of: 100)], width: 60, layout(["LANG": "C"]))
         #expect(ascii == ["Gro?e ...  ##############---------------  50 of 100 B  0:12"])
         func color(_ environment: [String: String], isTerminal: Bool) -> Bool {
@@ -289,8 +275,7 @@ struct ProgressLinesTests {
         #expect(layout().line(for: group) == "✗ Files: failed (2.0 s)")
     }
 
-    @Test
-    func `isolate right-to-left text from the other fields`() {
+    @Test func `isolate right-to-left text from the other fields`() {
         #expect(texts([activity("שלום", 1, of: 2)], width: 80)[0].hasPrefix("שלום\u{200E}  "))
         #expect(!texts([activity("hello", 1, of: 2)], width: 80)[0].unicodeScalars.contains("\u{200E}"))
         // Also where the end of the label is cut off.
@@ -298,8 +283,7 @@ struct ProgressLinesTests {
         #expect(long.contains("…\u{200E}  "))
     }
 
-    @Test
-    func `leave nothing of an earlier label, whatever its direction`() {
+    @Test func `leave nothing of an earlier label, whatever its direction`() {
         var screen = ScreenEmulator(columns: 40, rows: 4)
         var live = LiveLines()
         let owner = NSObject()
@@ -336,8 +320,7 @@ struct ProgressReportTests {
         FinishedActivity(label: label, outcome: outcome, duration: .seconds(seconds), date: start)
     }
 
-    @Test(arguments: [0, 0.3, 4])
-    func `announce work that has lasted the start delay, and its end`(seconds: Double) {
+    @Test(arguments: [0, 0.3, 4]) func `announce work that has lasted the start delay, and its end`(seconds: Double) {
         var report = makeReport()
         func line(age: Double, ends: [FinishedActivity] = [], at now: Int) -> String? {
             var busy = snapshot(["a"], age: age)
@@ -374,16 +357,14 @@ struct ProgressReportTests {
         )
     }
 
-    @Test
-    func `announce an activity once, also if the list has no room for it for a while`() {
+    @Test func `announce an activity once, also if the list has no room for it for a while`() {
         var report = makeReport()
         #expect(report.line(for: snapshot(["a"], age: 2), finished: [], date: start, at: .zero) == "a: started\n")
         #expect(report.line(for: snapshot([], age: 2), finished: [], date: start, at: .seconds(2)) == nil)
         #expect(report.line(for: snapshot(["a"], age: 6), finished: [], date: start, at: .seconds(4)) == nil)
     }
 
-    @Test("combine many events, failures first, and count those that are omitted")
-    func many() {
+    @Test func `combine many events, failures first, and count those that are omitted`() {
         var report = makeReport()
         let ends = (1...70).map { finished("a\($0)", .succeeded, 2) } + [finished("z", .failed(""), 2)]
         let line = report.line(for: snapshot([], age: 0), finished: Array(ends.suffix(64)), date: start, at: .zero)
@@ -392,8 +373,7 @@ struct ProgressReportTests {
         #expect(report.takeLine(at: .seconds(9)) == nil)
     }
 
-    @Test
-    func `report the progress at most every ten seconds, or how long the work has lasted`() {
+    @Test func `report the progress at most every ten seconds, or how long the work has lasted`() {
         var report = makeReport()
         var busy = snapshot(["a"], age: 2, progress: 0.4)
         busy.activities[0].remaining = .seconds(20)
@@ -405,8 +385,7 @@ struct ProgressReportTests {
         #expect(report.line(for: vague, finished: [], date: start, at: .seconds(20)) == "a: 0:22\n")
     }
 
-    @Test(arguments: [false, true])
-    func `do not report an end without an outcome as a success`(accessible: Bool) {
+    @Test(arguments: [false, true]) func `do not report an end without an outcome as a success`(accessible: Bool) {
         var report = makeReport(.init(accessible: accessible))
         let line = report.line(
             for: snapshot([], age: 0),
@@ -417,8 +396,7 @@ struct ProgressReportTests {
         #expect(line == (accessible ? "a ended after 2.0 s.\n" : "a: ended (2.0 s)\n"))
     }
 
-    @Test(arguments: [false, true])
-    func `tell an error that passes through a group once`(accessible: Bool) {
+    @Test(arguments: [false, true]) func `tell an error that passes through a group once`(accessible: Bool) {
         var report = makeReport(.init(accessible: accessible))
         var group = finished("Files", .failed("HTTP 503"), 2)
         group.messageAfterMembers = ""
@@ -427,8 +405,7 @@ struct ProgressReportTests {
     }
 
     /// Each file that began put the total off by ten seconds.
-    @Test
-    func `report the total of a group every ten seconds, whatever else is reported`() {
+    @Test func `report the total of a group every ten seconds, whatever else is reported`() {
         var report = makeReport()
         var totals: [Int] = []
         for second in 0...40 {
@@ -458,13 +435,10 @@ struct ProgressReportTests {
         #expect(report.line(for: busy, finished: [], date: start, at: .seconds(0.5)) == nil)
         var end = finished("b", .failed("no"), 2)
         end.id = busy.activities.removeLast().id
-        #expect(
-            report.line(for: busy, finished: [end], date: start, at: .seconds(1)) == "b: failed: no (2.0 s)\n"
-        )
+        #expect(report.line(for: busy, finished: [end], date: start, at: .seconds(1)) == "b: failed: no (2.0 s)\n")
     }
 
-    @Test(arguments: [false, true])
-    func `report once what an activity asks for, with the words`(accessible: Bool) {
+    @Test(arguments: [false, true]) func `report once what an activity asks for, with the words`(accessible: Bool) {
         var report = makeReport(.init(accessible: accessible))
         var busy = snapshot(["Signing"], age: 0.1)
         busy.activities[0].attention = "Passphrase?\u{7}"
@@ -479,8 +453,7 @@ struct ProgressReportTests {
         #expect(report.line(for: busy, finished: [], date: start, at: .seconds(6)) == line)
     }
 
-    @Test
-    func `have no failure of the first activity before its beginning`() {
+    @Test func `have no failure of the first activity before its beginning`() {
         var report = makeReport()
         let early = [finished("early", .failed("no"), 0)]
         let busy = snapshot(["first"], age: 2)
@@ -494,8 +467,7 @@ struct ProgressReportTests {
         )
     }
 
-    @Test
-    func `are sentences for a screen reader`() {
+    @Test func `are sentences for a screen reader`() {
         var report = makeReport(.init(accessible: true))
         let busy = snapshot(["Fetching"], age: 2, progress: 0.4)
         #expect(report.line(for: busy, finished: [], date: start, at: .zero) == "Fetching has started.\n")
@@ -508,8 +480,7 @@ struct ProgressReportTests {
         )
     }
 
-    @Test
-    func `have a colour only if it is forced`() {
+    @Test func `have a colour only if it is forced`() {
         let failed = [finished("a", .failed(""), 2)]
         var plain = makeReport()
         #expect(

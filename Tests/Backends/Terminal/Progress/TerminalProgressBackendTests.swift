@@ -72,8 +72,7 @@ struct TerminalProgressBackendTests {
         #expect(written() == LiveLines.erasure())
     }
 
-    @Test("shows the last activity while nothing is in progress")
-    func completionDelay() async throws {
+    @Test func `shows the last activity while nothing is in progress`() async throws {
         let backend = makeBackend()
         try await backend.start()
         try await backend.update(busy("Work"))
@@ -83,8 +82,7 @@ struct TerminalProgressBackendTests {
         #expect(written().contains("Work"))
     }
 
-    @Test
-    func `The time left counts down between the steps of the work`() async throws {
+    @Test func `The time left counts down between the steps of the work`() async throws {
         let backend = makeBackend()
         try await backend.start()
         var screen = ScreenEmulator(columns: 80, rows: 24)
@@ -128,8 +126,7 @@ struct TerminalProgressBackendTests {
         await live.stop()
     }
 
-    @Test
-    func `The lines are suspended while a prompt has the terminal, and appear again after it`() async throws {
+    @Test func `The lines are suspended while a prompt has the terminal, and appear again after it`() async throws {
         let backend = makeBackend()
         try await backend.start()
         try await backend.update(busy("Work"))
@@ -145,8 +142,7 @@ struct TerminalProgressBackendTests {
         await backend.stop()
     }
 
-    @Test("draws at most ten frames a second, a spinner's with a few bytes")
-    func frames() async throws {
+    @Test func `draws at most ten frames a second, a spinner's with a few bytes`() async throws {
         let backend = makeBackend()
         #expect(backend.backend.delivery.animationInterval == .milliseconds(100))
         try await backend.start()
@@ -162,8 +158,7 @@ struct TerminalProgressBackendTests {
         #expect(frames.map(\.utf8.count).sorted()[frames.count / 4] < 50)
     }
 
-    @Test
-    func `is soon complete again while others write lines`() async throws {
+    @Test func `is soon complete again while others write lines`() async throws {
         let backend = makeBackend(.init(), ["LANG": "C.UTF-8"])
         try await backend.start()
         var screen = ScreenEmulator(columns: 80, rows: 24)
@@ -180,8 +175,7 @@ struct TerminalProgressBackendTests {
         await backend.stop()
     }
 
-    @Test("writes less than 20 kB for a download of 60 seconds")
-    func bytes() async throws {
+    @Test func `writes less than 20 kB for a download of 60 seconds`() async throws {
         let backend = makeBackend(.init(), ["LANG": "C.UTF-8"])
         try await backend.start()
         var random = SplitMix(state: 14)
@@ -287,8 +281,7 @@ struct TerminalProgressBackendTests {
         #expect(text.components(separatedBy: "\r\n").count == (finished == .none ? 1 : 2))
     }
 
-    @Test
-    func `reports nothing of many activities that succeed before the indicator is shown`() async throws {
+    @Test func `reports nothing of many activities that succeed before the indicator is shown`() async throws {
         let backend = BackendDriver(
             TerminalProgressBackend(
                 applicationName: "app",
@@ -306,8 +299,7 @@ struct TerminalProgressBackendTests {
         #expect(written() == "")
     }
 
-    @Test
-    func `reports how many more have failed if there are too many for a line each`() async throws {
+    @Test func `reports how many more have failed if there are too many for a line each`() async throws {
         let backend = BackendDriver(
             TerminalProgressBackend(
                 applicationName: "app",
@@ -362,9 +354,7 @@ struct TerminalProgressBackendTests {
         let terminalOnly = TerminalProgressSettings(mode: .terminal)
         #expect(display(terminalOnly) == .live && display(terminalOnly, ["TERM": "dumb"]) == .off)
         #expect(display(terminalOnly, ["TERM": "xterm", "CI": "true"]) == .off)
-        #expect(
-            TerminalProgressBackend.display(terminalOnly, descriptor: -1, environment: ["TERM": "xterm"]) == .off
-        )
+        #expect(TerminalProgressBackend.display(terminalOnly, descriptor: -1, environment: ["TERM": "xterm"]) == .off)
         let off = makeBackend(.init(mode: .off))
         #expect(off.backend.delivery.animationInterval == nil)
         try await off.start()
@@ -379,8 +369,7 @@ struct TerminalProgressBackendTests {
         await plain.stop()
     }
 
-    @Test
-    func `writes at most one plain line a second, and the rest when the indicator is hidden`() async throws {
+    @Test func `writes at most one plain line a second, and the rest when the indicator is hidden`() async throws {
         let backend = BackendDriver(
             TerminalProgressBackend(
                 applicationName: "app",
@@ -416,10 +405,7 @@ struct TerminalProgressBackendTests {
 
     // MARK: Slow, stopped and closed terminals
 
-    @Test(
-        "completes every sequence on a slow terminal, and shows the latest state",
-        .timeLimit(.minutes(10))
-    )
+    @Test("completes every sequence on a slow terminal, and shows the latest state", .timeLimit(.minutes(10)))
     func slowTerminal() async throws {
         let backend = makeBackend(.init(), ["NO_COLOR": "1"])
         try await backend.start()
@@ -466,11 +452,8 @@ struct TerminalProgressBackendTests {
         #expect(String(decoding: bytes, as: UTF8.self).contains("number 28"))
     }
 
-    @Test(
-        "does not keep the app from ending when the terminal is stopped, and removes the lines later",
-        .timeLimit(.minutes(10))
-    )
-    func stoppedTerminal() async throws {
+    @Test(.timeLimit(.minutes(10)))
+    func `does not keep the app from ending when the terminal is stopped, and removes the lines later`() async throws {
         let backend = makeBackend()
         try await backend.start()
         try await backend.update(busy("Work"))
@@ -519,8 +502,7 @@ struct TerminalProgressBackendTests {
 
     // MARK: The kind
 
-    @Test("is created from the settings of a config file, whose defaults are those of the type")
-    func kind() async throws {
+    @Test func `is created from the settings of a config file, whose defaults are those of the type`() async throws {
         let kind = BackendKind.terminalProgress(descriptor: file.fileDescriptor, environment: ["TERM": "xterm"])
         let context = BackendContext(name: "bars", applicationName: "app", logger: Logger(label: "test"))
         let live = try kind.with(["maxLines": 2, "mode": "live"])

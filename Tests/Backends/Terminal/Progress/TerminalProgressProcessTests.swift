@@ -72,12 +72,8 @@ struct TerminalProgressProcessTests {
         try await eventually { try await condition(screen(tmux)) }
     }
 
-    @Test(
-        "fits windows of every width, and follows a change",
-        .needs("tmux", package: "tmux"),
-        arguments: [20, 40, 80, 200]
-    )
-    func widths(columns: Int) async throws {
+    @Test(.needs("tmux", package: "tmux"), arguments: [20, 40, 80, 200])
+    func `fits windows of every width, and follows a change`(columns: Int) async throws {
         try await inTerminal(columns: columns, rows: 12) { tmux in
             try await tell(
                 "begin debian-13.iso",
@@ -106,11 +102,8 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test(
-        "keeps text that ends at the right margin, also after text that preceded the lines",
-        .needs("tmux", package: "tmux")
-    )
-    func margin() async throws {
+    @Test(.needs("tmux", package: "tmux"))
+    func `keeps text that ends at the right margin, also after text that preceded the lines`() async throws {
         try await inTerminal { tmux in
             try await tell("print earlier", "begin one")
             #expect(try await shows(tmux) { $0.count == 2 && $0[0] == "earlier" && $0[1].hasPrefix("one ") })
@@ -128,8 +121,7 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test("keeps its own messages above the lines", .needs("tmux", package: "tmux"))
-    func ownMessages() async throws {
+    @Test(.needs("tmux", package: "tmux")) func `keeps its own messages above the lines`() async throws {
         try await inTerminal { tmux in
             try await tell("begin one", "bytes one 20000000 40000000")
             #expect(try await shows(tmux) { $0.count == 1 && $0[0].hasPrefix("one ") && $0[0].contains("━") })
@@ -177,9 +169,7 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test(
-        .needs("tmux", package: "tmux")
-    )
+    @Test(.needs("tmux", package: "tmux"))
     func `keeps what the app prints and what its child processes print above the lines, exactly`() async throws {
         try await inTerminal { tmux in
             try await tell("capture", "begin one", "begin two")
@@ -221,9 +211,7 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test(
-        .needs("tmux", package: "tmux")
-    )
+    @Test(.needs("tmux", package: "tmux"))
     func `draws nothing while another program uses the terminal, and is drawn again after it`() async throws {
         try await inTerminal { tmux in
             try await tell("begin one")
@@ -369,9 +357,7 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test(
-        .needs("tmux", package: "tmux")
-    )
+    @Test(.needs("tmux", package: "tmux"))
     func `draws nothing while it is stopped or in the background, and is drawn again after fg`() async throws {
         try await inTerminal { tmux in
             try await tell("begin one")
@@ -447,8 +433,7 @@ struct TerminalProgressProcessTests {
         try #require(Int32(try folder.read("pid").trimmingCharacters(in: .newlines)))
     }
 
-    @Test
-    func `writes plain lines without control characters to a terminal in CI`() async throws {
+    @Test func `writes plain lines without control characters to a terminal in CI`() async throws {
         let terminal = try PseudoTerminal()
         let daemon = try start(on: terminal, environment: ["CI": "true"])
         try await tell("begin one")
@@ -469,9 +454,7 @@ struct TerminalProgressProcessTests {
     @Test(
         "writes numbers with the decimal mark of the user's locale, whatever the locale of the app",
         .needs("/usr/share/i18n/locales/de_DE", package: "locales"),
-        arguments: [
-            ("de_DE", "20,0 of 40,0 MB"), ("ru_RU", "20,0 of 40,0 MB"), ("en_US", "20.0 of 40.0 MB"),
-        ]
+        arguments: [("de_DE", "20,0 of 40,0 MB"), ("ru_RU", "20,0 of 40,0 MB"), ("en_US", "20.0 of 40.0 MB")]
     )
     func locale(name: String, amount: String) async throws {
         let made = try await Command.run(
@@ -565,8 +548,7 @@ struct TerminalProgressProcessTests {
         #expect(await eventually { daemon.status != nil })
     }
 
-    @Test("writes a frame with one system call")
-    func writes() async throws {
+    @Test func `writes a frame with one system call`() async throws {
         let terminal = try PseudoTerminal()
         let daemon = try start(on: terminal, environment: ["XDG_RUNTIME_DIR": folder.path])
         // The system calls of the process that write, as the kernel counts them (proc(5)).
@@ -598,8 +580,7 @@ struct TerminalProgressProcessTests {
         #expect(await eventually { !daemon.isRunning })
     }
 
-    @Test
-    func `causes no wake-ups while the indicator is hidden`() async throws {
+    @Test func `causes no wake-ups while the indicator is hidden`() async throws {
         let terminal = try PseudoTerminal()
         let daemon = try start(on: terminal)
         try await tell("begin one")
@@ -685,8 +666,7 @@ struct TerminalProgressProcessTests {
         #expect(await eventually { !daemon.isRunning })
     }
 
-    @Test("Log messages wait for a stopped terminal, as print does, and none is lost")
-    func stoppedTerminal() async throws {
+    @Test func `Log messages wait for a stopped terminal, as print does, and none is lost`() async throws {
         let terminal = try PseudoTerminal()
         let daemon = try start(on: terminal)
         var text = ""
@@ -712,9 +692,7 @@ private final class SlowReader: Sendable {
     private let terminal: PseudoTerminal
     private let taken = Locked<[UInt8]>([])
 
-    init(_ terminal: PseudoTerminal) {
-        self.terminal = terminal
-    }
+    init(_ terminal: PseudoTerminal) { self.terminal = terminal }
 
     func readByte() {
         guard let byte = terminal.readByte() else { return }

@@ -10,9 +10,7 @@ import Testing
 @Suite struct TerminalTitleBackendTests {
     private let terminal: PseudoTerminal
 
-    init() throws {
-        terminal = try PseudoTerminal()
-    }
+    init() throws { terminal = try PseudoTerminal() }
 
     private func makeBackend(
         _ format: String = "{label} ({count}) - {app}",
@@ -39,9 +37,7 @@ import Testing
         )
     }
 
-    private func written() -> String {
-        String(decoding: terminal.read(), as: UTF8.self)
-    }
+    private func written() -> String { String(decoding: terminal.read(), as: UTF8.self) }
 
     private func busy(_ label: String? = "Work", count: Int = 1, progress: Double? = nil) -> IndicatorSnapshot {
         IndicatorSnapshot(state: .active, activityCount: count, label: label, progress: progress)
@@ -188,12 +184,7 @@ import Testing
     @Test func `GNU Screen is written to in ASCII`() async throws {
         let clock = VirtualClock()
         let environment = ["TERM": "screen.xterm-256color", "STY": "1.pts-0"]
-        let backend = try makeBackend(
-            "{spinner} {label} – {app}",
-            title: .on,
-            environment: environment,
-            clock: clock
-        )
+        let backend = try makeBackend("{spinner} {label} – {app}", title: .on, environment: environment, clock: clock)
         try await backend.start()
         for (label, title) in [
             ("Überprüfe café…", "| Uberprufe cafe... - app"), ("日本 “x” ½ ⠇", "| ?? 'x' 1?2 ? - app"),

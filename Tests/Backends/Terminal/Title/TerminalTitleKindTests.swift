@@ -65,8 +65,7 @@ import Testing
         #expect(try isApplicable("/dev/null/missing", "xterm"))
     }
 
-    @Test
-    func `A title that is not written wakes nobody`() throws {
+    @Test func `A title that is not written wakes nobody`() throws {
         let environment = ["TERM": "xterm-256color", "KONSOLE_VERSION": "260401"]
         let kind = BackendKind.terminalTitle(path: "/dev/tty", environment: environment)
         let backend = try kind.with().make(context)
@@ -94,20 +93,12 @@ import Testing
         let dumb = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "dumb"])
         #expect(
             try await dumb.with().availability(context)
-                == .failure(
-                    Unavailability(
-                        reason: "the terminal does not support control sequences (TERM is 'dumb')"
-                    )
-                )
+                == .failure(Unavailability(reason: "the terminal does not support control sequences (TERM is 'dumb')"))
         )
         let vt100 = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "vt100"])
         #expect(
             try await vt100.with().availability(context)
-                == .failure(
-                    Unavailability(
-                        reason: "this terminal (vt100) is not known to have a title"
-                    )
-                )
+                == .failure(Unavailability(reason: "this terminal (vt100) is not known to have a title"))
         )
         #expect(try !vt100.with().isApplicable(context))
         // `auto` gives the same answer.
@@ -118,9 +109,7 @@ import Testing
         let file = BackendKind.terminalTitle(path: "/dev/null", environment: ["TERM": "xterm"])
         #expect(
             try await file.with().availability(context)
-                == .failure(
-                    Unavailability(reason: "/dev/null is not a terminal")
-                )
+                == .failure(Unavailability(reason: "/dev/null is not a terminal"))
         )
     }
 }

@@ -5,9 +5,7 @@ import Testing
 @Suite struct TerminalTitleProcessTests {
     private let helper: String
 
-    init() throws {
-        helper = try Command.built("test-probe")
-    }
+    init() throws { helper = try Command.built("test-probe") }
 
     @Test(arguments: [("return", 0), ("exit", 3), ("exit-on-thread", 3), ("stop", 0)])
     func `The title is restored when the process exits`(mode: String, status: Int) async throws {

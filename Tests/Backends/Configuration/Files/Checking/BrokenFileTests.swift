@@ -92,14 +92,11 @@ struct BrokenFileTests {
         #expect(try report(Array(latin1)) == ["2:14: this is not valid UTF-8; save the file as UTF-8"])
     }
 
-    @Test(
-        "is quoted without control characters",
-        arguments: [
-            #"terminalTitle: {format: "{a\e]0;x\a\nb}"}"#, #""\e[2J\u200f": 1"#, #"startDelay: "\e[2J""#,
-            #"backends: ["\e[2J\x9b2J"]"#, "logFile: {path: \"\\e\\n\", format: \"\\u202e\"}",
-        ]
-    )
-    func quotes(text: String) {
+    @Test(arguments: [
+        #"terminalTitle: {format: "{a\e]0;x\a\nb}"}"#, #""\e[2J\u200f": 1"#, #"startDelay: "\e[2J""#,
+        #"backends: ["\e[2J\x9b2J"]"#, "logFile: {path: \"\\e\\n\", format: \"\\u202e\"}",
+    ])
+    func `is quoted without control characters`(text: String) {
         let source = ConfigurationSource(for: "my-app", environment: [:], registry: .standard)
         var reader = ConfigurationReader(source, text: text, path: "x.yaml")
         _ = reader.read()
@@ -110,8 +107,7 @@ struct BrokenFileTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(10)))
-    func `is reported with at most 100 mistakes`() async {
+    @Test(.timeLimit(.minutes(10))) func `is reported with at most 100 mistakes`() async {
         let duplicates = String(repeating: "startDelay: 1\n", count: 3_000)
         let colons = String(repeating: "a: b: c\n", count: 5_000)
         let quotes = String(repeating: "a: \"b\n", count: 5_000)

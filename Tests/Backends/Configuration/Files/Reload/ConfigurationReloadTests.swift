@@ -84,8 +84,7 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test("uses the defaults for invalid settings, and keeps the mistakes")
-    func mistakes() async throws {
+    @Test func `uses the defaults for invalid settings, and keeps the mistakes`() async throws {
         let fixture = try Fixture(
             """
             startDelay: soon
@@ -104,9 +103,7 @@ struct ConfigurationReloadTests {
             indicator.yaml:6:50: error: 'format': expected one of json, text, found 'yaml'
             """
         #expect(
-            fixture.messages(.warning) == [
-                "The configuration has mistakes; what is invalid is not used:\n\(mistakes)"
-            ]
+            fixture.messages(.warning) == ["The configuration has mistakes; what is invalid is not used:\n\(mistakes)"]
         )
         #expect(fixture.problems == mistakes)
         #expect(fixture.indicator.delays.startDelay == .seconds(1))
@@ -120,8 +117,7 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test
-    func `uses the defaults when its file cannot be used at all`() async throws {
+    @Test func `uses the defaults when its file cannot be used at all`() async throws {
         let folder = try TemporaryFolder()
         for (text, mode) in [("startDelay: [", 0o600), ("startDelay: 2\n", 0o666)] {
             let path = try folder.write(text)
@@ -144,8 +140,7 @@ struct ConfigurationReloadTests {
         }
     }
 
-    @Test
-    func `follows its file: only changed backends are restarted, and no activity is lost`() async throws {
+    @Test func `follows its file: only changed backends are restarted, and no activity is lost`() async throws {
         let fixture = try Fixture(Self.text)
         let indicator = fixture.indicator
         indicator.start("job", label: "Working")
@@ -176,8 +171,7 @@ struct ConfigurationReloadTests {
         await indicator.shutdown()
     }
 
-    @Test
-    func `keeps its configuration while the file is invalid, and reports all mistakes once`() async throws {
+    @Test func `keeps its configuration while the file is invalid, and reports all mistakes once`() async throws {
         let fixture = try Fixture(Self.text)
         let broken = "startDelay: soon\nbackends: [telegraph]\n"
         try fixture.folder.write(broken)
@@ -206,8 +200,7 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test
-    func `keeps its configuration when a kind rejects the new settings`() async throws {
+    @Test func `keeps its configuration when a kind rejects the new settings`() async throws {
         let fixture = try Fixture(Self.text, isReloaded: false)
         try fixture.folder.write("backends: [terminalTitle, logFile]\nlogFile: {path: /refused}\n")
         await #expect(throws: ConfigurationError.self) { try await fixture.indicator.reloadConfiguration() }
@@ -216,8 +209,7 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test
-    func `ignores events that do not change the file's text`() async throws {
+    @Test func `ignores events that do not change the file's text`() async throws {
         let fixture = try Fixture(Self.text)
         // A second watcher of the same file shows when the indicator's watcher must have seen a change.
         let seen = Locked(0)
@@ -245,8 +237,7 @@ struct ConfigurationReloadTests {
         #expect(fixture.made.all.count == 3)
     }
 
-    @Test
-    func `keeps its configuration while the file is missing, and follows it when it exists again`() async throws {
+    @Test func `keeps its configuration while the file is missing, and follows it when it exists again`() async throws {
         let fixture = try Fixture(Self.text)
         try FileManager.default.removeItem(atPath: fixture.path)
         let error = await #expect(throws: ConfigurationError.self) {
@@ -259,8 +250,7 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test
-    func `keeps settings that the app has changed and the file has not`() async throws {
+    @Test func `keeps settings that the app has changed and the file has not`() async throws {
         let fixture = try Fixture(Self.text, isReloaded: false)
         fixture.indicator.isEnabled = false
         fixture.indicator.delays.completionDelay = .seconds(9)
@@ -271,8 +261,7 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test
-    func `observes the notifications that the file lists`() async throws {
+    @Test func `observes the notifications that the file lists`() async throws {
         final class Request {}
         let fixture = try Fixture("backends: []\nobserve: []\n", isReloaded: false)
         let request = Request()
@@ -288,8 +277,7 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test
-    func `serializes concurrent reloads`() async throws {
+    @Test func `serializes concurrent reloads`() async throws {
         let fixture = try Fixture(Self.text)
         let indicator = fixture.indicator
         try await withThrowingTaskGroup { group in
@@ -322,8 +310,7 @@ struct ConfigurationReloadTests {
         #expect(await eventually { released == nil })
     }
 
-    @Test
-    func `has nothing to reload when it was created in code`() async throws {
+    @Test func `has nothing to reload when it was created in code`() async throws {
         let indicator = IndicatorManager()
         try await indicator.reloadConfiguration()
         await indicator.shutdown()
@@ -384,8 +371,7 @@ struct ConfigurationReloadTests {
         #expect(await helper.says { $0.hasPrefix("backends") } == "backends dbusProperty")
     }
 
-    @Test(.needs("tmux", package: "tmux"))
-    func `prints a mistake once, and nothing else`() async throws {
+    @Test(.needs("tmux", package: "tmux")) func `prints a mistake once, and nothing else`() async throws {
         let folder = try TemporaryFolder()
         try folder.write("startDelay: soon\n")
         try folder.write("backends: auto\n", to: "auto.yaml")
@@ -449,12 +435,9 @@ struct ConfigurationReloadTests {
 struct SharedIndicatorTests {
     private let folder: TemporaryFolder
 
-    init() throws {
-        folder = try TemporaryFolder()
-    }
+    init() throws { folder = try TemporaryFolder() }
 
-    @Test("is configured once; a second attempt is logged and changes nothing")
-    func once() async throws {
+    @Test func `is configured once; a second attempt is logged and changes nothing`() async throws {
         let path = try folder.write("startDelay: 3\nbackends: [memory]\n")
         let helper = try HelperProcess([path, "shared"])
         #expect(await helper.says("ready"))

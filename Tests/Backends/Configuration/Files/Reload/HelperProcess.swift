@@ -35,9 +35,7 @@ final class HelperProcess {
     func send(_ command: String) { daemon.write(command) }
 
     /// Waits for a line on standard output.
-    func says(_ line: String) async -> Bool {
-        await says { $0 == line } != nil
-    }
+    func says(_ line: String) async -> Bool { await says { $0 == line } != nil }
 
     /// Waits for a matching line on standard output, after the last one that was found, and returns it.
     func says(_ isExpected: (String) -> Bool) async -> String? {
