@@ -13,9 +13,7 @@ extension LogProbe {
         let ballast = (path as NSString).deletingLastPathComponent + "/ballast"
         try fill(ballast)
         let lines = number("lines", default: 10)
-        for index in 0..<lines {
-            try? await backend.update(snapshot("full-\(index)"))
-        }
+        for index in 0..<lines { try? await backend.update(snapshot("full-\(index)")) }
         // A reader must never see half a line.
         let meanwhile = try String(contentsOfFile: path, encoding: .utf8)
         guard meanwhile.hasSuffix("}\n") else {
@@ -72,26 +70,6 @@ extension LogProbe {
         guard errno == ENOSPC else {
             throw Failure("the file system did not fill up: \(String(cString: strerror(errno)))")
         }
-    }
-
-    /// With a FIFO: writes a line for a reader, writes more after the reader has closed it, and prints what a second
-    /// reader receives.
-    func loseReader() async throws {
-        guard mkfifo(path, 0o600) == 0 else { throw Failure("cannot make a FIFO") }
-        let backend = driver()
-        let first = open(path, O_RDONLY | O_NONBLOCK)
-        try await backend.start()
-        try await backend.update(snapshot("first"))
-        close(first)
-        for index in 0..<3 {
-            try? await backend.update(snapshot("alone-\(index)"))
-        }
-        let second = open(path, O_RDONLY | O_NONBLOCK)
-        try await backend.update(snapshot("second"))
-        await backend.stop()
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        let count = read(second, &buffer, buffer.count)
-        print(String(decoding: buffer.prefix(max(0, count)), as: UTF8.self), terminator: "")
     }
 
     struct Failure: Error, CustomStringConvertible {

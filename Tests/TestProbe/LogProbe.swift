@@ -28,7 +28,6 @@ struct LogProbe {
             case "write": try await writer.write()
             case "fill-disk": try await writer.fillDisk()
             case "watch-status": try await writer.watchStatus()
-            case "lose-reader": try await writer.loseReader()
             default: exit(64)
             }
         } catch {

@@ -22,36 +22,21 @@ import Testing
         for label in labels { try await backend.update(.shown(label)) }
     }
 
-    @Test func `A full file becomes number one`() async throws {
-        // A line has 132 bytes.
-        let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: 300, keep: 2)
+    // A line has 132 bytes.
+    @Test(arguments: [
+        ("A full file becomes number one", 300, 2, ["x.log": ["8"], "x.log.1": ["6", "7"], "x.log.2": ["4", "5"]]),
+        ("A full file is removed when none are kept", 300, 0, ["x.log": ["8"]]),
+        ("A line that is too long has its own file", 10, 2, ["x.log": ["8"], "x.log.1": ["7"], "x.log.2": ["6"]]),
+    ])
+    func `Full files are rotated`(sentence: String, maxSize: Int, keep: Int, files: [String: [String?]]) async throws {
+        let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: maxSize, keep: keep)
         try await backend.start()
         try await write((0..<9).map(String.init), to: backend)
         await backend.stop()
-        #expect(try folder.names() == ["x.log", "x.log.1", "x.log.2"])
-        #expect(try labels("x.log.2") == ["4", "5"])
-        #expect(try labels("x.log.1") == ["6", "7"])
-        #expect(try labels("x.log") == ["8"])
-        for name in try folder.names() { #expect(mode(of: folder.appending(name)) == 0o600) }
-    }
-
-    @Test func `A full file is removed when none are kept`() async throws {
-        let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: 300, keep: 0)
-        try await backend.start()
-        try await write((0..<9).map(String.init), to: backend)
-        await backend.stop()
-        #expect(try folder.names() == ["x.log"])
-        #expect(try labels("x.log") == ["8"])
-    }
-
-    @Test func `A line longer than the maximum size has its own file`() async throws {
-        let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: 10, keep: 5)
-        try await backend.start()
-        try await write(["a", "b", "c"], to: backend)
-        await backend.stop()
-        #expect(try labels("x.log.2") == ["a"])
-        #expect(try labels("x.log.1") == ["b"])
-        #expect(try labels("x.log") == ["c"])
+        #expect(try folder.names() == files.keys.sorted(), "\(sentence)")
+        for (name, labels) in files {
+            #expect(try self.labels(name) == labels && mode(of: folder.appending(name)) == 0o600, "\(sentence)")
+        }
     }
 
     @Test(arguments: [0, 2])
@@ -107,8 +92,7 @@ import Testing
 
     @Test func `What blocks the rotation is reported once, and the file grows`() async throws {
         let path = folder.appending("x.log")
-        let obstacle = "\(path).1/y"
-        try FileManager.default.createDirectory(atPath: obstacle, withIntermediateDirectories: true)
+        try folder.write("", to: "x.log.1/y")
         let messages = InMemoryLogHandler()
         let logger = Logger(label: "test", factory: { _ in messages })
         let backend = LogFileBackend.fixture(path: path, maxSize: 10, keep: 1, logger: logger)
@@ -147,10 +131,8 @@ import Testing
             to: "rotate.conf"
         )
         chmod(folder.appending("rotate.conf"), 0o600)
-        let result = try await Command.run(
-            "logrotate",
-            ["-f", "-s", folder.appending("rotate.state"), folder.appending("rotate.conf")]
-        )
+        let files = ["-s", folder.appending("rotate.state"), folder.appending("rotate.conf")]
+        let result = try await Command.run("logrotate", ["-f"] + files)
         try #require(result.status == 0, "\(result.error)")
     }
 
@@ -169,5 +151,4 @@ import Testing
         #expect(try labels("x.log.1") == ["2-a", "2-b"])
         #expect(try labels("x.log") == ["end"])
     }
-
 }

@@ -4,52 +4,45 @@ import Testing
 @testable import IndicatorBackends
 
 @Suite struct LogTransitionsTests {
-    private func events(_ snapshots: IndicatorSnapshot...) -> [LogFileBackend.Event?] {
+    private static func shown(at seconds: Double, period: Int) -> IndicatorSnapshot {
+        var snapshot = IndicatorSnapshot.shown("a", at: seconds)
+        snapshot.period = period
+        return snapshot
+    }
+
+    private static let ending = {
+        var snapshot = IndicatorSnapshot.shown("a")
+        snapshot.state = .delayingCompletion
+        return snapshot
+    }()
+
+    private static let snapshots: [String: [(IndicatorSnapshot, LogFileBackend.Event?)]] = [
+        "Showing, hiding and a new label are events": [
+            (.hidden(at: 0), nil), (.shown("a", at: 1), .shown), (.shown("b", at: 1), .label),
+            (.hidden(at: 2), .hidden),
+        ],
+        "A repetition is not an event": [
+            (.shown("a"), .shown), (.shown("a"), nil), (.shown("a", count: 5, progress: 0.5), nil),
+            (.hidden(at: 2), .hidden), (.hidden(at: 2), nil),
+        ],
+        // A step of the wall clock changes the time at which the indicator was shown.
+        "A corrected date is not an event": [
+            (shown(at: 3, period: 1), .shown), (shown(at: 7, period: 1), nil), (shown(at: 9, period: 2), .shown),
+        ],
+        "The end of a label is an event": [(.shown("a"), .shown), (.shown(nil), .label)],
+        "The completion delay is not an event": [(.shown("a"), .shown), (ending, nil), (.shown("a"), nil)],
+        "A dropped transition is detected": [
+            (.shown("a", at: 1), .shown), (.shown("a", at: 9), .shown), (.hidden(at: 10), .hidden),
+            (.hidden(at: 20), .hidden),
+        ],
+    ]
+
+    @Test(arguments: snapshots) func `Snapshots are events`(
+        sentence: String,
+        steps: [(snapshot: IndicatorSnapshot, event: LogFileBackend.Event?)]
+    ) {
         var transitions = LogTransitions()
-        return snapshots.map { transitions.event(for: $0) }
-    }
-
-    @Test func `Showing hiding and a new label are events`() {
-        #expect(
-            events(.hidden(at: 0), .shown("a", at: 1), .shown("b", at: 1), .hidden(at: 2)) == [
-                nil, .shown, .label, .hidden,
-            ]
-        )
-    }
-
-    @Test func `A repetition is not an event`() {
-        #expect(
-            events(.shown("a"), .shown("a"), .shown("a", count: 5, progress: 0.5), .hidden(at: 2), .hidden(at: 2))
-                == [.shown, nil, nil, .hidden, nil]
-        )
-    }
-
-    /// A step of the wall clock changes the time at which the indicator was shown.
-    @Test func `A corrected date is not an event`() {
-        let snapshots = [(1, 3.0), (1, 7), (2, 9)].map { period, time in
-            var snapshot = IndicatorSnapshot.shown("a", at: time)
-            snapshot.period = period
-            return snapshot
-        }
-        #expect(events(snapshots[0], snapshots[1], snapshots[2]) == [.shown, nil, .shown])
-    }
-
-    @Test func `The end of a label is an event`() {
-        #expect(events(.shown("a"), .shown(nil)) == [.shown, .label])
-    }
-
-    @Test func `The completion delay is not an event`() {
-        var ending = IndicatorSnapshot.shown("a")
-        ending.state = .delayingCompletion
-        #expect(events(.shown("a"), ending, .shown("a")) == [.shown, nil, nil])
-    }
-
-    @Test func `A dropped transition is detected`() {
-        #expect(
-            events(.shown("a", at: 1), .shown("a", at: 9), .hidden(at: 10), .hidden(at: 20)) == [
-                .shown, .shown, .hidden, .hidden,
-            ]
-        )
+        #expect(steps.map { transitions.event(for: $0.snapshot) } == steps.map(\.event), "\(sentence)")
     }
 
     @Test func `After a loss the next snapshot is an event`() {
