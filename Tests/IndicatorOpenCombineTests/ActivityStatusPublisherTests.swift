@@ -101,29 +101,18 @@ import Testing
     /// The last status that a subscriber received may have the last reference to a value. Its `deinit` may resume a
     /// task, which must not happen in a cancellation handler: see `TrackedPublisherTests`.
     @Test func `A value is not released by cancelling`() async {
-        final class Item: Sendable {
-            let onRelease: @Sendable () -> Void
-
-            init(_ onRelease: @escaping @Sendable () -> Void) { self.onRelease = onRelease }
-
-            deinit { onRelease() }
-        }
-        let threads = Locked<[String?]>([])
         // All are equal: nothing is delivered for the second one.
-        let tracker = ActivityTracker<Item> { _, _ in true }
-        let activity = tracker.begin(Item { threads.withLock { $0.append(Thread.current.name) } })
-        let received = Gate()
-        let subscription = Locked(Unchecked(tracker.publisher.sink { _ in received.open() }))
-        await received.pass()
-        activity.update(Item {})
-        #expect(threads.withLock { $0.isEmpty })
-        let thread = JoinableThread {
-            Thread.current.name = "cancelling"
-            subscription.withLock { $0 }.value.cancel()
+        let tracker = ActivityTracker<Token> { _, _ in true }
+        let activity = tracker.begin(nil)
+        let thread = await threadOfRelease { make in
+            activity.update(make())
+            let received = Gate()
+            let subscription = Unchecked(tracker.publisher.sink { _ in received.open() })
+            await received.pass()
+            activity.update(Token {})
+            return { subscription.value.cancel() }
         }
-        await thread.join()
-        #expect(await eventually { threads.withLock { !$0.isEmpty } })
-        #expect(threads.withLock { !$0.contains("cancelling") })
+        #expect(thread != "cancelling")
     }
 
     @Test func `A subscriber may cancel while it receives a status`() async {
@@ -150,36 +139,12 @@ import Testing
     }
 
     /// Passes its actions to a function.
-    private struct FunctionScheduler: Scheduler {
-        typealias SchedulerTimeType = VirtualScheduler.Time
-        typealias SchedulerOptions = Never
-
+    private struct FunctionScheduler: ActionScheduler {
         let add: @Sendable (Unchecked<() -> Void>) -> Void
 
-        var now: SchedulerTimeType { SchedulerTimeType() }
-        var minimumTolerance: SchedulerTimeType.Stride { .nanoseconds(0) }
+        var now: VirtualTime { VirtualTime() }
 
-        func schedule(options: Never?, _ action: @escaping () -> Void) { add(Unchecked(action)) }
-
-        func schedule(
-            after date: SchedulerTimeType,
-            tolerance: SchedulerTimeType.Stride,
-            options: Never?,
-            _ action: @escaping () -> Void
-        ) {
-            add(Unchecked(action))
-        }
-
-        func schedule(
-            after date: SchedulerTimeType,
-            interval: SchedulerTimeType.Stride,
-            tolerance: SchedulerTimeType.Stride,
-            options: Never?,
-            _ action: @escaping () -> Void
-        ) -> any Cancellable {
-            add(Unchecked(action))
-            return AnyCancellable {}
-        }
+        func add(_ action: @escaping () -> Void, at date: VirtualTime) { add(Unchecked(action)) }
     }
 
     @Test func `Statuses are delivered on the scheduler, which has one action of a subscription to run`() async {

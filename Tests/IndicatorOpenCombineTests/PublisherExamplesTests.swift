@@ -6,26 +6,6 @@ import Testing
 
 /// The worked examples of the documentation, verbatim, with publishers.
 @Suite struct PublisherExamplesTests {
-    @Test func `The value follows the elements`() async {
-        let tracker = ActivityTracker<String>()
-        let log = StatusLog()
-        let printing = log.subscribe(to: tracker)
-        #expect(await log.receives(1))
-        let numbers = PassthroughSubject<Int, Never>()
-        let iterating = numbers.tracked(in: tracker, initialValue: "-1", value: { "\($0)" }).sink { _ in }
-        #expect(await log.receives(2))
-        for number in 0..<5 {
-            numbers.send(number)
-            #expect(await log.receives(3 + number))
-        }
-        numbers.send(completion: .finished)
-        #expect(await log.receives(8))
-        #expect(
-            log.lines == ["false Empty", "true -1", "true 0", "true 1", "true 2", "true 3", "true 4", "false Empty"]
-        )
-        withExtendedLifetime((printing, iterating)) {}
-    }
-
     @Test func `Sequential and concurrent steps are tracked`() async {
         let scheduler = VirtualScheduler()
         let tracker = ActivityTracker<Int>()

@@ -1,7 +1,5 @@
 import IndicatorCore
-import IndicatorOpenCombine
 import IndicatorThreads
-import IndicatorTracking
 import OpenCombine
 import TestSupport
 
@@ -15,10 +13,6 @@ final class StatusLog: Sendable {
     func receives(_ count: Int) async -> Bool { await eventually { lines.count >= count } }
 
     func append(_ line: String) { storage.withLock { $0.append(line) } }
-
-    func subscribe(to tracker: ActivityTracker<String>) -> AnyCancellable {
-        tracker.publisher.sink { [self] in append("\($0.isLoading) \($0.associatedValue ?? "Empty")") }
-    }
 }
 
 /// A subscriber with a given demand.

@@ -7,89 +7,56 @@ import Testing
 @Suite struct ActivityTrackerTests {
     private struct Failure: Error, Equatable {}
 
-    @Test func `The value is that of the first activity that has one`() {
-        let tracker = ActivityTracker<String>()
-        #expect(tracker.status == ActivityStatus(isLoading: false))
-        let first = tracker.begin(nil)
-        #expect(tracker.status == ActivityStatus(isLoading: true))
-        let second = tracker.begin("second")
-        let third = tracker.begin("third")
-        #expect(tracker.status == ActivityStatus(isLoading: true, associatedValue: "second"))
-        first.update("first")
-        #expect(tracker.status.associatedValue == "first")
-        first.update(nil)
-        third.update("third, still")
-        #expect(tracker.status.associatedValue == "second")
-        second.end()
-        #expect(tracker.status.associatedValue == "third, still")
-        third.end()
-        #expect(tracker.status == ActivityStatus(isLoading: true))
-        first.end()
-        #expect(tracker.status == ActivityStatus(isLoading: false))
-    }
-
-    @Test func `An activity without a value has the default value`() {
+    /// Each step, and the status after it. `a begin x` begins the activity a with the value x, `-` is none, `default` that
+    /// of the tracker; `a new` makes an activity that has not begun.
+    @Test(arguments: [
+        (
+            "The value is that of the first activity that has one",
+            """
+            a begin -: true Empty | b begin 2: true 2 | c begin 3: true 2 | a update 1: true 1 | a update -: true 2
+            c update 4: true 2 | b end: true 4 | c end: true Empty | a end: false Empty
+            """
+        ),
+        (
+            "An activity without a value has the default value",
+            """
+            a begin default: true Loading | b begin 2: true Loading | a end: true 2 | b end: false Empty
+            c begin Loading: true Loading | c end: false Empty | d begin -: true Empty | d end: false Empty
+            """
+        ),
+        (
+            "An ended activity changes nothing, also if another one has taken its place",
+            "a begin 1: true 1 | a end: false Empty | b begin 2: true 2 | a update 3: true 2 | a end: true 2"
+        ),
+        (
+            "An activity begins once, and never after its end",
+            """
+            a new: false Empty | a update 1: false Empty | a start 2: true 2 | a start 3: true 2 | a end: false Empty
+            a start 4: false Empty | b new: false Empty | b end: false Empty | b start 5: false Empty
+            """
+        ),
+        (
+            "An activity ends with its last reference",
+            "a begin 1: true 1 | a update 2: true 2 | a release: false Empty"
+        ),
+    ])
+    func `The status follows the activities`(sentence: String, script: String) {
         let tracker = ActivityTracker(defaultValue: "Loading")
-        #expect(tracker.status.associatedValue == nil)
-        let first = tracker.begin()
-        #expect(tracker.status.associatedValue == "Loading")
-        let second = tracker.begin("second")
-        #expect(tracker.status.associatedValue == "Loading")
-        first.end()
-        #expect(tracker.status.associatedValue == "second")
-        second.end()
-        let third = tracker.begin(tracker.defaultValue)
-        #expect(tracker.status.associatedValue == "Loading")
-        third.end()
-        let fourth = tracker.begin(nil)
-        #expect(tracker.status == ActivityStatus(isLoading: true))
-        fourth.end()
-    }
-
-    @Test("An activity ends with its scope") func anActivityEndsWithItsScope() {
-        let tracker = ActivityTracker<Int>()
-        do {
-            let activity = tracker.begin(1)
-            activity.update(2)
-            #expect(tracker.status.associatedValue == 2)
+        var activities: [Substring: TrackedActivity<String>] = [:]
+        for step in script.replacing("\n", with: " | ").split(separator: " | ") {
+            let parts = step.split(separator: ": ")
+            let words = parts[0].split(separator: " ")
+            let (name, value) = (words[0], words.last == "-" ? nil : words.last.map(String.init))
+            switch words[1] {
+            case "new": activities[name] = TrackedActivity(notBegunIn: tracker)
+            case "begin": activities[name] = value == "default" ? tracker.begin() : tracker.begin(value)
+            case "start": activities[name]?.begin(value)
+            case "update": activities[name]?.update(value)
+            case "end": activities[name]?.end()
+            default: activities[name] = nil
+            }
+            #expect(tracker.status.line == parts[1], "\(sentence): \(step)")
         }
-        #expect(!tracker.status.isLoading)
-        var managed: TrackedActivity? = tracker.begin(3)
-        #expect(managed != nil)
-        #expect(tracker.status.associatedValue == 3)
-        managed = nil
-        #expect(!tracker.status.isLoading)
-    }
-
-    @Test func `An ended activity changes nothing`() {
-        let tracker = ActivityTracker<Int>()
-        let activity = tracker.begin(1)
-        activity.end()
-        // Another activity takes the place of the first.
-        let other = tracker.begin(2)
-        activity.update(3)
-        activity.end()
-        #expect(tracker.status == ActivityStatus(isLoading: true, associatedValue: 2))
-        other.end()
-    }
-
-    @Test func `An activity begins once, and never after its end`() async {
-        let tracker = ActivityTracker<Int>()
-        let recorder = await tracker.recorder()
-        let activity = TrackedActivity(notBegunIn: tracker)
-        activity.update(1)
-        activity.begin(2)
-        activity.begin(3)
-        #expect(tracker.status.associatedValue == 2)
-        #expect(await recorder.receives(2))
-        activity.end()
-        #expect(await recorder.receives(3))
-        activity.begin(4)
-        let other = TrackedActivity(notBegunIn: tracker)
-        other.end()
-        other.begin(5)
-        #expect(!tracker.status.isLoading)
-        #expect(recorder.statuses.map(\.associatedValue) == [nil, 2, nil])
     }
 
     @Test func `A function is tracked for as long as it runs`() async throws {
@@ -180,9 +147,7 @@ import Testing
         holder.withLock { $0 = tracker }
         let nested = Locked<TrackedActivity<Int>?>(nil)
         let recorder = StatusRecorder<Int> { status in
-            if status.associatedValue == 1 {
-                nested.withLock { $0 = tracker.begin(2) }
-            }
+            if status.associatedValue == 1 { nested.withLock { $0 = tracker.begin(2) } }
         }
         tracker.subscribe(recorder)
         let other = StatusRecorder<Int>()
@@ -288,8 +253,7 @@ import Testing
         for round in 0..<2000 {
             let value = Bool.random(using: &generator) ? round : nil
             switch Int.random(in: 0..<3, using: &generator) {
-            case 0:
-                values.append((tracker.begin(value), value))
+            case 0: values.append((tracker.begin(value), value))
             case 1 where !values.isEmpty:
                 let index = Int.random(in: 0..<values.count, using: &generator)
                 values[index].activity.update(value)

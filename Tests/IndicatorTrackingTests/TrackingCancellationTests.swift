@@ -76,90 +76,56 @@ import Testing
         #expect(!tracker.status.isLoading)
     }
 
-    /// Calls a closure when it is released, as a value may resume a task then.
-    private final class Token: Sendable {
-        let onRelease: @Sendable () -> Void
-
-        init(onRelease: @escaping @Sendable () -> Void) { self.onRelease = onRelease }
-
-        deinit { onRelease() }
-    }
-
-    /// Cancels a task on another thread. Returns the names of the threads that released a token.
-    private func threadsOfReleases(
-        _ begin: (_ onRelease: @escaping @Sendable () -> Void) async -> Task<Void, Never>
-    ) async -> [String?] {
-        let threads = Locked<[String?]>([])
-        let task = await begin { threads.withLock { $0.append(Thread.current.name) } }
-        let thread = JoinableThread {
-            Thread.current.name = "cancelling"
-            task.cancel()
-        }
-        await thread.join()
-        #expect(await eventually { threads.withLock { $0.count } == 1 })
-        await task.value
-        return threads.withLock { $0 }
-    }
-
     /// Two such tasks, each resumed by the `deinit` of the other's value, waited for each other when both were
     /// cancelled.
-    @Test("A value is not released in the cancellation handler") func aValueIsNotReleasedInTheCancellationHandler()
-        async
-    {
+    @Test func `A value is not released in the cancellation handler`() async {
         let tracker = ActivityTracker<Token>(equalWhen: ===)
         let (stream, continuation) = AsyncStream<Int>.makeStream()
-        let names = await threadsOfReleases { onRelease in
+        let thread = await threadOfRelease { make in
             let task = Task {
-                let value: @Sendable (Int) -> Token? = { _ in Token(onRelease: onRelease) }
-                for await _ in stream.tracked(in: tracker, value: value) {}
+                for await _ in stream.tracked(in: tracker, value: { _ in make() }) {}
             }
             continuation.yield(1)
             #expect(await eventually { tracker.status.associatedValue != nil })
-            return task
+            return { task.cancel() }
         }
-        #expect(!names.contains("cancelling"))
-        // It would delay the timers of all indicators.
-        #expect(!names.contains("indicator"))
-        #expect(!tracker.status.isLoading)
+        // On the other one, it would delay the timers of all indicators.
+        #expect(!["cancelling", "indicator"].contains(thread))
+        #expect(await eventually { !tracker.status.isLoading })
     }
 
     @Test func `A status is not released in the cancellation handler of its subscriber`() async {
         // Equal values: the subscription keeps the first one, the tracker the second one.
         let tracker = ActivityTracker<Token> { _, _ in true }
         let step = tracker.begin(nil)
-        let names = await threadsOfReleases { onRelease in
-            step.update(Token(onRelease: onRelease))
+        let thread = await threadOfRelease { make in
+            step.update(make())
             let hasReceived = Gate()
             let task = Task {
                 for await isLoading in tracker.statuses.map(\.isLoading) where isLoading { hasReceived.open() }
             }
             await hasReceived.pass()
             step.update(Token {})
-            return task
+            return { task.cancel() }
         }
-        #expect(!names.contains("cancelling"))
-        // It would delay the timers of all indicators.
-        #expect(!names.contains("indicator"))
+        #expect(!["cancelling", "indicator"].contains(thread))
         step.end()
     }
 
     /// A cancellation handler may release a stream.
     @Test func `A stream releases what the caller's functions refer to elsewhere`() async {
-        let names = Locked<[String?]>([])
-        let thread = JoinableThread {
-            Thread.current.name = "cancelling"
-            let onRelease: @Sendable () -> Void = { names.withLock { $0.append(Thread.current.name) } }
-            var tracker: ActivityTracker<Int>? = ActivityTracker { [token = Token(onRelease: onRelease)] old, new in
-                withExtendedLifetime(token) { old == new }
+        let thread = await threadOfRelease { make in
+            {
+                var tracker: ActivityTracker<Int>? = ActivityTracker { [token = make()] old, new in
+                    withExtendedLifetime(token) { old == new }
+                }
+                var statuses = tracker?.statuses
+                #expect(statuses != nil)
+                tracker = nil
+                statuses = nil
             }
-            var statuses = tracker?.statuses
-            #expect(statuses != nil)
-            tracker = nil
-            statuses = nil
         }
-        await thread.join()
-        #expect(await eventually { names.withLock { $0.count } == 1 })
-        #expect(names.withLock { !$0.contains("cancelling") })
+        #expect(thread != "cancelling")
     }
 
     @Test func `Tasks are cancelled whose values resume each other`() async {

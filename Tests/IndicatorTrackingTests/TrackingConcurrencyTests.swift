@@ -31,9 +31,7 @@ import Testing
             tracker.attach(to: indicator.manager, label: { "\($0.number)" })
             let statuses = tracker.statuses
             let count = Locked(0)
-            let reader = Task {
-                for await _ in statuses { count.withLock { $0 += 1 } }
-            }
+            let reader = Task { for await _ in statuses { count.withLock { $0 += 1 } } }
             // The reader has subscribed.
             #expect(await eventually { count.withLock { $0 } > 0 })
             let threads = (0..<Self.threads).map { thread in
@@ -71,8 +69,7 @@ import Testing
             )
             census.sequences.add(1, ordering: .relaxed)
             switch Int.random(in: 0..<8, using: &generator) {
-            case 0:
-                _ = tracked.makeAsyncIterator()
+            case 0: _ = tracked.makeAsyncIterator()
             case 1:
                 let iterator = tracked.makeAsyncIterator()
                 let copies = [iterator, iterator]
@@ -81,8 +78,7 @@ import Testing
                 let inner = tracked.makeAsyncIterator()
                 let outer = tracked.tracked(in: tracker).makeAsyncIterator()
                 withExtendedLifetime((inner, outer)) {}
-            default:
-                iterate(tracked, pages, census, &generator)
+            default: iterate(tracked, pages, census, &generator)
             }
         }
     }

@@ -6,24 +6,6 @@ import Testing
 
 /// The worked examples of the documentation, verbatim.
 @Suite struct TrackingExamplesTests {
-    @Test func `The value follows the elements`() async {
-        let tracker = ActivityTracker<String>()
-        let recorder = await tracker.recorder()
-        let (numbers, continuation) = AsyncStream.makeStream(of: Int.self)
-        var tracked = numbers.tracked(in: tracker, initialValue: "-1", value: { "\($0)" }).makeAsyncIterator()
-        #expect(await recorder.receives(2))
-        for number in 0..<5 {
-            continuation.yield(number)
-            #expect(await tracked.next() == number)
-            #expect(await recorder.receives(3 + number))
-        }
-        continuation.finish()
-        #expect(await tracked.next() == nil)
-        #expect(await recorder.receives(8))
-        let lines = recorder.statuses.map(\.line)
-        #expect(lines == ["false Empty", "true -1", "true 0", "true 1", "true 2", "true 3", "true 4", "false Empty"])
-    }
-
     private static let steps = """
         loading: false, associatedValue: -1
         loading: true, associatedValue: 1

@@ -1,4 +1,6 @@
 import Foundation
+import IndicatorThreads
+import Testing
 
 /// A thread that can be joined: tasks share too few threads to cause contention.
 package final class JoinableThread: Sendable {
@@ -15,4 +17,29 @@ package final class JoinableThread: Sendable {
 
     /// Returns when its body has returned.
     package func join() async { for await _ in done {} }
+}
+
+/// Calls a closure when it is released, as a value may resume a task then.
+package final class Token: Sendable {
+    private let onRelease: @Sendable () -> Void
+
+    package init(onRelease: @escaping @Sendable () -> Void) { self.onRelease = onRelease }
+
+    deinit { onRelease() }
+}
+
+/// The name of the thread that releases a token, which `begin` makes and stores, when what `begin` returns is called on
+/// a thread named "cancelling".
+package func threadOfRelease(
+    _ begin: (_ make: @escaping @Sendable () -> Token) async -> @Sendable () -> Void
+) async -> String? {
+    let names = Locked<[String?]>([])
+    let cancel = await begin { Token { names.withLock { $0.append(Thread.current.name) } } }
+    let thread = JoinableThread {
+        Thread.current.name = "cancelling"
+        cancel()
+    }
+    await thread.join()
+    #expect(await eventually { names.withLock { !$0.isEmpty } }, "the token was not released")
+    return names.withLock { $0.first ?? nil }
 }
