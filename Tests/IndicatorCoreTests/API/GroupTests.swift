@@ -15,26 +15,54 @@ import Testing
         manager.snapshot.activities.map { String(repeating: "  ", count: $0.depth) + ($0.label ?? "") }
     }
 
-    @Test func `A group is one activity to the count and the label`() {
-        manager.withActivity("Downloading", total: 4) { group in
-            let first = group.begin("a.iso")
-            let second = group.begin("b.iso")
-            let other = manager.begin("Other")
-            let third = group.begin("c.iso")
-            #expect(manager.activityCount == 2)
-            #expect(manager.snapshot.activityCount == 2)
-            #expect(manager.snapshot.label == "Downloading")
-            #expect(labels == ["Downloading", "  a.iso", "  b.iso", "  c.iso", "Other"])
-            #expect(Set(manager.snapshot.activities.map(\.id)).count == 5)
-            second.end()
-            #expect(labels == ["Downloading", "  a.iso", "  c.iso", "Other"])
-            first.end()
-            third.end()
-            other.end()
-            #expect(labels == ["Downloading"])
+    /// Activities begin, alone or in another one, get a label and end. A name that begins with `-` is no label. After `=`
+    /// are the count, and the labels of the snapshot, each with a `+` for each group above it.
+    @Test(arguments: [
+        (
+            "A group is one activity to the count and the label",
+            """
+            G begins | a in G | b in G | o begins | c in G = 2 G +a +b +c o | b ends = 2 G +a +c o
+            a ends | c ends | o ends = 1 G | G ends = 0
+            """
+        ),
+        (
+            "Members may outlive their group",
+            """
+            G begins | m in G | i in G | x in i | G ends = 2 m i +x | l in G = 3 m i +x l
+            m ends | x ends | i ends | l ends = 0
+            """
+        ),
+        (
+            "A group without a label shows its members",
+            "-g begins = 1 | m in -g = 1 m | -s in -g = 1 m | m ends | -g now = 1 now | -s ends | -g ends = 0"
+        ),
+        (
+            "Members of an ended group keep their place",
+            """
+            G begins | -s in G | 0 in G | 1 in G | 2 in G | o begins | G ends = 5 0 1 2 o
+            0 ends | 1 ends | 2 ends = 2 o | -s silent = 2 silent o | -s ends = 1 o | o ends = 0
+            """
+        ),
+    ])
+    func `Groups and members are listed`(sentence: String, script: String) throws {
+        var activities: [Substring: ManagedActivity] = [:]
+        for step in script.split(whereSeparator: { "|\n".contains($0) }) {
+            let sides = step.split(separator: "=")
+            let words = sides[0].split(separator: " ")
+            let (name, label) = (words[0], words[0].hasPrefix("-") ? nil : String(words[0]))
+            switch words[1] {
+            case "begins": activities[name] = ManagedActivity(label, in: manager)
+            case "in": activities[name] = ManagedActivity(label, in: try #require(activities[words[2]]))
+            case "ends": activities[name]?.end()
+            default: activities[name]?.label = String(words[1])
+            }
+            guard sides.count > 1 else { continue }
+            let listed = manager.snapshot.activities.map { String(repeating: "+", count: $0.depth) + ($0.label ?? "") }
+            let state = ["\(manager.activityCount)"] + listed
+            #expect(state == sides[1].split(separator: " ").map(String.init), "\(sentence): \(step)")
+            #expect(manager.snapshot.activityCount == manager.activityCount && manager.snapshot.label == listed.first)
+            #expect(Set(manager.snapshot.activities.map(\.id)).count == listed.count)
         }
-        #expect(manager.activityCount == 0)
-        #expect(labels == [])
     }
 
     @Test func `Groups nest`() async {
@@ -50,41 +78,6 @@ import Testing
                 #expect(manager.snapshot.activities[1].progress == 0.5)
             }
         }
-        #expect(manager.activityCount == 0)
-    }
-
-    @Test func `Members may outlive their group`() {
-        let group = ManagedActivity("Group", in: manager)
-        let member = group.begin("member")
-        let inner = ManagedActivity("inner", in: group)
-        let innermost = inner.begin("innermost")
-        group.end()
-        #expect(manager.activityCount == 2)
-        #expect(labels == ["member", "inner", "  innermost"])
-        let late = group.begin("late")
-        #expect(manager.activityCount == 3)
-        #expect(labels == ["member", "inner", "  innermost", "late"])
-        member.end()
-        innermost.end()
-        inner.end()
-        late.end()
-        #expect(manager.activityCount == 0)
-        #expect(labels == [])
-    }
-
-    @Test func `A group without a label shows its members`() {
-        let group = ManagedActivity(in: manager)
-        #expect(manager.activityCount == 1)
-        let member = group.begin("member")
-        #expect(labels == ["member"])
-        #expect(manager.activityCount == 1)
-        let silent = group.begin()
-        #expect(labels == ["member"])
-        member.end()
-        group.label = "now"
-        #expect(labels == ["now"])
-        silent.end()
-        group.end()
         #expect(manager.activityCount == 0)
     }
 
@@ -190,24 +183,6 @@ import Testing
         #expect(finished.map(\.messageAfterMembers) == [nil, "", "", nil, nil])
         // Where members are not listed, the group tells it.
         #expect(Set(finished.map(\.outcome)).count == 2)
-    }
-
-    @Test func `Members of an ended group keep their place`() {
-        let group = ManagedActivity("Group", in: manager)
-        let silent = ManagedActivity(in: group)
-        let members = (0..<3).map { ManagedActivity("\($0)", in: group) }
-        let other = manager.begin("other")
-        group.end()
-        #expect(labels == ["0", "1", "2", "other"])
-        #expect(manager.activityCount == 5)
-        for member in members { member.end() }
-        #expect(labels == ["other"])
-        silent.label = "silent"
-        #expect(labels == ["silent", "other"])
-        silent.end()
-        #expect(labels == ["other"])
-        other.end()
-        #expect(manager.activityCount == 0)
     }
 
     @Test func `Members begin and end on many threads`() async {

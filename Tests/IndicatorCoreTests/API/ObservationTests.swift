@@ -33,21 +33,36 @@ extension ActivityDetails {
         center.post(name: name, object: object, userInfo: information)
     }
 
-    @Test func `The names of this package are observed`() {
+    /// The notifications of a task, and the count after each. `did…` are those of Alamofire's requests.
+    @Test(arguments: [
+        (
+            "The names of this package",
+            "Progress 0 Resume 1 Resume 1 Suspend 0 Resume 1 Progress 1 Complete 0 Complete 0"
+        ),
+        ("The last name of Alamofire ends a request", "didResume 1 didResumeTask 1 didCompleteTask 1 didFinish 0"),
+        ("That is one", "didResume 1 didResumeTask 1 didCancelTask 1 didCompleteTask 1 didCancel 0"),
+        // It stayed in progress for ever.
+        (
+            "A request is cancelled while it waits for its retry or its adapter",
+            "didResume 1 didResumeTask 1 didCancel 0"
+        ),
+        ("A task is cancelled before it was started", "didFinish 0"),
+        ("A completion overtakes its start, and does not leave the indicator on", "didFinish 0 didResume 0"),
+    ])
+    func `Notifications begin and end activities`(sentence: String, script: String) {
         indicator.manager.observe(.indicator, in: center)
+        indicator.manager.observe(.alamofire, in: center)
         let request = Request()
-        let label = [TaskNotifications.labelKey: "GET /"]
-        notify(.indicatorTaskDidResume, request, label)
-        notify(.indicatorTaskDidResume, request)
-        #expect(indicator.manager.activityCount == 1)
-        #expect(indicator.manager.snapshot.label == "GET /")
-        notify(.indicatorTaskDidSuspend, request)
-        #expect(indicator.manager.activityCount == 0)
-        notify(.indicatorTaskDidResume, request)
-        #expect(indicator.manager.activityCount == 1)
-        notify(.indicatorTaskDidComplete, request)
-        notify(.indicatorTaskDidComplete, request)
-        #expect(indicator.manager.activityCount == 0)
+        let words = script.split(separator: " ").map(String.init)
+        for (name, count) in zip(words, words.dropFirst()) where Int(name) == nil {
+            notify(
+                Notification.Name((name.hasPrefix("did") ? Self.alamofire : "indicatorTaskDid") + name),
+                request,
+                [Self.alamofireKey: request]
+            )
+            #expect("\(indicator.manager.activityCount)" == count, "\(sentence): \(name)")
+        }
+        withExtendedLifetime(request) {}
     }
 
     @Test func `A task that pauses has one finished record: that of its end`() async throws {
@@ -67,39 +82,19 @@ extension ActivityDetails {
         #expect(indicator.surface.finished.map(\.outcome) == [.succeeded])
     }
 
-    @Test func `Progress is shown and ends with the task`() {
+    @Test func `Label and progress are shown, and end with the task`() {
         indicator.manager.observe(.indicator, in: center)
         let request = Request()
-        func progress(_ fraction: Double) {
-            notify(.indicatorTaskDidProgress, request, [TaskNotifications.progressKey: fraction])
+        notify(.indicatorTaskDidProgress, request, [TaskNotifications.progressKey: 0.5])
+        #expect(indicator.manager.snapshot.progress == nil)
+        notify(.indicatorTaskDidResume, request, [TaskNotifications.labelKey: "GET /"])
+        notify(.indicatorTaskDidResume, request)
+        for progress in [0.25, 0.75] {
+            notify(.indicatorTaskDidProgress, request, [TaskNotifications.progressKey: progress])
+            #expect(indicator.manager.snapshot.label == "GET /" && indicator.manager.snapshot.progress == progress)
         }
-        progress(0.5)
-        #expect(indicator.manager.activityCount == 0)
-        #expect(indicator.manager.snapshot.progress == nil)
-        let label = [TaskNotifications.labelKey: "GET /"]
-        notify(.indicatorTaskDidResume, request, label)
-        progress(0.25)
-        #expect(indicator.manager.snapshot.progress == 0.25)
-        progress(0.75)
-        #expect(indicator.manager.snapshot.progress == 0.75)
         notify(.indicatorTaskDidComplete, request)
-        #expect(indicator.manager.activityCount == 0)
-        #expect(indicator.manager.snapshot.progress == nil)
-    }
-
-    /// The last one ends it. A request that is cancelled while it waits for its retry or its adapter posts `didCancel`
-    /// alone, and stayed in progress for ever; one whose session is released posts `didFinish`.
-    @Test(arguments: [
-        ["didCompleteTask", "didFinish"], ["didCancelTask", "didCompleteTask", "didCancel"], ["didCancel"],
-    ])
-    func `The names of Alamofire are observed`(end: [String]) {
-        indicator.manager.observe(.alamofire, in: center)
-        let request = Request()
-        for name in ["didResume", "didResumeTask"] + end.dropLast() { post(name, request) }
-        #expect(indicator.manager.activityCount == 1)
-        post(end.last ?? "", request)
-        #expect(indicator.manager.activityCount == 0)
-        withExtendedLifetime(request) {}
+        #expect(indicator.manager.snapshot.label == nil && indicator.manager.snapshot.progress == nil)
     }
 
     /// It was shown, hidden, shown and hidden, and two activities had finished.
@@ -243,20 +238,6 @@ extension ActivityDetails {
             post([.indicatorTaskDidSuspend, .indicatorTaskDidSuspend])
         }
         #expect(objects.count { $0() != nil } == 0)
-        #expect(indicator.manager.activityCount == 0)
-    }
-
-    @Test func `A task that is cancelled before it was started changes nothing`() {
-        indicator.manager.observe(.alamofire, in: center)
-        post("didFinish", Request())
-        #expect(indicator.manager.activityCount == 0)
-    }
-
-    @Test func `A completion that overtakes its start does not leave the indicator on`() {
-        indicator.manager.observe(.alamofire, in: center)
-        let request = Request()
-        post("didFinish", request)
-        post("didResume", request)
         #expect(indicator.manager.activityCount == 0)
     }
 
