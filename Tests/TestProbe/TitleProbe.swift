@@ -25,7 +25,6 @@ enum TitleProbe {
         case "exit-stopped": exitWithStoppedTerminal()
         case "exit-child": exitInChild()
         case "stop": await backend.stop()
-        case "wait": _ = readLine()
         case let mode: print("unknown mode \(mode ?? "")")
         }
         // Keeps the backend alive: its deallocation would restore the title before the process ends.

@@ -14,54 +14,66 @@ import Testing
         String(decoding: ledger.render(), as: UTF8.self)
     }
 
-    @Test func `The title is saved set and restored`() {
+    /// The claimants `a` and `b` show a title, and perhaps a progress: `busy`, or in percent. After `=` is
+    /// what is written: `[Work]` is a title, and `{…}` a progress.
+    @Test(arguments: [
+        (
+            "The title is saved, set and restored",
+            """
+            a hides = | a Work = save [Work] | a Work = | a More = [More] | a hides = restore | a hides =
+            """
+        ),
+        (
+            "Progress is shown and cleared",
+            """
+            a Work busy = save [Work] {3} | a Work 50 = {1;50} | a Work 50.1 = | a Work 50.1 again = {1;50}
+            a hides = {0} restore
+            """
+        ),
+        (
+            "A failure and a request for attention are shown",
+            "a Work failed = save [Work] {2} | a Work attention 50 = {4;50} | a Work failed 50 = {2;50}"
+        ),
+        ("A title that was never written is skipped", "a Work busy | a hides ="),
+        (
+            "The latest claim is shown, and then the earlier one",
+            """
+            a A1 busy = save [A1] {3} | b B1 = {0} [B1] | a A2 busy = | b hides = [A2] {3} | a hides = {0} restore
+            """
+        ),
+        (
+            "Closing withdraws every claim, and ignores new ones",
+            "a A | b B = save [B] | all close = restore | a A = | a hides ="
+        ),
+    ])
+    func `What is claimed is written`(sentence: String, script: String) {
         var ledger = TitleState(style: .stack)
-        #expect(written(&ledger) == "")
-        ledger.show(ObjectIdentifier(first), .init(title: "Work"))
-        #expect(written(&ledger) == "\u{1B}[22;0t\u{1B}]0;Work\u{07}")
-        ledger.show(ObjectIdentifier(first), .init(title: "Work"))
-        #expect(written(&ledger) == "")
-        ledger.show(ObjectIdentifier(first), .init(title: "More"))
-        #expect(written(&ledger) == "\u{1B}]0;More\u{07}")
-        ledger.hide(ObjectIdentifier(first))
-        #expect(written(&ledger) == "\u{1B}[23;0t")
-        ledger.hide(ObjectIdentifier(first))
-        #expect(written(&ledger) == "")
-    }
-
-    @Test func `Progress is shown and cleared`() throws {
-        var ledger = TitleState(style: .stack)
-        ledger.show(ObjectIdentifier(first), .init(title: "Work", progress: TerminalProgress()))
-        #expect(written(&ledger) == "\u{1B}[22;0t\u{1B}]0;Work\u{07}\u{1B}]9;4;3\u{1B}\\")
-        ledger.show(
-            ObjectIdentifier(first),
-            .init(title: "Work", progress: TerminalProgress(percentage: Percentage(0.5)))
-        )
-        #expect(written(&ledger) == "\u{1B}]9;4;1;50\u{1B}\\")
-        ledger.show(
-            ObjectIdentifier(first),
-            .init(title: "Work", progress: TerminalProgress(percentage: Percentage(0.501)))
-        )
-        #expect(written(&ledger) == "")
-        ledger.show(
-            ObjectIdentifier(first),
-            .init(title: "Work", progress: TerminalProgress(percentage: Percentage(0.501))),
-            repeatsProgress: true
-        )
-        #expect(written(&ledger) == "\u{1B}]9;4;1;50\u{1B}\\")
-        ledger.hide(ObjectIdentifier(first))
-        #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t")
-    }
-
-    @Test func `A failure and a request for attention are shown`() {
-        var ledger = TitleState(style: .stack)
-        ledger.show(ObjectIdentifier(first), .init(title: "Work", progress: TerminalProgress(state: .failed)))
-        #expect(written(&ledger).hasSuffix("\u{1B}]9;4;2\u{1B}\\"))
-        let half = Percentage(0.5)
-        ledger.show(ObjectIdentifier(first), .init(title: "Work", progress: .init(state: .attention, percentage: half)))
-        #expect(written(&ledger) == "\u{1B}]9;4;4;50\u{1B}\\")
-        ledger.show(ObjectIdentifier(first), .init(title: "Work", progress: .init(state: .failed, percentage: half)))
-        #expect(written(&ledger) == "\u{1B}]9;4;2;50\u{1B}\\")
+        for step in script.split(whereSeparator: { "|\n".contains($0) }) {
+            let sides = step.split(separator: "=", omittingEmptySubsequences: false)
+            let words = sides[0].split(separator: " ")
+            let claimant = ObjectIdentifier(words[0] == "a" ? first : second)
+            switch words[1] {
+            case "close": ledger.close()
+            case "hides": ledger.hide(claimant)
+            default:
+                let percentage = words.compactMap { Double($0) }.first.flatMap { Percentage($0 / 100) }
+                let state: TerminalProgress.State =
+                    words.contains("failed") ? .failed : words.contains("attention") ? .attention : .normal
+                let progress = words.count > 2 ? TerminalProgress(state: state, percentage: percentage) : nil
+                let content = TitleState.Content(title: String(words[1]), progress: progress)
+                ledger.show(claimant, content, repeatsProgress: words.contains("again"))
+            }
+            guard sides.count > 1 else { continue }
+            let expected = sides[1].split(separator: " ").map { word in
+                switch word.first {
+                case "s": "\u{1B}[22;0t"
+                case "r": "\u{1B}[23;0t"
+                case "{": "\u{1B}]9;4;\(word.dropFirst().dropLast())\u{1B}\\"
+                default: "\u{1B}]0;\(word.dropFirst().dropLast())\u{7}"
+                }
+            }
+            #expect(written(&ledger) == expected.joined(), "\(sentence): \(step)")
+        }
     }
 
     @Test(arguments: [
@@ -81,7 +93,7 @@ import Testing
         #expect(written(&ledger) == end)
     }
 
-    @Test func `Progress is shown without a title`() {
+    @Test func `A title that was left alone is not emptied`() {
         var ledger = TitleState(style: .emptied)
         ledger.show(ObjectIdentifier(first), .init(title: nil, progress: TerminalProgress()))
         #expect(written(&ledger) == "\u{1B}]9;4;3\u{1B}\\")
@@ -119,46 +131,6 @@ import Testing
         ledger.hide(ObjectIdentifier(first))
         #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t\(clear)\(done.sequence)")
         ledger.close()
-        #expect(written(&ledger) == "")
-    }
-
-    @Test func `A title that was never written is skipped`() {
-        var ledger = TitleState(style: .stack)
-        ledger.show(ObjectIdentifier(first), .init(title: "Work", progress: TerminalProgress()))
-        ledger.hide(ObjectIdentifier(first))
-        #expect(written(&ledger) == "")
-    }
-
-    @Test func `The latest claim is shown and then the earlier one`() {
-        var ledger = TitleState(style: .stack)
-        var terminal = TitleEmulator()
-        ledger.show(ObjectIdentifier(first), .init(title: "A1", progress: TerminalProgress()))
-        terminal.receive(Array(written(&ledger).utf8))
-        ledger.show(ObjectIdentifier(second), .init(title: "B1"))
-        terminal.receive(Array(written(&ledger).utf8))
-        #expect(terminal.title == "B1")
-        #expect(terminal.progress == nil)
-        ledger.show(ObjectIdentifier(first), .init(title: "A2", progress: TerminalProgress()))
-        #expect(written(&ledger) == "")
-        ledger.hide(ObjectIdentifier(second))
-        terminal.receive(Array(written(&ledger).utf8))
-        #expect(terminal.title == "A2")
-        #expect(terminal.progress == "3")
-        ledger.hide(ObjectIdentifier(first))
-        terminal.receive(Array(written(&ledger).utf8))
-        #expect(terminal.title == "the old title")
-        #expect(terminal.stack.isEmpty)
-        #expect(terminal.saves == 1 && terminal.restores == 1)
-    }
-
-    @Test func `Closing withdraws every claim and ignores new ones`() {
-        var ledger = TitleState(style: .stack)
-        ledger.show(ObjectIdentifier(first), .init(title: "A"))
-        ledger.show(ObjectIdentifier(second), .init(title: "B"))
-        _ = written(&ledger)
-        ledger.close()
-        #expect(written(&ledger) == "\u{1B}[23;0t")
-        ledger.show(ObjectIdentifier(first), .init(title: "A"))
         #expect(written(&ledger) == "")
     }
 }

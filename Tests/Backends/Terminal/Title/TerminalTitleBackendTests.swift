@@ -283,31 +283,6 @@ import Testing
         #expect(written().hasSuffix("\u{1B}]0;app\u{07}"))
     }
 
-    @Test func `Two backends share a terminal`() async throws {
-        let first = try makeBackend("first {label}")
-        let second = try makeBackend("second {label}")
-        try await first.start()
-        try await second.start()
-        var emulator = TitleEmulator()
-        try await first.update(busy("1"))
-        try await second.update(busy("1"))
-        emulator.receive(terminal.read())
-        #expect(emulator.title == "second 1")
-        try await first.update(busy("2"))
-        #expect(terminal.read() == [])
-        try await first.update(idle)
-        emulator.receive(terminal.read())
-        #expect(emulator.title == "second 1")
-        try await first.update(busy("3"))
-        await second.stop()
-        emulator.receive(terminal.read())
-        #expect(emulator.title == "first 3")
-        await first.stop()
-        emulator.receive(terminal.read())
-        #expect(emulator.title == "the old title")
-        #expect(emulator.saves == 1 && emulator.restores == 1 && emulator.stack == [])
-    }
-
     @Test func `The default format omits missing values`() {
         let format = TerminalTitleSettings.defaultFormat
         #expect(format.description == "{spinner} {label} {progress} ({count}) - {app}")

@@ -78,15 +78,6 @@ import Testing
         #expect(ending == .init(status: 0, output: text, errors: ""))
     }
 
-    @Test("A dumb terminal is not written to", arguments: ["dumb", nil]) func aDumbTerminalIsNotWrittenTo(type: String?)
-        async throws
-    {
-        let terminal = try PseudoTerminal()
-        let ending = try await terminal.run(helper, "title", "return", terminalType: type)
-        #expect(ending.status == 0 && ending.output.contains("TERM is") && ending.errors == "")
-        #expect(terminal.read() == [])
-    }
-
     @Test(.timeLimit(.minutes(10))) func `A background job is not stopped by the terminal`() async throws {
         let terminal = try PseudoTerminal()
         // With `set -m` the job is a separate process group in the background; `tostop` stops it when it writes.

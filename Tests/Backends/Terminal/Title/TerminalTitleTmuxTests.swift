@@ -83,18 +83,4 @@ import Testing
             }
         }
     }
-
-    @Test(arguments: ["return", "exit"]) func `The old title is restored when the process exits`(mode: String)
-        async throws
-    {
-        let helper = try Command.built("test-probe")
-        try await Tmux.withServer { tmux in
-            try await tmux.command("select-pane", "-T", "the old title")
-            try await tmux.type("\(helper) title wait; \(helper) title \(mode); echo en''ded")
-            #expect(try await eventually { try await tmux.title == "⠋ Working - helper" })
-            try await tmux.type("")
-            #expect(try await eventually { try await tmux.screen.contains("ended") })
-            #expect(try await eventually { try await tmux.title == "the old title" })
-        }
-    }
 }
