@@ -248,7 +248,8 @@ import Testing
 
     @Test(arguments: [
         (["--mqtt", "mqtt://me:hush@broker"], "must not contain a user name or password"),
-        (["--topic", "x"], "without --mqtt"), (["--password-file", "x"], "without --mqtt"),
+        (["--forget"], "without --mqtt"), (["--topic", "x"], "without --mqtt"),
+        (["--password-file", "x"], "without --mqtt"),
         (["--mqtt", "mqtt://x", "--format", "{host}"], "'{host}' is invalid for '--format"),
         (["--mqtt", "nonsense"], "must begin with mqtt://"), (["--mqtt", ""], "--mqtt must not be empty"),
         (["--mqtt", "mqtt://x", "--topic", "#"], "--topic is '#'"),

@@ -128,13 +128,6 @@ import Testing
         #expect(result.status == 64)
     }
 
-    @Test func `A negative delay is wrong usage`() async throws {
-        let result = try await DemoProgram().run("replay", "-", "--start-delay=-1")
-        #expect(result.status == 64)
-        let message = "Error: The value '-1' is invalid for '--start-delay <seconds>': expected a number of seconds"
-        #expect(result.error.hasPrefix(message), "\(result.error)")
-    }
-
     @Test func `Draws a timeline that fits the width`() async throws {
         let demo = try DemoProgram()
         let result = try await demo.run(

@@ -238,13 +238,6 @@ import Testing
         let wrong = try await Command.run(program, ["watch", "--format", "wayba"])
         #expect(wrong.status == 64)
         #expect(wrong.error.contains("'wayba' is invalid for '--format <format>'"), "\(wrong.error)")
-        for (options, message) in [
-            (["--json", "--format", "text"], "--json cannot be combined with --format"),
-            (["--forget"], "without --mqtt"), (["--topic", "x"], "without --mqtt"),
-        ] {
-            let result = try await Command.run(program, ["watch"] + options)
-            #expect(result.status == 64 && result.error.contains(message), "\(result.error)")
-        }
     }
 
     @Test(.needs("tmux", package: "tmux"), .needs(.bus))

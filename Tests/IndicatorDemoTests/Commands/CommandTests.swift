@@ -2,26 +2,16 @@ import TestSupport
 import Testing
 
 @Suite struct CommandTests {
-    @Test func `Prints its version`() async throws {
-        let result = try await DemoProgram().run("--version")
-        #expect(result.output == "0.1.0\n")
-        #expect(result.status == 0)
-    }
-
-    @Test(arguments: ["run", "replay", "check-config", "backends", "serve"])
-    func `Help describes a command`(command: String) async throws {
-        let result = try await DemoProgram().run(command, "--help")
-        #expect(result.status == 0)
-        #expect(result.output.contains("OVERVIEW: "))
-        #expect(result.output.contains("USAGE: indicator-demo \(command)"))
-        #expect(result.error == "")
-    }
-
-    @Test func `Help names the commands and the exit status`() async throws {
-        let result = try await DemoProgram().run("--help")
-        for word in ["run (default)", "replay", "check-config", "backends", "serve", "EXIT STATUS", "78  wrong"] {
-            #expect(result.output.contains(word), "\(word)")
-        }
+    @Test(arguments: [
+        (["--version"], ["0.1.0\n"]),
+        (["--help"], ["run (default)", "replay", "check-config", "backends", "serve", "EXIT STATUS", "78  wrong"]),
+    ] + ["run", "replay", "check-config", "backends", "serve"].map { command in
+        ([command, "--help"], ["OVERVIEW: ", "USAGE: indicator-demo \(command)"])
+    })
+    func `The version, and the help of each command, are printed`(arguments: [String], texts: [String]) async throws {
+        let result = try await DemoProgram().run(arguments)
+        #expect(result.status == 0 && result.error == "")
+        for text in texts { #expect(result.output.contains(text)) }
     }
 
     @Test(arguments: [
@@ -29,23 +19,16 @@ import Testing
         (["run", "--completion-delay=-1"], "'-1' is invalid for '--completion-delay"),
         (["run", "--base-url", "nonsense"], "'nonsense' is invalid for '--base-url"),
         (["run", "--backend", "nonsense"], "'nonsense'"), (["serve", "--port", "70000"], "70000"),
+        (
+            ["nonsense"],
+            "Error: There is no command 'nonsense'; the commands are run, replay, check-config, backends, watch, serve."
+        ),
     ])
     func `Wrong usage is named and ends with status 64`(arguments: [String], message: String) async throws {
         let result = try await DemoProgram().run(arguments)
         #expect(result.status == 64)
         #expect(result.output == "")
         #expect(result.error.contains(message), "\(result.error)")
-    }
-
-    @Test func `The error for an unknown command lists the commands`() async throws {
-        let demo = try DemoProgram()
-        let result = try await demo.run("nonsense")
-        #expect(result.status == 64)
-        #expect(
-            result.error.hasPrefix(
-                "Error: There is no command 'nonsense'; the commands are run, replay, check-config, backends, watch, serve."
-            )
-        )
     }
 
     @Test(arguments: ["-1", "nan", "inf"]) func `A wrong delay names the option`(value: String) async throws {

@@ -44,34 +44,18 @@ import Testing
 }
 
 @Suite struct StepResultTests {
-    private func result(_ outcomes: RequestOutcome..., problem: String? = nil) -> StepResult {
-        StepResult(outcomes: outcomes, problem: problem)
-    }
-
-    @Test func `Equal outcomes are reported once`() {
-        let icons = result(.answered(200, .cache), .answered(200, .cache), .answered(200))
-        #expect(icons.text == "2 times from cache, 200")
-        #expect(icons.isSuccess)
-        #expect(result(.answered(200, .revalidatedCache)).text == "unchanged")
-    }
-
-    @Test func `A problem follows the outcome`() {
-        let wrong = result(.answered(200), problem: "the picture is another")
-        #expect(wrong.text == "200: the picture is another")
-        #expect(!wrong.isSuccess)
-        #expect(result(problem: "there are no icons").text == "there are no icons")
-    }
-
-    @Test func `A planned failure is marked`() {
-        #expect(result(.answered(404)).text == "404, as planned")
-        #expect(result(.refused).text == "connection refused, as planned")
-        #expect(result(.cancelled).text == "cancelled")
-        #expect(result(.answered(500), problem: "it should have been 404").text.hasSuffix("it should have been 404"))
-    }
-
-    @Test func `Failures are not successes`() {
-        #expect(!result(.answered(404)).isSuccess)
-        #expect(!result(.refused).isSuccess)
-        #expect(!result(.answered(200), .cancelled).isSuccess)
+    @Test(arguments: [
+        // Equal outcomes are reported once.
+        ([.answered(200, .cache), .answered(200, .cache), .answered(200)], nil, "2 times from cache, 200", true),
+        ([.answered(200, .revalidatedCache)], nil, "unchanged", true),
+        ([.answered(200)], "the picture is another", "200: the picture is another", false),
+        ([], "there are no icons", "there are no icons", false), ([.answered(404)], nil, "404, as planned", false),
+        ([.refused], nil, "connection refused, as planned", false), ([.cancelled], nil, "cancelled", false),
+        ([.answered(500)], "it should have been 404", "500: it should have been 404", false),
+        ([.answered(200), .cancelled], nil, "200, cancelled", false),
+    ] as [([RequestOutcome], String?, String, Bool)])
+    func `A result has a text`(outcomes: [RequestOutcome], problem: String?, text: String, isSuccess: Bool) {
+        let result = StepResult(outcomes: outcomes, problem: problem)
+        #expect(result.text == text && result.isSuccess == isSuccess)
     }
 }

@@ -8,6 +8,15 @@ import Testing
 
 /// The status of a service, as what its service manager receives.
 @Suite struct SystemdStatusTests {
+    private let folder: TemporaryDirectory
+    private let manager: ServiceManager
+    private var address: String { folder.appending("notify") }
+
+    init() throws {
+        folder = try TemporaryDirectory()
+        manager = try ServiceManager(address: folder.appending("notify"))
+    }
+
     private func backend(
         _ address: String,
         settings: SystemdStatusSettings = SystemdStatusSettings()
@@ -21,9 +30,8 @@ import Testing
 
     @Test("The text follows the indicator, on sockets with a path and abstract ones", arguments: [false, true])
     func texts(isAbstract: Bool) async throws {
-        let folder = try TemporaryDirectory()
-        let address = isAbstract ? "@\(folder.path)/notify" : "\(folder.path)/notify"
-        let manager = try ServiceManager(address: address)
+        let address = isAbstract ? "@" + address : address
+        let manager = isAbstract ? try ServiceManager(address: address) : manager
         let backend = backend(address)
         try await backend.start()
         #expect(manager.receiveAll() == [])
@@ -39,14 +47,10 @@ import Testing
     }
 
     @Test func `A text that a busy service manager did not take is removed after the next start`() async throws {
-        let folder = try TemporaryDirectory()
-        let address = "\(folder.path)/notify"
-        let manager = try ServiceManager(address: address)
         let backend = backend(address)
         try await backend.start()
         try await backend.update(snapshot("Working"))
-        let other = try NotifySocket(environment: ["NOTIFY_SOCKET": address])
-        while (try? other.send("STATUS=other")) != nil {}
+        manager.fill()
         await #expect(throws: (any Error).self) { try await backend.update(IndicatorSnapshot()) }
         await backend.stop()
         #expect(manager.receiveAll().contains("STATUS=Working"))
@@ -56,9 +60,7 @@ import Testing
     }
 
     @Test func `It reports that the service is ready only if that is configured`() async throws {
-        let folder = try TemporaryDirectory()
-        let manager = try ServiceManager(address: "\(folder.path)/notify")
-        let backend = backend("\(folder.path)/notify", settings: .init(isReady: true))
+        let backend = backend(address, settings: .init(isReady: true))
         try await backend.start()
         #expect(manager.receiveAll() == ["READY=1"])
     }
@@ -77,14 +79,8 @@ import Testing
     }
 
     @Test func `A manager that does not read makes it unavailable, and does not block it`() async throws {
-        let folder = try TemporaryDirectory()
-        let address = "\(folder.path)/notify"
-        let manager = try ServiceManager(address: address)
-        let full = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
-        defer { close(full) }
         // The kernel limits how many datagrams wait (net.unix.max_dgram_qlen).
-        let filler = try NotifySocket(environment: ["NOTIFY_SOCKET": address])
-        while (try? filler.send("STATUS=other")) != nil {}
+        manager.fill()
         let backend = backend(address)
         try await backend.start()
         await #expect(throws: Unavailability.self) { try await backend.update(snapshot("Fetching")) }
@@ -94,9 +90,6 @@ import Testing
     }
 
     @Test func `1000 shows and hides end without a text, with at most ten texts a second`() async throws {
-        let folder = try TemporaryDirectory()
-        let address = "\(folder.path)/notify"
-        let manager = try ServiceManager(address: address)
         let start = ContinuousClock.now
         let indicator = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
@@ -123,9 +116,6 @@ import Testing
     }
 
     @Test func `A default configuration skips it where there is no service, and uses it in one`() async throws {
-        let folder = try TemporaryDirectory()
-        let address = "\(folder.path)/notify"
-        let manager = try ServiceManager(address: address)
         for (variable, isUsed) in [("", false), (address, true)] {
             let probe = try await DesktopProbe(
                 configuration: "backends: [systemdStatus]",
