@@ -65,9 +65,7 @@ enum ConfigurationProbe {
                 try await Task.sleep(for: .milliseconds(5))
             }
         }
-        if modes.contains("terminal") {
-            try await Task.sleep(for: .seconds(120))
-        }
+        if modes.contains("terminal") { try await Task.sleep(for: .seconds(120)) }
         if modes.contains("idle") { watch.cancel() }
         // On its own thread: `readLine` blocks.
         let (lines, continuation) = AsyncStream<String>.makeStream()
@@ -89,8 +87,7 @@ enum ConfigurationProbe {
                 } catch {
                     say("\(error)")
                 }
-            case "disposition":
-                say(disposition())
+            case "disposition": say(disposition())
             case "child":
                 let child = Process()
                 child.executableURL = URL(filePath: "/bin/sh")
@@ -103,8 +100,7 @@ enum ConfigurationProbe {
                 say("shared: delay \(shared.delays.startDelay), \(enabled), count \(shared.activityCount)")
             case "backends":
                 say("backends " + indicator.backendStatuses.map(\.name).joined(separator: ","))
-            default:
-                withExtendedLifetime(activity) { exit(0) }
+            default: withExtendedLifetime(activity) { exit(0) }
             }
         }
     }

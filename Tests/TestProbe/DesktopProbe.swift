@@ -131,26 +131,18 @@ struct Probe {
     func answer(to line: String) -> String {
         let words = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
         switch words[0] {
-        case "begin":
-            manager.start("work", label: words[1])
-        case "label":
-            manager.update("work") { $0.label = words[1] }
+        case "begin": manager.start("work", label: words[1])
+        case "label": manager.update("work") { $0.label = words[1] }
         case "attention":
             manager.update("work") { $0.attention = words[1].isEmpty ? nil : words[1] }
         case "long":
             manager.update("work") { $0.label = String(repeating: words[1], count: 100_000 / words[1].utf8.count) }
-        case "end":
-            manager.stop("work")
-        case "begin-other":
-            manager.start("other", label: words[1])
-        case "end-other":
-            manager.stop("other")
-        case "fail":
-            manager.stop("work", .failed(words[1]))
-        case "succeed":
-            manager.stop("work", .succeeded)
-        case "cancel":
-            manager.stop("work", .cancelled)
+        case "end": manager.stop("work")
+        case "begin-other": manager.start("other", label: words[1])
+        case "end-other": manager.stop("other")
+        case "fail": manager.stop("work", .failed(words[1]))
+        case "succeed": manager.stop("work", .succeeded)
+        case "cancel": manager.stop("work", .cancelled)
         case "bytes":
             manager.update("work") { ($0.completed, $0.total, $0.unit) = (Int(words[1]) ?? 0, Int(words[2]), .bytes) }
         case "cycles":
@@ -158,67 +150,45 @@ struct Probe {
                 manager.start("cycle", label: "cycle \(cycle)", progress: 0.5)
                 manager.stop("cycle")
             }
-        case "cancellable":
-            requests.begin(words[1], in: manager)
-        case "observe":
-            requests.observe(manager)
-        case "outcome":
-            return requests.outcome.withLock { $0 }
-        case "progress":
-            manager.update("work") { $0.progress = Double(words[1]) }
-        case "status":
-            return Self.states(of: manager)
-        case "first-status":
-            return firstStates
-        case "updates":
-            return update(for: .seconds(Double(words[1]) ?? 0))
+        case "cancellable": requests.begin(words[1], in: manager)
+        case "observe": requests.observe(manager)
+        case "outcome": return requests.outcome.withLock { $0 }
+        case "progress": manager.update("work") { $0.progress = Double(words[1]) }
+        case "status": return Self.states(of: manager)
+        case "first-status": return firstStates
+        case "updates": return update(for: .seconds(Double(words[1]) ?? 0))
         case "delivered":
             return manager.backendStatuses.map { "\($0.name)=\($0.updatesDelivered)" }.joined(separator: "\t")
-        case "available":
-            return wait { await Self.availability() }
+        case "available": return wait { await Self.availability() }
         case "flip":
             return "\(flip(times: Int(words[1]) ?? 0, within: .seconds(Double(words[2]) ?? 0)) / .seconds(1))"
-        case "environment":
-            setenv(words[1], words[2], 1)
-        case "hangup":
-            kill(getpid(), SIGHUP)
-        case "task":
-            return Self.sleepInTask()
+        case "environment": setenv(words[1], words[2], 1)
+        case "hangup": kill(getpid(), SIGHUP)
+        case "task": return Self.sleepInTask()
         case "sigpipe":
             var action = sigaction()
             sigaction(SIGPIPE, nil, &action)
             return action.__sigaction_handler.sa_handler == nil ? "default" : "changed"
-        case "memory":
-            return Self.statistic("VmRSS:", of: "/proc/self/status")
+        case "memory": return Self.statistic("VmRSS:", of: "/proc/self/status")
         case "neighbour":
             return neighbour?.fault ?? "ok"
         #if DBus
-        case "own-load":
-            OwnLibNotify.load(mainLoop: false)
-        case "own-show":
-            return OwnLibNotify.show(words[1]) ? "done" : "failed"
-        case "own-close":
-            OwnLibNotify.close()
+        case "own-load": OwnLibNotify.load(mainLoop: false)
+        case "own-show": return OwnLibNotify.show(words[1]) ? "done" : "failed"
+        case "own-close": OwnLibNotify.close()
         case "own-end":
             OwnLibNotify.end()
         #endif
-        case "compete":
-            Competitor(rawValue: words[1])?.start()
-        case "compete-end":
-            Competitor.stop()
-        case "exhaust":
-            Self.exhaustDescriptors()
-        case "release":
-            Self.releaseDescriptors()
-        case "unlimit":
-            Limits.remove()
+        case "compete": Competitor(rawValue: words[1])?.start()
+        case "compete-end": Competitor.stop()
+        case "exhaust": Self.exhaustDescriptors()
+        case "release": Self.releaseDescriptors()
+        case "unlimit": Limits.remove()
         case "quit":
             wait { await manager.shutdown() }
             _exit(0)
-        case "shutdown":
-            wait { await manager.shutdown() }
-        default:
-            return "unknown command"
+        case "shutdown": wait { await manager.shutdown() }
+        default: return "unknown command"
         }
         return "done"
     }

@@ -76,17 +76,13 @@ enum NetworkProbe {
         case "abandon":
             try await abandon(url, Int(argument) ?? 0)
             return "ended"
-        case "starve":
-            return try await Starvation.sweep(url)
-        case "crowd":
-            return try await "\(Starvation.crowd(url, Int(argument) ?? 0))"
-        case "limited":
-            return try await ThreadLimit.run(url, Int(argument) ?? 0)
+        case "starve": return try await Starvation.sweep(url)
+        case "crowd": return try await "\(Starvation.crowd(url, Int(argument) ?? 0))"
+        case "limited": return try await ThreadLimit.run(url, Int(argument) ?? 0)
         case "image":
             let image = try DecodedImage(decoding: Data(contentsOf: url))
             return "\(image.width) × \(image.height)"
-        case "lookup":
-            return try await lookUp(URL(string: argument) ?? url, then: url)
+        case "lookup": return try await lookUp(URL(string: argument) ?? url, then: url)
         case "end":
             try await Ending.end(url, argument)
             return "ended"

@@ -78,9 +78,7 @@ package enum Command {
     package static func built(_ product: String) throws -> String {
         let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let path = (executable as NSString).deletingLastPathComponent + "/" + product
-        guard FileManager.default.isExecutableFile(atPath: path) else {
-            throw NotBuilt(path: path)
-        }
+        guard FileManager.default.isExecutableFile(atPath: path) else { throw NotBuilt(path: path) }
         return path
     }
 

@@ -52,8 +52,7 @@ package final class NotifyMonitor: Sendable {
                     timeout: payload[7] as? Int ?? 0,
                     hints: hints.mapValues { "\($0["type"] ?? "") \($0["data"] ?? "")" }
                 )
-            default:
-                return nil
+            default: return nil
             }
         }
     }

@@ -105,8 +105,7 @@ import Testing
             let object = Object()
             center.post(name: .indicatorTaskDidResume, object: object)
             center.post(name: .indicatorTaskDidComplete, object: object)
-        case 5:
-            manager.track(Object(), label: name)
+        case 5: manager.track(Object(), label: name)
         case 6:
             let activity = ManagedActivity(in: manager)
             activity.update { $0.label = name }

@@ -164,9 +164,7 @@ import Testing
         let activity = ManagedActivity("counting", total: 400_000, in: manager)
         await withTaskGroup { group in
             for _ in 0..<4 {
-                group.addTask {
-                    for _ in 0..<100_000 { activity.advance() }
-                }
+                group.addTask { for _ in 0..<100_000 { activity.advance() } }
             }
         }
         #expect(activity.completed == 400_000)

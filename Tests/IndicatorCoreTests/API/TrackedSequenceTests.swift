@@ -122,9 +122,7 @@ import Testing
             await Task.yield()
             return 1
         }
-        let task = Task {
-            for await _ in steps.tracked("endless", in: manager) {}
-        }
+        let task = Task { for await _ in steps.tracked("endless", in: manager) {} }
         #expect(await eventually { manager.activityCount == 1 })
         task.cancel()
         await task.value

@@ -331,10 +331,8 @@ struct TickByTickIndicator {
                 if mayHideFrom != nil { hide() }
             }
             return
-        case .start(nil):
-            nameless += 1
-        case .stop(nil):
-            if nameless > 0 { nameless -= 1 }
+        case .start(nil): nameless += 1
+        case .stop(nil): if nameless > 0 { nameless -= 1 }
         case .start(let name?):
             if work.contains(name) { break }
             if latestEvent(of: name) == .hasCompletedEarly {
@@ -342,8 +340,7 @@ struct TickByTickIndicator {
             } else {
                 work.append(name)
             }
-        case .pause(let name):
-            work.removeAll { $0 == name }
+        case .pause(let name): work.removeAll { $0 == name }
         case .stop(let name?):
             if work.contains(name) {
                 work.removeAll { $0 == name }

@@ -122,9 +122,7 @@ import Testing
                 "QT_QUICK_BACKEND": "software", "QT_QPA_PLATFORM": "xcb", "XDG_CURRENT_DESKTOP": "KDE",
             ]
         )
-        let isReady = try await eventually {
-            try await bus.hasOwner("org.kde.JobViewServer")
-        }
+        let isReady = try await eventually { try await bus.hasOwner("org.kde.JobViewServer") }
         #expect(isReady, "\(plasma.errors)")
         return plasma
     }

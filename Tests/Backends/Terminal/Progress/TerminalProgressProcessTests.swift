@@ -338,8 +338,7 @@ struct TerminalProgressProcessTests {
             #expect(try await shows(tmux) { $0.first == "printed" && $0.count == 3 })
             switch how {
             case "C-c", "C-\\": try await tmux.command("send-keys", how)
-            case "exit", "return":
-                try send(how)
+            case "exit", "return": try send(how)
             case "shutdown": try await tell("shutdown", "end one"); try await tmux.command("send-keys", "C-c")
             default:
                 _ = try await Command.run("kill", ["-\(how)", folder.read("pid").trimmingCharacters(in: .newlines)])
