@@ -63,3 +63,13 @@ package final class NotifyMonitor: Sendable {
     /// The complete output so far, for messages.
     package var output: String { monitor.output }
 }
+
+extension PrivateBus {
+    /// A bus with dunst, and a monitor of what is sent to it.
+    package static func withNotifications() async throws -> (
+        bus: PrivateBus, server: NotificationServer, monitor: NotifyMonitor
+    ) {
+        let bus = try await PrivateBus()
+        return (bus, try await NotificationServer(on: bus), try await NotifyMonitor(bus))
+    }
+}

@@ -187,9 +187,7 @@ import Testing
         script: String,
         body: String?
     ) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let program = try ExecProgram(bus: bus)
         let path = program.home.appending("go")
         let command = Task {

@@ -25,9 +25,7 @@ struct TerminalFocusTests {
         [nil, "whenDone: always", "whenDone: never", "whenDone: failures"]
     )
     func foot(isFocused: Bool, setting: String?) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let program = try ExecProgram(bus: bus)
         try program.configure(setting.map { "backends: [desktopNotification]\ndesktopNotification: {\($0)}\n" } ?? "")
         let terminals = try await report(isFocused: isFocused, asking: false, of: program)

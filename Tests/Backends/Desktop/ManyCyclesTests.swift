@@ -43,7 +43,7 @@ import Testing
     @Test func `1000 shown jobs leave no view and no match rule`() async throws {
         let bus = try await PrivateBus()
         let server = try JobServer(on: bus)
-        let surface = BackendDriver(
+        let surface = try await BackendDriver(
             BusBackend(name: "probe", on: .address(bus.address)) {
                 DesktopJobSession(
                     applicationName: "probe",
@@ -52,8 +52,7 @@ import Testing
                     context: $0
                 )
             }
-        )
-        try await surface.start()
+        ).started()
         #expect(try await ruleCount(on: bus) == 2)
         try await cycle(surface, isShown: { server.open.count == 1 }, isHidden: { server.open.isEmpty })
         #expect(server.views.count == Self.cycles)
@@ -66,12 +65,11 @@ import Testing
     @Test func `1000 shows and hides on the dock leave no entry and no match rule`() async throws {
         let bus = try await PrivateBus()
         let monitor = try await LauncherMonitor(bus)
-        let surface = BackendDriver(
+        let surface = try await BackendDriver(
             BusBackend(name: "probe", on: .address(bus.address)) { _ in
                 LauncherEntrySession(desktopFile: "org.example.probe.desktop")
             }
-        )
-        try await surface.start()
+        ).started()
         try await cycle(surface)
         #expect(await eventually { monitor.updates.last ?? .nothing == .nothing })
         // For the start of a dock.
@@ -84,7 +82,7 @@ import Testing
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address)
         let settings = DesktopNotificationSettings(through: .dbus)
-        let surface = BackendDriver(
+        let surface = try await BackendDriver(
             BusBackend(name: "probe", on: .address(bus.address)) {
                 NotificationSession(
                     applicationName: "probe",
@@ -93,8 +91,7 @@ import Testing
                     context: $0
                 )
             }
-        )
-        try await surface.start()
+        ).started()
         #expect(try await ruleCount(on: bus) == 2)
         try await cycle(surface, isShown: { server.shown.count == 1 }, isHidden: { server.shown.isEmpty })
         #expect(server.lastIdentifier == Self.cycles)
@@ -109,12 +106,11 @@ import Testing
         let bus = try await PrivateBus()
         let (name, interface) = ("org.activityindicator.Indicator1.cycles", DBusPropertyObject.interface)
         let object = DBusPropertyObject(application: "cycles", processID: 1)
-        let surface = BackendDriver(
+        let surface = try await BackendDriver(
             BusBackend(name: "probe", on: .address(bus.address)) {
                 DBusPropertySession(names: [name], object: object, context: $0)
             }
-        )
-        try await surface.start()
+        ).started()
         let signals = try await SignalMonitor(bus, name: name)
         func properties() async throws -> String {
             let (all, path) = ("org.freedesktop.DBus.Properties", DBusPropertyObject.path)
@@ -139,12 +135,11 @@ import Testing
         let bus = try await PrivateBus()
         let login = try await LoginManager(on: bus)
         let before = try await ruleCount(on: bus)
-        let surface = BackendDriver(
+        let surface = try await BackendDriver(
             BusBackend(name: "probe", on: .address(bus.address)) { _ in
                 SleepInhibitorSession(applicationName: "probe", settings: .init(), logger: Logger(label: "tests"))
             }
-        )
-        try await surface.start()
+        ).started()
         try await cycle(surface)
         // logind lists a lock as long as a process has its descriptor.
         #expect(try await eventually { try await login.inhibitors() == [] })

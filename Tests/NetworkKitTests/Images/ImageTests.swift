@@ -252,9 +252,7 @@ import Testing
 @Suite struct NotificationIconTests {
     /// Shows and closes a notification with an icon. Returns the file that the server used, and its warnings.
     private func show(icon: URL) async throws -> (file: String, call: NotifyMonitor.Call?, complaints: String) {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let probe = try await DesktopProbe("notification", "icon=\(icon.path)", bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         try await probe.tell("begin", "Fetching")

@@ -11,9 +11,7 @@ import Testing
     func `An app that ends right after shutdown() leaves no notification, even on a busy machine`(way: NotificationWay)
         async throws
     {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let load = try (0..<2).map { _ in try Daemon("/bin/sh", ["-c", "while :; do :; done"]) }
         // At night, 200 processes do so.
         let runs = 4
@@ -44,9 +42,7 @@ import Testing
 
     @Test(.needs(.notifications), arguments: NotificationWay.allCases)
     func `The notification of a killed app expires; while the app runs, it stays`(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         // Long enough for an app on a busy machine to renew it in time.
         let probe = try await DesktopProbe("notification", "expiry=22", through: way, bus: bus)
         try await probe.tell("begin", "work")

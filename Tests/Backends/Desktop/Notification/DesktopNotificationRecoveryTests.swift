@@ -101,9 +101,7 @@ import Testing
         arguments: NotificationWay.allCases
     )
     func serverHangs(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let probe = try await DesktopProbe("notification", through: way, bus: bus)
         try await probe.tell("begin", "before")
         #expect(try await eventually { try await server.displayedCount == 1 })
@@ -136,9 +134,7 @@ import Testing
         arguments: NotificationWay.allCases
     )
     func serverEndsBeforeTheAnswer(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let probe = try await DesktopProbe("notification", through: way, bus: bus)
         try await probe.tell("begin", "work")
         #expect(try await eventually { try await server.displayedCount == 1 })
@@ -183,9 +179,7 @@ import Testing
 
     @Test(arguments: NotificationWay.allCases)
     func `A notification that a resuming server shows late is closed; one remains`(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let probe = try await DesktopProbe("notification", through: way, bus: bus)
         #expect(try await probe.backend(Self.name, is: "running"))
         server.pause()

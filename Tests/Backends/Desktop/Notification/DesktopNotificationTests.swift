@@ -12,9 +12,7 @@ import Testing
 @Suite struct DesktopNotificationTests {
     @Test("Shown once, updated in place, closed", .needs(.notifications), arguments: NotificationWay.allCases)
     func shownUpdatedClosed(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let probe = try await DesktopProbe("notification", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         #expect(try await server.displayedCount == 0)
@@ -56,9 +54,7 @@ import Testing
 
     @Test(.needs(.notifications), arguments: NotificationWay.allCases)
     func `The last text stays until the notification is closed`(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let probe = try await DesktopProbe("notification", "delays", "outcomes", through: way, bus: bus)
         try await probe.tell("begin", "work")
         #expect(try await eventually { try await server.displayedCount == 1 })
@@ -79,9 +75,7 @@ import Testing
         arguments: NotificationWay.allCases
     )
     func outcomeBeforeClose(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let probe = try await DesktopProbe("notification", "outcomes", through: way, bus: bus)
         try await probe.tell("begin", "work")
         #expect(try await eventually { try await server.displayedCount == 1 })
@@ -116,9 +110,7 @@ import Testing
 
     @Test(.needs(.notifications), arguments: NotificationWay.allCases)
     func `A request for the user's attention has normal urgency and no sound`(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let probe = try await DesktopProbe("notification", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         try await probe.tell("begin", "Signing")
@@ -176,9 +168,7 @@ import Testing
         arguments: NotificationWay.allCases
     )
     func coalesced(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         // On a busy machine, the default one would be renewed meanwhile, every 35 s.
         let probe = try await DesktopProbe("notification", "expiry=3600", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
@@ -213,9 +203,7 @@ import Testing
     func `A notification that the user closes stays closed until the indicator is shown again`(way: NotificationWay)
         async throws
     {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         // On a busy machine, the default one would be renewed meanwhile, every 35 s.
         let probe = try await DesktopProbe("notification", "expiry=3600", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
@@ -240,9 +228,7 @@ import Testing
         arguments: NotificationWay.allCases
     )
     func closedDuringUpdate(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let probe = try await DesktopProbe("notification", "expiry=3600", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         try await probe.tell("begin", "first")
