@@ -359,7 +359,7 @@ import Testing
         // One that has not started is not stopped.
         #expect(await eventually { slow.allSatisfy { $0.startCount == 1 } && healthy.startCount == 1 })
         let executor = CountingExecutor()
-        let shutdown = Task(executorPreference: executor) { await manager.shutdown() }
+        let shutdown = Task(executorPreference: executor) { await manager.shutdown(timeLimit: .seconds(600)) }
         #expect(await eventually { gate.waiterCount == slow.count && healthy.stopCount == 1 })
         // The beginning of the task.
         #expect(executor.count.load(ordering: .relaxed) == 1)
