@@ -65,3 +65,11 @@ extension IndicatorDelays {
     /// The indicator is shown at once.
     package static let noStart = (try? IndicatorDelays(startDelay: .zero)) ?? .standard
 }
+
+extension BackendDriver {
+    /// The same, when it has started.
+    package func started() async throws -> Self {
+        try await start()
+        return self
+    }
+}

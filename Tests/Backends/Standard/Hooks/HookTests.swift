@@ -174,8 +174,7 @@ import Testing
         let words = [
             "sh", program, "{title}", "a b; $(id) `id` {{X}} {{", "{event}{outcome}{seconds}", "{message}", "-{app}-",
         ]
-        let hook = try backend("command", ["run": .list(words)])
-        try await hook.start()
+        let hook = try await backend("command", ["run": .list(words)]).started()
         let label = "{text} \"$HOME\" %s"
         try await hook.update(snapshot(.inactive, finished: [finished(label, .failed("one\ntwo"))]))
         let output = try String(contentsOfFile: "\(program).out", encoding: .utf8)
@@ -340,8 +339,7 @@ import Testing
     )
     func `each format is what its services read`(_ format: String, _ expected: String) async throws {
         let (server, address) = try await startServer()
-        let hook = try backend("webhook", ["url": .string("\(address)/t"), "format": .string(format)])
-        try await hook.start()
+        let hook = try await backend("webhook", ["url": .string("\(address)/t"), "format": .string(format)]).started()
         try await hook.update(snapshot(.inactive, finished: [finished("Ü", .failed(#""<a>" \n"#))]))
         #expect(server.output.split(separator: "\n").dropFirst().joined() == expected)
     }
@@ -357,8 +355,7 @@ import Testing
         let settings: [String: SettingValue] = [
             "url": .string("\(address)/\(status)"), "events": ["shown"], "timeLimit": 60,
         ]
-        let hook = try backend("webhook", settings)
-        try await hook.start()
+        let hook = try await backend("webhook", settings).started()
         try await hook.update(snapshot(.active, "Build"))
         #expect(messages.joined().contains(reason))
         #expect(server.output.contains("Build") && !server.output.contains("white_check_mark"))
@@ -390,8 +387,7 @@ import Testing
             "urlFile": .string(try folder.write("\(address)/403\n", to: "url")),
             "tokenFile": .string(try folder.write("s3cr3t\n", to: "token")),
         ]
-        let hook = try backend("webhook", files)
-        try await hook.start()
+        let hook = try await backend("webhook", files).started()
         try await hook.update(snapshot(.inactive, finished: [finished("Build")]))
         let host = address.dropFirst("http://".count)
         let reason = "curl: (22) The requested URL returned error: 403"

@@ -14,8 +14,7 @@ import Testing
     init() throws { folder = try TemporaryDirectory() }
 
     @Test func `A visible period is a few lines`() async throws {
-        let backend = LogFileBackend.fixture(path: folder.appending("x.log"))
-        try await backend.start()
+        let backend = try await LogFileBackend.fixture(path: folder.appending("x.log")).started()
         try await backend.update(.hidden(at: 0))
         try await backend.update(.shown("GET /", at: 1))
         try await backend.update(.shown("GET /", at: 1, count: 2))
@@ -35,8 +34,7 @@ import Testing
     }
 
     @Test func `The text format is written`() async throws {
-        let backend = LogFileBackend.fixture(path: folder.appending("x.log"), format: .text)
-        try await backend.start()
+        let backend = try await LogFileBackend.fixture(path: folder.appending("x.log"), format: .text).started()
         try await backend.update(.shown("a\nb"))
         await backend.stop()
         #expect(
@@ -78,8 +76,7 @@ import Testing
     }
 
     @Test func `Only the owner has access to the file and its folders`() async throws {
-        let backend = LogFileBackend.fixture(path: folder.appending("state/my-app/indicator.log"))
-        try await backend.start()
+        let backend = try await LogFileBackend.fixture(path: folder.appending("state/my-app/indicator.log")).started()
         #expect(mode(of: folder.appending("state/my-app/indicator.log")) == 0o600)
         #expect(mode(of: folder.appending("state/my-app")) == 0o700)
         #expect(mode(of: folder.appending("state")) == 0o700)
@@ -89,8 +86,7 @@ import Testing
     @Test func `An existing file is appended to and keeps its mode`() async throws {
         let path = try folder.write("before\n", to: "x.log")
         chmod(path, 0o640)
-        let backend = LogFileBackend.fixture(path: path)
-        try await backend.start()
+        let backend = try await LogFileBackend.fixture(path: path).started()
         try await backend.update(.shown())
         await backend.stop()
         #expect(try folder.read("x.log").hasPrefix("before\n{"))
@@ -129,8 +125,7 @@ import Testing
     }
 
     @Test func `Times never go backwards`() async throws {
-        let backend = LogFileBackend.fixture(path: folder.appending("x.log"))
-        try await backend.start()
+        let backend = try await LogFileBackend.fixture(path: folder.appending("x.log")).started()
         try await backend.update(.shown("a", at: 1))
         try await backend.update(.shown(at: 1).changed(to: "b", at: 30))
         // Events that are seen late do not go back; the wall clock that was set back does.

@@ -30,8 +30,7 @@ struct LogFileEventsTests {
     }
 
     @Test func `are selected one by one`() async throws {
-        let backend = backend([.hidden])
-        try await backend.start()
+        let backend = try await backend([.hidden]).started()
         try await backend.update(.shown("a", at: 1))
         try await backend.update(.shown("a", at: 1).changed(to: "b", at: 2))
         try await backend.update(.hidden(at: 3))

@@ -43,8 +43,7 @@ import Testing
     func `The new file has the owner, group and mode that the full one has then`(keep: Int) async throws {
         let path = try folder.write("", to: "x.log")
         let isRoot = geteuid() == 0
-        let backend = LogFileBackend.fixture(path: path, maxSize: 10, keep: keep)
-        try await backend.start()
+        let backend = try await LogFileBackend.fixture(path: path, maxSize: 10, keep: keep).started()
         // After it was opened.
         if isRoot { chown(path, 65534, 4) }
         chmod(path, 0o640)
@@ -95,8 +94,7 @@ import Testing
         try folder.write("", to: "x.log.1/y")
         let messages = InMemoryLogHandler()
         let logger = Logger(label: "test", factory: { _ in messages })
-        let backend = LogFileBackend.fixture(path: path, maxSize: 10, keep: 1, logger: logger)
-        try await backend.start()
+        let backend = try await LogFileBackend.fixture(path: path, maxSize: 10, keep: 1, logger: logger).started()
         try await write(["a", "b", "c"], to: backend)
         #expect(try labels("x.log") == ["a", "b", "c"])
         #expect(messages.entries.count == 1)
@@ -110,8 +108,7 @@ import Testing
     }
 
     @Test func `A removed file is created again`() async throws {
-        let backend = LogFileBackend.fixture(path: folder.appending("a/x.log"))
-        try await backend.start()
+        let backend = try await LogFileBackend.fixture(path: folder.appending("a/x.log")).started()
         try await write(["a"], to: backend)
         try FileManager.default.removeItem(atPath: folder.appending("a"))
         try await write(["b"], to: backend)
@@ -138,8 +135,7 @@ import Testing
 
     @Test(.needs("logrotate", package: "logrotate"), arguments: ["create", "create 0640", "nocreate", "copytruncate"])
     func `Logrotate is followed`(mode: String) async throws {
-        let backend = LogFileBackend.fixture(path: folder.appending("x.log"))
-        try await backend.start()
+        let backend = try await LogFileBackend.fixture(path: folder.appending("x.log")).started()
         for round in 0..<3 {
             try await write(["\(round)-a", "\(round)-b"], to: backend)
             try await logrotate(mode)

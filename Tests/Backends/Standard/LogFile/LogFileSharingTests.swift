@@ -49,8 +49,7 @@ import Testing
         try await withThrowingTaskGroup { group in
             for prefix in ["a", "b"] {
                 group.addTask {
-                    let backend = LogFileBackend.fixture(path: path, maxSize: 5000, keep: 1000)
-                    try await backend.start()
+                    let backend = try await LogFileBackend.fixture(path: path, maxSize: 5000, keep: 1000).started()
                     for index in 0..<300 { try await backend.update(.shown("\(prefix)-\(index)")) }
                     await backend.stop()
                 }
@@ -63,8 +62,7 @@ import Testing
 
     @Test func `A lock that is never released does not block writing`() async throws {
         let path = folder.appending("x.log")
-        let backend = LogFileBackend.fixture(path: path, maxSize: 300)
-        try await backend.start()
+        let backend = try await LogFileBackend.fixture(path: path, maxSize: 300).started()
         // A process that may read the file can lock it.
         let other = open(path, O_RDONLY | O_CLOEXEC)
         try #require(flock(other, LOCK_EX | LOCK_NB) == 0)

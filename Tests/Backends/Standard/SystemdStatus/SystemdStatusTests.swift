@@ -32,8 +32,7 @@ import Testing
     func texts(isAbstract: Bool) async throws {
         let address = isAbstract ? "@" + address : address
         let manager = isAbstract ? try ServiceManager(address: address) : manager
-        let backend = backend(address)
-        try await backend.start()
+        let backend = try await backend(address).started()
         #expect(manager.receiveAll() == [])
         try await backend.update(snapshot("Fetching\u{1B}[31m\nREADY=1", progress: 0.42, count: 3))
         try await backend.update(snapshot("Fetching\u{1B}[31m\nREADY=1", progress: 0.42, count: 3))
@@ -47,8 +46,7 @@ import Testing
     }
 
     @Test func `A text that a busy service manager did not take is removed after the next start`() async throws {
-        let backend = backend(address)
-        try await backend.start()
+        let backend = try await backend(address).started()
         try await backend.update(snapshot("Working"))
         manager.fill()
         await #expect(throws: (any Error).self) { try await backend.update(IndicatorSnapshot()) }
@@ -81,8 +79,7 @@ import Testing
     @Test func `A manager that does not read makes it unavailable, and does not block it`() async throws {
         // The kernel limits how many datagrams wait (net.unix.max_dgram_qlen).
         manager.fill()
-        let backend = backend(address)
-        try await backend.start()
+        let backend = try await backend(address).started()
         await #expect(throws: Unavailability.self) { try await backend.update(snapshot("Fetching")) }
         _ = manager.receiveAll()
         try await backend.update(snapshot("Fetching"))

@@ -54,8 +54,7 @@ struct TerminalProgressBackendTests {
 
     @Test("writes nothing while the indicator is hidden, and removes its lines when it is hidden or stopped")
     func hides() async throws {
-        let backend = makeBackend()
-        try await backend.start()
+        let backend = try await makeBackend().started()
         try await backend.update(IndicatorSnapshot())
         #expect(written() == "")
         for _ in 0..<2 {
@@ -73,8 +72,7 @@ struct TerminalProgressBackendTests {
     }
 
     @Test func `shows the last activity while nothing is in progress`() async throws {
-        let backend = makeBackend()
-        try await backend.start()
+        let backend = try await makeBackend().started()
         try await backend.update(busy("Work"))
         _ = written()
         clock.advance(by: .seconds(10))
@@ -83,8 +81,7 @@ struct TerminalProgressBackendTests {
     }
 
     @Test func `The time left counts down between the steps of the work`() async throws {
-        let backend = makeBackend()
-        try await backend.start()
+        let backend = try await makeBackend().started()
         var screen = ScreenEmulator(columns: 80, rows: 24)
         var details = ActivityDetails(label: "Work", total: 3, since: start)
         (details.completed, details.rate, details.remaining) = (1, 0.05, .seconds(40))
@@ -105,8 +102,7 @@ struct TerminalProgressBackendTests {
     @Test
     func `Where the size of the window is unknown, plain lines are written, and nothing is erased`() async throws {
         terminal.setSize(columns: 0, rows: 0)
-        let backend = makeBackend()
-        try await backend.start()
+        let backend = try await makeBackend().started()
         try await backend.update(busy("Work"))
         clock.advance(by: .seconds(2))
         try await backend.update(busy("Work"))
@@ -114,8 +110,7 @@ struct TerminalProgressBackendTests {
         await backend.stop()
         // One that is unknown only later.
         terminal.setSize(columns: 80, rows: 24)
-        let live = makeBackend()
-        try await live.start()
+        let live = try await makeBackend().started()
         terminal.setSize(columns: 0, rows: 0)
         try await live.update(busy("Work"))
         #expect(written() == "")
@@ -127,8 +122,7 @@ struct TerminalProgressBackendTests {
     }
 
     @Test func `The lines are suspended while a prompt has the terminal, and appear again after it`() async throws {
-        let backend = makeBackend()
-        try await backend.start()
+        let backend = try await makeBackend().started()
         try await backend.update(busy("Work"))
         #expect(written().contains("Work"))
         try await TerminalOutput.suspend {
@@ -159,8 +153,7 @@ struct TerminalProgressBackendTests {
     }
 
     @Test func `is soon complete again while others write lines`() async throws {
-        let backend = makeBackend(.init(), ["LANG": "C.UTF-8"])
-        try await backend.start()
+        let backend = try await makeBackend(.init(), ["LANG": "C.UTF-8"]).started()
         var screen = ScreenEmulator(columns: 80, rows: 24)
         var wholeFrames = 0
         for frame in 0..<200 {
@@ -176,8 +169,7 @@ struct TerminalProgressBackendTests {
     }
 
     @Test func `writes less than 20 kB for a download of 60 seconds`() async throws {
-        let backend = makeBackend(.init(), ["LANG": "C.UTF-8"])
-        try await backend.start()
+        let backend = try await makeBackend(.init(), ["LANG": "C.UTF-8"]).started()
         var random = SplitMix(state: 14)
         var details = ActivityDetails(label: "debian-13.iso", since: start)
         details.unit = .bytes
@@ -361,8 +353,7 @@ struct TerminalProgressBackendTests {
         try await off.update(busy("Work"))
         await off.stop()
         #expect(written() == "")
-        let plain = makeBackend(.init(), type: "dumb")
-        try await plain.start()
+        let plain = try await makeBackend(.init(), type: "dumb").started()
         clock.advance(by: .seconds(2))
         try await plain.update(busy("Work"))
         #expect(written() == "Work: started\r\n")
@@ -407,8 +398,7 @@ struct TerminalProgressBackendTests {
 
     @Test("completes every sequence on a slow terminal, and shows the latest state", .timeLimit(.minutes(10)))
     func slowTerminal() async throws {
-        let backend = makeBackend(.init(), ["NO_COLOR": "1"])
-        try await backend.start()
+        let backend = try await makeBackend(.init(), ["NO_COLOR": "1"]).started()
         let filled = try terminal.fill()
         let clock = clock
         let snapshots = (0..<30).map { busy("number \($0)") }
@@ -454,8 +444,7 @@ struct TerminalProgressBackendTests {
 
     @Test(.timeLimit(.minutes(10)))
     func `does not keep the app from ending when the terminal is stopped, and removes the lines later`() async throws {
-        let backend = makeBackend()
-        try await backend.start()
+        let backend = try await makeBackend().started()
         try await backend.update(busy("Work"))
         _ = written()
         terminal.stopOutput()
@@ -467,8 +456,7 @@ struct TerminalProgressBackendTests {
 
     @Test("throws when the terminal was closed")
     func hangUp() async throws {
-        let backend = makeBackend()
-        try await backend.start()
+        let backend = try await makeBackend().started()
         try await backend.update(busy("Work"))
         terminal.hangUp()
         clock.advance(by: .seconds(5))

@@ -46,8 +46,7 @@ import Testing
     private let idle = IndicatorSnapshot()
 
     @Test func `The title is saved set and restored byte by byte`() async throws {
-        let backend = try makeBackend()
-        try await backend.start()
+        let backend = try await makeBackend().started()
         #expect(terminal.read() == [])
         try await backend.update(busy())
         let expected = Array("\u{1B}[22;0t\u{1B}]0;Work - app\u{07}".utf8)
@@ -62,8 +61,7 @@ import Testing
     }
 
     @Test func `Stopping while visible restores once`() async throws {
-        let backend = try makeBackend()
-        try await backend.start()
+        let backend = try await makeBackend().started()
         try await backend.update(busy())
         await backend.stop()
         await backend.stop()
@@ -71,8 +69,7 @@ import Testing
     }
 
     @Test func `Nothing is written without a change`() async throws {
-        let backend = try makeBackend()
-        try await backend.start()
+        let backend = try await makeBackend().started()
         for state in [IndicatorState.inactive, .delayingStart] {
             try await backend.update(IndicatorSnapshot(state: state, activityCount: 1, label: "Work"))
         }
@@ -113,8 +110,7 @@ import Testing
     }
 
     @Test func `Progress is shown beside the title`() async throws {
-        let backend = try makeBackend("{label}", progress: .on)
-        try await backend.start()
+        let backend = try await makeBackend("{label}", progress: .on).started()
         try await backend.update(busy())
         #expect(written() == "\u{1B}[22;0t\u{1B}]0;Work\u{07}\u{1B}]9;4;3\u{1B}\\")
         try await backend.update(busy(progress: 0.42))
@@ -163,8 +159,7 @@ import Testing
         async throws
     {
         let environment = ["TERM": "xterm-256color", "VTE_VERSION": version]
-        let backend = try makeBackend(progress: setting, environment: environment)
-        try await backend.start()
+        let backend = try await makeBackend(progress: setting, environment: environment).started()
         try await backend.update(busy())
         await backend.stop()
         #expect(written().contains("\u{1B}]9;") == shown)
@@ -233,27 +228,24 @@ import Testing
         try? await backend.update(busy())
         await backend.stop()
         #expect(terminal.read() == [])
-        let insisting = try makeBackend(title: .on, environment: environment)
-        try await insisting.start()
+        let insisting = try await makeBackend(title: .on, environment: environment).started()
         try await insisting.update(busy())
         await insisting.stop()
         #expect(written().contains(";Work - app\u{07}"))
     }
 
     @Test func `Progress is shown where the title is left alone`() async throws {
-        let backend = try makeBackend(
+        let backend = try await makeBackend(
             progress: .auto,
             environment: ["TERM": "xterm-256color", "KONSOLE_VERSION": "260400"]
-        )
-        try await backend.start()
+        ).started()
         try await backend.update(busy(progress: 0.5))
         await backend.stop()
         #expect(written() == "\u{1B}]9;4;1;50\u{1B}\\\u{1B}]9;4;0\u{1B}\\")
     }
 
     @Test("A hostile label does no harm") func aHostileLabelDoesNoHarm() async throws {
-        let backend = try makeBackend("{spinner} {label} - {app}")
-        try await backend.start()
+        let backend = try await makeBackend("{spinner} {label} - {app}").started()
         var emulator = TitleEmulator()
         let labels = [
             "\u{1B}]0;owned\u{07}", "\u{1B}[2J\u{1B}[23;0t", "one\ntwo\r\nthree\u{85}", "\u{9D}0;owned\u{9C}",
@@ -277,8 +269,7 @@ import Testing
     }
 
     @Test func `An empty title shows the app`() async throws {
-        let backend = try makeBackend("{label}")
-        try await backend.start()
+        let backend = try await makeBackend("{label}").started()
         try await backend.update(busy(nil))
         #expect(written().hasSuffix("\u{1B}]0;app\u{07}"))
     }
@@ -345,8 +336,7 @@ import Testing
 
     @Test func `The status is cleared with the title, and a success or failure of the work stays`() async throws {
         let clock = VirtualClock()
-        let backend = try makeBackend("{label}", status: .on, clock: clock)
-        try await backend.start()
+        let backend = try await makeBackend("{label}", status: .on, clock: clock).started()
         var emulator = TitleEmulator()
         var output = ""
         let id = "indicator.\(getpid())"
@@ -395,8 +385,7 @@ import Testing
 
     @Test func `Of the activities that have ended, the status has the last ones, so that all fit`() async throws {
         let clock = VirtualClock()
-        let backend = try makeBackend("{label}", status: .on, clock: clock)
-        try await backend.start()
+        let backend = try await makeBackend("{label}", status: .on, clock: clock).started()
         var emulator = TitleEmulator()
         for number in 0..<100 {
             clock.advance(by: .milliseconds(100))

@@ -26,8 +26,7 @@ import Testing
     @Test func `The old title is restored`() async throws {
         try await Tmux.withServer { tmux in
             try await tmux.command("select-pane", "-T", "the old title")
-            let backend = try await makeBackend(tmux)
-            try await backend.start()
+            let backend = try await makeBackend(tmux).started()
             #expect(try await tmux.title == "the old title")
             for _ in 0..<2 {
                 try await backend.update(busy("Fetching äöü 日本"))
@@ -68,8 +67,7 @@ import Testing
             let shown = try await eventually { try await !tmux.screen.isEmpty }
             #expect(shown)
             let screen = try await tmux.screen
-            let backend = try await makeBackend(tmux)
-            try await backend.start()
+            let backend = try await makeBackend(tmux).started()
             let labels = [
                 "\u{1B}]0;owned\u{07}\u{1B}[2J\u{1B}[23;0t", "one\ntwo", String(repeating: "ab ", count: 4_000),
                 "\u{9B}2J\u{9D}0;x\u{9C}",

@@ -74,8 +74,7 @@ import Testing
         async throws
     {
         let terminal = try PseudoTerminal()
-        let backend = try makeBackend(path: terminal.path)
-        try await backend.start()
+        let backend = try await makeBackend(path: terminal.path).started()
         terminal.stopOutput()
         let update = Task { try await backend.update(busy("first")) }
         #expect(terminal.read() == [])
@@ -93,8 +92,7 @@ import Testing
         async throws
     {
         let terminal = try PseudoTerminal()
-        let backend = try makeBackend(path: terminal.path)
-        try await backend.start()
+        let backend = try await makeBackend(path: terminal.path).started()
         try await backend.update(busy())
         var emulator = TitleEmulator()
         emulator.receive(terminal.read())
@@ -114,8 +112,7 @@ import Testing
 
     @Test(.timeLimit(.minutes(10))) func `An incomplete sequence is completed on a slow terminal`() async throws {
         let terminal = try PseudoTerminal()
-        let backend = try makeBackend(path: terminal.path)
-        try await backend.start()
+        let backend = try await makeBackend(path: terminal.path).started()
         // A window that hangs: its buffer is full, and occasionally it takes a few bytes.
         let filled = try terminal.fill()
         let labels = (0..<30).map { "\($0)" + String(repeating: "ä", count: 100) }
@@ -148,8 +145,7 @@ import Testing
 
     @Test(.timeLimit(.minutes(10))) func `Closing a stopped terminal ends the wait`() async throws {
         let terminal = try PseudoTerminal()
-        let backend = try makeBackend(path: terminal.path)
-        try await backend.start()
+        let backend = try await makeBackend(path: terminal.path).started()
         terminal.stopOutput()
         let update = Task { try await backend.update(busy()) }
         terminal.hangUp()
