@@ -55,8 +55,10 @@ enum DesktopProbe {
             backends.append(LogFileBackend(applicationName: "probe", settings: .init(path: String(log.dropFirst(4)))))
         }
         arguments.first { $0.hasPrefix("compete=") }.flatMap { Competitor(rawValue: String($0.dropFirst(8))) }?.start()
+        let completion = arguments.first { $0.hasPrefix("completion=") }.flatMap { Int($0.dropFirst(11)) } ?? 0
         let delays =
-            arguments.contains("delays") ? .standard : try IndicatorDelays(startDelay: .zero, completionDelay: .zero)
+            arguments.contains("delays")
+            ? .standard : try IndicatorDelays(startDelay: .zero, completionDelay: .seconds(completion))
         let config = arguments.first { $0.hasPrefix("config=") }.map { String($0.dropFirst(7)) }
         let manager =
             config.map { IndicatorManager.configured(from: ConfigurationSource(for: "probe", path: $0)) }

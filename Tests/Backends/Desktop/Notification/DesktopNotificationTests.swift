@@ -55,11 +55,10 @@ import Testing
     @Test(.needs(.notifications), arguments: NotificationWay.allCases)
     func `The last text stays until the notification is closed`(way: NotificationWay) async throws {
         let (bus, server, monitor) = try await PrivateBus.withNotifications()
-        let probe = try await DesktopProbe("notification", "delays", "outcomes", through: way, bus: bus)
+        let probe = try await DesktopProbe("notification", "completion=2", "outcomes", through: way, bus: bus)
         try await probe.tell("begin", "work")
         #expect(try await eventually { try await server.displayedCount == 1 })
-        // An update could be sent at once.
-        try await Task.sleep(for: .seconds(1))
+        // In the completion delay, there is time for an update.
         try await probe.tell("end")
         // The outcome, which stays for a while.
         #expect(await eventually { monitor.shown.count >= 2 })
