@@ -184,7 +184,8 @@ import Testing
     @Test func `An event is not lost when the program of an earlier one still runs at the end`() async throws {
         let folder = try TemporaryDirectory()
         let words = ["sh", "-c", #"echo "$1" >>"$0"; until [ -e "$0.go" ]; do sleep 0.05; done; echo "$1" >>"$0""#]
-        let hook = try backend("command", ["run": .list(words + [folder.appending("out"), "{title}"])])
+        let run = words + [folder.appending("out"), "{title}"]
+        let hook = try backend("command", ["run": .list(run), "timeLimit": 600])
         let manager = IndicatorManager(backends: [hook.backend])
         manager.isEnabled = true
         func lines() -> Set<String> { Set(((try? folder.read("out")) ?? "").split(separator: "\n").map(String.init)) }
