@@ -55,9 +55,7 @@ private func fuzzConfiguration(_ bytes: [UInt8], path: String) {
 
 extension Unicode.Scalar.Properties {
     /// Whether a line ends here for YAML 1.1 or 1.2; both parts of CR LF count.
-    fileprivate var endsLine: Bool {
-        isWhitespace && (generalCategory != .spaceSeparator)
-    }
+    fileprivate var endsLine: Bool { isWhitespace && (generalCategory != .spaceSeparator) }
 }
 
 // MARK: - Traces

@@ -12,7 +12,7 @@ import Testing
 struct ProgramReportsTests {
     /// What an indicator shows after a script of reports, and how the programs' own work has ended meanwhile.
     private static func shown(_ script: String) throws -> (snapshot: IndicatorSnapshot, ended: [String]) {
-        let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        let indicator = IndicatorManager(delays: .zero)
         var work = ReportedWork(ManagedActivity("make", in: indicator), began: .now)
         let ended = ProgramReport.all(in: Array(script.utf8)).compactMap { work.apply($0) }
         return (indicator.snapshot, ended.map { "\($0.label): \($0.outcome)" })
@@ -86,7 +86,7 @@ struct ProgramReportsTests {
 
     @Test func `A part that is open at the end does not count as done before the whole has failed`() async throws {
         let clock = VirtualClock()
-        let delays = try IndicatorDelays(startDelay: .zero, completionDelay: .zero)
+        let delays = IndicatorDelays.zero
         let indicator = IndicatorManager(delays: delays, clock: clock)
         let shown = Locked<[IndicatorUpdate]>([])
         let watcher = Task { [updates = indicator.updates] in
@@ -113,7 +113,7 @@ struct ProgramReportsTests {
         _ body: (_ indicator: IndicatorManager, _ reports: ProgramReports, _ folder: String) async throws -> Void
     ) async throws {
         let directory = try TemporaryDirectory()
-        let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        let indicator = IndicatorManager(delays: .zero)
         let socket = try ReportSocket(in: directory.path)
         let activity = ManagedActivity("make", in: indicator)
         let reports = ProgramReports(on: activity, began: .now, socket: socket, didEnd: didEnd)

@@ -35,7 +35,7 @@ import Testing
     private static func reported(_ script: String, files: [String: String] = [:]) async throws -> [String] {
         let folder = try TemporaryDirectory()
         for (name, text) in files { try folder.write(text, to: name) }
-        let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        let indicator = IndicatorManager(delays: .zero)
         let ended = Locked<[FinishedActivity]>([])
         let updates = indicator.updates
         let watcher = Task {

@@ -35,10 +35,7 @@ import Testing
             a start 4: false Empty | b new: false Empty | b end: false Empty | b start 5: false Empty
             """
         ),
-        (
-            "An activity ends with its last reference",
-            "a begin 1: true 1 | a update 2: true 2 | a release: false Empty"
-        ),
+        ("An activity ends with its last reference", "a begin 1: true 1 | a update 2: true 2 | a release: false Empty"),
     ])
     func `The status follows the activities`(sentence: String, script: String) {
         let tracker = ActivityTracker(defaultValue: "Loading")

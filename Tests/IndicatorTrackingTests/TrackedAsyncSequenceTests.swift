@@ -85,8 +85,6 @@ import Testing
         #expect(!tracker.status.isLoading)
     }
 
-    // MARK: - Properties of the base that are kept
-
     private struct TypedFailure: AsyncSequence, AsyncIteratorProtocol {
         mutating func next(isolation actor: isolated (any Actor)?) async throws(SomeError) -> Int? { throw SomeError() }
         func makeAsyncIterator() -> Self { self }

@@ -12,8 +12,6 @@ import Testing
         var date: Date
     }
 
-    // MARK: - JSON
-
     @Test func `The number of elements is a number`() throws {
         let json = try JSONValue(parsing: #"{"items": [1, 2, 3], "names": {"a": 1}}"#)
         #expect(json.items.count == 3)
@@ -37,8 +35,6 @@ import Testing
         #expect(event.date == Date(timeIntervalSinceReferenceDate: 10))
     }
 
-    // MARK: - Redirects
-
     @Test func `A redirect can be received`() async throws {
         let moved: HTTPFields = [.location: "/next"]
         try stubs.respond(to: URLRoute(url), with: .data(Data("moved".utf8), status: .found, headers: moved))
@@ -55,8 +51,6 @@ import Testing
         }
         #expect(text == "moved")
     }
-
-    // MARK: - Streams
 
     @Test(.timeLimit(.minutes(5))) func `Two readers of a stream do not hang`() async throws {
         try stubs.respond(to: URLRoute(url), with: .data(Data("hello".utf8)))

@@ -10,8 +10,6 @@ import Testing
 
     init() throws { program = try ExecProgram() }
 
-    // MARK: - Exit statuses
-
     @Test(arguments: [
         "exit 0", "exit 3", "exit 255", "kill -TERM $$", "kill -KILL $$", "kill -INT $$", "kill -HUP $$",
         "kill -PIPE $$",
@@ -83,8 +81,6 @@ import Testing
         )
         #expect(found.output == "plain \(path) c\n")
     }
-
-    // MARK: - What the command inherits
 
     @Test(
         "The command has the same environment, arguments, descriptors, signals and group as without it",
@@ -170,8 +166,6 @@ import Testing
         let result = try await program.run(["script", "-qec", command, typescript], directly: true)
         #expect(result.status == .exited(7) && result.output.contains("terminal"))
     }
-
-    // MARK: - Signals
 
     /// Waits in a shell until a process has ended: `wait` alone also returns for a stopped one.
     private static func ended(_ process: String) -> String {

@@ -75,8 +75,7 @@ import Testing
         let demo = try DemoProgram()
         let path = try demo.home.write("backends: [nonsense]\n", to: "bad.yaml")
         let result = try await demo.run("backends", environment: ["INDICATOR_CONFIG": path])
-        #expect(result.status == 78)
-        #expect(result.output == "")
+        #expect(result.status == 78 && result.output == "")
         #expect(result.error.hasPrefix("\(path):1:12: error: unknown backend 'nonsense'"))
     }
 }

@@ -7,8 +7,7 @@ import Testing
         let demo = try DemoProgram()
         let path = try demo.home.write("startdelay: 1\nlogFile:\n  keep: -3\n", to: "bad.yaml")
         let result = try await demo.run("check-config", path)
-        #expect(result.status == 78)
-        #expect(result.output == "")
+        #expect(result.status == 78 && result.output == "")
         let lines = result.error.split(separator: "\n")
         #expect(lines.count == 2)
         #expect(lines.first?.hasPrefix("\(path):1:1: error: unknown key 'startdelay'") == true)
@@ -42,8 +41,7 @@ import Testing
         let demo = try DemoProgram()
         let path = try demo.home.write("startDelay: 0.5\nbackends: [logFile]\n", to: "good.yaml")
         let result = try await demo.run("check-config", path, environment: ["INDICATOR_COMPLETION_DELAY": "0.3"])
-        #expect(result.status == 0)
-        #expect(result.error == "")
+        #expect(result.status == 0 && result.error == "")
         let lines = result.output.split(separator: "\n").map {
             $0.split(separator: " ", maxSplits: 2).map { $0.trimmingCharacters(in: .whitespaces) }
         }
@@ -58,8 +56,7 @@ import Testing
         #expect(reference.status == 0)
         let path = try demo.home.write(reference.output, to: "reference.yaml")
         let result = try await demo.run("check-config", path)
-        #expect(result.status == 0)
-        #expect(result.error == "")
+        #expect(result.status == 0 && result.error == "")
         #expect(result.output.hasPrefix("\(path): no mistakes\n"))
     }
 }

@@ -33,9 +33,7 @@ import Testing
         let trace = try WorkedExample(file: name)
         let demo = try DemoProgram()
         let result = try await demo.run("replay", "--json", "\(WorkedExample.folder)/\(name)")
-        #expect(result.output == lines(trace.expected))
-        #expect(result.error == "")
-        #expect(result.status == 0)
+        #expect(result.output == lines(trace.expected) && result.error == "" && result.status == 0)
 
         let encoder = JSONEncoder()
         let events = try trace.events.map { String(decoding: try encoder.encode($0), as: UTF8.self) + "\n" }.joined()
@@ -45,16 +43,14 @@ import Testing
         ]
         let options = delays.flatMap { ["--\($0)", "\(Double($1) / 1000)"] }
         let fromLines = try await demo.run(["replay", "-", "--json"] + options, input: events)
-        #expect(fromLines.output == lines(trace.expected))
-        #expect(fromLines.status == 0)
+        #expect(fromLines.output == lines(trace.expected) && fromLines.status == 0)
     }
 
     @Test(arguments: ["", "\n", #"{"events": []}"#]) func `Reports that a trace has no events`(trace: String)
         async throws
     {
         let result = try await DemoProgram().run("replay", "-", input: trace)
-        #expect(result.status == 0)
-        #expect(result.output == "")
+        #expect(result.status == 0 && result.output == "")
         #expect(result.error == "standard input: no events\n")
     }
 
@@ -91,8 +87,7 @@ import Testing
         )
         #expect(result.output == "")
         let message = "its time is earlier than that of the event before, 2.0 s"
-        #expect(result.error == "standard input:3: error: \(message)\n")
-        #expect(result.status == 64)
+        #expect(result.error == "standard input:3: error: \(message)\n" && result.status == 64)
     }
 
     @Test func `A log is printed with its wall-clock times, and takes no delays`() async throws {
@@ -124,8 +119,7 @@ import Testing
     ])
     func `Reports why a file cannot be read`(path: String, message: String) async throws {
         let result = try await DemoProgram().run("replay", path)
-        #expect(result.error == "\(path): error: \(message)\n")
-        #expect(result.status == 64)
+        #expect(result.error == "\(path): error: \(message)\n" && result.status == 64)
     }
 
     @Test func `Draws a timeline that fits the width`() async throws {
@@ -155,8 +149,7 @@ import Testing
         let script = #""$0" replay "$1" >&-; echo "status $?""#
         let trace = "\(WorkedExample.folder)/one-long-request.json"
         let result = try await Command.run("/usr/bin/env", ["bash", "-c", script, program, trace])
-        #expect(result.output == "status 0\n")
-        #expect(result.error == "")
+        #expect(result.output == "status 0\n" && result.error == "")
     }
 
     @Test func `A reader that closes the pipe is not an error`() async throws {

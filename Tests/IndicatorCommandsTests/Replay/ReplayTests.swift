@@ -14,8 +14,6 @@ import Testing
         Trace.Event(time: .milliseconds(count), event: event)
     }
 
-    // MARK: - Traces
-
     @Test func `A trace of lines is read`() throws {
         let trace = try trace(
             """
@@ -126,8 +124,6 @@ import Testing
         #expect(error?.message == "this is not valid UTF-8")
     }
 
-    // MARK: - Logs
-
     /// A line of a log, by default of a process that does not run.
     private func line(_ second: Double, _ event: String, _ more: String = "", app: String = "x", pid: Int = 1 << 30)
         -> String
@@ -185,8 +181,6 @@ import Testing
         let error = #expect(throws: TraceError.self) { try replay("2026-11-26T14:02:00Z shown\n") }
         #expect(error?.message == "this is a log in text; only logs with 'format: json' can be replayed")
     }
-
-    // MARK: - Timeline
 
     @Test func `The first identities have a row each, and all others one`() throws {
         let lines = (0..<30).map { #"{"time": \#($0), "event": "start", "id": "r\#($0)"}"# + "\n" }

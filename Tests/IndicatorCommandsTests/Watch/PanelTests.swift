@@ -147,10 +147,7 @@ import Testing
     @Test(arguments: [
         (WatchFormat.text, "a: <b> & \"#[fg=red]\" %{F#f00} 40%\n"),
         (.tmux, "a: <b> & \"##[fg=red]\" %{F##f00} 40%\n"), (.polybar, "a: <b> & \"#[fg=red]\" % {F#f00} 40%\n"),
-        (
-            .i3bar,
-            ##"[{"full_text":"a: <b> & \"#[fg=red]\" %{F#f00} 40%","name":"indicator","urgent":false}],"## + "\n"
-        ),
+        (.i3bar, ##"[{"full_text":"a: <b> & \"#[fg=red]\" %{F#f00} 40%","name":"indicator","urgent":false}],"## + "\n"),
         (
             .waybar,
             #"{"alt":"active","class":"active","percentage":40,"#

@@ -163,9 +163,7 @@ import Testing
         let manager = IndicatorManager(delays: .zero, backends: [surface])
         let activity = ManagedActivity("counting", total: 400_000, in: manager)
         await withTaskGroup { group in
-            for _ in 0..<4 {
-                group.addTask { for _ in 0..<100_000 { activity.advance() } }
-            }
+            for _ in 0..<4 { group.addTask { for _ in 0..<100_000 { activity.advance() } } }
         }
         #expect(activity.completed == 400_000)
         #expect(await eventually { surface.snapshots.last?.activities.first?.completed == 400_000 })
@@ -233,8 +231,6 @@ import Testing
         #expect(finished.count > 1)
         #expect(finished.allSatisfy { $0.outcome == .failed("reason") })
     }
-
-    // MARK: - The estimate
 
     @Test func `A standstill ends the estimate`() {
         var estimate = RateEstimate(at: .zero)

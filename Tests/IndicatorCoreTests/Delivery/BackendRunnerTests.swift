@@ -22,12 +22,7 @@ import Testing
     private func manager(with backends: [any IndicatorBackend]) throws -> IndicatorManager {
         var logger = Logger(label: "test") { [log] _ in log }
         logger.logLevel = .debug
-        return IndicatorManager(
-            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
-            backends: backends + [healthy],
-            clock: clock,
-            logger: logger
-        )
+        return IndicatorManager(delays: .zero, backends: backends + [healthy], clock: clock, logger: logger)
     }
 
     private func messages(_ level: Logger.Level) -> [String] {
@@ -203,7 +198,7 @@ import Testing
         let indicator = IndicatorManager(
             backends: [flaky],
             clock: clock,
-            logger: Logger(label: "test") { _ in BlockingLogHandler(semaphore: semaphore) }
+            logger: Logger(label: "test") { _ in FunctionLogHandler { _ in semaphore.wait() } }
         )
         #expect(try await eventually { try status(indicator).state == .unavailable(reason: "no broker") })
         // Time passes until both failures are over.
@@ -216,8 +211,8 @@ import Testing
         await indicator.shutdown()
     }
 
-    private struct BlockingLogHandler: LogHandler {
-        let semaphore: DispatchSemaphore
+    private struct FunctionLogHandler: LogHandler {
+        let onEvent: @Sendable (LogEvent) -> Void
         var metadata: Logger.Metadata = [:]
         var logLevel = Logger.Level.info
 
@@ -226,7 +221,7 @@ import Testing
             set { metadata[key] = newValue }
         }
 
-        func log(event: LogEvent) { semaphore.wait() }
+        func log(event: LogEvent) { onEvent(event) }
     }
 
     @Test func `A backend that never returns from stop is given up`() async throws {
@@ -367,8 +362,6 @@ import Testing
         await shutdown.value
     }
 
-    // MARK: - The end
-
     /// With an injected clock that stands, a removal never returned, and a shutdown took six seconds.
     @Test(arguments: [true, false]) func `The time limit of an end is real`(isRemoved: Bool) async throws {
         let gate = Gate()
@@ -472,21 +465,8 @@ import Testing
         for descriptor in pipe { close(descriptor) }
     }
 
-    private struct RecordingHandler: LogHandler {
-        let record: InMemoryLogHandler
-        var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.info
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) { record.log(event: event) }
-    }
-
     @Test(arguments: [true, false]) func `Only a log handler of standard streams waits for them`(isOfStream: Bool) {
-        let other = RecordingHandler(record: log)
+        let other = FunctionLogHandler { _ in }
         let stream = StreamLogHandler.standardError(label: "test")
         let handler = isOfStream ? MultiplexLogHandler([other, stream]) : MultiplexLogHandler([other])
         #expect(BackgroundLogHandler.usesStandardStreams(handler) == isOfStream)

@@ -44,12 +44,10 @@ import Testing
         #expect(SafeText.singleLine("ab" + family + "c", limit: 8) == "ab…")
     }
 
-    @Test(
-        arguments: [
-            ("க்\u{200D}ஷxy", 4, "க்…"), ("ab\u{644}\u{200C}\u{644}xy", 5, "ab\u{644}…"),
-            ("🏴󠁧󠁢󠁥󠁮󠁧󠁿xy", 8, "🏴󠁧󠁢󠁥󠁮󠁧󠁿…"), ("🏴󠁧󠁢󠁥󠁮󠁧󠁿xy", 7, "🏴…"), ("1\u{FE0F}\u{20E3}xy", 3, "1…"),
-        ]
-    )
+    @Test(arguments: [
+        ("க்\u{200D}ஷxy", 4, "க்…"), ("ab\u{644}\u{200C}\u{644}xy", 5, "ab\u{644}…"),
+        ("🏴󠁧󠁢󠁥󠁮󠁧󠁿xy", 8, "🏴󠁧󠁢󠁥󠁮󠁧󠁿…"), ("🏴󠁧󠁢󠁥󠁮󠁧󠁿xy", 7, "🏴…"), ("1\u{FE0F}\u{20E3}xy", 3, "1…"),
+    ])
     func `Characters that affect only the removed part are removed, too`(text: String, limit: Int, expected: String) {
         let shown = SafeText.singleLine(text, limit: limit)
         #expect(scalars(shown) == scalars(expected))
@@ -67,31 +65,26 @@ import Testing
         #expect(SafeText.singleLine(text, limit: 10) == "…")
     }
 
-    @Test(
-        "Joiners, selectors and tags that a script or an emoji needs are kept",
-        arguments: [
-            "👩‍👩‍👧‍👦", "🏳️‍🌈", "👩🏽‍⚕️", "❤️‍🔥", "1️⃣ #️⃣", "❤️ ☺︎", "🏴󠁧󠁢󠁥󠁮󠁧󠁿🏴󠁧󠁢󠁳󠁣󠁴󠁿🏴󠁧󠁢󠁷󠁬󠁳󠁿", "🇩🇪",
-            // Persian, with a non-joiner; Sanskrit, with a joiner; Mongolian, with its own selector; a variant of an
-            // ideograph.
-            "می\u{200C}خواهم", "क्\u{200D}ष", "\u{1820}\u{180B}", "葛\u{E0100}", "e\u{301}", "\u{E0B0}",
-        ]
-    )
-    func kept(text: String) {
+    @Test(arguments: [
+        "👩‍👩‍👧‍👦", "🏳️‍🌈", "👩🏽‍⚕️", "❤️‍🔥", "1️⃣ #️⃣", "❤️ ☺︎", "🏴󠁧󠁢󠁥󠁮󠁧󠁿🏴󠁧󠁢󠁳󠁣󠁴󠁿🏴󠁧󠁢󠁷󠁬󠁳󠁿", "🇩🇪",
+        // Persian, with a non-joiner; Sanskrit, with a joiner; Mongolian, with its own selector; a variant of an
+        // ideograph.
+        "می\u{200C}خواهم", "क्\u{200D}ष", "\u{1820}\u{180B}", "葛\u{E0100}", "e\u{301}", "\u{E0B0}",
+    ])
+    func `Joiners, selectors and tags that a script or an emoji needs are kept`(text: String) {
         #expect(scalars(SafeText.singleLine(text, limit: 100)) == scalars(text))
     }
 
-    @Test(
-        arguments: [
-            ("pay\u{200D}pal", "paypal"), ("\u{200D}👩", "👩"), ("👩\u{200D}", "👩"), ("👩\u{200D}x", "👩x"),
-            ("a\u{200C}b", "ab"), ("a\u{FE0F}b", "ab"), ("1\u{FE0F}2", "12"), ("❤\u{FE0F}\u{FE0F}", "❤\u{FE0F}"),
-            ("\u{FE0F}x", "x"), ("👩\u{E0100}", "👩"), ("葛\u{E0100}\u{E0101}", "葛\u{E0100}"), ("a\u{180B}", "a"),
-            // Tags that are not part of a flag: invisible text.
-            ("a\u{E0068}\u{E0069}", "a"), ("🏴\u{E0068}\u{E0069}\u{E007F}", "🏴"),
-            ("🏴\u{E0067}\u{E0062}\u{E0065}", "🏴"), ("🏴󠁧󠁢󠁥󠁮󠁧󠁿\u{E0068}", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"),
-            ("a\u{200F}b\u{61C}c\u{200B}d\u{AD}e\u{2060}f\u{FEFF}g", "abcdefg"), ("x\u{3164}\u{115F}", "x"),
-            ("\u{FFFE}a\u{10FFFF}", "a"),
-        ]
-    )
+    @Test(arguments: [
+        ("pay\u{200D}pal", "paypal"), ("\u{200D}👩", "👩"), ("👩\u{200D}", "👩"), ("👩\u{200D}x", "👩x"),
+        ("a\u{200C}b", "ab"), ("a\u{FE0F}b", "ab"), ("1\u{FE0F}2", "12"), ("❤\u{FE0F}\u{FE0F}", "❤\u{FE0F}"),
+        ("\u{FE0F}x", "x"), ("👩\u{E0100}", "👩"), ("葛\u{E0100}\u{E0101}", "葛\u{E0100}"), ("a\u{180B}", "a"),
+        // Tags that are not part of a flag: invisible text.
+        ("a\u{E0068}\u{E0069}", "a"), ("🏴\u{E0068}\u{E0069}\u{E007F}", "🏴"),
+        ("🏴\u{E0067}\u{E0062}\u{E0065}", "🏴"), ("🏴󠁧󠁢󠁥󠁮󠁧󠁿\u{E0068}", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"),
+        ("a\u{200F}b\u{61C}c\u{200B}d\u{AD}e\u{2060}f\u{FEFF}g", "abcdefg"), ("x\u{3164}\u{115F}", "x"),
+        ("\u{FFFE}a\u{10FFFF}", "a"),
+    ])
     func `The same characters are removed where they have no effect`(text: String, expected: String) {
         #expect(scalars(SafeText.singleLine(text, limit: 100)) == scalars(expected))
     }
@@ -112,8 +105,7 @@ import Testing
         0x202F...0x202F, 0x205F...0x205F, 0x3000...0x3000,
     ]
 
-    @Test("Every character of Unicode, between two letters", arguments: 0...16)
-    func table(plane: UInt32) {
+    @Test(arguments: 0...16) func `Every character of Unicode, between two letters`(plane: UInt32) {
         var text = String.UnicodeScalarView("a".unicodeScalars)
         var expected = text
         for value in plane << 16...(plane << 16 | 0xFFFF) {

@@ -2,12 +2,15 @@ import TestSupport
 import Testing
 
 @Suite struct CommandTests {
-    @Test(arguments: [
-        (["--version"], ["0.1.0\n"]),
-        (["--help"], ["run (default)", "replay", "check-config", "backends", "serve", "EXIT STATUS", "78  wrong"]),
-    ] + ["run", "replay", "check-config", "backends", "serve"].map { command in
-        ([command, "--help"], ["OVERVIEW: ", "USAGE: indicator-demo \(command)"])
-    })
+    @Test(
+        arguments: [
+            (["--version"], ["0.1.0\n"]),
+            (["--help"], ["run (default)", "replay", "check-config", "backends", "serve", "EXIT STATUS", "78  wrong"]),
+        ]
+            + ["run", "replay", "check-config", "backends", "serve"].map { command in
+                ([command, "--help"], ["OVERVIEW: ", "USAGE: indicator-demo \(command)"])
+            }
+    )
     func `The version, and the help of each command, are printed`(arguments: [String], texts: [String]) async throws {
         let result = try await DemoProgram().run(arguments)
         #expect(result.status == 0 && result.error == "")
@@ -26,8 +29,7 @@ import Testing
     ])
     func `Wrong usage is named and ends with status 64`(arguments: [String], message: String) async throws {
         let result = try await DemoProgram().run(arguments)
-        #expect(result.status == 64)
-        #expect(result.output == "")
+        #expect(result.status == 64 && result.output == "")
         #expect(result.error.contains(message), "\(result.error)")
     }
 
@@ -47,8 +49,7 @@ import Testing
         let demo = try DemoProgram()
         let path = try demo.home.write("backends: [nonsense]\n", to: "bad.yaml")
         let result = try await demo.run("run", "--config", path)
-        #expect(result.status == 78)
-        #expect(result.output == "")
+        #expect(result.status == 78 && result.output == "")
         #expect(result.error.hasPrefix("\(path):1:12: error: unknown backend 'nonsense'"))
     }
 

@@ -117,8 +117,7 @@ import Testing
 
     @Test func `Reports that a server cannot be used`() async throws {
         let refused = try await DemoProgram().run("run", "--base-url", "http://127.0.0.1:1")
-        #expect(refused.status == 1)
-        #expect(refused.output == "")
+        #expect(refused.status == 1 && refused.output == "")
         #expect(refused.error.hasPrefix("Error: the server cannot be used: http://127.0.0.1:1"), "\(refused.error)")
         let server = try await DemoServer()
         let elsewhere = try await DemoProgram().run("run", "--base-url", "\(server.url)/nothing/here")

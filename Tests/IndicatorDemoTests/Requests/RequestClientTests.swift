@@ -14,7 +14,7 @@ import Testing
     private let client: RequestClient
 
     init() throws {
-        indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        indicator = IndicatorManager(delays: .zero)
         indicator.observe(.indicator, in: observed)
         client = RequestClient(indicator: indicator, observing: observed, recorder: recorder)
     }

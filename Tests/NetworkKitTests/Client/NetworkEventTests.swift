@@ -95,8 +95,6 @@ import Testing
         #expect(failures.last is CancellationError)
     }
 
-    // MARK: - Cancelling all requests
-
     @Test func `All requests of a client are cancelled and later ones are not`() async throws {
         let folder = try TemporaryDirectory()
         let server = try RawServer.closing { request, connection in

@@ -79,8 +79,6 @@ import Testing
         #expect(delay(policy, status(503, retryAfter: "Fri, 01 Jan 2100 00:00:00 GMT")) == nil)
     }
 
-    // MARK: - The client
-
     @Test func `The client waits on its clock`() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond("503 Service Unavailable") }
         let clock = VirtualClock()

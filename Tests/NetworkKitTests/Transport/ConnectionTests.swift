@@ -7,8 +7,6 @@ import Testing
 
 /// Connections that several requests use: which ones may, and what they leave to each other.
 @Suite struct ConnectionTests {
-    // MARK: - Silence
-
     /// Its server still acknowledges, as a box on the way may do.
     @Test(.needs(.http2), .timeLimit(.minutes(5)), arguments: [false, true])
     func `A connection on which a request got nothing is not used again`(_ isTimeLimit: Bool) async throws {
@@ -30,12 +28,8 @@ import Testing
         server.daemon.send(SIGCONT)
         #expect(try await client.send(URLRoute(server.url)).string() == "found")
         #expect(try await other == "found")
-        #expect(
-            await eventually { Set(server.daemon.output.matches(of: /\[id=([0-9]+)\]/).map(\.1)).count >= 2 }
-        )
+        #expect(await eventually { Set(server.daemon.output.matches(of: /\[id=([0-9]+)\]/).map(\.1)).count >= 2 })
     }
-
-    // MARK: - Authentication
 
     /// curl 3384: libcurl 7.88 sends the second body as empty, and the server answers 200.
     @Test(arguments: ["Basic realm=\"a\"", "Digest realm=\"a\", nonce=\"b\""])
@@ -75,8 +69,6 @@ import Testing
         #expect(try await NetworkClient(validation: .all).send(route(server, request)).status.code == 507)
         #expect(server.requests.map(\.bodyCount) == [0, 1000])
     }
-
-    // MARK: - Use again
 
     @Test func `Requests of each method share a connection`() async throws {
         let server = try RawServer { _, connection in
@@ -206,8 +198,6 @@ import Testing
         #expect(try await client.send(route(server, next)).string() == "/next")
         #expect(server.requests.map(\.target) == ["/first", "/next"])
     }
-
-    // MARK: - The end of a response
 
     /// Its window holds 64 KiB of the body.
     @Test(.needs(.certificates), .timeLimit(.minutes(5)), arguments: [100_000, 300_000])

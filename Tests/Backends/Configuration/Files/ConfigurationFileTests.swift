@@ -80,8 +80,6 @@ struct ConfigurationFileTests {
         #expect(report(ofFileAt: path)?.hasPrefix("\(path):\(line):\(column): error: unknown key 'colour'") == true)
     }
 
-    // MARK: - Ownership and permissions
-
     private func loads(_ path: String) -> Bool { report(ofFileAt: path, fails: false) == nil }
 
     @Test(arguments: [0o666, 0o662]) func `are not used when others can write the file`(mode: Int) throws {

@@ -31,8 +31,7 @@ struct IndicatorConfigurationTests {
         try IndicatorDelays(startDelay: start, completionDelay: completion, minimumVisibleTime: visible)
     }
 
-    @Test("has the values of its file")
-    func file() throws {
+    @Test func `has the values of its file`() throws {
         let configuration = try configuration(of: Self.example)
         #expect(configuration.isEnabled)
         #expect(configuration.delays == (try delays(.milliseconds(1500), .milliseconds(300), .seconds(2))))
@@ -52,8 +51,7 @@ struct IndicatorConfigurationTests {
         #expect(configuration.warnings.isEmpty)
     }
 
-    @Test("may be written as JSON")
-    func json() throws {
+    @Test func `may be written as JSON`() throws {
         let text = """
             {
             \t"startDelay": 0.5, "observe": [],
@@ -67,8 +65,7 @@ struct IndicatorConfigurationTests {
         #expect(configuration.backends.first?.values["path"] == "/tmp/a.log")
     }
 
-    @Test
-    func `may use all of YAML's styles of strings`() throws {
+    @Test func `may use all of YAML's styles of strings`() throws {
         let text = """
             %YAML 1.1
             ---
@@ -89,8 +86,7 @@ struct IndicatorConfigurationTests {
         #expect(configuration.backends[1].values["path"] == "/tmp/folder with spaces/a.log")
     }
 
-    @Test("has a source for every setting")
-    func sources() throws {
+    @Test func `has a source for every setting`() throws {
         let configuration = try configuration(
             of: Self.example,
             environment: ["INDICATOR_START_DELAY": "3", "INDICATOR_AUDIT_PATH": "~/audit.log"],
@@ -122,10 +118,7 @@ struct IndicatorConfigurationTests {
         )
     }
 
-    // MARK: - The environment
-
-    @Test("reads every setting from the environment, too")
-    func environment() throws {
+    @Test func `reads every setting from the environment, too`() throws {
         let configuration = try configuration(
             of: Self.example,
             environment: [
@@ -148,8 +141,7 @@ struct IndicatorConfigurationTests {
         #expect(configuration.warnings.isEmpty)
     }
 
-    @Test
-    func `may come from the environment alone, instances included`() throws {
+    @Test func `may come from the environment alone, instances included`() throws {
         let configuration = try configuration(
             of: "",
             environment: [
@@ -162,18 +154,16 @@ struct IndicatorConfigurationTests {
         #expect(configuration.backends[0].values["path"] == "/tmp/second.log")
     }
 
-    @Test(
-        arguments: [
-            ("INDICATOR_START_DELAY", "soon", "expected a number of seconds, zero or more, found 'soon'"),
-            ("INDICATOR_ENABLED", "maybe", "expected true or false, found 'maybe'"),
-            ("INDICATOR_BACKENDS", "logfile", "unknown backend 'logfile', did you mean 'logFile'?"),
-            ("INDICATOR_BACKENDS", "logFile,", "expected a name, found an empty string"),
-            ("INDICATOR_BACKENDS", "audit,audit", "'audit' is duplicated"),
-            ("INDICATOR_OBSERVE", "everything", "expected one of indicator, alamofire, found 'everything'"),
-            ("INDICATOR_AUDIT_KEEP", "-1", "expected a whole number from 0 to 100, found '-1'"),
-            ("INDICATOR_AUDIT_KIND", "logfile", "unknown kind 'logfile', did you mean 'logFile'?"),
-        ]
-    )
+    @Test(arguments: [
+        ("INDICATOR_START_DELAY", "soon", "expected a number of seconds, zero or more, found 'soon'"),
+        ("INDICATOR_ENABLED", "maybe", "expected true or false, found 'maybe'"),
+        ("INDICATOR_BACKENDS", "logfile", "unknown backend 'logfile', did you mean 'logFile'?"),
+        ("INDICATOR_BACKENDS", "logFile,", "expected a name, found an empty string"),
+        ("INDICATOR_BACKENDS", "audit,audit", "'audit' is duplicated"),
+        ("INDICATOR_OBSERVE", "everything", "expected one of indicator, alamofire, found 'everything'"),
+        ("INDICATOR_AUDIT_KEEP", "-1", "expected a whole number from 0 to 100, found '-1'"),
+        ("INDICATOR_AUDIT_KIND", "logfile", "unknown kind 'logfile', did you mean 'logFile'?"),
+    ])
     func `reports mistakes in the environment by variable`(variable: String, value: String, message: String) {
         let error = #expect(throws: ConfigurationError.self) {
             try configuration(of: Self.example, environment: [variable: value])
@@ -202,10 +192,7 @@ struct IndicatorConfigurationTests {
         )
     }
 
-    // MARK: - Code
-
-    @Test("gives overrides in code the highest precedence, and defaults in code the lowest")
-    func code() throws {
+    @Test func `gives overrides in code the highest precedence, and defaults in code the lowest`() throws {
         let values = ConfigurationValues(
             isEnabled: false,
             startDelay: .seconds(7),
@@ -230,8 +217,7 @@ struct IndicatorConfigurationTests {
         #expect(defaultsOnly.observe.isEmpty)
     }
 
-    @Test
-    func `reports mistakes in code by setting`() {
+    @Test func `reports mistakes in code by setting`() {
         let error = #expect(throws: ConfigurationError.self) {
             try configuration(
                 of: "",
@@ -256,8 +242,6 @@ struct IndicatorConfigurationTests {
         )
     }
 
-    // MARK: - With mistakes
-
     private func read(
         _ text: String,
         environment: [String: String] = [:],
@@ -269,8 +253,7 @@ struct IndicatorConfigurationTests {
         return (configuration, reader.mistakes.map(\.message))
     }
 
-    @Test("uses a backend with a wrong address only if another layer has an address, too")
-    func address() {
+    @Test func `uses a backend with a wrong address only if another layer has an address, too`() {
         let (variable, wrong) = ("INDICATOR_DBUS_PROPERTY_BUS", "backends: [dbusProperty]\ndbusProperty: {bus: [x]}")
         #expect(read(wrong).configuration.backends.isEmpty)
         for (text, bus) in [(wrong, "system"), ("backends: [dbusProperty]\ndbusProperty: {bus: system}", "a\0b")] {
@@ -280,16 +263,14 @@ struct IndicatorConfigurationTests {
         }
     }
 
-    @Test("has the names that are right, in the file and in a variable")
-    func rightNames() {
+    @Test func `has the names that are right, in the file and in a variable`() {
         #expect(read("observe: [alamofire, indicatr]").configuration.observe == ["alamofire"])
         #expect(read("observe: [indicatr]").configuration.observe == ["indicator"])
         let (configuration, mistakes) = read("", environment: ["INDICATOR_OBSERVE": "alamofire,indicatr"])
         #expect(configuration.observe == ["alamofire"] && mistakes.count == 1)
     }
 
-    @Test("reports every required setting that is missing, except what an unreadable file may have")
-    func missing() {
+    @Test func `reports every required setting that is missing, except what an unreadable file may have`() {
         struct Login {
             var (user, password) = ("", "")
             init(_ values: inout SettingsReader) {
@@ -308,10 +289,7 @@ struct IndicatorConfigurationTests {
         #expect(unreadable.mistakes.count == 1 && unreadable.configuration.backends.isEmpty)
     }
 
-    // MARK: - Sections
-
-    @Test
-    func `warns of unused sections, and checks them, too`() throws {
+    @Test func `warns of unused sections, and checks them, too`() throws {
         let text = "backends: [terminalTitle]\nlogFile:\n  path: /tmp/a.log\naudit:\n  kind: logFile\n"
         let unused = try configuration(of: text)
         #expect(
@@ -354,8 +332,7 @@ struct IndicatorConfigurationTests {
         return registry
     }
 
-    @Test
-    func `checks the section of a kind that auto did not choose, without a warning that it is not used`() {
+    @Test func `checks the section of a kind that auto did not choose, without a warning that it is not used`() {
         let registry = registry { _ in AutomaticFit(false, "there is no terminal") }
         let wrong = read("backends: [auto]\nterminalTitle: {progress: nonsense}", registry: registry)
         #expect(wrong.mistakes == ["'progress': expected one of auto, on, off, found 'nonsense'"])
@@ -363,8 +340,7 @@ struct IndicatorConfigurationTests {
         #expect(right.mistakes == [] && right.configuration.warnings == [])
     }
 
-    @Test
-    func `asks the kinds for auto with the settings of sections that are not used`() {
+    @Test func `asks the kinds for auto with the settings of sections that are not used`() {
         let registry = registry { AutomaticFit($0.format == "my title", "") }
         let source = ConfigurationSource(for: "my-app", environment: [:], registry: registry)
         for (format, kinds) in [("my title", ["terminalTitle"]), ("another", [])] {
@@ -374,12 +350,10 @@ struct IndicatorConfigurationTests {
         }
     }
 
-    @Test(
-        arguments: [
-            ("pager: {}", 0, ["pager"]), ("backends: [pager]", 0, ["pager"]), ("x: {kind: foo}", 0, ["foo"]),
-            ("pager: 3", 1, []),
-        ]
-    )
+    @Test(arguments: [
+        ("pager: {}", 0, ["pager"]), ("backends: [pager]", 0, ["pager"]), ("x: {kind: foo}", 0, ["foo"]),
+        ("pager: 3", 1, []),
+    ])
     func `of another app may have sections of its kinds, with a warning, but no unknown values`(
         text: String,
         count: Int,
@@ -393,8 +367,7 @@ struct IndicatorConfigurationTests {
         #expect(warnings == unknown.map { "the backend '\($0)' is unknown here; the app may have it" })
     }
 
-    @Test
-    func `ignores an unused section of a kind that is not in the build`() throws {
+    @Test func `ignores an unused section of a kind that is not in the build`() throws {
         let text = "backends: [terminalTitle]\ndesktopNotification:\n  urgency: low\n"
         #expect(try configuration(of: text).backends.map(\.name) == ["terminalTitle"])
     }

@@ -198,8 +198,6 @@ struct ProcessSignalsTests {
         #expect(events == ["shown", "hidden"])
     }
 
-    // MARK: In a terminal
-
     /// Runs the helper in the shell of a real terminal with a title, until the busy title is shown.
     private func inTerminal(
         backends: String = "terminalTitle, logFile",

@@ -17,8 +17,7 @@ struct WatchPointsTests {
         try FileManager.default.createSymbolicLink(atPath: "\(folder.path)/\(path)", withDestinationPath: target)
     }
 
-    @Test
-    func `are its own`() throws {
+    @Test func `are its own`() throws {
         let folder = try TemporaryFolder()
         try folder.write("", to: "a/b/file")
         #expect(points("a/b/file", in: folder) == ["./a/b": ["file"]])
@@ -26,14 +25,12 @@ struct WatchPointsTests {
         #expect(points("a/b/none", in: folder) == ["./a/b": ["none"]])
     }
 
-    @Test("are where the missing part of its path would appear")
-    func missing() throws {
+    @Test func `are where the missing part of its path would appear`() throws {
         let folder = try TemporaryFolder()
         #expect(points("x/y/file", in: folder) == [".": ["x"]])
     }
 
-    @Test("are those of every link in its path")
-    func links() throws {
+    @Test func `are those of every link in its path`() throws {
         let folder = try TemporaryFolder()
         try folder.write("", to: "data1/file")
         try link("data", to: "data1", in: folder)
@@ -44,8 +41,7 @@ struct WatchPointsTests {
         #expect(points("etc/absolute", in: folder) == ["./etc": ["absolute"], "./data1": ["none"]])
     }
 
-    @Test("are finite for a cycle of links")
-    func cycle() throws {
+    @Test func `are finite for a cycle of links`() throws {
         let folder = try TemporaryFolder()
         try link("a", to: "b", in: folder)
         try link("b", to: "a", in: folder)

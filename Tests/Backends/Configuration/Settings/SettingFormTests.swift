@@ -20,8 +20,7 @@ struct SettingFormTests {
         try? written(.string(text), as: form)
     }
 
-    @Test
-    func `A value in code may be an interpolated text, and whole seconds`() throws {
+    @Test func `A value in code may be an interpolated text, and whole seconds`() throws {
         let name = "app"
         #expect(try written("\(name).desktop", as: .text) == .string("app.desktop"))
         #expect(try written(60, as: .seconds) == 60)
@@ -30,8 +29,7 @@ struct SettingFormTests {
         #expect(throws: SettingFault.self) { try written(true, as: .size) }
     }
 
-    @Test(arguments: [",", "a,", ",a", "a,,b", " , "])
-    func `is no list of names with an empty one`(text: String) {
+    @Test(arguments: [",", "a,", ",a", "a,,b", " , "]) func `is no list of names with an empty one`(text: String) {
         #expect(value(text, as: .names()) == nil)
         #expect(value(text, as: .names(among: ["a", "b"])) == nil)
     }
@@ -50,37 +48,27 @@ struct SettingFormTests {
         #expect(SettingValue.string(text).seconds == duration && value(text, as: .seconds) != nil)
     }
 
-    @Test(
-        arguments: [
-            "", " ", "1 ", "-0.001", "nan", ".nan", "NaN", "inf", ".inf", "-.inf", "infinity", "0x10", "0o17", "1_000",
-            "1s", "1e400",
-            "1,5", "1e", ".", "--1", "١",
-        ]
-    )
+    @Test(arguments: [
+        "", " ", "1 ", "-0.001", "nan", ".nan", "NaN", "inf", ".inf", "-.inf", "infinity", "0x10", "0o17", "1_000",
+        "1s", "1e400",
+        "1,5", "1e", ".", "--1", "١",
+    ])
     func `is not a number of seconds otherwise`(text: String) {
         #expect(value(text, as: .seconds) == nil)
     }
 
-    @Test(
-        "may be a size",
-        arguments: [
-            ("0", 0), ("1048576", 1_048_576), ("512 kB", 512_000), ("512kB", 512_000), ("1 MiB", 1_048_576),
-            ("1.5 KiB", 1536), ("2 GB", 2_000_000_000), ("1 b", 1), ("1 TiB", 1_099_511_627_776), ("3  mib", 3_145_728),
-        ]
-    )
-    func size(text: String, bytes: Int) {
-        #expect(value(text, as: .size) == .string("\(bytes)"))
-    }
+    @Test(arguments: [
+        ("0", 0), ("1048576", 1_048_576), ("512 kB", 512_000), ("512kB", 512_000), ("1 MiB", 1_048_576),
+        ("1.5 KiB", 1536), ("2 GB", 2_000_000_000), ("1 b", 1), ("1 TiB", 1_099_511_627_776), ("3  mib", 3_145_728),
+    ])
+    func `may be a size`(text: String, bytes: Int) { #expect(value(text, as: .size) == .string("\(bytes)")) }
 
-    @Test(
-        arguments: ["", "B", "-1", "0.5", "1 XB", "1 MiB x", "1e3", "9999999999 TiB", "1 000", "nan"]
-    )
+    @Test(arguments: ["", "B", "-1", "0.5", "1 XB", "1 MiB x", "1e3", "9999999999 TiB", "1 000", "nan"])
     func `is not a size otherwise`(text: String) {
         #expect(value(text, as: .size) == nil)
     }
 
-    @Test
-    func `may be a whole number within its range`() {
+    @Test func `may be a whole number within its range`() {
         let type = SettingForm.integer(in: 0...10)
         #expect(value("10", as: type) == 10)
         #expect(value("+3", as: type) == 3)
@@ -89,15 +77,13 @@ struct SettingFormTests {
         }
     }
 
-    @Test
-    func `may be a boolean, as YAML and shells spell it`() {
+    @Test func `may be a boolean, as YAML and shells spell it`() {
         for text in ["true", "True", "TRUE", "yes", "on", "1"] { #expect(value(text, as: .boolean) == true) }
         for text in ["false", "False", "no", "off", "0"] { #expect(value(text, as: .boolean) == false) }
         for text in ["", "y", "2", " true"] { #expect(value(text, as: .boolean) == nil) }
     }
 
-    @Test
-    func `may be a path, with the home folder for '~', and absolute: an app may change its folder`() {
+    @Test func `may be a path, with the home folder for '~', and absolute: an app may change its folder`() {
         #expect(value("~/a", as: .path) == .string("/home/user/a"))
         #expect(value("~", as: .path) == .string("/home/user"))
         let folder = FileManager.default.currentDirectoryPath
@@ -108,8 +94,7 @@ struct SettingFormTests {
         #expect(value("a\0b", as: .path) == nil)
     }
 
-    @Test("may be a list of words, separated by commas in a variable")
-    func words() {
+    @Test func `may be a list of words, separated by commas in a variable`() {
         let type: SettingForm<Set<Word>> = .choices()
         #expect(value("end, shown", as: type) == .list(["shown", "end"]))
         #expect(value("", as: type) == .list([]))

@@ -48,10 +48,7 @@ import Testing
     func transitions() async throws {
         let gate = Gate()
         let slow = SlowStart(base: LogFileBackend.fixture(path: folder.appending("x.log")).backend, gate: gate)
-        let indicator = IndicatorManager(
-            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
-            backends: [slow]
-        )
+        let indicator = IndicatorManager(delays: .zero, backends: [slow])
         for _ in 0..<40 { indicator.begin().end() }
         gate.open()
         await indicator.shutdown()
@@ -138,7 +135,7 @@ import Testing
     }
 
     @Test func `An activity that ends at the same instant comes before the end of the period`() async throws {
-        let delays = try IndicatorDelays(startDelay: .zero, completionDelay: .zero)
+        let delays = IndicatorDelays.zero
         let indicator = IndicatorManager(delays: delays, clock: VirtualClock())
         let settings = LogFileBackend.Settings(path: folder.appending("x.log"))
         indicator.addBackend(LogFileBackend(applicationName: "app", settings: settings))
@@ -150,7 +147,7 @@ import Testing
     }
 
     @Test func `Two logs have the same times`() async throws {
-        let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        let indicator = IndicatorManager(delays: .zero)
         let names = ["first", "second"]
         for name in names {
             let settings = LogFileBackend.Settings(path: folder.appending(name))

@@ -93,8 +93,6 @@ import Testing
         #expect(error?.reason.hasSuffix(problem) == true)
     }
 
-    // MARK: Standard streams
-
     @Test(arguments: [1, 2]) func `A standard stream of any type is a log`(descriptor: Int) async throws {
         let writer = try Command.built("test-probe")
         let path = descriptor == 1 ? "/dev/stdout" : "/dev/stderr"
@@ -130,8 +128,6 @@ import Testing
         #expect(labels.count > 10 && labels.count < 2000)
         #expect(labels == labels.indices.map { "line-\($0)" })
     }
-
-    // MARK: Folders that other users can write
 
     /// Lets every user write to the folder, and creates a file in it.
     private func sharedFile(owner: uid_t? = nil) throws -> String {
@@ -204,8 +200,6 @@ import Testing
         await backend.stop()
         #expect(try decodeLog(folder.read("x.log")).map(\.event) == ["lost", "hidden"])
     }
-
-    // MARK: Missing folders
 
     /// Making the folders of such a path never ended.
     @Test func `A folder that cannot be made is an error, also in the check, and when it breaks later`() async throws {

@@ -88,10 +88,7 @@ import Testing
 
     @Test func `1000 shows and hides end without a text, with at most ten texts a second`() async throws {
         let start = ContinuousClock.now
-        let indicator = IndicatorManager(
-            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
-            backends: [backend(address).backend]
-        )
+        let indicator = IndicatorManager(delays: .zero, backends: [backend(address).backend])
         for cycle in 0..<1000 {
             let activity = indicator.begin("cycle \(cycle)")
             activity.end(.succeeded)

@@ -148,8 +148,6 @@ struct RealTerminalTests {
         #expect(!emulator.screen.contains("\u{7}") && !emulator.screen.contains("Working"))
     }
 
-    // MARK: - Helpers
-
     /// Runs `body` with a separate X server.
     private func onScreen(body: (String) async throws -> Void) async throws {
         let server = try Daemon(

@@ -288,7 +288,7 @@ import Testing
     }
 
     @Test func `A failure and a request for attention are shown beside the title`() async throws {
-        let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        let indicator = IndicatorManager(delays: .zero)
         indicator.addBackend(try makeBackend("{label}", progress: .on).backend)
         var output = ""
         func writes(_ sequence: String) async -> Bool {

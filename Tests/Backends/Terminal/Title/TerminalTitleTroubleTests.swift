@@ -28,8 +28,6 @@ import Testing
         IndicatorSnapshot(state: .active, activityCount: 1, label: label)
     }
 
-    // MARK: No terminal
-
     @Test("A dumb terminal is not written to", arguments: ["dumb", "", nil]) func aDumbTerminalIsNotWrittenTo(
         type: String?
     ) async throws {
@@ -67,8 +65,6 @@ import Testing
         let error = await #expect(throws: TerminalError.self) { try await backend.start() }
         #expect(error?.reason == "cannot open /dev/no-such-terminal: No such file or directory")
     }
-
-    // MARK: Ctrl-S
 
     @Test(.timeLimit(.minutes(10))) func `An update waits for a stopped terminal, and is written as a whole`()
         async throws
@@ -140,8 +136,6 @@ import Testing
         #expect(emulator.screen == "" && !emulator.isInsideSequence)
         #expect(emulator.saves == emulator.restores && emulator.title == "the old title")
     }
-
-    // MARK: Hang-up
 
     @Test(.timeLimit(.minutes(10))) func `Closing a stopped terminal ends the wait`() async throws {
         let terminal = try PseudoTerminal()

@@ -316,8 +316,6 @@ struct ConfigurationReloadTests {
         await indicator.shutdown()
     }
 
-    // MARK: - The standard locations
-
     private func places(_ folder: TemporaryFolder) -> [String: String] {
         [
             "HOME": "\(folder.path)/home", "XDG_CONFIG_HOME": "\(folder.path)/config", "XDG_CONFIG_DIRS": folder.path,
