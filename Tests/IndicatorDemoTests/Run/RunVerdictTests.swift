@@ -44,16 +44,18 @@ import Testing
 }
 
 @Suite struct StepResultTests {
-    @Test(arguments: [
-        // Equal outcomes are reported once.
-        ([.answered(200, .cache), .answered(200, .cache), .answered(200)], nil, "2 times from cache, 200", true),
-        ([.answered(200, .revalidatedCache)], nil, "unchanged", true),
-        ([.answered(200)], "the picture is another", "200: the picture is another", false),
-        ([], "there are no icons", "there are no icons", false), ([.answered(404)], nil, "404, as planned", false),
-        ([.refused], nil, "connection refused, as planned", false), ([.cancelled], nil, "cancelled", false),
-        ([.answered(500)], "it should have been 404", "500: it should have been 404", false),
-        ([.answered(200), .cancelled], nil, "200, cancelled", false),
-    ] as [([RequestOutcome], String?, String, Bool)])
+    @Test(
+        arguments: [
+            // Equal outcomes are reported once.
+            ([.answered(200, .cache), .answered(200, .cache), .answered(200)], nil, "2 times from cache, 200", true),
+            ([.answered(200, .revalidatedCache)], nil, "unchanged", true),
+            ([.answered(200)], "the picture is another", "200: the picture is another", false),
+            ([], "there are no icons", "there are no icons", false), ([.answered(404)], nil, "404, as planned", false),
+            ([.refused], nil, "connection refused, as planned", false), ([.cancelled], nil, "cancelled", false),
+            ([.answered(500)], "it should have been 404", "500: it should have been 404", false),
+            ([.answered(200), .cancelled], nil, "200, cancelled", false),
+        ] as [([RequestOutcome], String?, String, Bool)]
+    )
     func `A result has a text`(outcomes: [RequestOutcome], problem: String?, text: String, isSuccess: Bool) {
         let result = StepResult(outcomes: outcomes, problem: problem)
         #expect(result.text == text && result.isSuccess == isSuccess)
