@@ -31,15 +31,16 @@ struct LogFile {
     /// Opens the file, and creates it and its folders if they are missing.
     mutating func open() throws(Unavailability) { file = try OpenLogFile(path) }
 
-    /// Throws the error that opening the file would throw, and makes nothing.
-    static func check(_ path: LogFilePath) throws(Unavailability) {
+    /// Throws the error that opening the file would throw, and makes nothing. Returns whether it can be rotated, or
+    /// need not be.
+    static func check(_ path: LogFilePath) throws(Unavailability) -> Bool {
         var status = stat()
         if path.standardStream != nil || lstat(path.description, &status) == 0 {
-            _ = try OpenLogFile(path)
-        } else {
-            try path.checkLinks()
-            try path.checkFolder()
+            return try !OpenLogFile(path).isRegular || access(path.folder, W_OK | X_OK) == 0
         }
+        try path.checkLinks()
+        try path.checkFolder()
+        return true
     }
 
     /// Writes a line, with its newline. If this throws, nothing of the line is in the file.
@@ -63,7 +64,8 @@ struct LogFile {
             }
             let size = Int64(file.status.st_size)
             if isLocked, maxSize > 0, size > 0, size + Int64(line.count) > maxSize, rotate(file) { continue }
-            return try file.write(line, sizeBefore: isLocked ? size : nil)
+            let isBroken = isLocked && file.isBroken(at: size)
+            return try file.write((isBroken ? [0x0A] : []) + line, sizeBefore: isLocked ? size : nil)
         }
         throw path.failure("open it because it is replaced repeatedly", EAGAIN)
     }
@@ -103,6 +105,8 @@ private final class OpenLogFile {
     private let descriptor: CInt
     /// Whether it is locked, rotated, and truncated after a partial write; otherwise it is only written to.
     let isRegular: Bool
+    /// The size after the last line of this process.
+    private var end: Int64 = 0
 
     /// Opens the file, and creates it and its folders if they are missing.
     ///
@@ -132,12 +136,17 @@ private final class OpenLogFile {
     deinit { close(descriptor) }
 
     private static func open(_ path: LogFilePath) throws(Unavailability) -> CInt {
-        let flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
-        var descriptor = StandardStreams.excluding(Foundation.open(path.description, flags, 0o600))
+        func open(_ mode: CInt) -> CInt {
+            let flags = mode | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+            return StandardStreams.excluding(Foundation.open(path.description, flags, 0o600))
+        }
+        // For the last byte. One that may only be written is a log, too.
+        var descriptor = open(O_RDWR)
         if descriptor < 0, errno == ENOENT {
             try path.makeFolders()
-            descriptor = StandardStreams.excluding(Foundation.open(path.description, flags, 0o600))
+            descriptor = open(O_RDWR)
         }
+        if descriptor < 0, errno == EACCES { descriptor = open(O_WRONLY) }
         guard descriptor >= 0 else {
             let code = errno
             var status = stat()
@@ -180,6 +189,12 @@ private final class OpenLogFile {
 
     func unlock() { flock(descriptor, LOCK_UN) }
 
+    /// Whether its last line is incomplete, of a program that was killed, or found the disk full.
+    func isBroken(at size: Int64) -> Bool {
+        var last: UInt8 = 0
+        return size != end && pread(descriptor, &last, 1, off_t(size - 1)) == 1 && last != 0x0A
+    }
+
     /// Gives the file the group and mode of another one, and its owner, which only root may do.
     func adopt(_ other: stat) {
         var mode = other.st_mode & 0o7777
@@ -208,6 +223,7 @@ private final class OpenLogFile {
             }
             return (count, code)
         }
+        end = (sizeBefore ?? 0) + Int64(count)
         if count == line.count { return }
         if count > 0, let sizeBefore { ftruncate(descriptor, off_t(sizeBefore)) }
         throw path.failure("write to it", count < 0 ? code : ENOSPC)

@@ -19,13 +19,9 @@ extension BackendKind {
             },
             // Leaves nothing behind.
             availability: { context, settings in
-                let path = try LogFilePath(
-                    settings.path,
-                    applicationName: context.applicationName,
-                    environment: ProcessInfo.processInfo.environment
-                )
-                try LogFile.check(path)
-                return path.description
+                let path = try LogFilePath(settings.path, applicationName: context.applicationName)
+                let isRotated = try LogFile.check(path) || settings.maxSize == 0
+                return isRotated ? path.description : "\(path), which grows: its folder cannot be written"
             }
         )
     }

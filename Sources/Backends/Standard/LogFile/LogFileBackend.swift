@@ -108,8 +108,7 @@ public final class LogFileBackend: IndicatorBackend {
     }
 
     private func path() throws(Unavailability) -> LogFilePath {
-        let environment = ProcessInfo.processInfo.environment
-        return try LogFilePath(settings.path, applicationName: applicationName, environment: environment)
+        try LogFilePath(settings.path, applicationName: applicationName)
     }
 
     /// Writes the lines for each update, and for what was skipped before it, to the file, which is created if it is
@@ -180,12 +179,12 @@ public final class LogFileBackend: IndicatorBackend {
         _ body: (inout LogFile, inout State) throws(Unavailability) -> Void
     ) throws(Unavailability) {
         let before = file.rotationFailure
-        var failure: Unavailability?
-        state.withLock { state in
-            do throws(Unavailability) { try body(&file, &state) } catch { failure = error }
+        defer {
+            if let warning = file.rotationFailure, warning != before {
+                logger.warning("\(warning)", metadata: ["backend": "\(name)"])
+            }
         }
-        if let warning = file.rotationFailure, warning != before { logger.warning("\(warning)") }
-        if let failure { throw failure }
+        try state.withLock { state throws(Unavailability) in try body(&file, &state) }
     }
 
     private func reportLoss(to file: inout LogFile, _ state: inout State) throws(Unavailability) {

@@ -13,19 +13,16 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
     init(
         _ path: String?,
         applicationName: String,
-        environment: [String: String]
+        environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws(Unavailability) {
         let given = path ?? Self.defaultPath(applicationName: applicationName, environment: environment)
         if let problem = Self.problem(with: given) {
             throw Self.refusal(given, problem, "set 'path' to the path of a file")
         }
-        var path = given
-        if path.hasPrefix("~/") {
-            guard let home = HomeFolder.path(in: environment) else {
-                let help = "set the environment variable HOME, or 'path' to a path that begins with '/'"
-                throw Self.refusal(given, "the home folder is not known", help)
-            }
-            path = home + path.dropFirst()
+        let path = HomeFolder.expanding(given, in: environment)
+        if path.hasPrefix("~") {
+            let help = "set the environment variable HOME, or 'path' to a path that begins with '/'"
+            throw Self.refusal(given, "the home folder is not known", help)
         }
         description = path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
     }

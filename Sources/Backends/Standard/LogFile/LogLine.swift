@@ -38,9 +38,7 @@ struct LogLineFormatter: Sendable {
             fields = [
                 ("outcome", word(finished.outcome.name)), ("seconds", Self.rounded(finished.duration / .seconds(1))),
             ]
-            if let message = finished.outcome.message {
-                fields.append(("message", QuotedText.quoted(message)))
-            }
+            if let message = finished.outcome.message { fields.append(("message", QuotedText.quoted(message))) }
         } else {
             label = snapshot.label.map(QuotedText.quoted)
             fields = [
@@ -51,8 +49,7 @@ struct LogLineFormatter: Sendable {
         }
         // The label is last in the text format, because its length varies.
         if let label {
-            let place = !isJSON ? fields.count : finished == nil ? 3 : 0
-            fields.insert(("label", label), at: place)
+            fields.insert(("label", label), at: !isJSON ? fields.count : finished == nil ? 3 : 0)
         }
         return line(event.rawValue, at: time, fields, processID)
     }

@@ -82,6 +82,11 @@ import Testing
         let file = try folder.write("", to: "file")
         #expect(await availability(file) == .success(file))
         #expect(await availability("/dev/null") == .success("/dev/null"))
+        // Root may write in every folder.
+        chmod(folder.path, 0o500)
+        defer { chmod(folder.path, 0o700) }
+        let remark = geteuid() == 0 ? "" : ", which grows: its folder cannot be written"
+        #expect(await availability(file) == .success(file + remark))
     }
 
     @Test func `Obstacles are reported`() async throws {

@@ -97,7 +97,7 @@ import Testing
         let backend = try await LogFileBackend.fixture(path: path, maxSize: 10, keep: 1, logger: logger).started()
         try await write(["a", "b", "c"], to: backend)
         #expect(try labels("x.log") == ["a", "b", "c"])
-        #expect(messages.entries.count == 1)
+        #expect(messages.entries.map { $0.metadata["backend"] } == ["logFile"])
         let message = messages.entries.first?.message.description ?? ""
         #expect(message.hasPrefix("log file '\(path)': cannot rename '\(path)' for rotation: "), "\(message)")
         try FileManager.default.removeItem(atPath: "\(path).1")
@@ -105,6 +105,20 @@ import Testing
         await backend.stop()
         #expect(try labels("x.log") == ["d"])
         #expect(try labels("x.log.1") == ["a", "b", "c"])
+    }
+
+    @Test func `A line begins after an incomplete one of another program`() async throws {
+        let path = try folder.write("half", to: "x.log")
+        let backend = LogFileBackend.fixture(path: path)
+        try await backend.start()
+        try await write(["a", "b"], to: backend)
+        let other = try #require(FileHandle(forWritingAtPath: path))
+        other.seekToEndOfFile()
+        try other.write(contentsOf: Data("quarter".utf8))
+        try await write(["c"], to: backend)
+        await backend.stop()
+        let lines = try folder.read("x.log").split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.map { $0.hasPrefix("{") ? "{" : $0 } == ["half", "{", "{", "quarter", "{", ""])
     }
 
     @Test func `A removed file is created again`() async throws {
