@@ -70,7 +70,7 @@ struct RunPrinter: Sendable {
     func printResult(_ result: DemoRun.Result, _ backends: [BackendAvailability]) throws {
         let timeline = TimelineRenderer(style: style).render(Timeline(plan: plan, moments: result.moments))
         let statuses = result.statuses.filter { status in
-            backends.contains { $0.name == status.name && $0.isAvailable }
+            backends.contains { $0.name == status.name && $0.reason == nil }
         }
         let lines = statuses.map { status in
             let state = status.state == .running ? "" : ", \(status.state)"

@@ -12,9 +12,6 @@ public struct BackendAvailability: Sendable, Hashable {
     /// Where it can show something here, or what it is; or why it cannot, and what to do.
     public let availability: Result<String, Unavailability>
 
-    /// Whether it can run here.
-    package var isAvailable: Bool { reason == nil }
-
     /// Why it cannot run here; `nil` if it can.
     package var reason: String? {
         if case .failure(let problem) = availability { problem.reason } else { nil }

@@ -58,8 +58,8 @@ struct ConfigurationReader {
         var reader = reader(of: nil)
         values.read(&reader)
         finish(reader)
-        let list = reader.settings.first { $0.name == ConfigurationValues.backendsName }
-        let names = values.backends ?? []
+        // The last one of them.
+        let (list, names) = (reader.settings.last, values.backends ?? [])
         let backends = backends(names, list, isAccessible: values.isAccessible == true)
         checkRest(backends.map(\.name), listed: names, at: list?.location)
         checkVariables()
@@ -151,9 +151,8 @@ struct ConfigurationReader {
             }
         }
         let known = reader.settings.map(\.name) + [ConfigurationValues.kindName]
-        func suggestion(_ name: String) -> String {
-            NearestName.suggestion(for: name, among: known, listing: "settings of \(kind.name)")
-        }
+        let listing = "settings of \(kind.name)"
+        func suggestion(_ name: String) -> String { NearestName.suggestion(for: name, among: known, listing: listing) }
         for (key, node) in reader.entries where !known.contains(key) {
             report(node.keyPlace, "unknown key \(QuotedText.name(key)) in '\(name)'\(suggestion(key))")
         }
@@ -200,12 +199,8 @@ struct ConfigurationReader {
             let message = "the backend \(QuotedText.name(kindName)) is unknown here; the app may have it"
             warnings.append(ConfigurationMistake(origin ?? place, message))
         } else if given != nil {
-            let (names, missing) = (registry.names, registry.missingNames)
-            let end = NearestName.suggestion(for: kindName, among: names, unlisted: missing, listing: "known kinds")
-            report(
-                origin ?? .code(key: "\(name).\(ConfigurationValues.kindName)"),
-                "unknown kind \(QuotedText.name(kindName))\(end)"
-            )
+            let place = origin ?? .code(key: "\(name).\(ConfigurationValues.kindName)")
+            report(place, unknown("kind", kindName, among: registry.names, listing: "known kinds"))
         } else if isReadable {
             report(place, isUsed || section == nil ? unknownBackend(name) : unknownKey(name))
         }
@@ -219,11 +214,15 @@ struct ConfigurationReader {
             && NearestName.find(for: kind, among: known) == nil
     }
 
+    private func unknown(_ noun: String, _ name: String, among names: [String], listing: String) -> String {
+        let missing = registry.missingNames
+        return "unknown \(noun) \(QuotedText.name(name))"
+            + NearestName.suggestion(for: name, among: names, unlisted: missing, listing: listing)
+    }
+
     private mutating func unknownBackend(_ name: String) -> String {
         let listing = "expected a section with a 'kind', or one of"
-        let (names, missing) = (registry.names + namedSections, registry.missingNames)
-        return "unknown backend \(QuotedText.name(name))"
-            + NearestName.suggestion(for: name, among: names, unlisted: missing, listing: listing)
+        return unknown("backend", name, among: registry.names + namedSections, listing: listing)
     }
 
     private func unknownKey(_ name: String) -> String {
@@ -235,8 +234,7 @@ struct ConfigurationReader {
         let owner = registry.kinds.first { file[$0.name] != nil && $0.settings.contains { $0.name == name } }
         if let owner { return "\(message); it is a setting of '\(owner.name)', below which it must be indented" }
         let listing = "it is no section with a 'kind', and known keys are"
-        let (names, missing) = (ConfigurationValues.names + registry.names, registry.missingNames)
-        return message + NearestName.suggestion(for: name, among: names, unlisted: missing, listing: listing)
+        return unknown("key", name, among: ConfigurationValues.names + registry.names, listing: listing)
     }
 
     // MARK: - Warnings
@@ -247,8 +245,11 @@ struct ConfigurationReader {
         let inCode = [source.overrides, source.defaults].flatMap(\.settings.keys)
         let sections = Set(file.keys).subtracting(ConfigurationValues.names)
         for name in sections.union(inCode).subtracting(used) {
-            let place = place(of: name) ?? .code(key: name)
-            guard let unlisted = backend(name, place, isUsed: false), sections.contains(name) else { continue }
+            let (place, before) = (place(of: name) ?? .code(key: name), warnings)
+            let unlisted = backend(name, place, isUsed: false)
+            // Where it is listed, there is one already.
+            if listed.contains(name) { warnings = before }
+            guard let unlisted, sections.contains(name) else { continue }
             // What fits elsewhere may have a section.
             let isAutomatic = unlisted.kind.name == name && unlisted.configured.fit != nil
             if listed.contains(AutomaticFit.name), isAutomatic { continue }
@@ -261,19 +262,16 @@ struct ConfigurationReader {
 
     /// Warns of variables that have no effect and nearly the name of one that would have.
     private mutating func checkVariables() {
-        let given = source.environment.keys.filter {
-            $0.hasPrefix(Setting.variablePrefix) && $0 != ConfigurationSource.fileVariable
-        }
+        let prefix = Setting.variablePrefix
+        let given = source.environment.keys.filter { $0.hasPrefix(prefix) && $0 != ConfigurationSource.fileVariable }
         var known = Set(settings.map(\.variable))
         guard !known.isSuperset(of: given) else { return }
-        for kind in registry.kinds {
-            known.formUnion(kind.settings.map { Setting.variable(of: "\(kind.name).\($0.name)") })
-        }
-        func words(_ variable: String) -> String { String(variable.dropFirst(Setting.variablePrefix.count)) }
-        let names = known.map(words).sorted()
-        for variable in given.sorted() where !known.contains(variable) {
-            guard let nearest = NearestName.find(for: words(variable), among: names) else { continue }
-            let message = "there is no such setting, did you mean \(Setting.variablePrefix)\(nearest)?"
+        known.formUnion(registry.kinds.flatMap(\.settings).map(\.variable))
+        let names = known.map { String($0.dropFirst(prefix.count)) }.sorted()
+        for variable in given where !known.contains(variable) {
+            let nearest = NearestName.find(for: String(variable.dropFirst(prefix.count)), among: names)
+            guard let nearest else { continue }
+            let message = "there is no such setting, did you mean \(prefix)\(nearest)?"
             warnings.append(ConfigurationMistake(.environment(variable: variable), message))
         }
     }

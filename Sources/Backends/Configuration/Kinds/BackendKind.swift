@@ -92,6 +92,7 @@ public struct BackendKind: Sendable {
     /// The settings that a section of this kind may have. Made anew, so that an app does not keep those of all kinds.
     package var settings: [Setting] {
         var reader = SettingsReader()
+        reader.section = name
         _ = configured(&reader)
         return reader.settings
     }

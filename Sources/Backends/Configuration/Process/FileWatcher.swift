@@ -12,16 +12,15 @@ import IndicatorThreads
 final class FileWatcher: PollSource, @unchecked Sendable {
     // `@unchecked`: after `init`, what is not constant is only used on the thread.
 
-    /// How long there must be no event before a change counts as complete, and the longest wait for that.
+    /// How long there must be no event before a change counts as complete.
     private static let quietTime = Duration.milliseconds(50)
-    private static let longestWait = Duration.milliseconds(500)
 
     private let paths: [String]
     private let changed: @Sendable () -> Void
     private let inotify: Int32
     private let thread: ServiceThread
-    /// When a change counts as complete, and at the latest; `nil` while there is none.
-    private var change: (due: SuspendingClock.Instant, limit: SuspendingClock.Instant)?
+    /// When a change counts as complete; `nil` while there is none.
+    private var due: SuspendingClock.Instant?
     private var watches: [CInt: (folder: String, names: Set<String>)] = [:]
     /// While a file was created or written, and its writer has not closed it: the name of its close if it was made
     /// without one (O_TMPFILE), and linked here.
@@ -34,9 +33,7 @@ final class FileWatcher: PollSource, @unchecked Sendable {
     ///   - thread: the thread that waits.
     ///   - changed: called on the thread after each change. The contents may be unchanged.
     init(paths: [String], on thread: ServiceThread, changed: @escaping @Sendable () -> Void) throws(Unavailability) {
-        self.paths = paths
-        self.thread = thread
-        self.changed = changed
+        (self.paths, self.thread, self.changed) = (paths, thread, changed)
         inotify = StandardStreams.excluding(inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK)))
         if let code = inotify >= 0 ? updateWatches() : errno {
             let help = "raise the limits fs.inotify.max_user_* of sysctl"
@@ -60,17 +57,14 @@ final class FileWatcher: PollSource, @unchecked Sendable {
     // MARK: - On the thread
 
     func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) {
-        ([pollfd(fd: inotify, events: Int16(POLLIN), revents: 0)], change?.due)
+        ([pollfd(fd: inotify, events: Int16(POLLIN), revents: 0)], due)
     }
 
     func turn(_ descriptors: [pollfd]) {
         let now = SuspendingClock.now
-        if takeEvents() {
-            let limit = change?.limit ?? now + Self.longestWait
-            change = (min(now + Self.quietTime, limit), limit)
-        }
-        guard let due = change?.due, due <= now else { return }
-        change = nil
+        if takeEvents() { due = now + Self.quietTime }
+        guard due.map({ $0 <= now }) == true else { return }
+        due = nil
         // Before the file is read, so that later changes are not missed.
         _ = updateWatches()
         // Otherwise another event follows.
@@ -80,21 +74,16 @@ final class FileWatcher: PollSource, @unchecked Sendable {
     private func takeEvents() -> Bool {
         var isRelevant = false
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
-        while true {
-            let count = buffer.withUnsafeMutableBytes { read(inotify, $0.baseAddress, $0.count) }
-            guard count > 0 else { return isRelevant }
-            buffer.withUnsafeBytes { bytes in
-                let headerSize = MemoryLayout<inotify_event>.size
-                var offset = 0
-                while offset + headerSize <= count {
-                    let event = bytes.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
-                    let nameStart = offset + headerSize
-                    offset = nameStart + Int(event.len)
-                    let name = String(decoding: bytes[nameStart..<min(offset, count)].prefix { $0 != 0 }, as: UTF8.self)
-                    if concernsFile(event, name: name) { isRelevant = true }
-                }
-            }
+        let (count, headerSize) = (read(inotify, &buffer, buffer.count), MemoryLayout<inotify_event>.size)
+        var events = buffer[..<max(count, 0)]
+        while events.count >= headerSize {
+            let event = events.withUnsafeBytes { $0.loadUnaligned(as: inotify_event.self) }
+            events = events.dropFirst(headerSize)
+            let name = String(decoding: events.prefix(Int(event.len)).prefix { $0 != 0 }, as: UTF8.self)
+            events = events.dropFirst(Int(event.len))
+            if concernsFile(event, name: name) { isRelevant = true }
         }
+        return isRelevant
     }
 
     /// Whether a file may have changed. An event without a name is of a folder or file that is watched, or says that

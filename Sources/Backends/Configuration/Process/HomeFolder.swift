@@ -36,16 +36,12 @@ package enum HomeFolder {
 package enum SecretFile {
     /// What to report about a file that every user of the machine can read; `nil` if they cannot.
     package static func warning(_ path: String) -> String? {
-        func allows(_ mode: mode_t, _ path: String) -> Bool {
-            var status = stat()
-            return stat(path, &status) == 0 && status.st_mode & mode != 0
-        }
-        guard allows(S_IROTH, path) else { return nil }
+        var (place, needed, status) = (URL(filePath: path).resolvingSymlinksInPath(), S_IROTH, stat())
         // Nobody gets to what is in a home folder that only the user may enter.
-        var folder = URL(filePath: path).resolvingSymlinksInPath().deletingLastPathComponent()
-        while folder.path != "/" {
-            guard allows(S_IXOTH, folder.path) else { return nil }
-            folder.deleteLastPathComponent()
+        while place.path != "/" {
+            guard stat(place.path, &status) == 0, status.st_mode & needed != 0 else { return nil }
+            place.deleteLastPathComponent()
+            needed = S_IXOTH
         }
         return "the file '\(QuotedText.shortened(path))' has a secret, and every user can read it (chmod o-r)"
     }

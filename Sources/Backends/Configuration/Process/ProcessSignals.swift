@@ -82,7 +82,7 @@ package enum ProcessSignals {
         cancelsWork: Bool = false,
         reload: (@Sendable () -> Void)? = nil
     ) {
-        observeExit()
+        _ = exitHook
         change { state in
             var client = state.clients[ObjectIdentifier(engine)] ?? Client(engine: engine, reload: reload)
             client.isCancellable = cancelsWork
@@ -112,7 +112,7 @@ package enum ProcessSignals {
     /// Installs the handler if the signal has its default action, and starts the thread before that. The thread never
     /// ends: the handler may still run on any other one while it is being removed.
     private static func install(_ signal: CInt) {
-        guard handler(of: signal) == nil else { return }
+        guard handler(of: signal) == 0 else { return }
         if handlerState.owner.load(ordering: .relaxed) != getpid() {
             guard ThreadStarter.start(named: "signals", { while true { awaitSignal() } }) else { return }
             handlerState.hadTerminal.store(hasTerminal, ordering: .relaxed)
@@ -162,13 +162,9 @@ package enum ProcessSignals {
 
     private static var hooks: Hooks? { change { $0.hooks } }
 
-    /// Shuts the indicators down, and then calls the hooks, when `main` returns or `exit` is called, but not in a
-    /// forked child, whose parent has them, in `_exit`, or when a signal ends the process.
-    private static func observeExit() { _ = exitHook }
-
     /// Has hooks called from now on, also at `exit`.
     package static func observe(_ hooks: Hooks) {
-        observeExit()
+        _ = exitHook
         change { $0.hooks = hooks }
     }
 
@@ -219,7 +215,7 @@ package enum ProcessSignals {
     /// To the thread, not to the process, so that it takes effect before this returns: a stop signal stops all threads,
     /// and a fatal one ends the process.
     private static func raiseByDefault(_ signal: CInt) {
-        if handler(of: signal) == address(of: signalHandler) { Foundation.signal(signal, SIG_DFL) }
+        if handler(of: signal) == unsafeBitCast(signalHandler, to: UInt.self) { Foundation.signal(signal, SIG_DFL) }
         var set = sigset_t()
         sigemptyset(&set)
         sigaddset(&set, signal)
@@ -228,15 +224,11 @@ package enum ProcessSignals {
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
-    /// The address of the installed handler; `nil` for the default action.
-    private static func handler(of signal: CInt) -> UInt? {
+    /// The installed handler, as an address; 0 for the default action.
+    private static func handler(of signal: CInt) -> UInt {
         var action = sigaction()
-        guard sigaction(signal, nil, &action) == 0 else { return 0 }
-        return address(of: action.__sigaction_handler.sa_handler)
-    }
-
-    private static func address(of handler: (@convention(c) (CInt) -> Void)?) -> UInt? {
-        handler.map { UInt(bitPattern: unsafeBitCast($0, to: Int.self)) }
+        sigaction(signal, nil, &action)
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: UInt.self)
     }
 
     /// Whether the process has a controlling terminal: without one, `/dev/tty` cannot be opened (tty(4)).
@@ -248,6 +240,8 @@ package enum ProcessSignals {
     }
 }
 
+/// Shuts the indicators down, and then calls the hooks, when `main` returns or `exit` is called, but not in a forked
+/// child, whose parent has them, in `_exit`, or when a signal ends the process.
 private let exitHook: Void = {
     exitOwner.store(getpid(), ordering: .relaxed)
     let hook: @convention(c) () -> Void = {

@@ -93,12 +93,11 @@ extension ConfigurationNode {
                 // Yams has only the first place of a key. With another name there, it goes on, and `read` finds the
                 // second.
                 let name = replacing(asterisk, with: "*", in: keys.first ?? "")
-                duplicate = .duplicate(name, at: .file(path: path, TextPosition(context.mark)))
-                if names.count < 20, rename(context.mark, in: &yaml, number: names.count) {
-                    names.append(name)
-                    continue
-                }
-                throw duplicate ?? ConfigurationError([])
+                let first = ConfigurationError.duplicate(name, at: .file(path: path, TextPosition(context.mark)))
+                guard names.count < 20, rename(context.mark, in: &yaml, number: names.count) else { throw first }
+                names.append(name)
+                duplicate = first
+                continue
             } catch {
                 throw duplicate ?? ConfigurationError(error, in: text, path: path)
             }

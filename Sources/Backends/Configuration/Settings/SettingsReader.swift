@@ -60,33 +60,24 @@ public struct SettingsReader: Sendable {
         isRequired: Bool = false,
         validate: (Value) -> String? = { _ in nil }
     ) {
-        let standard = isRequired ? nil : property
-        if let value = value(name, summary, form, standard, example, isRequired, validate) { property = value }
+        var value = isRequired ? nil : property
+        read(name, &value, form, example: example, summary: summary, isRequired: isRequired, validate: validate)
+        if let value { property = value }
     }
 
     /// Reads a setting that may be without a value: then the property is `nil`, and the kind decides.
+    ///
+    /// The value is that of the first that has a valid one: code, the environment, the file, the defaults. Of a list,
+    /// what is valid in it.
     public mutating func read<Value: Sendable>(
         _ name: String,
         _ property: inout Value?,
         _ form: SettingForm<Value>,
         example: Value? = nil,
         summary: String,
+        isRequired: Bool = false,
         validate: (Value) -> String? = { _ in nil }
     ) {
-        if let value = value(name, summary, form, property, example, false, validate) { property = value }
-    }
-
-    /// The value of the first that has a valid one: code, the environment, the file, the defaults. Of a list, what is
-    /// valid in it.
-    private mutating func value<Value>(
-        _ name: String,
-        _ summary: String,
-        _ form: SettingForm<Value>,
-        _ standard: Value?,
-        _ example: Value?,
-        _ isRequired: Bool,
-        _ validate: (Value) -> String?
-    ) -> Value? {
         let before = mistakes.count
         var value: Value?
         var setting = Setting(
@@ -94,7 +85,7 @@ public struct SettingsReader: Sendable {
             name: name,
             summary: summary,
             expectation: form.expectation,
-            standard: standard.map(form.write),
+            standard: property.map(form.write),
             example: example.map(form.write),
             isRequired: isRequired
         )
@@ -137,7 +128,7 @@ public struct SettingsReader: Sendable {
                 warnings.append(ConfigurationMistake(location, "'\(name)': \(warning)"))
             }
         }
-        return value
+        if let value { property = value }
     }
 }
 
@@ -189,13 +180,10 @@ public struct Setting: Sendable, Hashable {
 
     static let variablePrefix = "INDICATOR_"
 
-    /// The environment variable of the setting: `INDICATOR_START_DELAY`, `INDICATOR_LOG_FILE_PATH`.
-    var variable: String { Self.variable(of: key) }
-
-    /// That of the setting with this full name: upper case, with `_` between a lowercase and an uppercase letter and in
-    /// place of every other character.
-    static func variable(of key: String) -> String {
-        var variable = variablePrefix
+    /// The environment variable of the setting, such as `INDICATOR_LOG_FILE_PATH`: upper case, with `_` between a
+    /// lowercase and an uppercase letter and in place of every other character.
+    var variable: String {
+        var variable = Self.variablePrefix
         for character in key {
             if character.isUppercase, variable.last?.isLowercase == true { variable += "_" }
             variable.append(character.isLetter || character.isNumber ? character : "_")
