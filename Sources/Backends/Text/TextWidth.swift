@@ -19,14 +19,18 @@ package enum TextWidth {
         text + String(repeating: " ", count: max(width - SafeText.columns(of: text), 0))
     }
 
-    /// Rows whose cells are below each other. A cell of more than 48 columns moves the rest of its own row only.
-    package static func aligned(_ rows: [[String]]) -> [String] {
+    /// Rows whose cells are below each other. A cell of more than 48 columns, or a third of the width, moves the rest of
+    /// its own row only. What is too wide then continues on a line of its own.
+    package static func aligned(_ rows: [[String]], width: Int = .max) -> [String] {
         let widths = (rows.first ?? []).indices.map { column in
-            min(rows.map { SafeText.columns(of: $0[column]) }.max() ?? 0, 48)
+            min(rows.map { SafeText.columns(of: $0[column]) }.max() ?? 0, 48, width / 3)
         }
-        return rows.map { row in
+        return rows.flatMap { row -> [String] in
             let cells = zip(row, widths).map { padded($0, to: $1) }
-            return String(cells.joined(separator: "  ").reversed().drop { $0 == " " }.reversed())
+            let line = String(cells.joined(separator: "  ").reversed().drop { $0 == " " }.reversed())
+            if SafeText.columns(of: line) <= width { return [line] }
+            let lines = wrapped(line, to: width - 2)
+            return [lines[0]] + lines.dropFirst().map { "  \($0)" }
         }
     }
 }

@@ -42,7 +42,8 @@ package struct CheckConfigCommand: AsyncParsableCommand {
         }
         let heading = configuration.file.map { "\($0): no mistakes" } ?? "no config file found; these are the defaults"
         let settings = configuration.settings.map { [$0.key, $0.value ?? "-", $0.source] }
-        let lines = [heading, ""] + TextWidth.aligned(settings)
+        let style = TerminalStyle.standardOutput()
+        let lines = [heading, ""] + TextWidth.aligned(settings, width: style.isTerminal ? style.width : .max)
         try Output.standard.write(lines.map { SafeText.escaped($0) + "\n" }.joined())
     }
 }
