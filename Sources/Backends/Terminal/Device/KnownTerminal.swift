@@ -132,9 +132,7 @@ package struct KnownTerminal: Sendable, Hashable {
         if let terminal = withOwnType.first(where: isMatch) { return terminal }
         let type = environment["TERM"] ?? ""
         let name = SafeText.singleLine(type, limit: 40)
-        guard titledTypes.contains(where: type.hasPrefix) else {
-            return KnownTerminal(name, title: .unknown)
-        }
+        guard titledTypes.contains(where: type.hasPrefix) else { return KnownTerminal(name, title: .unknown) }
         return withVariables.first(where: isMatch) ?? KnownTerminal(name)
     }
 

@@ -244,7 +244,8 @@ public final class TerminalProgressBackend: IndicatorBackend {
         // When the program that started this one has ended, the terminal belongs to the shell.
         guard terminal.device.isInForeground else { return terminal.change { $0.lines.hide(ObjectIdentifier(self)) } }
         guard terminal.device.isInLineMode else { return terminal.change { $0.lines.cover() } }
-        writeFinished(&shown)
+        // The line of the last activity replaces its bar, and is not above it: when the indicator is hidden.
+        if snapshot.activityCount > 0 { writeFinished(&shown) }
         let size = terminal.device.size
         guard let content = shown.content else { return }
         let lines = layout.lines(

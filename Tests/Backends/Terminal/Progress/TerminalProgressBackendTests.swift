@@ -71,13 +71,18 @@ struct TerminalProgressBackendTests {
         #expect(written() == LiveLines.erasure())
     }
 
-    @Test func `shows the last activity while nothing is in progress`() async throws {
+    @Test func `shows the last activity while nothing is in progress; then its line replaces its bar`() async throws {
         let backend = try await makeBackend().started()
         try await backend.update(busy("Work"))
         _ = written()
         clock.advance(by: .seconds(10))
-        try await backend.update(IndicatorSnapshot(state: .delayingCompletion))
-        #expect(written().contains("Work"))
+        let end = FinishedActivity(label: "Work", outcome: .succeeded, duration: .seconds(10))
+        try await backend.update(IndicatorUpdate(IndicatorSnapshot(state: .delayingCompletion), finished: [end]))
+        let idle = written()
+        #expect(idle.contains("Work") && !idle.contains("✓"))
+        try await backend.update(IndicatorSnapshot())
+        let last = written()
+        #expect(last.hasPrefix(LiveLines.erasure()) && last.contains(" Work (") && last.count { $0 == "W" } == 1)
     }
 
     @Test func `The time left counts down between the steps of the work`() async throws {
