@@ -68,6 +68,12 @@ struct TerminalProgressProcessTests {
         try await tmux.screen.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { $0 != "" }
     }
 
+    /// The same with the history, and with wrapped lines as one.
+    private func text(_ tmux: Tmux) async throws -> [String] {
+        try await tmux.command("capture-pane", "-p", "-J", "-S", "-").split(separator: "\n")
+            .map { $0.trimmingCharacters(in: .whitespaces) }.filter { $0 != "" }
+    }
+
     private func shows(_ tmux: Tmux, _ condition: ([String]) -> Bool) async throws -> Bool {
         try await eventually { try await condition(screen(tmux)) }
     }
@@ -173,27 +179,23 @@ struct TerminalProgressProcessTests {
     func `keeps what the app prints and what its child processes print above the lines, exactly`() async throws {
         try await inTerminal { tmux in
             try await tell("capture", "begin one", "begin two")
-            func text() async throws -> [String] {
-                try await tmux.command("capture-pane", "-p", "-J", "-S", "-").split(separator: "\n")
-                    .map { $0.trimmingCharacters(in: .whitespaces) }.filter { $0 != "" }
-            }
             var expected: [String] = []
             for number in 1...8 {
                 let line = String(repeating: "\(number)", count: [5, 80, 83, 160][number % 4])
                 try await tell("\(number.isMultiple(of: 2) ? "child" : "plain") \(line)")
                 expected.append(line)
                 // What a child process has written may appear shortly after its end.
-                #expect(try await eventually { try await text().contains(line) })
+                #expect(try await eventually { try await text(tmux).contains(line) })
             }
             // It was kept back until the process ended, and was part of the next child's first line.
             try await tell("piece-child unfinished")
-            #expect(try await eventually { try await text().contains("unfinished") })
+            #expect(try await eventually { try await text(tmux).contains("unfinished") })
             try await tell("plain ")
             expected.append("unfinished")
             var lines: [String] = []
             #expect(
                 try await eventually {
-                    lines = try await text()
+                    lines = try await text(tmux)
                     return lines.count == 11 && lines[9].hasPrefix("one ") && lines[10].hasPrefix("two ")
                         && lines.dropLast(2) == expected[...]
                 },
@@ -203,7 +205,7 @@ struct TerminalProgressProcessTests {
             try send("return")
             #expect(
                 try await eventually {
-                    lines = try await text()
+                    lines = try await text(tmux)
                     return lines == expected + ["ready>"]
                 },
                 "\(lines)"
@@ -256,14 +258,10 @@ struct TerminalProgressProcessTests {
             try await tell("shutdown")
             try send("return")
             let expected = (1...30).map { "first \($0)" } + (0..<360).map { "text \($0)" } + ["ready>"]
-            func text() async throws -> [String] {
-                try await tmux.command("capture-pane", "-p", "-J", "-S", "-").split(separator: "\n")
-                    .map { $0.trimmingCharacters(in: .whitespaces) }.filter { $0 != "" }
-            }
             var lines: [String] = []
             #expect(
                 try await eventually {
-                    lines = try await text()
+                    lines = try await text(tmux)
                     return lines == expected
                 },
                 "\(lines)"
