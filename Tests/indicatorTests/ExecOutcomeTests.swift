@@ -89,7 +89,7 @@ import Testing
         "The label is the option's, or the command's name",
         arguments: [
             (["--label", "Backup of ü"], ["sh", "-c"], "Backup of ü"), ([], ["/bin/sh", "-c"], "sh"),
-            ([], ["env", "sh", "-c"], "env"), ([], ["env", "SECRET=x", "sh", "-c"], "env"),
+            ([], ["env", "sh", "-c"], "env sh"), ([], ["env", "SECRET=x", "sh", "-c"], "env"),
             (["--label", ""], ["sh", "-c"], "sh"), (["--label", " "], ["sh", "-c"], "sh"), ([], [""], "command"),
         ]
     )

@@ -1,5 +1,5 @@
-/// What may be shown of a command: its name, and of a program that is known to have subcommands or targets its first
-/// argument, such as `build` in `cargo build`. Any other argument may be long, or secret.
+/// What may be shown of a command: its name, and of a program that is known to have subcommands, targets or the like its
+/// first argument, such as `build` in `cargo build`. Any other argument may be long, or secret.
 package struct CommandLabel: Sendable, Hashable {
     /// The name of the command, without its folder; "command" if it has none.
     package let name: String
@@ -18,15 +18,15 @@ package struct CommandLabel: Sendable, Hashable {
     /// What is shown.
     package var text: String { Self.programs.contains(name) ? command : name }
 
-    /// The programs whose first argument is a subcommand, a target or the like.
+    /// The programs whose first argument is a subcommand, a target, another program or the like.
     private static let programs: Set<String> = [
-        "apt", "apt-cache", "apt-get", "aptitude", "az", "bazel", "borg", "brew", "btrfs", "buildah", "bun",
-        "bundle", "cabal", "cargo", "cmake", "composer", "conda", "dart", "deno", "dnf", "docker", "docker-compose",
-        "dotnet", "flatpak", "flutter", "gcloud", "gh", "git", "glab", "gmake", "go", "gradle", "gradlew", "helm", "hg",
-        "jj", "just", "kubectl", "lxc", "make", "meson", "minikube", "mix", "mvn", "mvnw", "nala", "ninja", "nix",
-        "npm", "npx", "nx", "opam", "pip", "pip3", "pipx", "pnpm", "podman", "poetry", "rails", "rake", "rclone",
-        "restic", "rustup", "sbt", "snap", "stack", "svn", "swift", "swiftly", "systemctl", "task", "terraform",
-        "tofu", "tox", "uv", "vagrant", "yarn", "yum", "zfs", "zig", "zpool", "zypper",
+        "apt", "apt-cache", "apt-get", "aptitude", "az", "bazel", "borg", "brew", "btrfs", "bun", "bundle", "cabal",
+        "cargo", "cmake", "composer", "conda", "dart", "deno", "dnf", "doas", "docker", "docker-compose", "dotnet",
+        "env", "flatpak", "flutter", "gcloud", "gh", "git", "glab", "gmake", "go", "gradle", "gradlew", "helm", "hg",
+        "jj", "just", "kubectl", "make", "meson", "minikube", "mix", "mvn", "mvnw", "nala", "nice", "ninja", "nix",
+        "nohup", "npm", "npx", "nx", "opam", "pip", "pip3", "pipx", "pnpm", "podman", "poetry", "rails", "rake",
+        "rclone", "restic", "rustup", "sbt", "setsid", "snap", "stack", "sudo", "svn", "swift", "swiftly", "systemctl",
+        "task", "terraform", "time", "tofu", "tox", "uv", "vagrant", "yarn", "yum", "zfs", "zig", "zpool", "zypper",
     ]
 }
 
