@@ -8,7 +8,6 @@
 typedef struct CDBusAddressEntry CDBusAddressEntry;
 typedef struct CDBusConnection CDBusConnection;
 typedef struct CDBusMessage CDBusMessage;
-typedef struct CDBusPendingCall CDBusPendingCall;
 typedef struct CDBusWatch CDBusWatch;
 typedef struct {
     const char *name;
@@ -31,10 +30,7 @@ typedef struct {
 #define CDBUS_DISPATCH_DATA_REMAINS 0u
 #define CDBUS_HANDLER_RESULT_HANDLED 0u
 #define CDBUS_HANDLER_RESULT_NOT_YET_HANDLED 1u
-#define CDBUS_WATCH_READABLE 1u
 #define CDBUS_WATCH_WRITABLE 2u
-#define CDBUS_WATCH_ERROR 4u
-#define CDBUS_WATCH_HANGUP 8u
 #define CDBUS_MESSAGE_TYPE_METHOD_CALL 1
 #define CDBUS_MESSAGE_TYPE_ERROR 3
 #define CDBUS_MESSAGE_TYPE_SIGNAL 4
@@ -52,10 +48,11 @@ typedef struct {
     F(CDBusDispatchStatus, connection_get_dispatch_status, (CDBusConnection *))                                        \
     F(unsigned int, connection_get_is_connected, (CDBusConnection *))                                                  \
     F(long, connection_get_outgoing_size, (CDBusConnection *))                                                         \
+    F(unsigned int, connection_get_unix_fd, (CDBusConnection *, int *))                                                \
     F(unsigned int, connection_has_messages_to_send, (CDBusConnection *))                                              \
     F(CDBusConnection *, connection_open_private, (const char *, CDBusError *))                                        \
+    F(unsigned int, connection_read_write, (CDBusConnection *, int))                                                   \
     F(unsigned int, connection_send, (CDBusConnection *, CDBusMessage *, unsigned int *))                              \
-    F(unsigned int, connection_send_with_reply, (CDBusConnection *, CDBusMessage *, CDBusPendingCall **, int))         \
     F(void, connection_set_change_sigpipe, (unsigned int))                                                             \
     F(void, connection_set_exit_on_disconnect, (CDBusConnection *, unsigned int))                                      \
     F(unsigned int, connection_set_watch_functions,                                                                    \
@@ -72,6 +69,7 @@ typedef struct {
     F(const char *, message_get_member, (CDBusMessage *))                                                              \
     F(unsigned int, message_get_no_reply, (CDBusMessage *))                                                            \
     F(const char *, message_get_path, (CDBusMessage *))                                                                \
+    F(unsigned int, message_get_reply_serial, (CDBusMessage *))                                                        \
     F(const char *, message_get_sender, (CDBusMessage *))                                                              \
     F(const char *, message_get_signature, (CDBusMessage *))                                                           \
     F(int, message_get_type, (CDBusMessage *))                                                                         \
@@ -94,17 +92,11 @@ typedef struct {
     F(void, message_set_auto_start, (CDBusMessage *, unsigned int))                                                    \
     F(void, message_set_no_reply, (CDBusMessage *, unsigned int))                                                      \
     F(void, message_unref, (CDBusMessage *))                                                                           \
-    F(void, pending_call_cancel, (CDBusPendingCall *))                                                                 \
-    F(unsigned int, pending_call_get_completed, (CDBusPendingCall *))                                                  \
-    F(CDBusMessage *, pending_call_steal_reply, (CDBusPendingCall *))                                                  \
-    F(void, pending_call_unref, (CDBusPendingCall *))                                                                  \
     F(unsigned int, threads_init_default, (void))                                                                      \
     F(unsigned int, validate_bus_name, (const char *, CDBusError *))                                                   \
     F(unsigned int, validate_path, (const char *, CDBusError *))                                                       \
     F(unsigned int, watch_get_enabled, (CDBusWatch *))                                                                 \
-    F(unsigned int, watch_get_flags, (CDBusWatch *))                                                                   \
-    F(int, watch_get_unix_fd, (CDBusWatch *))                                                                          \
-    F(unsigned int, watch_handle, (CDBusWatch *, unsigned int))
+    F(unsigned int, watch_get_flags, (CDBusWatch *))
 
 typedef struct {
 #define F(result, name, arguments) result (*name) arguments;

@@ -36,7 +36,7 @@ import Testing
             prefix: "dbus_##",
             incomplete: [
                 "CDBusAddressEntry": "DBusAddressEntry", "CDBusConnection": "DBusConnection",
-                "CDBusMessage": "DBusMessage", "CDBusPendingCall": "DBusPendingCall", "CDBusWatch": "DBusWatch",
+                "CDBusMessage": "DBusMessage", "CDBusWatch": "DBusWatch",
             ],
             structures: [
                 "CDBusError": "DBusError", "CDBusMessageIter": "DBusMessageIter",
@@ -46,8 +46,7 @@ import Testing
                 "CDBUS_DISPATCH_DATA_REMAINS": "DBUS_DISPATCH_DATA_REMAINS",
                 "CDBUS_HANDLER_RESULT_HANDLED": "DBUS_HANDLER_RESULT_HANDLED",
                 "CDBUS_HANDLER_RESULT_NOT_YET_HANDLED": "DBUS_HANDLER_RESULT_NOT_YET_HANDLED",
-                "CDBUS_WATCH_READABLE": "DBUS_WATCH_READABLE", "CDBUS_WATCH_WRITABLE": "DBUS_WATCH_WRITABLE",
-                "CDBUS_WATCH_ERROR": "DBUS_WATCH_ERROR", "CDBUS_WATCH_HANGUP": "DBUS_WATCH_HANGUP",
+                "CDBUS_WATCH_WRITABLE": "DBUS_WATCH_WRITABLE",
                 "CDBUS_MESSAGE_TYPE_METHOD_CALL": "DBUS_MESSAGE_TYPE_METHOD_CALL",
                 "CDBUS_MESSAGE_TYPE_ERROR": "DBUS_MESSAGE_TYPE_ERROR",
                 "CDBUS_MESSAGE_TYPE_SIGNAL": "DBUS_MESSAGE_TYPE_SIGNAL",
@@ -65,7 +64,7 @@ import Testing
             mutations: [
                 ("    const char *name;\n    const char *message;", "    const char *message;\n    const char *name;"),
                 ("    unsigned int bits;", "    unsigned int bits[3];"), ("numbers[10]", "numbers[9]"),
-                ("padding[4]", "padding[3]"), ("WATCH_ERROR 4u", "WATCH_ERROR 8u"),
+                ("padding[4]", "padding[3]"), ("WATCH_WRITABLE 2u", "WATCH_WRITABLE 4u"),
                 ("RESULT_HANDLED 0u", "RESULT_HANDLED 1u"),
                 (
                     "(*message_function)(CDBusConnection *, CDBusMessage *,",

@@ -153,7 +153,6 @@ final class LibDBusConnection: PollSource {
     typealias MessageHandler = (BusMessage) -> Void
 
     private struct Call {
-        var reply: BusPendingReply
         /// When the call fails with ``BusError/noReply``; `nil` for never.
         var deadline: SuspendingClock.Instant?
         var completion: Completion
@@ -165,45 +164,58 @@ final class LibDBusConnection: PollSource {
     var nextDeadline: () -> SuspendingClock.Instant? = { nil }
 
     private let handle: OpaquePointer
-    private let sources = BusSources()
-    private let onSignal: Box<MessageHandler>
-    private var onCalls: [Box<MessageHandler>] = []
-    private var calls: [Call] = []
+    private let onSignal: MessageHandler
+    /// What answers the calls of an object, by its path.
+    private var objects: [String: MessageHandler] = [:]
+    /// By the serial number of their messages.
+    private var calls: [UInt32: Call] = [:]
+    /// libdbus enables it while it has to write: a message, or what precedes the acceptance of this user.
+    private var writeWatch: OpaquePointer?
     /// Whether the connection has ended, and its calls have failed.
     private var hasEnded = false
 
     /// Connects to a bus, without calling `Hello`.
     init(address: String, onSignal: @escaping MessageHandler = { _ in }) throws(BusError) {
         if BusSocket.wouldBlock(address) { throw .notAccepting }
-        self.onSignal = Box(onSignal)
+        self.onSignal = onSignal
         StandardStreams.openMissing()
         var error = LibDBusError()
         guard let opened = dbus.connection_open_private(address, &error.value) else { throw error.take() }
         handle = opened
         // Otherwise libdbus exits the process when the bus ends.
         dbus.connection_set_exit_on_disconnect(handle, 0)
-        sources.install(on: handle)
+        // Not retained: the functions are only called here and in a turn.
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        _ = dbus.connection_set_watch_functions(
+            handle,
+            { watch, context in
+                if let watch, let context, dbus.watch_get_flags(watch) & CDBUS_WATCH_WRITABLE != 0 {
+                    Unmanaged<LibDBusConnection>.fromOpaque(context).takeUnretainedValue().writeWatch = watch
+                }
+                return 1
+            },
+            // It is not used after the end of the connection.
+            { _, _ in },
+            { _, _ in },
+            context,
+            nil
+        )
         _ = dbus.connection_add_filter(
             handle,
             { _, message, context in
-                guard let message, let context, dbus.message_get_type(message) == CDBUS_MESSAGE_TYPE_SIGNAL else {
-                    return CDBUS_HANDLER_RESULT_NOT_YET_HANDLED
-                }
-                let signal = BusMessage(retaining: message)
-                Unmanaged<Box<MessageHandler>>.fromOpaque(context).takeUnretainedValue().value(signal)
-                return CDBUS_HANDLER_RESULT_NOT_YET_HANDLED
+                guard let message, let context else { return CDBUS_HANDLER_RESULT_NOT_YET_HANDLED }
+                let connection = Unmanaged<LibDBusConnection>.fromOpaque(context).takeUnretainedValue()
+                let isHandled = connection.receive(BusMessage(retaining: message))
+                return isHandled ? CDBUS_HANDLER_RESULT_HANDLED : CDBUS_HANDLER_RESULT_NOT_YET_HANDLED
             },
-            Unmanaged.passUnretained(self.onSignal).toOpaque(),
+            context,
             nil
         )
     }
 
     deinit {
         dbus.connection_close(handle)
-        // Calls the handlers a last time, and completes the pending calls.
-        while dbus.connection_dispatch(handle) == CDBUS_DISPATCH_DATA_REMAINS {}
         dbus.connection_unref(handle)
-        withExtendedLifetime((sources, onSignal, onCalls)) {}
     }
 
     /// Whether the connection is open.
@@ -232,30 +244,20 @@ final class LibDBusConnection: PollSource {
     /// See ``BusConnection/call(_:within:completion:)``. The reply arrives during a turn.
     func call(_ message: BusMessage?, within timeLimit: Duration?, completion: @escaping Completion) {
         guard let message else { return completion(.failure(.invalidName)) }
-        var pending: OpaquePointer?
-        guard dbus.connection_send_with_reply(handle, message.handle, &pending, Int32.max) != 0, let pending else {
+        var serial: UInt32 = 0
+        guard isConnected, dbus.connection_send(handle, message.handle, &serial) != 0 else {
             return completion(.failure(.disconnected))
         }
-        let reply = BusPendingReply(owning: pending)
-        calls.append(Call(reply: reply, deadline: timeLimit.map { .now + $0 }, completion: completion))
+        calls[serial] = Call(deadline: timeLimit.map { .now + $0 }, completion: completion)
     }
 
     /// Serves method calls of the object at `path`. libdbus answers `Peer`, and calls for other paths.
     func serve(path: String, _ handler: @escaping MessageHandler) {
-        let box = Box(handler)
-        onCalls.append(box)
+        objects[path] = handler
+        // Only for the introspection of the paths above it: the filter has handled the calls.
         var functions = CDBusObjectPathVTable()
-        functions.message_function = { _, message, context in
-            guard let message, let context, dbus.message_get_type(message) == CDBUS_MESSAGE_TYPE_METHOD_CALL else {
-                return CDBUS_HANDLER_RESULT_NOT_YET_HANDLED
-            }
-            Unmanaged<Box<MessageHandler>>.fromOpaque(context).takeUnretainedValue().value(
-                BusMessage(retaining: message)
-            )
-            return CDBUS_HANDLER_RESULT_HANDLED
-        }
-        let context = Unmanaged.passUnretained(box).toOpaque()
-        _ = dbus.connection_try_register_object_path(handle, path, &functions, context, nil)
+        functions.message_function = { _, _, _ in CDBUS_HANDLER_RESULT_NOT_YET_HANDLED }
+        _ = dbus.connection_try_register_object_path(handle, path, &functions, nil, nil)
     }
 
     // MARK: - Turns
@@ -266,113 +268,50 @@ final class LibDBusConnection: PollSource {
     func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) {
         // After the end was handled, there is nothing to wait for until this is removed.
         if hasEnded { return ([], nil) }
-        guard isConnected, !mustDispatch else { return (sources.descriptors, .now) }
-        return (sources.descriptors, (calls.compactMap(\.deadline) + [nextDeadline()].compactMap(\.self)).min())
+        guard isConnected, !mustDispatch else { return ([], .now) }
+        var descriptor: Int32 = -1
+        _ = dbus.connection_get_unix_fd(handle, &descriptor)
+        let mustWrite = writeWatch.map { dbus.watch_get_enabled($0) != 0 } ?? false
+        let events = mustWrite ? POLLIN | POLLOUT : POLLIN
+        let deadline = (calls.values.compactMap(\.deadline) + [nextDeadline()].compactMap(\.self)).min()
+        return ([pollfd(fd: descriptor, events: Int16(events), revents: 0)], deadline)
     }
 
     func turn(_ descriptors: [pollfd]) {
-        sources.handle(descriptors)
+        if descriptors.contains(where: { $0.revents != 0 }) { _ = dbus.connection_read_write(handle, 0) }
         // Limited, so that a flood of messages does not block everything else.
-        for _ in 0..<64 where mustDispatch {
-            _ = dbus.connection_dispatch(handle)
-            // After each message, so that a signal after a reply is handled after it.
-            finishCalls()
-        }
-        finishCalls(until: .now)
+        for _ in 0..<64 where mustDispatch { _ = dbus.connection_dispatch(handle) }
+        let now = SuspendingClock.now
+        finishCalls(.noReply) { $0.deadline.map { $0 <= now } ?? false }
         if !isConnected, !mustDispatch {
             hasEnded = true
-            // libdbus does not fail them, if the connection ends before the bus has accepted it.
-            for call in exchange(&calls, with: []) { call.completion(.failure(.disconnected)) }
+            finishCalls(.disconnected) { _ in true }
         }
         onTurn()
     }
 
-    /// Completes the answered calls and, if `now` is given, those whose time limit has ended.
-    private func finishCalls(until now: SuspendingClock.Instant? = nil) {
-        var finished: [(Completion, Result<BusMessage, BusError>)] = []
-        calls.removeAll { call in
-            if let reply = call.reply.take() {
-                let error = reply.error.map { isConnected ? $0 : .disconnected }
-                finished.append((call.completion, error.map { .failure($0) } ?? .success(reply)))
-                return true
+    /// Handles a message. Returns whether it was for this connection alone.
+    private func receive(_ message: BusMessage) -> Bool {
+        switch dbus.message_get_type(message.handle) {
+        case CDBUS_MESSAGE_TYPE_SIGNAL:
+            onSignal(message)
+            return false
+        case CDBUS_MESSAGE_TYPE_METHOD_CALL:
+            guard let object = message.path.flatMap({ objects[$0] }) else { return false }
+            object(message)
+        default:
+            guard let call = calls.removeValue(forKey: dbus.message_get_reply_serial(message.handle)) else {
+                return false
             }
-            guard let now, let deadline = call.deadline, deadline <= now else { return false }
-            finished.append((call.completion, .failure(.noReply)))
-            return true
+            call.completion(message.error.map { .failure($0) } ?? .success(message))
         }
-        for (completion, result) in finished { completion(result) }
-    }
-}
-
-/// An expected reply.
-private final class BusPendingReply {
-    private let handle: OpaquePointer
-
-    init(owning handle: OpaquePointer) { self.handle = handle }
-
-    deinit {
-        dbus.pending_call_cancel(handle)
-        dbus.pending_call_unref(handle)
+        return true
     }
 
-    /// Returns the reply, once, after it has arrived.
-    func take() -> BusMessage? {
-        guard dbus.pending_call_get_completed(handle) != 0 else { return nil }
-        return dbus.pending_call_steal_reply(handle).map(BusMessage.init(owning:))
-    }
-}
-
-/// The descriptors that libdbus polls. There are no timers: no call uses libdbus's own time limit.
-private final class BusSources {
-    private var watches: [OpaquePointer] = []
-    private var polled: [OpaquePointer] = []
-
-    func install(on connection: OpaquePointer) {
-        _ = dbus.connection_set_watch_functions(
-            connection,
-            { watch, context in
-                if let watch, let context { BusSources.from(context).watches.append(watch) }
-                return 1
-            },
-            { watch, context in
-                guard let context else { return }
-                BusSources.from(context).watches.removeAll { $0 == watch }
-            },
-            // `descriptors` checks whether a watch is enabled.
-            { _, _ in },
-            Unmanaged.passRetained(self).toOpaque(),
-            { context in
-                if let context { Unmanaged<BusSources>.fromOpaque(context).release() }
-            }
-        )
-    }
-
-    private static func from(_ context: UnsafeMutableRawPointer) -> BusSources {
-        Unmanaged<BusSources>.fromOpaque(context).takeUnretainedValue()
-    }
-
-    private static let flags: [(poll: Int32, watch: UInt32)] = [
-        (POLLIN, CDBUS_WATCH_READABLE), (POLLOUT, CDBUS_WATCH_WRITABLE), (POLLHUP, CDBUS_WATCH_HANGUP),
-        (POLLERR | POLLNVAL, CDBUS_WATCH_ERROR),
-    ]
-
-    var descriptors: [pollfd] {
-        polled = watches.filter { dbus.watch_get_enabled($0) != 0 }
-        return polled.map { watch in
-            // Of the flags, a watch has the first two; poll(2) ignores the others.
-            let flags = dbus.watch_get_flags(watch)
-            let events = Self.flags.reduce(0) { flags & $1.watch != 0 ? $0 | $1.poll : $0 }
-            return pollfd(fd: dbus.watch_get_unix_fd(watch), events: Int16(events), revents: 0)
-        }
-    }
-
-    func handle(_ descriptors: [pollfd]) {
-        for (watch, descriptor) in zip(polled, descriptors) where descriptor.revents != 0 {
-            // Handling one watch may remove another.
-            guard watches.contains(watch) else { continue }
-            let events = Int32(descriptor.revents)
-            _ = dbus.watch_handle(watch, Self.flags.reduce(0) { events & $1.poll != 0 ? $0 | $1.watch : $0 })
-        }
+    private func finishCalls(_ error: BusError, where isFinished: (Call) -> Bool) {
+        let finished = calls.filter { isFinished($0.value) }
+        for serial in finished.keys { calls[serial] = nil }
+        for call in finished.values { call.completion(.failure(error)) }
     }
 }
 
@@ -393,11 +332,4 @@ struct LibDBusError: ~Copyable {
             ofPeer: value.message.map { String(cString: $0) } ?? ""
         )
     }
-}
-
-/// A reference to a value, for C callbacks.
-private final class Box<Value> {
-    var value: Value
-
-    init(_ value: Value) { self.value = value }
 }
