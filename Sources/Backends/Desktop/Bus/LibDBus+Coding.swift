@@ -13,15 +13,8 @@ enum BusCoding {
         func text(_ text: String) {
             text.withCString { basic(UnsafePointer<CChar>?.some($0)) }
         }
-        /// The elements are in a container each, or all in the one of the value.
-        func container<Element>(
-            _ signature: String?,
-            of elements: [Element],
-            _ append: (Element, inout CDBusMessageIter) -> Void
-        ) {
-            nested(value.type, signature, in: &iterator) { inner in
-                for element in elements { append(element, &inner) }
-            }
+        func container(_ signature: String?, _ values: [BusValue]) {
+            nested(value.type, signature, in: &iterator) { for value in values { append(value, to: &$0) } }
         }
         switch value {
         case .boolean(let boolean): basic(UInt32(boolean ? 1 : 0))
@@ -33,21 +26,18 @@ enum BusCoding {
         case .double(let number): basic(number)
         case .string(let string): text(BusString.valid(string))
         case .objectPath(let path): text(path)
-        case .variant(let inner): container(inner.signature, of: [inner]) { append($0, to: &$1) }
-        case .strings(let strings): container("s", of: strings) { append(.string($0), to: &$1) }
-        case .bytes(let bytes): container("y", of: bytes) { append(.byte($0), to: &$1) }
-        case .structure(let values): container(nil, of: values) { append($0, to: &$1) }
+        case .variant(let inner): container(inner.signature, [inner])
+        case .strings(let strings): container("s", strings.map { .string($0) })
+        case .bytes(let bytes): container("y", bytes.map { .byte($0) })
+        case .structure(let values): container(nil, values)
+        case .structures(let signature, let structures): container("(\(signature))", structures.map { .structure($0) })
         case .properties(let properties):
-            container("{sv}", of: properties) { property, array in
-                nested(BusValue.code("e"), nil, in: &array) { entry in
-                    append(.string(property.name), to: &entry)
-                    append(.variant(property.value), to: &entry)
-                }
-            }
-        case .structures(let signature, let structures):
-            container("(\(signature))", of: structures) { values, array in
-                nested(BusValue.code("r"), nil, in: &array) { structure in
-                    for value in values { append(value, to: &structure) }
+            nested(value.type, "{sv}", in: &iterator) { array in
+                for property in properties {
+                    nested(BusValue.code("e"), nil, in: &array) { entry in
+                        append(.string(property.name), to: &entry)
+                        append(.variant(property.value), to: &entry)
+                    }
                 }
             }
         case .other: preconditionFailure("values of type '\(value.signature)' are read only")
@@ -117,15 +107,12 @@ package struct BusDecoder {
         case "t": return .uint64(read(0))
         case "d": return .double(read(0))
         case "s", "o", "g": return .string(string(read(UnsafePointer<CChar>?.none)))
-        case "v":
-            var inner = CDBusMessageIter()
-            dbus.message_iter_recurse(&iterator, &inner)
-            return .variant(value(&inner))
         case "a": return array(&iterator)
-        case "r":
+        // Also an entry of a dictionary.
+        case "v", "r", "e":
             var inner = CDBusMessageIter()
             dbus.message_iter_recurse(&iterator, &inner)
-            return .structure(values(&inner))
+            return UnicodeScalar(type) == "v" ? .variant(value(&inner)) : .structure(values(&inner))
         default: return .other(type: type)
         }
     }
@@ -146,51 +133,31 @@ package struct BusDecoder {
         case "s": return .strings(values(&elements).compactMap(\.text))
         case "e":
             return .properties(
-                containers(&elements).compactMap { pair in
-                    guard pair.count == 2, let name = pair[0].text else { return nil }
+                values(&elements).compactMap { entry in
+                    guard case .structure(let pair) = entry, pair.count == 2, let name = pair[0].text else { return nil }
                     return BusProperty(name, pair[1].unwrapped)
                 }
             )
         case "r":
             let signature = dbus.message_iter_get_signature(&iterator)
             defer { dbus.free(signature) }
-            let structures = containers(&elements)
+            let structures = values(&elements).compactMap { value -> [BusValue]? in
+                if case .structure(let values) = value { values } else { nil }
+            }
             // Removes "a(" and ")".
             return .structures(String(string(signature).dropFirst(2).dropLast()), structures)
         default: return .other(type: UInt8(ascii: "a"))
         }
     }
-
-    /// The values of each structure or dictionary entry of an array.
-    private mutating func containers(_ elements: inout CDBusMessageIter) -> [[BusValue]] {
-        var containers: [[BusValue]] = []
-        while left > 0, dbus.message_iter_get_arg_type(&elements) != 0 {
-            left -= 16
-            var container = CDBusMessageIter()
-            dbus.message_iter_recurse(&elements, &container)
-            containers.append(values(&container))
-            _ = dbus.message_iter_next(&elements)
-        }
-        return containers
-    }
 }
 
 /// Strings for libdbus.
 enum BusString {
-    /// The longest string to send, in bytes. A message may have 128 MiB, but buses allow users less.
-    static let longest = 1 << 20
-
-    /// `text` in a form that every D-Bus library accepts, truncated to ``longest`` bytes.
+    /// `text` in a form that every D-Bus library accepts.
     ///
     /// NUL, which would end the string for libdbus, becomes U+FFFD. So do Unicode's noncharacters: sd-bus rejects
     /// messages with them.
     static func valid(_ text: String) -> String {
-        var text = text
-        if text.utf8.count > longest {
-            var end = text.utf8.index(text.startIndex, offsetBy: longest)
-            while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
-            text = String(text[..<end])
-        }
         guard text.unicodeScalars.contains(where: isRefused) else { return text }
         return String(String.UnicodeScalarView(text.unicodeScalars.map { isRefused($0) ? "\u{FFFD}" : $0 }))
     }
