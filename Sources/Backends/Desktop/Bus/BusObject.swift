@@ -7,16 +7,6 @@ import IndicatorCore
 /// A session makes it, and ``BusConnection/serve(_:)`` puts it on the bus, where it answers `Get`, `GetAll`, `Set` and
 /// `Introspect`. Only used on the thread of the bus.
 public final class BusObject {
-    /// What others may do with a property.
-    public enum Access: Sendable, Hashable {
-        /// Read it; changes are announced.
-        case read
-        /// Read it; it never changes.
-        case constant
-        /// Read and set it.
-        case readWrite
-    }
-
     /// The object path.
     public let path: String
     /// The interface of the properties and the signals.
@@ -28,7 +18,7 @@ public final class BusObject {
     static let propertiesInterface = "org.freedesktop.DBus.Properties"
     static let introspectableInterface = "org.freedesktop.DBus.Introspectable"
 
-    private let access: [String: Access]
+    private let writable: Set<String>
     private let signals: String
     private let onSet: (BusProperty) -> Void
     private var announced: [BusProperty]
@@ -40,20 +30,19 @@ public final class BusObject {
     ///   - path: the object path.
     ///   - interface: the interface of the properties and the signals.
     ///   - properties: the properties, in the order of the introspection.
-    ///   - access: what others may do with properties; by default they read them.
+    ///   - writable: the properties that others may set; by default none.
     ///   - signals: the `signal` elements of the introspection (D-Bus specification, "Introspection Data Format").
-    ///   - onSet: called when one with ``Access/readWrite`` is set, to a value of its type. What it changes is read
-    ///     after the answer.
+    ///   - onSet: called when one of these is set, to a value of its type. What it changes is read after the answer.
     public init(
         path: String,
         interface: String,
         properties: [BusProperty],
-        access: [String: Access] = [:],
+        writable: Set<String> = [],
         signals: String = "",
         onSet: @escaping (BusProperty) -> Void = { _ in }
     ) {
         (self.path, self.interface, self.properties, announced) = (path, interface, properties, properties)
-        (self.access, self.signals, self.onSet) = (access, signals, onSet)
+        (self.writable, self.signals, self.onSet) = (writable, signals, onSet)
     }
 
     /// Announces the properties that have changed since the last call, with `PropertiesChanged`. Returns whether some
@@ -96,11 +85,7 @@ public final class BusObject {
 
     private func values(for call: BusMessage) throws(BusError) -> [BusValue] {
         let member = call.member ?? ""
-        let interfaces = [interface, Self.propertiesInterface, Self.introspectableInterface]
         guard let method = Self.methods[member], call.interface ?? method.interface == method.interface else {
-            if let name = call.interface, !interfaces.contains(name), name != "org.freedesktop.DBus.Peer" {
-                throw .unknownInterface(name)
-            }
             throw .standard("UnknownMethod", "The object has no method '\(member)' in this interface.")
         }
         // Decoded only if they have these types; too long ones are truncated.
@@ -111,18 +96,20 @@ public final class BusObject {
         }
         if member == "Introspect" { return [.string(introspection)] }
         let name = arguments[0].text ?? ""
-        if member == "GetAll", interfaces.dropFirst().contains(name) { return [.properties([])] }
+        if member == "GetAll", name.hasPrefix("org.freedesktop.DBus.") { return [.properties([])] }
         // An empty name means any interface that has the property (D-Bus specification,
         // "org.freedesktop.DBus.Properties").
-        guard name.isEmpty || name == interface else { throw .unknownInterface(name) }
+        guard name.isEmpty || name == interface else {
+            throw .standard("UnknownInterface", "The object has no properties of interface '\(Self.quoted(name))'.")
+        }
         if member == "GetAll" { return [.properties(properties)] }
         let propertyName = arguments[1].text ?? ""
         guard let property = properties.first(where: { $0.name == propertyName }) else {
-            let found = BusError.quoted(propertyName)
+            let found = Self.quoted(propertyName)
             throw .standard("UnknownProperty", "The interface '\(interface)' has no property '\(found)'.")
         }
         if member == "Get" { return [.variant(property.value)] }
-        guard access[property.name] == .readWrite else {
+        guard writable.contains(property.name) else {
             throw .standard("PropertyReadOnly", "The property '\(property.name)' cannot be set.")
         }
         let value = arguments[2].unwrapped
@@ -134,17 +121,14 @@ public final class BusObject {
         return []
     }
 
+    /// A caller's text for an error message.
+    private static func quoted(_ text: String) -> String { SafeText.singleLine(text, limit: 100) }
+
     /// The answer to `Introspect` (D-Bus specification, "Introspection Data Format").
     private var introspection: String {
         let properties = properties.map { property in
-            let access = access[property.name] ?? .read
-            return """
-                <property name="\(property.name)" type="\(property.value.signature)" \
-                access="\(access == .readWrite ? "readwrite" : "read")">
-                  <annotation name="org.freedesktop.DBus.Property.EmitsChangedSignal" \
-                value="\(access == .constant ? "const" : "true")"/>
-                </property>
-                """
+            let access = writable.contains(property.name) ? "readwrite" : "read"
+            return "<property name='\(property.name)' type='\(property.value.signature)' access='\(access)'/>"
         }
         return """
             <!DOCTYPE node PUBLIC "-//freedesktop//DTD D-BUS Object Introspection 1.0//EN"
@@ -170,13 +154,4 @@ public final class BusObject {
             </node>
             """
     }
-}
-
-extension BusError {
-    fileprivate static func unknownInterface(_ name: String) -> Self {
-        standard("UnknownInterface", "The object has no properties or methods of interface '\(quoted(name))'.")
-    }
-
-    /// A caller's text for an error message.
-    fileprivate static func quoted(_ text: String) -> String { SafeText.singleLine(text, limit: 100) }
 }

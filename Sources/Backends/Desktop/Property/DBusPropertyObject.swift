@@ -19,7 +19,7 @@ package struct DBusPropertyObject {
             path: Self.path,
             interface: Self.interface,
             properties: properties(of: IndicatorSnapshot()),
-            access: ["Application": .constant, "ProcessID": .constant, "Enabled": .readWrite],
+            writable: ["Enabled"],
             signals: """
                 <signal name="Finished">
                   <arg name="activities" type="a(sssd)"/>
