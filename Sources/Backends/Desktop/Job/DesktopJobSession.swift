@@ -69,21 +69,13 @@ final class DesktopJobSession: BusSession {
 
     // MARK: - Docks
 
-    /// The desktop files of the sessions of this process.
-    private static let shownFiles = Locked<[String]>([])
-    private var shownFile: String?
+    /// The desktop files of the sessions of this process that run.
+    private static let shownFiles = Locked<[ObjectIdentifier: String]>([:])
 
     /// Whether Plasma shows jobs of this process on the icon of an app.
-    static func shows(_ desktopFile: String) -> Bool { shownFiles.withLock { $0.contains(desktopFile) } }
+    static func shows(_ desktopFile: String) -> Bool { shownFiles.withLock { $0.values.contains(desktopFile) } }
 
-    private func setShownFile(_ file: String?) {
-        let old = shownFile
-        shownFile = file
-        Self.shownFiles.withLock { files in
-            if let old, let index = files.firstIndex(of: old) { files.remove(at: index) }
-            if let file { files.append(file) }
-        }
-    }
+    private func setShownFile(_ file: String?) { Self.shownFiles.withLock { $0[ObjectIdentifier(self)] = file } }
 
     // MARK: - The server
 

@@ -37,8 +37,6 @@ final class LibNotify: PollSource, @unchecked Sendable {
     /// GLib opens 5 descriptors for a connection and up to 2 during a call, the thread one; 8 are left to the app.
     private static let descriptorsToOpen = 8 + SpareDescriptors.reserve
     private static let descriptorsToCall = 2 + SpareDescriptors.reserve
-    /// GLib starts up to three threads for a connection, and ends the process if it cannot.
-    private static let threadsToOpen = 6
     private static let tooFewDescriptors = "the process has too few descriptors left"
 
     private typealias Call = (run: @Sendable () -> Outcome, completion: @Sendable (Outcome) -> Void)
@@ -71,8 +69,7 @@ final class LibNotify: PollSource, @unchecked Sendable {
             return "the app itself uses libnotify, which is not thread-safe"
         }
         if Self.hasApplication() { return "the app is a GApplication, and GLib's connection to the bus is the app's" }
-        guard SpareDescriptors.exist(Self.descriptorsToOpen) else { return Self.tooFewDescriptors }
-        return Self.canStartThreads() ? nil : "the process has too few threads left"
+        return SpareDescriptors.exist(Self.descriptorsToOpen) ? nil : Self.tooFewDescriptors
     }
 
     /// Whether the app is a GApplication, as one of GTK: it may end with the bus, as GLib does by default.
@@ -219,25 +216,6 @@ final class LibNotify: PollSource, @unchecked Sendable {
             return Self.loss("the app itself uses libnotify, and has ended its use")
         }
         return SpareDescriptors.exist(Self.descriptorsToCall) ? .success(0) : Self.loss(Self.tooFewDescriptors)
-    }
-
-    /// Whether the threads for a connection can be started. Starts them, and waits for their end.
-    private static func canStartThreads() -> Bool {
-        guard ThreadStarter.hasMemory(forThreads: threadsToOpen) else { return false }
-        final class Gate { let lock = Locked(()) }
-        let gate = Gate()
-        let wait: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { gate in
-            if let gate { Unmanaged<Gate>.fromOpaque(gate).takeUnretainedValue().lock.withLock { _ in } }
-            return nil
-        }
-        let threads = gate.lock.withLock { _ in
-            (0..<threadsToOpen).compactMap { _ -> pthread_t? in
-                var thread = pthread_t()
-                return pthread_create(&thread, nil, wait, Unmanaged.passUnretained(gate).toOpaque()) == 0 ? thread : nil
-            }
-        }
-        withExtendedLifetime(gate) { for thread in threads { pthread_join(thread, nil) } }
-        return threads.count == threadsToOpen
     }
 
     private func attempt(_ body: (UnsafeMutablePointer<UnsafeMutablePointer<CNotifyError>?>) -> Int32) -> Outcome {
