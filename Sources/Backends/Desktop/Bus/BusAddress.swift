@@ -74,34 +74,14 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
         return address
     }
 
-    /// Whether there may be a bus in this environment: its address is valid, and its socket exists. Does not connect.
-    package func mayExist(in environment: [String: String]) -> Bool {
+    /// Whether there may be a bus in this environment, for the choice of `backends: auto`: its address is valid, and
+    /// its socket exists. Does not connect.
+    public func mayExist(in environment: [String: String]) -> Bool {
         // The variable may name the bus of a session that has ended.
         guard let address = try? resolved(in: environment) else { return false }
         return (try? BusSocket.elements(of: address))?.contains { element in
             element.path.map(FileManager.default.fileExists) ?? true
         } ?? false
-    }
-
-    /// Whether a service is on the bus of this environment: for the choice of `backends: auto`.
-    ///
-    /// Connects, and waits for the bus for at most 0.1 seconds. Starts nothing.
-    public func hasService(_ name: String, in environment: [String: String]) -> Bool {
-        guard SpareDescriptors.exist(), mayExist(in: environment), let address = try? resolved(in: environment),
-            let connection = try? LibDBusConnection(address: address)
-        else { return false }
-        var hasService: Bool?
-        let deadline = SuspendingClock.now + .milliseconds(100)
-        connection.call(.busCall("Hello"), within: nil) { _ in }
-        connection.call(.busCall("NameHasOwner", [.string(name)]), within: .milliseconds(100)) {
-            hasService = (try? $0.get().arguments) == [.boolean(true)]
-        }
-        while hasService == nil, connection.isConnected {
-            var (descriptors, _) = connection.interest()
-            poll(&descriptors, nfds_t(descriptors.count), WakeUp.milliseconds(until: deadline))
-            connection.turn(descriptors)
-        }
-        return hasService ?? false
     }
 
     private static func systemBus(in environment: [String: String]) -> String {
@@ -145,11 +125,8 @@ struct BusSocket {
     /// A text in the form that a value of an address has.
     static func escaped(_ text: String) -> String {
         // The specification's optionally-escaped bytes, in every version of it.
-        let plain = Set("-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz/.".utf8)
-        return text.utf8.map { byte in
-            plain.contains(byte)
-                ? String(UnicodeScalar(byte)) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
-        }.joined()
+        let plain = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz/."
+        return text.addingPercentEncoding(withAllowedCharacters: CharacterSet(charactersIn: plain)) ?? text
     }
 
     private enum Outcome { case connects, fails, blocks }

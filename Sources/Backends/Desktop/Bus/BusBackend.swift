@@ -32,7 +32,6 @@ public class BusBackend: IndicatorBackend, @unchecked Sendable {
 
     private let bus: DBusAddress
     private let makeSession: SessionMaker
-    private let currentSummary = Locked<String?>(nil)
 
     /// Makes a backend. Does not connect.
     ///
@@ -68,9 +67,6 @@ public class BusBackend: IndicatorBackend, @unchecked Sendable {
         }
     }
 
-    /// The result of ``BusSession/begin(on:)`` while the session runs.
-    var summary: String? { currentSummary.withLock { $0 } }
-
     /// Shows the updates in a session. At the end, removes what is shown, and disconnects.
     ///
     /// - Throws: if there is no bus, or not what is needed on it, or if that is lost.
@@ -78,17 +74,13 @@ public class BusBackend: IndicatorBackend, @unchecked Sendable {
         while true {
             let link = try link(updates.control) { updates.wake() }
             do {
-                let summary = try await link.begin()
-                currentSummary.withLock { $0 = summary }
-                defer { currentSummary.withLock { $0 = nil } }
+                _ = try await link.begin()
                 try await link.show(updates)
                 return await link.end()
             } catch {
-                guard await link.waitForServices(updates, because: error) else {
-                    await link.end()
-                    throw error
-                }
+                let mayBegin = await link.waitForServices(updates, because: error)
                 await link.end()
+                guard mayBegin else { throw error }
             }
         }
     }
@@ -129,7 +121,7 @@ extension BackendKind {
     ///   - settings: reads the settings of a section.
     ///   - bus: the bus.
     ///   - automatic: whether `backends: auto` chooses the kind where the app runs; by default it never does. See
-    ///     ``DBusAddress/hasService(_:in:)``.
+    ///     ``DBusAddress/mayExist(in:)``.
     ///   - make: makes a backend.
     public init<Settings: Sendable>(
         name: String,

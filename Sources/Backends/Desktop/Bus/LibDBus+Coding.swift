@@ -134,7 +134,9 @@ package struct BusDecoder {
         case "e":
             return .properties(
                 values(&elements).compactMap { entry in
-                    guard case .structure(let pair) = entry, pair.count == 2, let name = pair[0].text else { return nil }
+                    guard case .structure(let pair) = entry, pair.count == 2, let name = pair[0].text else {
+                        return nil
+                    }
                     return BusProperty(name, pair[1].unwrapped)
                 }
             )

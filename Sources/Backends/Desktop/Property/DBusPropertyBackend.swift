@@ -28,12 +28,12 @@ public struct DBusPropertySettings: Sendable, Hashable {
 /// | `Visible` | `b` | whether the indicator is shown |
 /// | `State` | `s` | `inactive`, `delayingStart`, `active`, `delayingCompletion` |
 /// | `ActivityCount` | `u` | the number of activities in progress |
-/// | `Label` | `s` | one line without control characters, at most 1 MiB; empty if there is none |
+/// | `Label` | `s` | one line of at most 320 characters, none of control; empty if there is none |
 /// | `Attention` | `s` | what the app waits for the user to do; empty if nothing |
 /// | `Progress` | `d` | 0…1; -1 if unknown |
 /// | `Activities` | `a(sd)` | label and progress of each activity with a label, at most 16; see below |
-/// | `Application` | `s` | the name of the app, constant |
-/// | `ProcessID` | `u` | constant |
+/// | `Application` | `s` | the name of the app; never changes |
+/// | `ProcessID` | `u` | never changes |
 /// | `Enabled` | `b` | writable: whether the indicator is enabled |
 ///
 /// `Activities` is in order of beginning; a progress in it is as in `Progress`. While `Visible` is true and
@@ -83,9 +83,6 @@ public final class DBusPropertyBackend: BusBackend, @unchecked Sendable {
             )
         }
     }
-
-    /// The bus name that the backend owns, if any.
-    package var busName: String? { summary }
 
     override func probe() async throws -> String { "\(try await super.probe()) on \(try address())" }
 }
