@@ -215,6 +215,20 @@ import Testing
         #expect(try await server.displayedCount == 1)
     }
 
+    @Test(.needs(.notifications))
+    func `An outcome that the notification server refuses is reported, once, with the reason`() async throws {
+        let bus = try await PrivateBus(
+            policy: #"<deny send_destination="org.freedesktop.Notifications" send_member="Notify"/>"#
+        )
+        let server = try await NotificationServer(on: bus)
+        let program = try ExecProgram(bus: bus)
+        let result = try await program.run(["false"], options: ["--notify", "always", "--after", "0"])
+        let lines = result.error.split(separator: "\n")
+        #expect(lines.count == 1 && lines[0].contains("did not report 'false: Failed"), "\(result)")
+        #expect(lines.first?.contains("rejected") == true)
+        withExtendedLifetime(server) {}
+    }
+
     /// The titles and bodies of the notifications on a terminal that shows some.
     private func notifications(
         _ options: [String],

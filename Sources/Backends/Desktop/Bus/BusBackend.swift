@@ -16,6 +16,8 @@ public class BusBackend: IndicatorBackend, @unchecked Sendable {
 
     /// What a session is made of.
     public struct Context {
+        /// The name of the backend.
+        var name: String
         /// The resolved address of the bus.
         var address: String
         /// The handle to the indicator.
@@ -100,7 +102,7 @@ public class BusBackend: IndicatorBackend, @unchecked Sendable {
     final func address() throws -> String { try bus.resolved(in: ProcessInfo.processInfo.environment) }
 
     private func link(_ control: IndicatorControl, onEvent: @escaping () -> Void) throws -> BusConnection {
-        let context = Context(address: try address(), control: control)
+        let context = Context(name: name, address: try address(), control: control)
         let session = try makeSession(context)
         return BusConnection(
             to: context.address,

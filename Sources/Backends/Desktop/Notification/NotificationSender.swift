@@ -30,48 +30,25 @@ class NotificationCard {
     let name = "indicator-\(UInt64.random(in: 0 ... .max))"
 }
 
-/// The notification of what goes on, as far as the server has reported.
-enum LiveNotification {
-    /// None is shown.
-    case none
-    /// It is on the screen, or on its way there, or will reappear with the next change, because the server has closed
-    /// it of its own accord.
-    case shown(Card)
-    /// The user, or the server after `timeout`, has closed it, or the server has refused it: it does not reappear until
-    /// the indicator is shown again. An update that was on its way may show it once more.
-    case dismissed(IndicatorSnapshot.VisibilityID, Card?)
-    /// It was hidden before the reply, which has the identifier to close.
-    case leaving(Card)
+/// The notification of what goes on. If the server closes it of its own accord, the next change shows it again.
+final class LiveNotification: NotificationCard {
+    /// The identifier before: a server gives a new one if an update was on its way when it was closed.
+    var formerIdentifier: UInt32 = 0
+    /// What was sent last, and when.
+    var message: NotificationMessage
+    var sentAt = SuspendingClock.now
+    /// The time during which the indicator is shown.
+    var period: IndicatorSnapshot.VisibilityID
+    /// What the user has seen in a banner of GNOME: since when the indicator is shown, and whether the app asks.
+    var announced: (since: Date?, asks: Bool)?
+    /// Whether the user, or the server after `timeout`, has closed it, or the server has refused it: it does not
+    /// reappear until the indicator is shown again. An update that was on its way may show it once more.
+    var isDismissed = false
+    /// Whether it was hidden before the reply, which has the identifier to close.
+    var isLeaving = false
 
-    final class Card: NotificationCard {
-        /// The identifier before: a server gives a new one if an update was on its way when it was closed.
-        var formerIdentifier: UInt32 = 0
-        /// What was sent last, and when.
-        var message: NotificationMessage
-        var sentAt = SuspendingClock.now
-        /// The time during which the indicator is shown.
-        var period: IndicatorSnapshot.VisibilityID
-        /// What the user has seen in a banner of GNOME: since when the indicator is shown, and whether the app asks.
-        var announced: (since: Date?, asks: Bool)?
-
-        init(_ message: NotificationMessage, _ period: IndicatorSnapshot.VisibilityID) {
-            (self.message, self.period) = (message, period)
-        }
-    }
-
-    /// The one that is not hidden.
-    var card: Card? {
-        switch self {
-        case .none, .leaving: nil
-        case .shown(let card): card
-        case .dismissed(_, let card): card
-        }
-    }
-
-    /// The one with a call that waits for its reply.
-    var sending: Card? {
-        let card: Card? = if case .leaving(let card) = self { card } else { self.card }
-        return card?.isSending == true ? card : nil
+    init(_ message: NotificationMessage, _ period: IndicatorSnapshot.VisibilityID) {
+        (self.message, self.period) = (message, period)
     }
 }
 
@@ -113,11 +90,10 @@ extension NotificationSession {
     // MARK: - The notification
 
     /// Shows the notification, or updates it. Must not be called while an earlier call waits for its reply.
-    func send(_ card: LiveNotification.Card, on bus: BusConnection) {
+    func send(_ card: LiveNotification, on bus: BusConnection) {
         card.sentAt = .now
         send(card.message, as: card, on: bus) { [unowned self, unowned bus] outcome in
-            let isHidden = card !== live.card
-            if isHidden { live = .none }
+            if card.isLeaving { live = nil }
             switch outcome {
             case .success(let identifier):
                 hasReportedRefusal = false
@@ -125,11 +101,11 @@ extension NotificationSession {
                 card.identifier = identifier
                 if way == .portal { card.sentAt = .now }
                 // What was closed then may be shown again.
-                if isHidden { close(card, on: bus) }
+                if card.isLeaving { close(card, on: bus) }
             case .failure(let loss):
                 // If the server has ended, the next session shows it.
-                if isHidden || loss.reason == BusError.disconnected.text || server.fault != nil { return }
-                live = .dismissed(card.period, card)
+                if card.isLeaving || loss.reason == BusError.disconnected.text || server.fault != nil { return }
+                card.isDismissed = true
                 guard !exchange(&hasReportedRefusal, with: true) else { return }
                 logger.warning("the server did not show the notification; it is asked the next time: \(loss.reason)")
             }
@@ -145,9 +121,10 @@ extension NotificationSession {
         card.isSending = true
         let completion = { (outcome: LibNotify.Outcome) in
             card.isSending = false
-            completion(outcome)
+            // Servers begin with 1.
+            completion(outcome.flatMap { $0 == 0 ? LibNotify.loss("the answer is the identifier 0") : .success($0) })
         }
-        let isLive = card === live.card
+        let isLive = card === live
         // libnotify replaces only what it knows: that of the indicator.
         guard way == .libnotify, isLive || card.identifier == 0 else {
             return sendDirectly(message, as: card, on: bus, completion)
@@ -155,7 +132,7 @@ extension NotificationSession {
         let onClosed = bus.handler { [weak self, weak bus] (closed: (identifier: UInt32, reason: UInt32)) in
             guard let self, let bus else { return }
             // dunst shows an update that was on its way again; the answer to it is handled before this.
-            if let card = live.card, card.identifier == closed.identifier { close(card, on: bus) }
+            if let live, live.identifier == closed.identifier { close(live, on: bus) }
             wasClosed(closed.identifier, for: closed.reason)
         }
         let owner = isLive ? (ObjectIdentifier(self), onClosed) : nil
@@ -163,7 +140,7 @@ extension NotificationSession {
             if case .failure(let loss) = outcome, exchange(&way, with: .dbus) == .libnotify {
                 logger.debug("notifications are now sent over D-Bus, without libnotify: \(loss.reason)")
             }
-            guard case .failure(let loss) = outcome, !loss.wasSent, !isLive || card === live.card else {
+            guard case .failure(let loss) = outcome, !loss.wasSent, !isLive || live?.isLeaving == false else {
                 return completion(outcome)
             }
             sendDirectly(message, as: card, on: bus, completion)
@@ -192,8 +169,8 @@ extension NotificationSession {
 
     /// Renews the expiry, without a reply, which would be another wake-up. Therefore always over D-Bus.
     func renew(_ message: NotificationMessage, on bus: BusConnection) {
-        guard let card = live.card, card.identifier != 0 else { return }
-        bus.send(notify(message, replacing: card.identifier))
+        guard let live, live.identifier != 0 else { return }
+        bus.send(notify(message, replacing: live.identifier))
     }
 
     /// Handles that the server has closed a notification. Servers report it to the connection that has shown it, or to
@@ -205,36 +182,31 @@ extension NotificationSession {
         wasClosed(closed, for: reason)
     }
 
-    /// Whether the notification is on the screen, as far as the server has reported.
-    var isShown: Bool { live.card.map { $0.identifier != 0 } ?? false }
-
     /// The earliest time at which the notification may be closed: xdg-desktop-portal-gtk loses an earlier removal, and
     /// SwayNotificationCenter an outcome that comes immediately after it.
     var mayHide: SuspendingClock.Instant {
-        if way == .portal, let card = live.card { return (card.isSending ? .now : card.sentAt) + Self.updateInterval }
+        if way == .portal, let live { return (live.isSending ? .now : live.sentAt) + Self.updateInterval }
         return way == .libnotify && outcomes?.isSending == true ? .now + Self.updateInterval : .now
     }
 
     /// Closes the notification.
     func hide(on bus: BusConnection) {
-        if case .leaving = live { return }
-        let card = live.card
-        live = .none
-        guard let card else { return }
-        if card.isSending { live = .leaving(card) }
+        guard let card = live, !card.isLeaving else { return }
+        card.isLeaving = card.isSending
+        if !card.isSending { live = nil }
         close(card, on: bus)
     }
 
     func end(on bus: BusConnection) async {
         let limit = SuspendingClock.now + Self.updateInterval
-        while live.card != nil, mayHide > .now, limit > .now {
+        while live?.isLeaving == false, mayHide > .now, limit > .now {
             guard (try? await bus.turn(until: min(mayHide, limit))) != nil else { break }
         }
         hide(on: bus)
     }
 
     /// Never by the name of the server: its successor may have given the identifier to another app.
-    private func close(_ card: NotificationCard, on bus: BusConnection) {
+    func close(_ card: NotificationCard, on bus: BusConnection) {
         guard card.identifier != 0 || way == .portal && card.isSending else { return }
         let call =
             way == .portal

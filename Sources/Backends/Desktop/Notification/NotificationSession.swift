@@ -91,8 +91,8 @@ final class NotificationSession: BusSession {
     private var readsMarkup = false
     var way = Way.dbus
 
-    /// What is on the screen of what goes on.
-    var live = LiveNotification.none
+    /// What is on the screen, or on its way there, of what goes on.
+    var live: LiveNotification?
     /// What has ended in the last seconds.
     var outcomes: Outcomes?
     var hasReportedRefusal = false
@@ -162,12 +162,11 @@ final class NotificationSession: BusSession {
     func wasClosed(_ identifier: UInt32, for reason: UInt32) {
         if outcomes?.identifier == identifier { outcomes = nil }
         // Through libnotify, whose connection is another one, the answer to the update may arrive before this.
-        guard let card = live.card, identifier != 0, [card.identifier, card.formerIdentifier].contains(identifier)
-        else { return }
-        if identifier == card.identifier { card.identifier = 0 }
-        let time = card.sentAt.duration(to: .now)
+        guard let live, identifier != 0, [live.identifier, live.formerIdentifier].contains(identifier) else { return }
+        if identifier == live.identifier { live.identifier = 0 }
+        let time = live.sentAt.duration(to: .now)
         let wasDismissed = style.wasDismissed(for: reason, after: time, isTransient: settings.isTransient)
-        if settings.timeout != nil || wasDismissed { live = .dismissed(card.period, card) }
+        if settings.timeout != nil || wasDismissed { live.isDismissed = true }
     }
 
     // MARK: - The notification
@@ -175,47 +174,42 @@ final class NotificationSession: BusSession {
     func show(_ update: IndicatorUpdate, on bus: BusConnection) throws -> SuspendingClock.Instant? {
         let snapshot = update.snapshot
         // Before outcomes are announced: those of an update that throws are delivered again.
-        if let card = live.sending, snapshot.isVisible, settings.isLive, card.sentAt + Self.showLimit <= .now {
-            throw Self.notResponding
-        }
+        let due = live.flatMap { $0.isSending ? $0.sentAt + Self.showLimit : nil }
+        if let due, snapshot.isVisible, settings.isLive, due <= .now { throw Self.notResponding }
         let finished = update.finished.filter { settings.shownOutcomes.covers($0, after: settings.after) }
         let omitted = update.omittedFinished
         if let notice = OutcomeNotice(finished, omitted: omitted, applicationName: applicationName) {
             announce(notice, on: bus)
         }
         guard snapshot.isVisible, settings.isLive else {
-            if live.card != nil, mayHide > .now { return mayHide }
+            if live?.isLeaving == false, mayHide > .now { return mayHide }
             hide(on: bus)
             return nil
         }
-        if let card = live.sending { return card.sentAt + Self.showLimit }
-        if case .dismissed(let period, _) = live {
-            guard period != snapshot.visibilityID else {
-                // An update was on its way when it was closed, and has shown it again.
-                if isShown {
-                    hide(on: bus)
-                    live = .dismissed(period, nil)
-                }
-                return nil
-            }
+        if let due { return due }
+        if let card = live, card.isDismissed {
+            // An update was on its way when it was closed, and has shown it again.
+            close(card, on: bus)
+            card.identifier = 0
+            if card.period == snapshot.visibilityID { return nil }
             // The hidden snapshot in between was skipped.
-            hide(on: bus)
+            live = nil
         }
-        let shown = live.card?.message
-        live.card?.period = snapshot.visibilityID
+        let shown = live?.message
+        live?.period = snapshot.visibilityID
         // During the completion delay, the last content stays.
         let message = snapshot.activityCount == 0 ? shown ?? message(for: snapshot) : message(for: snapshot)
-        if style == .list, let shown, let card = live.card, shown.urgency != message.urgency {
-            let due = card.sentAt + (shown.urgency == .low ? Self.updateInterval : Self.bannerLimit)
-            guard due <= .now || !isShown else { return due }
+        if style == .list, let card = live, card.message.urgency != message.urgency {
+            let due = card.sentAt + (card.message.urgency == .low ? Self.updateInterval : Self.bannerLimit)
+            guard due <= .now || card.identifier == 0 else { return due }
             hide(on: bus)
         }
-        guard let card = live.card, message == card.message else {
+        guard let card = live, message == card.message else {
             let interval = way == .portal ? Self.portalUpdateInterval : Self.updateInterval
-            if let due = live.card.map({ $0.sentAt + interval }), due > .now { return due }
-            let card = live.card ?? LiveNotification.Card(message, snapshot.visibilityID)
+            if let due = live.map({ $0.sentAt + interval }), due > .now { return due }
+            let card = live ?? LiveNotification(message, snapshot.visibilityID)
             (card.message, card.announced) = (message, (snapshot.since, snapshot.attention != nil))
-            live = .shown(card)
+            live = card
             send(card, on: bus)
             return card.sentAt + Self.showLimit
         }
@@ -262,7 +256,9 @@ final class NotificationSession: BusSession {
                 outcomes.identifier = identifier
                 if outcomes.isOutdated { send(outcomes, on: bus) }
             case .failure(let loss):
-                logger.warning("the server did not show the notification of an outcome: \(loss.reason)")
+                let text = "\(outcomes.notice.title): \(outcomes.notice.body)"
+                let name = context.name
+                logger.warning("'\(name)' did not report '\(text)': \(loss.reason)", metadata: ["backend": "\(name)"])
             }
         }
     }
@@ -321,7 +317,7 @@ final class NotificationSession: BusSession {
         switch (settings.urgency, style) {
         case (.critical, _): return .critical
         case (_, .list):
-            guard let announced = live.card?.announced, announced.since == snapshot.since else { return .normal }
+            guard let announced = live?.announced, announced.since == snapshot.since else { return .normal }
             return asks && !announced.asks ? .normal : .low
         case (let urgency, _): return asks ? .normal : urgency
         }

@@ -188,17 +188,23 @@ import Testing
         #expect(server.shown.count == 1)
     }
 
-    @Test("An outcome that the server refuses is logged", arguments: NotificationWay.allCases)
-    func refusedOutcome(way: NotificationWay) async throws {
+    @Test(
+        "An outcome that the server refuses, with an error or the identifier 0, is logged once",
+        arguments: [[], [BusValue.uint32(0)]],
+        NotificationWay.allCases
+    )
+    func refusedOutcome(answer: [BusValue], way: NotificationWay) async throws {
         let bus = try await PrivateBus()
-        let server = try ScriptedServer(address: bus.address, wrongAnswer: [])
+        let server = try ScriptedServer(address: bus.address, wrongAnswer: answer)
         let monitor = try await NotifyMonitor(bus)
         let probe = try await DesktopProbe("notification", "delays", "outcomes", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         try await probe.tell("begin", "work")
         try await probe.tell("end")
-        #expect(await eventually { probe.log.contains("the server did not show the notification of an outcome: ") })
+        let text = "'desktopNotification' did not report 'work: Ended"
+        #expect(await eventually { probe.log.contains(text) })
         try await probe.shutdown()
+        #expect(probe.log.ranges(of: text).count == 1, "\(probe.log)")
         withExtendedLifetime(server) {}
         #expect(monitor.shown.count { $0.body.hasPrefix("Ended") } == 1)
     }
@@ -213,7 +219,7 @@ import Testing
             applicationName: "app",
             settings: DesktopNotificationSettings(whenDone: .always, after: .zero, through: .dbus),
             logger: Logger(label: "test"),
-            context: .init(address: bus.address, control: IndicatorControl(nil))
+            context: .init(name: "app", address: bus.address, control: IndicatorControl(nil))
         )
         let thread = ServiceThread(name: "test", idleTime: .zero)
         let link = BusConnection(to: bus.address, thread: thread, session: session)
@@ -239,8 +245,8 @@ import Testing
     }
 
     @Test(
-        "A server that answers Notify with an error or another type is reported once, and asked again the next time",
-        arguments: [[], [BusValue.string("1")], [.int64(1)], [.strings(["1"])]],
+        "A server that answers Notify with an error, 0 or another type is reported once, and asked again the next time",
+        arguments: [[], [BusValue.uint32(0)], [.string("1")], [.int64(1)], [.strings(["1"])]],
         NotificationWay.allCases
     )
     func wrongAnswers(answer: [BusValue], way: NotificationWay) async throws {
