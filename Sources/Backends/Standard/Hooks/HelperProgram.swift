@@ -18,9 +18,6 @@ package struct HelperProgram: Sendable {
         (self.arguments, self.input, self.timeLimit) = (arguments, input, timeLimit)
     }
 
-    /// How long a program that fails at once is waited for although the app ends.
-    private static let failureTime = Duration.milliseconds(100)
-
     /// Runs the program and waits for its end. Its standard output is discarded.
     ///
     /// It has a session of its own, no terminal, no open files, and the app's environment. When the app ends meanwhile,
@@ -72,9 +69,11 @@ package struct HelperProgram: Sendable {
     /// Throws if there is no such program.
     static func check(_ program: String) throws(Unavailability) {
         if pathOfProgram(program) != nil { return }
+        let name = "'\(QuotedText.shortened(program))'"
+        let isThere = program.contains("/") && access(program, F_OK) == 0
         throw Unavailability(
-            reason: "there is no program '\(QuotedText.shortened(program))'",
-            help: "install it, or give its path"
+            reason: isThere ? "\(name) is a folder, or not executable" : "there is no program \(name)",
+            help: isThere ? "give the path of a program (chmod +x)" : "install it, or give its path"
         )
     }
 
@@ -96,7 +95,7 @@ package struct HelperProgram: Sendable {
                 waitpid(process, nil, 0)
                 return (0, excess)
             }
-            if isEnding(), time >= Self.failureTime {
+            if isEnding(), time >= .milliseconds(100) {
                 Self.collect(process, until: begin + timeLimit)
                 return (0, nil)
             }
@@ -125,8 +124,8 @@ private final class ProgramOutput {
     init(isDiscarded: Bool = false) {
         let ends = isDiscarded ? [] : makePipe()
         let path = ends.first.map { "/proc/self/fd/\($0)" } ?? "/dev/null"
-        let access = isDiscarded ? O_WRONLY : O_RDWR
-        descriptor = StandardStreams.excluding(open(path, access | O_NONBLOCK | O_CLOEXEC))
+        let flags = (isDiscarded ? O_WRONLY : O_RDWR) | O_NONBLOCK | O_CLOEXEC
+        descriptor = StandardStreams.excluding(open(path, flags))
         for end in ends where end >= 0 { close(end) }
         // So that it is full only of too much, even if its pages are half empty.
         if descriptor >= 0, !isDiscarded { _ = fcntl(descriptor, CInt(LINUX_SET_PIPE_SIZE), 1 << 20) }

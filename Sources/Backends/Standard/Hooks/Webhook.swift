@@ -101,8 +101,9 @@ struct Webhook: Sendable {
     private func firstLine(of path: String, _ what: String) throws(Unavailability) -> String {
         let text = try? String(contentsOfFile: path, encoding: .utf8)
         guard let line = text?.prefix(while: { !$0.isNewline }), (1..<4096).contains(line.utf8.count) else {
+            let fault = access(path, R_OK) == 0 ? nil : "cannot be read: \(String(cString: strerror(errno)))"
             throw Unavailability(
-                reason: "'\(QuotedText.shortened(path))' has no \(what) in its first line, or cannot be read",
+                reason: "'\(QuotedText.shortened(path))' \(fault ?? "has no \(what) in its first line")",
                 help: "check the path, and that this user may read the file"
             )
         }

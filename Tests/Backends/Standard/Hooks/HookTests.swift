@@ -221,7 +221,9 @@ import Testing
                 == "'sh' ended with status 3: no ]0;x phone"
         )
         #expect(failure(["sh", "-c", "kill -9 $$"]) == "'sh' was ended by signal 9")
-        #expect(failure(["/usr/bin"]) == "there is no program '/usr/bin'; install it, or give its path")
+        for path in ["/usr/bin", "/etc/passwd"] {
+            #expect(failure([path])?.hasPrefix("'\(path)' is a folder, or not executable; ") == true)
+        }
         #expect(failure(["no-such-program"])?.hasPrefix("there is no program 'no-such-program'; install it") == true)
         #expect(failure(["sh", "-c", "exec yes >&2"]) == "'sh' was ended, because it wrote more than 512 KiB")
         #expect(failure(["sh", "-c", "seq 60000 >&2; echo no >&2; exit 1"]) == "'sh' ended with status 1: no")
@@ -402,5 +404,7 @@ import Testing
         _ = try folder.write("", to: "token")
         _ = try folder.write("\(address)/403\n", to: "url")
         await #expect { try await hook.start() } throws: { "\($0)".contains("has no token in its first line") }
+        try FileManager.default.removeItem(atPath: folder.appending("token"))
+        await #expect { try await hook.start() } throws: { "\($0)".contains("cannot be read: No such file") }
     }
 }
