@@ -121,7 +121,8 @@ final class ExecActivity {
             guard named?.contains(status.name) == true else { return nil }
             if case .unavailable(let reason) = earlier.state { return "\(status.name): \(reason)" }
             if status.state != .stopped {
-                return "\(status.name): it is still busy\(status.lastError.map { "; before: \($0)" } ?? "")"
+                let fault = "no answer in time, so the end may not be shown; see 'indicator backends'"
+                return "\(status.name): \(fault)\(status.lastError.map { "; before: \($0)" } ?? "")"
             }
             return status.outages == earlier.outages ? nil : status.lastError.map { "\(status.name): \($0)" }
         }
