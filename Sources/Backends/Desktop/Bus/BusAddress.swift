@@ -36,18 +36,23 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Throws: `Unavailability`.
     package static func check(_ address: String) throws(Unavailability) {
-        if address.utf8.contains(0) { throw .invalidBusAddress(address, "it contains a NUL") }
-        let elements: [BusSocket]
-        do {
-            elements = try BusSocket.elements(of: address)
+        guard let fault = fault(of: address) else { return }
+        throw Unavailability(
+            reason: "'\(address)' is not a D-Bus address: \(fault)",
+            help: "write session, system, or an address such as unix:path=/run/user/1000/bus"
+        )
+    }
+
+    private static func fault(of address: String) -> String? {
+        if address.utf8.contains(0) { return "it contains a NUL" }
+        do throws(BusError) {
+            let haveOne = try BusSocket.elements(of: address).allSatisfy { ($0.path == nil) != ($0.abstract == nil) }
+            // Also without libdbus, which splits in the same way: in values, ';' is escaped.
+            let areLocal = address.split(separator: ";").allSatisfy { $0.hasPrefix("unix:") }
+            if haveOne && areLocal { return nil }
+            return "only 'unix:' with path= or abstract= is allowed; others may run programs"
         } catch {
-            throw .invalidBusAddress(address, error.text)
-        }
-        // Also without libdbus, which splits in the same way: in values, ';' is escaped.
-        let isLocal = address.split(separator: ";").allSatisfy { $0.hasPrefix("unix:") }
-        if !isLocal || elements.contains(where: { ($0.path == nil) == ($0.abstract == nil) }) {
-            let allowed = "only 'unix:' with path= or abstract= is allowed"
-            throw .invalidBusAddress(address, "\(allowed); others may run programs")
+            return error.text
         }
     }
 
@@ -98,6 +103,13 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
         }
         throw .noSessionBus
     }
+}
+
+extension Unavailability {
+    static let noSessionBus = Self(
+        reason: "there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set and $XDG_RUNTIME_DIR/bus does not exist",
+        help: "log in to a session that has one, or start the program with dbus-run-session (package dbus)"
+    )
 }
 
 /// An element of a D-Bus address, as libdbus reads it.

@@ -112,8 +112,8 @@ public final class BusConnection: @unchecked Sendable {
     ///
     /// If it throws because of something that may appear later, it waits for that. It must still be ended.
     package func begin() async throws -> String {
-        let connection = try connect()
         do {
+            let connection = try connect()
             guard case .string(let name)? = try await callBus("Hello").first else { throw BusError.disconnected }
             try connection.setUniqueName(name)
             isReady = true
@@ -126,7 +126,7 @@ public final class BusConnection: @unchecked Sendable {
         } catch {
             let error = readable(error)
             // Also for one that hangs: it may be replaced.
-            if isActive, !services.isEmpty, connection.isConnected {
+            if isActive, !services.isEmpty, connection?.isConnected == true {
                 phase = .waiting
             } else {
                 leave()
@@ -135,21 +135,23 @@ public final class BusConnection: @unchecked Sendable {
         }
     }
 
-    private func connect() throws(Unavailability) -> LibDBusConnection {
-        guard SpareDescriptors.exist() else { throw .noResourcesForBus }
-        if let problem = LibDBus.problem { throw .noLibDBus(problem) }
-        let connection: LibDBusConnection
-        do throws(BusError) {
-            // Strong: this lives until it leaves.
-            connection = try LibDBusConnection(address: address) { [self] signal in
-                guard isActive else { return }
-                for service in services { service.receive(signal) }
-                session.receive(signal)
-            }
-        } catch {
-            throw .noBus(at: address, wasReached: false, error.description)
+    private func connect() throws -> LibDBusConnection {
+        let noResources = Unavailability(
+            reason: "there are no resources for a connection to the bus: \(SpareDescriptors.problem)",
+            help: "see ulimit -n and ulimit -u"
+        )
+        guard SpareDescriptors.exist() else { throw noResources }
+        if let problem = LibDBus.problem {
+            let help = "install it (apt-get install libdbus-1-3)"
+            throw Unavailability(reason: "libdbus cannot be loaded: \(problem)", help: help)
         }
-        guard thread.add(connection) else { throw .noResourcesForBus }
+        // Strong: this lives until it leaves.
+        let connection = try LibDBusConnection(address: address) { [self] signal in
+            guard isActive else { return }
+            for service in services { service.receive(signal) }
+            session.receive(signal)
+        }
+        guard thread.add(connection) else { throw noResources }
         connection.onTurn = { [self] in refresh() }
         connection.nextDeadline = { [self] in deadline }
         self.connection = connection
@@ -159,7 +161,10 @@ public final class BusConnection: @unchecked Sendable {
     /// The error in a form for the user.
     package func readable(_ error: any Error) -> any Error {
         guard let error = error as? BusError else { return error }
-        return Unavailability.noBus(at: address, wasReached: isReady, error.description)
+        return Unavailability(
+            reason: "the bus at '\(address)' \(isReady ? "was lost" : "cannot be reached"): \(error)",
+            help: "check that the bus runs and that this user may connect to it"
+        )
     }
 
     /// Has the session show the updates. Throws if it can no longer be used.

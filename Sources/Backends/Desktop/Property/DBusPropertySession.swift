@@ -87,9 +87,19 @@ final class DBusPropertySession: BusSession {
                 if reply == [.uint32(1)] || reply == [.uint32(4)] { return name }
             } catch {
                 guard error.name == "org.freedesktop.DBus.Error.AccessDenied" else { throw error }
-                throw Unavailability.refusedBusName(name, error.description)
+                throw Unavailability(
+                    reason: "the bus does not allow this user to own '\(name)': \(error)",
+                    help: """
+                        allow it with <policy user="NAME"><allow own="\(name)"/></policy> in a file in \
+                        /etc/dbus-1/system.d, for a session bus in /etc/dbus-1/session.d; or choose another bus with \
+                        the setting 'bus'
+                        """
+                )
             }
         }
-        throw Unavailability.takenBusName(names[0])
+        throw Unavailability(
+            reason: "other processes own '\(names[0])' and all alternatives to it",
+            help: "choose another name with the setting 'name'"
+        )
     }
 }
