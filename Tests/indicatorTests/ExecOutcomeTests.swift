@@ -218,7 +218,7 @@ import Testing
     @Test(.needs(.notifications))
     func `An outcome that the notification server refuses is reported, once, with the reason`() async throws {
         let bus = try await PrivateBus(
-            policy: #"<deny send_destination="org.freedesktop.Notifications" send_member="Notify"/>"#
+            policy: #"<deny send_interface="org.freedesktop.Notifications" send_member="Notify"/>"#
         )
         let server = try await NotificationServer(on: bus)
         let program = try ExecProgram(bus: bus)

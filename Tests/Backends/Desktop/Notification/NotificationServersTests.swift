@@ -161,9 +161,11 @@ import Testing
         let monitor = try await NotifyMonitor(bus)
         let probe = try await DesktopProbe("notification", "delays", "outcomes", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
-        func end(_ label: String, shows more: String) async throws {
-            try await probe.tell("begin", label)
-            try await probe.tell("end")
+        func end(_ label: String, times: Int = 1, shows more: String) async throws {
+            for _ in 0..<times {
+                try await probe.tell("begin", label)
+                try await probe.tell("end")
+            }
             #expect(
                 await eventually {
                     monitor.shown.contains {
@@ -175,9 +177,10 @@ import Testing
             )
         }
         try await end("first", shows: "")
-        for count in 1...3 { try await end("next", shows: "\(count) more \(count == 1 ? "has" : "have") ended") }
+        // At once: within five seconds, on a busy machine, too.
+        try await end("next", times: 3, shows: "3 more have ended")
         func identifiers() -> [Int] { monitor.shown.filter { $0.body.hasPrefix("Ended") }.map(\.identifier) }
-        #expect(identifiers().first == 0 && identifiers().count == 4 && Set(identifiers().dropFirst()).count == 1)
+        #expect(identifiers().first == 0 && Set(identifiers().dropFirst()).count == 1)
         // Servers report it to the connection that has shown it, which is libnotify's.
         if way == .dbus {
             try await ScriptedServer.closeAll(for: 2, on: bus)

@@ -195,7 +195,7 @@ import Testing
         }
         // The socket has room for 200 KiB. Then the update that is being shown waits.
         var sent = 0
-        let isWaiting = await eventually {
+        let isWaiting = await eventually(within: .seconds(120)) {
             let count = talker.count.withLock { $0 }
             defer { sent = count }
             return count > 200 && count == sent
