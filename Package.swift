@@ -87,7 +87,7 @@ let package = Package(
         // The network starter kit.
         library("Curl", packages: ["libcurl4-openssl-dev", "zlib1g-dev"]),
         library("GdkPixbuf", packages: ["libgdk-pixbuf-2.0-0"]),
-        module("NetworkKit", "CIndicatorCurl HTTPTypes IndicatorCore IndicatorThreads"),
+        module("NetworkKit", "CIndicatorCurl HTTPTypes IndicatorCore IndicatorThreads Logging"),
         module("NetworkKitImages", "CIndicatorGdkPixbuf IndicatorThreads NetworkKit"),
         module("NetworkKitTesting", "HTTPTypes IndicatorThreads NetworkKit"),
 
@@ -101,7 +101,7 @@ let package = Package(
         program(
             "test-probe",
             """
-            \(core) CIndicatorCurl IndicatorBackends IndicatorServiceLifecycle IndicatorTesting IndicatorTracking \
+            \(core) IndicatorBackends IndicatorServiceLifecycle IndicatorTesting IndicatorTracking \
             NetworkKit NetworkKitImages ServiceLifecycle UnixSignals DBus:CIndicatorNotify
             """,
             path: "Tests/TestProbe"
@@ -137,7 +137,7 @@ let package = Package(
         tests("DesktopBackendsTests", "\(backendTesting) \(commands) indicator", path: "Tests/Backends/Desktop"),
         tests("IndicatorMQTTTests", "\(backendTesting) IndicatorCommands", path: "Tests/Backends/MQTT"),
         tests("IndicatorBackendsTests", "\(backendTesting) Subprocess", path: "Tests/Backends/Standard"),
-        tests("NetworkKitTests", "\(testing) \(network) NetworkKitTesting Subprocess test-probe"),
+        tests("NetworkKitTests", "\(testing) \(network) InMemoryLogging NetworkKitTesting Subprocess test-probe"),
         // As an app: public API only.
         tests("NetworkKitAppTests", "\(network) NetworkKitTesting", packageAccess: false),
         tests("IndicatorCommandsTests", "\(backendTesting) \(commands) indicator indicator-demo"),

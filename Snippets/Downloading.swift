@@ -15,7 +15,7 @@ _ = try await client.download(URLRoute(server, .get("videos/1.mp4")), to: file) 
 // snippet.end
 
 // snippet.never
-_ = try await client.download(URLRoute(server, .get("videos/1.mp4")), to: file, resume: .acrossRuns)
+_ = try await client.download(URLRoute(server, .get("videos/1.mp4")), to: file, acrossRuns: true)
 // snippet.end
 
 // snippet.sequence

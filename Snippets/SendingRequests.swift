@@ -3,6 +3,7 @@
 // snippet.hide
 import Foundation
 import IndicatorBackends
+import Logging  // hidden
 import NetworkKit
 import NetworkKitImages  // hidden
 
@@ -102,7 +103,7 @@ func use(_ indicator: IndicatorManager) async throws {
     // snippet.end
 
     // snippet.events
-    options.onEvent = { print($0) }
+    options.logger = Logger(label: "my-app.requests")
     // snippet.end
 
     // snippet.secrets

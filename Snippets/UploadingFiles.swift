@@ -20,7 +20,6 @@ var form = MultipartForm()
 form.append("Holiday", name: "title")
 form.append(file: video, name: "video")
 form.append(Data([0xFF, 0xD8]), name: "preview", fileName: "preview.jpg")
-form.append(name: "log", fileName: "log.txt") { InputStream(data: Data("uploaded by hand".utf8)) }
 let answer = try await client.send(URLRoute(server, .post("post", body: .multipart(form)))).json()
 // snippet.end
 
@@ -29,9 +28,5 @@ let work = Task { try await client.send(upload) }
 work.cancel()
 // snippet.end
 
-// snippet.stream
-let body = RouteBody.stream(contentType: "text/csv") { InputStream(data: Data("1,2\n".utf8)) }
-_ = try await client.send(URLRoute(server, .put("table", body: body)))
-// snippet.end
 // snippet.hide
 print(answer)

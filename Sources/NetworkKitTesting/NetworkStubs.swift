@@ -135,7 +135,8 @@ extension NetworkStubs.Response: ResponseSource {
     private func deliverBody(to transfer: Transfer) {
         if transfer.request.method != .head, !body.isEmpty {
             // Once more after the suspension.
-            if body.withUnsafeBytes({ transfer.received($0) }) == .pause { return }
+            guard transfer.mayTransfer(sends: false) else { return }
+            _ = body.withUnsafeBytes { transfer.received($0) }
         }
         transfer.finish(throwing: failure.map { transfer.failure($0, "the stub ends the response with a failure") })
     }

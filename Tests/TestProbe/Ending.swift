@@ -5,8 +5,7 @@ import NetworkKit
 ///
 /// The way is `answered` (one request, whose client is released), or one in which requests, uploads and downloads
 /// are going on: `release` (their client, when `main` returns), `return` from `main`, `exit` on another
-/// thread, `signal`, `cancel` (all requests), `begin` (the first requests), `blocked` (by observers), `stuck` (a stream
-/// blocks libcurl's thread).
+/// thread, `signal`, `cancel` (all requests), `begin` (the first requests), `blocked` (by observers).
 enum Ending {
     /// Until the end of the process: otherwise, the client is released before.
     nonisolated(unsafe) private static var kept: [NetworkClient] = []
@@ -19,10 +18,6 @@ enum Ending {
         func route(_ request: Endpoint) -> URLRoute { URLRoute(url, request.with(\.credentials, credentials)) }
         if way != "begin" { _ = try await client.send(route(.get(""))) }
         guard way != "answered" else { return }
-        if way == "stuck" {
-            kept.append(client)
-            return try await blockThread(of: client, url)
-        }
         let file = FileManager.default.temporaryDirectory.appending(path: "\(getpid())")
         let download = Task { _ = try? await client.download(route(.get("large")), to: file) }
         let tasks = (0..<8).map { number in
@@ -44,18 +39,5 @@ enum Ending {
         }
         // Another thread may be the one to get the signal.
         if ["exit", "signal"].contains(way) { try await Task.sleep(for: .seconds(3600)) }
-    }
-
-    /// Waits until libcurl's thread opens a pipe that nobody writes to.
-    private static func blockThread(of client: NetworkClient, _ url: URL) async throws {
-        let pipe = FileManager.default.temporaryDirectory.appending(path: "pipe").path
-        let (opened, continuation) = AsyncStream<Void>.makeStream()
-        var form = MultipartForm()
-        form.append(name: "stuck", fileName: "stuck") {
-            continuation.yield()
-            return InputStream(fileAtPath: pipe) ?? InputStream(data: Data())
-        }
-        _ = client.start(URLRoute(url, .post("stuck", body: .multipart(form))))
-        for await _ in opened { break }
     }
 }

@@ -3,8 +3,7 @@ import NetworkKit
 import NetworkKitImages
 
 /// Makes requests, and prints the result and the process's peak memory in kB: `network upload|download URL FILE`,
-/// `network stream URL -`, `network requests|abandon URL COUNT`, or without memory for libcurl,
-/// `network starve URL -` or `network crowd URL COUNT`. For `network end URL WAY`, see ``Ending``.
+/// `network stream URL -` or `network requests|abandon URL COUNT`. For `network end URL WAY`, see ``Ending``.
 /// `network image URL -` decodes the image in a file. `network lookup URL URL` makes a request to a host
 /// whose name is not found, and then one to the first URL. For `network limited URL COUNT`, see ``ThreadLimit``.
 enum NetworkProbe {
@@ -50,7 +49,6 @@ enum NetworkProbe {
     }
 
     private static func run(_ command: String, _ url: URL, _ argument: String) async throws -> String {
-        // Not for the commands that replace libcurl's memory first.
         lazy var client = NetworkClient(options: options)
         switch command {
         case "upload":
@@ -62,7 +60,7 @@ enum NetworkProbe {
             let file = URL(filePath: argument)
             let folder = file.deletingLastPathComponent().path
             do {
-                _ = try await client.download(URLRoute(url), to: file, resume: .acrossRuns)
+                _ = try await client.download(URLRoute(url), to: file, acrossRuns: true)
             } catch {
                 // Listed here: the disk may be unmounted when this process ends.
                 let left = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
@@ -76,8 +74,6 @@ enum NetworkProbe {
         case "abandon":
             try await abandon(url, Int(argument) ?? 0)
             return "ended"
-        case "starve": return try await Starvation.sweep(url)
-        case "crowd": return try await "\(Starvation.crowd(url, Int(argument) ?? 0))"
         case "limited": return try await ThreadLimit.run(url, Int(argument) ?? 0)
         case "image":
             let image = try DecodedImage(decoding: Data(contentsOf: url))
@@ -107,7 +103,7 @@ enum NetworkProbe {
     }
 
     /// Waits for the threads of released clients, which end asynchronously and release libcurl's memory.
-    static func clientsEnd() async throws {
+    private static func clientsEnd() async throws {
         func names() throws -> [String?] {
             try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").map {
                 // A thread that has just ended has none.

@@ -40,7 +40,7 @@ func download(_ urls: [URL], into folder: URL, _ indicator: IndicatorManager) as
                 let file = folder.appending(path: url.lastPathComponent)
                 let route = URLRoute(url, .get("").with(\.label, url.lastPathComponent))
                 tasks.addTask {
-                    do { _ = try await client.download(route, to: file, resume: .acrossRuns, in: group) } catch {
+                    do { _ = try await client.download(route, to: file, acrossRuns: true, in: group) } catch {
                         return error
                     }
                     return nil

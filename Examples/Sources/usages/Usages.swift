@@ -110,12 +110,12 @@ actor Library {
 
     func refresh(with login: NetworkClient, from url: URL) async throws {
         var options = NetworkClient.Options()
-        options.onEvent = { print($0) }
+        options.logger = Logger(label: "requests")
         let refreshed = NetworkClient.Interceptor.refreshedToken { _ in
             try await login.send(URLRoute(url, .post("refresh"))).string()
         }
         let client = NetworkClient(interceptors: [refreshed], options: options)
-        let body = RouteBody.stream { InputStream(data: Data()) }
+        let body = RouteBody.file(url)
         let stream = try await client.bytes(URLRoute(url, .post("events", body: body)))
         for try await piece in stream { document?.pages.append("\(piece.count)") }
     }

@@ -2,44 +2,42 @@ import Foundation
 import HTTPTypes
 
 /// A stored response, with the metadata that its freshness is computed from (RFC 9111 §4.2).
-struct CachedResponse: Sendable, Equatable {
-    struct Metadata: Sendable, Equatable, Codable {
-        var status: Int
-        var headers: HTTPFields
-        /// The request fields that `Vary` names.
-        var vary: Set<String>
-        /// The keyed hash of the request's credentials, sensitive fields, and those fields.
-        var identity: UInt64
-        var requestTime: Date
-        var responseTime: Date
-    }
+struct CachedResponse: Sendable, Equatable, Codable {
+    var status: Int
+    var headers: HTTPFields
+    /// The request fields that `Vary` names.
+    var vary: Set<String>
+    /// The keyed hash of the request's credentials, sensitive fields, and those fields.
+    var identity: UInt64
+    var requestTime: Date
+    var responseTime: Date
+    /// Not encoded with the rest.
+    var body = Data()
 
-    var metadata: Metadata
-    var body: Data
+    private enum CodingKeys: CodingKey { case status, headers, vary, identity, requestTime, responseTime }
 
-    /// The approximate size in memory: body and metadata.
+    /// The approximate size in memory: body and
     var cost: Int {
-        body.count + metadata.headers.reduce(256) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 16 }
+        body.count + headers.reduce(256) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 16 }
     }
 
-    var control: CacheControl { CacheControl(metadata.headers[.cacheControl]) }
+    var control: CacheControl { CacheControl(headers[.cacheControl]) }
 
     /// How old the response is (RFC 9111 §4.2.3).
     func age(at now: Date) -> Double {
-        let date = metadata.headers.first(.date).flatMap { HTTPDate.parse($0) } ?? metadata.responseTime
-        let apparent = max(0, metadata.responseTime.timeIntervalSince(date))
-        let ageValue = metadata.headers.first(.age).map { HTTPDate.seconds($0) ?? 0 } ?? 0
-        let corrected = ageValue + metadata.responseTime.timeIntervalSince(metadata.requestTime)
+        let date = headers.first(.date).flatMap { HTTPDate.parse($0) } ?? responseTime
+        let apparent = max(0, responseTime.timeIntervalSince(date))
+        let ageValue = headers.first(.age).map { HTTPDate.seconds($0) ?? 0 } ?? 0
+        let corrected = ageValue + responseTime.timeIntervalSince(requestTime)
         // A clock that was set back does not make a response younger.
-        return max(apparent, corrected) + max(0, now.timeIntervalSince(metadata.responseTime))
+        return max(apparent, corrected) + max(0, now.timeIntervalSince(responseTime))
     }
 
     /// The freshness lifetime in seconds (RFC 9111 §4.2.1). If the server does not specify it: a tenth of the time
     /// since the last modification, at most a day, but at least the cache's default (§4.2.2).
     func freshness(default defaultFreshness: Double) -> Double {
-        let headers = metadata.headers
         if let maxAge = control.maxAge { return maxAge }
-        let date = headers.first(.date).flatMap { HTTPDate.parse($0) } ?? metadata.responseTime
+        let date = headers.first(.date).flatMap { HTTPDate.parse($0) } ?? responseTime
         if let expires = headers.first(.expires) {
             return HTTPDate.parse(expires).map { max(0, $0.timeIntervalSince(date)) } ?? 0
         }
@@ -57,7 +55,7 @@ struct CachedResponse: Sendable, Equatable {
         return freshness(default: defaultFreshness) > age
     }
 
-    var hasValidator: Bool { metadata.headers[.eTag] != nil || metadata.headers[.lastModified] != nil }
+    var hasValidator: Bool { headers[.eTag] != nil || headers[.lastModified] != nil }
 
     /// The most fields of an entry. A head has no more, but each 304 may add other ones.
     private static let maximumFieldCount = 5000
@@ -65,9 +63,9 @@ struct CachedResponse: Sendable, Equatable {
     /// The response with the header fields of a 304 (RFC 9111 §3.2), except those that describe the body; `nil` if the
     /// 304 is of something else (§4.3.4): the target of a redirect, or content with another tag and the same date.
     func updated(with response: ResponseHead, requestTime: Date, responseTime: Date) -> Self? {
-        let tags = [metadata.headers, response.headers].compactMap { $0[.eTag]?.trimmingPrefix("W/") }
+        let tags = [headers, response.headers].compactMap { $0[.eTag]?.trimmingPrefix("W/") }
         guard !response.isRedirected, Set(tags).count <= 1,
-            metadata.headers.count + response.headers.count <= Self.maximumFieldCount
+            headers.count + response.headers.count <= Self.maximumFieldCount
         else { return nil }
         var copy = self
         let ofTheBody: [HTTPField.Name] = [
@@ -76,9 +74,9 @@ struct CachedResponse: Sendable, Equatable {
         let new = response.headers.filter { !ofTheBody.contains($0.name) }
         // The stored `Age` belongs to the old response.
         let replaced = Set(new.map(\.name) + [.age])
-        copy.metadata.headers = HTTPFields(metadata.headers.filter { !replaced.contains($0.name) } + new)
-        copy.metadata.requestTime = requestTime
-        copy.metadata.responseTime = responseTime
+        copy.headers = HTTPFields(headers.filter { !replaced.contains($0.name) } + new)
+        copy.requestTime = requestTime
+        copy.responseTime = responseTime
         return copy
     }
 }
@@ -112,14 +110,12 @@ extension CachedResponse {
             !rules.keepsCookies || CacheControl(head.headers[.cacheControl]).isPublic && !names.contains("cookie")
         else { return nil }
         self.init(
-            metadata: Metadata(
-                status: head.status.code,
-                headers: head.headers,
-                vary: names,
-                identity: request.identity(names, rules),
-                requestTime: requestTime,
-                responseTime: responseTime
-            ),
+            status: head.status.code,
+            headers: head.headers,
+            vary: names,
+            identity: request.identity(names, rules),
+            requestTime: requestTime,
+            responseTime: responseTime,
             body: response.data
         )
         // An entry that could never be used is not stored.
@@ -130,8 +126,8 @@ extension CachedResponse {
     /// Whether the request has the same credentials and the same values of the fields that `Vary` names (RFC 9111
     /// §4.1).
     func matches(_ request: NetworkRequest, _ rules: Rules) -> Bool {
-        metadata.identity == request.identity(metadata.vary, rules)
-            && !(rules.keepsCookies && metadata.vary.contains("cookie"))
+        identity == request.identity(vary, rules)
+            && !(rules.keepsCookies && vary.contains("cookie"))
     }
 
     func answers(_ request: NetworkRequest, _ control: CacheControl, _ rules: Rules, at now: Date) -> Bool {
@@ -156,8 +152,8 @@ extension NetworkRequest {
     /// The conditional request that revalidates a stored response (RFC 9111 §4.3.1).
     func conditional(on kept: CachedResponse) -> NetworkRequest {
         var copy = self
-        if let tag = kept.metadata.headers[.eTag] { copy.setHeader("If-None-Match", tag) }
-        if let date = kept.metadata.headers[.lastModified] { copy.setHeader("If-Modified-Since", date) }
+        if let tag = kept.headers[.eTag] { copy.setHeader("If-None-Match", tag) }
+        if let date = kept.headers[.lastModified] { copy.setHeader("If-Modified-Since", date) }
         return copy
     }
 

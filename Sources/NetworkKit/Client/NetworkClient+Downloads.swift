@@ -3,29 +3,18 @@ import HTTPTypes
 public import IndicatorCore
 
 extension NetworkClient {
-    /// What a download continues.
-    public enum Resumption: Sendable {
-        /// An attempt of the same call, or the part that an earlier call left behind, also in another process. The part
-        /// of a download that fails or is cancelled is kept.
-        case acrossRuns
-        /// An attempt of the same call. No part is left behind.
-        case withinCall
-    }
-
-    /// Downloads to a file. The complete download replaces an existing file atomically, and has its mode. A link is
-    /// followed. What is not a regular file is an error before the request.
-    ///
-    /// If the connection breaks, a retry continues the download if it can: see <doc:Downloading>. The errors are those
-    /// of ``send(_:in:onProgress:)``, which has the other parameters.
+    /// Downloads to a file, which a complete download replaces atomically. A retry continues after what has arrived,
+    /// if it can: see <doc:Downloading>. Errors and other parameters are those of ``send(_:in:onProgress:)``.
     ///
     /// - Parameters:
     ///   - file: the destination. Its folder must exist.
-    ///   - resume: what the download continues.
+    ///   - acrossRuns: whether it also continues the part that an earlier such call left behind, even in another
+    ///     process, and leaves its own part behind when it fails or is cancelled.
     /// - Returns: the response, without its body. If the download was resumed, it is that of the last part, with 206.
     public func download(
         _ route: some RequestRoute,
         to file: URL,
-        resume: Resumption = .withinCall,
+        acrossRuns: Bool = false,
         in container: ActivityContainer? = nil,
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> NetworkResponse {
@@ -33,7 +22,7 @@ extension NetworkClient {
         return try await task.run { [self] in
             let (place, partial) = try await blocking {
                 let place = try DownloadPlace(file)
-                let part = resume == .acrossRuns ? PartialFile(partOf: place.file) : nil
+                let part = acrossRuns ? PartialFile(partOf: place.file) : nil
                 return (place, try part ?? PartialFile(for: place.file))
             }
             // Not only when it is released: the thread of the last write may release it later.
@@ -50,7 +39,6 @@ private struct Download {
     let task: NetworkTask
     let partial: PartialFile
     let place: DownloadPlace
-    private static let capacity = 1 << 20
 
     /// Makes an attempt.
     func attempt(_ request: NetworkRequest, _ body: PreparedBody?) async throws -> NetworkResponse {
@@ -93,21 +81,21 @@ private struct Download {
             rest.setHeader("Range", "bytes=\(partial.count)-")
             rest.setHeader("If-Range", content.tag)
             rest.start = partial.count
-            let (head, transfer) = try await client.openChecked(rest, body, task, capacity: Self.capacity)
+            let (head, transfer) = try await client.openChecked(rest, body, task)
             if head.problem(resumingAt: partial.count, content) == nil {
                 return (head, transfer, head.status == .partialContent)
             }
             transfer.cancel()
-            await task.willRepeat()
+            task.willRepeat()
         }
-        let (head, transfer) = try await client.openChecked(request, body, task, capacity: Self.capacity)
+        let (head, transfer) = try await client.openChecked(request, body, task)
         return (head, transfer, false)
     }
 
     private func write(_ transfer: Transfer, _ range: (first: Int64, end: Int64, length: Int64)?) async throws {
         while let piece = try await transfer.next() {
             if let range, partial.count + Int64(piece.count) > range.end {
-                try await blocking { [partial] in try partial.setContent(nil) }
+                try await blocking { [partial] in partial.setContent(nil) }
                 throw transfer.failure(.incompleteBody, "the server sent more than the range that it announced")
             }
             try await blocking { [partial] in try partial.write(piece) }

@@ -85,10 +85,9 @@ extension NetworkClient {
     func openChecked(
         _ request: NetworkRequest,
         _ body: PreparedBody?,
-        _ task: NetworkTask,
-        capacity: Int = 1 << 18
+        _ task: NetworkTask
     ) async throws -> (ResponseHead, Transfer) {
-        let (head, _, transfer) = try await open(request, body, task, .pieces(capacity: capacity))
+        let (head, _, transfer) = try await open(request, body, task, .pieces(capacity: 1 << 18))
         // The caller judges these. A part may leave out the content type, for example.
         if request.start > 0, [.partialContent, .rangeNotSatisfiable].contains(head.status) { return (head, transfer) }
         func check(_ start: Data) throws { try self.check(NetworkResponse(head, start), to: task.request) }

@@ -2,6 +2,7 @@ public import Foundation
 import HTTPTypes
 public import IndicatorCore
 import IndicatorThreads
+public import Logging
 
 /// An HTTP client whose requests appear in the indicator.
 ///
@@ -61,7 +62,7 @@ public final class NetworkClient: Sendable {
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> NetworkResponse {
         let task = NetworkTask(route, in: container, of: self, onProgress)
-        return try await task.run { try await whole(task) }
+        return try await task.run { [self] in try await whole(task) }
     }
 
     /// Starts a request that can be paused, and continues even if no task waits for it.
@@ -125,34 +126,26 @@ public final class NetworkClient: Sendable {
         while true {
             var sent = request
             do {
-                try task.checkCancellation()
-                sent = try await changed(sent, task).checked()
+                try Task.checkCancellation()
+                var changed = request
+                for interceptor in interceptors { try await interceptor.change(&changed) }
+                sent = try changed.checked()
                 return try await attempt(sent, body)
             } catch {
-                try task.checkCancellation()
+                try Task.checkCancellation()
                 if !hasRefreshed, let refresh = sent.refresh, sent.isRejected(by: error, to: task.lastMethod) {
                     hasRefreshed = true
-                    try await task.cancellable(refresh)
-                    await task.willRepeat()
+                    try await refresh()
+                    task.willRepeat()
                     continue
                 }
                 guard let delay = retry.delay(afterAttempt: number, of: sent.method, error: error) else {
                     throw error
                 }
-                await task.willRepeat(retry: (number, retry.maximumAttempts - 1))
-                try await task.cancellable { [clock] in try await clock.sleep(for: delay) }
+                task.willRepeat(retry: (number, retry.maximumAttempts - 1))
+                try await clock.sleep(for: delay)
                 number += 1
             }
-        }
-    }
-
-    /// The request with the changes of the interceptors.
-    private func changed(_ request: NetworkRequest, _ task: NetworkTask) async throws -> NetworkRequest {
-        guard !interceptors.isEmpty else { return request }
-        return try await task.cancellable { [interceptors] in
-            var request = request
-            for interceptor in interceptors { try await interceptor.change(&request) }
-            return request
         }
     }
 
@@ -175,7 +168,7 @@ public final class NetworkClient: Sendable {
                 case .whole: try await transfer.whole()
                 case .pieces: (try await transfer.head(), Data())
                 }
-            guard request.followsRedirects, let next = try request.redirected(by: head) else {
+            guard let next = try request.redirected(by: head) else {
                 head.isRedirected = visited.count > 1
                 return (head, data, transfer)
             }
@@ -193,18 +186,16 @@ public final class NetworkClient: Sendable {
         _ task: NetworkTask,
         _ delivery: Transfer.Machine.Delivery
     ) async throws -> Transfer {
-        let exchange = NetworkEvent.nextExchange
-        task.log(NetworkEvent(.request, exchange, request, request.headers))
+        let logger = options.logger.flatMap { $0.logLevel <= .debug ? $0 : nil }
+        let log = logger.map { ExchangeLog(logger: $0, request: request) }
+        task.write(to: log, "", request.headers)
         var source: any ResponseSource = loop
-        if let stub = options.stub {
-            source = try await task.cancellable { [request] in try await stub(request, body?.bytesInMemory ?? Data()) }
-        }
+        if let stub = options.stub { source = try await stub(request, body?.bytesInMemory ?? Data()) }
         return Transfer(request, body: body, delivery: delivery, source: source) { event in
             switch event {
-            case .began(let head, _): task.log(NetworkEvent(.response(head.status), exchange, request, head.headers))
+            case .began(let head, _): task.write(to: log, ": status \(head.status.code)", head.headers)
             case .ended(let count, let error):
-                return task.log(NetworkEvent(.end(bytesReceived: count, failure: error), exchange, request))
-            case .waits: return task.waits()
+                return task.write(to: log, ": \(error.map { "\($0)" } ?? "\(count) bytes")")
             case .sent, .received: break
             }
             task.progressed { $0.count(event, of: request) }
@@ -232,9 +223,8 @@ extension NetworkClient {
     public struct Options: Sendable {
         /// The maximum length of a response's body that is held in memory, in bytes. Default 512 MiB.
         public var maximumBodySize = 512 << 20
-        /// The maximum number of connections to a scheme, host and port; further requests wait. Default 6, minimum 1.
-        /// Over HTTP/2, up to 100 requests share connections. All `http` requests through a proxy count as one host.
-        /// Requests that wait for the app are not counted: paused ones, and those whose stream is not read.
+        /// The maximum number of connections to a scheme, host and port. Default 6, minimum 1. The details are in
+        /// <doc:SendingRequests>.
         public var maximumConnectionsPerHost = 6
         /// Whether the client stores cookies in memory and sends them back (RFC 6265). Default no. See
         /// ``NetworkClient/cookies()``.
@@ -245,9 +235,9 @@ extension NetworkClient {
         /// Pinned keys, client certificates and authorities, by the names of hosts, such as `store.example.com`,
         /// `bücher.example` or `::1`. Other hosts are trusted as usual.
         public var trust: [String: HostTrust] = [:]
-        /// Called with each step of each exchange, in order for each request, on threads for that purpose. The events
-        /// contain no secrets. A request waits for it at its end.
-        public var onEvent: (@Sendable (NetworkEvent) -> Void)?
+        /// Logs each step of each exchange without secrets, at the level `debug`: a line, and the header fields as
+        /// metadata. Default `nil`. It runs on threads for that purpose. A request waits for it at its end.
+        public var logger: Logger?
         /// Answers requests instead of the network.
         package var stub: (@Sendable (NetworkRequest, Data) async throws -> any ResponseSource)?
 
@@ -276,7 +266,7 @@ extension TransferProgress {
             isErrorPage = head.status.code >= 400
             bytesToReceive = isErrorPage ? nil : count.map { min($0, .max - bytesReceived) + bytesReceived }
         case .received(let count) where !isErrorPage: bytesReceived += Int64(count)
-        case .received, .waits, .ended: break
+        case .received, .ended: break
         }
     }
 }

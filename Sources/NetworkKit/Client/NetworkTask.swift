@@ -1,12 +1,13 @@
 import Foundation
+import HTTPTypes
 import IndicatorCore
 import IndicatorThreads
 
 /// A request in progress, returned by ``NetworkClient/start(_:onProgress:)``.
 ///
 /// The task is the `object` of the indicator's notifications, also for requests by other functions of the client. It
-/// posts each of them once and in order: its beginning, its end and those of ``suspend()`` and ``resume()`` in the
-/// Swift task that sends the request or makes the call, where observers must not block; progress on threads for that
+/// posts each of them once and in order: its beginning, and those of ``suspend()`` and ``resume()``, in the Swift task
+/// that makes the call, its end in that of the request, where observers must not block; progress on threads for that
 /// purpose. What an observer is too slow for is left out, except the latest. A task is thread-safe.
 public final class NetworkTask: Sendable {
     private enum Phase {
@@ -24,14 +25,14 @@ public final class NetworkTask: Sendable {
         var announced: Int64 = 0
         /// Whether an event waits that shows the latest progress.
         var isProgressDue = false
-        /// Whether it was announced that the request waits for a connection, or before a retry.
+        /// Whether it was announced that the request waits before a retry.
         var isWaiting = false
         var isCancelled = false
         var transfer: Transfer?
         /// The work that ``NetworkTask/start(_:)`` has begun.
         var response: Task<NetworkResponse, any Error>?
-        /// Cancels a step that is no transfer.
-        var cancelStep: (@Sendable () -> Void)?
+        /// Cancels the Swift task of the request, until that has ended.
+        var cancelWork: (@Sendable () -> Void)?
     }
 
     let request: Endpoint
@@ -55,7 +56,7 @@ public final class NetworkTask: Sendable {
         let path = (try? url.get().path(percentEncoded: false)) ?? request.path.encoded
         label = (request.label ?? "\(request.method.rawValue) \(path.isEmpty ? "/" : path)").withoutControls
         self.request = request
-        observers = RequestObservers(container, client.center, onProgress, client.options.onEvent)
+        observers = RequestObservers(container: container, center: client.center, onProgress: onProgress)
         tasks = client.tasks
         state = Locked(State(label: label))
         tasks.all.withLock { $0[ObjectIdentifier(self)] = self }
@@ -96,57 +97,63 @@ public final class NetworkTask: Sendable {
 
     /// Cancels the request: what waits for it throws a `CancellationError`. No effect after its end.
     public func cancel() {
-        let (cancelStep, transfer) = state.withLock { state in
+        let (cancelWork, transfer) = state.withLock { state in
             guard state.phase != .completed else { return (nil, nil) as ((@Sendable () -> Void)?, Transfer?) }
             state.isCancelled = true
-            return (state.cancelStep, state.transfer)
+            return (state.cancelWork, state.transfer)
         }
-        cancelStep?()
+        cancelWork?()
+        // Of a stream, the Swift task has ended.
         transfer?.cancel()
     }
 
     // MARK: - The client
 
-    /// Starts the request in a Swift task of its own.
+    /// Starts the request.
     func start(_ send: @escaping @Sendable () async throws -> NetworkResponse) {
         // Announces the start before a caller can pause or cancel the task.
         announce(here: true, begin)
-        let work = Task { try await finish(send) }
+        let work = work(isEnd: true, send)
         state.withLock { $0.response = work }
     }
 
-    /// Runs the request in the caller's Swift task. Unless `isEnd`, it continues after the return.
-    func run<Value>(isEnd: Bool = true, _ send: () async throws -> Value) async throws -> Value {
-        if !Task.isCancelled { announce(here: true, begin) }
-        return try await finish(isEnd: isEnd, send)
-    }
-
-    private func finish<Value>(isEnd: Bool = true, _ send: () async throws -> Value) async throws -> Value {
-        do {
-            try checkCancellation()
-            let value = try await send()
-            if isEnd { await end(.succeeded) }
-            return value
-        } catch {
-            await end(ActivityOutcome(error))
-            throw error
-        }
-    }
-
-    /// Runs a step of the request that ``cancel()`` cancels, as it cancels transfers.
-    func cancellable<Value: Sendable>(_ step: @escaping @Sendable () async throws -> Value) async throws -> Value {
-        let work = Task { try await step() }
-        let isCancelled = state.withLock { state in
-            state.cancelStep = { work.cancel() }
-            return state.isCancelled
-        }
-        if isCancelled { work.cancel() }
-        defer { _ = state.withLock { $0.cancelStep.take() } }
+    /// Makes the request, and waits. Unless `isEnd`, it continues after the return.
+    func run<Value: Sendable>(
+        isEnd: Bool = true,
+        _ send: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        if Task.isCancelled { cancel() } else { announce(here: true, begin) }
+        let work = work(isEnd: isEnd, send)
+        defer { _ = state.withLock { $0.cancelWork.take() } }
         return try await withTaskCancellationHandler {
             try await work.value
         } onCancel: {
             work.cancel()
         }
+    }
+
+    /// Begins the Swift task of the request: to cancel that ends each step of it.
+    private func work<Value: Sendable>(
+        isEnd: Bool,
+        _ send: @escaping @Sendable () async throws -> Value
+    ) -> Task<Value, any Error> {
+        let work = Task {
+            do {
+                try checkCancellation()
+                let value = try await send()
+                if isEnd { await end(.succeeded) }
+                return value
+            } catch {
+                await end(ActivityOutcome(error))
+                throw error
+            }
+        }
+        let isCancelled = state.withLock { state in
+            state.cancelWork = { work.cancel() }
+            return state.isCancelled
+        }
+        if isCancelled { work.cancel() }
+        return work
     }
 
     /// Announces the end in the current Swift task, and waits until the observers of all events have returned.
@@ -172,11 +179,9 @@ public final class NetworkTask: Sendable {
         _ = tasks.all.withLock { $0.removeValue(forKey: ObjectIdentifier(self)) }
     }
 
-    /// Passes on an event, if the app wants events.
-    func log(_ event: @autoclosure () -> NetworkEvent) {
-        guard let onEvent = observers.onEvent else { return }
-        let event = event()
-        announce { _ in { onEvent(event) } }
+    /// Writes to the app's log, if there is one.
+    func write(to log: ExchangeLog?, _ text: String = "", _ headers: HTTPFields = [:]) {
+        if let log { announce { _ in { log.write(text, headers) } } }
     }
 
     /// Throws when the request or the current Swift task was cancelled.
@@ -186,11 +191,8 @@ public final class NetworkTask: Sendable {
 
     /// Sets the current transfer, and starts it unless the task is suspended.
     func attach(_ transfer: Transfer) {
-        let isCancelled = state.withLock { state in
-            state.transfer = transfer
-            return state.isCancelled
-        }
-        if isCancelled { transfer.cancel() } else { passOnPause() }
+        state.withLock { $0.transfer = transfer }
+        passOnPause()
     }
 
     /// Starts or pauses the transfer. Repeats this if the state has changed meanwhile.
@@ -204,22 +206,13 @@ public final class NetworkTask: Sendable {
         }
     }
 
-    /// Announces that the request waits, until its next progress.
-    func waits() {
-        announce { change(&$0, isWaiting: true) }
-    }
-
-    /// Resets the progress, also before a retry, and waits until the observers have returned.
-    func willRepeat(retry: (number: Int, count: Int)? = nil) async {
-        let label = retry.map { "\(self.label), retry \($0.number) of \($0.count)" }
-        await withCheckedContinuation { continuation in
-            announce { state in
-                state.label = label ?? state.label
-                state.progress = TransferProgress(bytesToSend: state.progress.bytesToSend)
-                state.announced = 0
-                if let event = change(&state, isWaiting: retry != nil) { events.add(event) }
-                return { continuation.resume() }
-            }
+    /// Resets the progress, also before a retry.
+    func willRepeat(retry: (number: Int, count: Int)? = nil) {
+        announce { state in
+            if let retry { state.label = "\(label), retry \(retry.number) of \(retry.count)" }
+            state.progress = TransferProgress(bytesToSend: state.progress.bytesToSend)
+            state.announced = 0
+            return change(&state, isWaiting: retry != nil)
         }
     }
 

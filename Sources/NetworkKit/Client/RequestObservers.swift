@@ -1,25 +1,18 @@
 import Foundation
+import HTTPTypes
 import IndicatorCore
 import IndicatorThreads
+import Logging
+import Synchronization
 
 /// Where a request is seen: an activity of its own, or notifications, and the app's functions.
-final class RequestObservers: Sendable {
+struct RequestObservers: ~Copyable, Sendable {
     /// Contains the activity; `nil`: notifications are posted instead.
-    private let container: ActivityContainer?
+    let container: ActivityContainer?
+    let center: NotificationCenter
+    let onProgress: (@Sendable (TransferProgress) -> Void)?
     /// The activity in `container`. Only the thread that posts events changes it.
     private let activity = Locked<ManagedActivity?>(nil)
-    private let center: NotificationCenter
-    let onProgress: (@Sendable (TransferProgress) -> Void)?
-    let onEvent: (@Sendable (NetworkEvent) -> Void)?
-
-    init(
-        _ container: ActivityContainer?,
-        _ center: NotificationCenter,
-        _ onProgress: (@Sendable (TransferProgress) -> Void)?,
-        _ onEvent: (@Sendable (NetworkEvent) -> Void)?
-    ) {
-        (self.container, self.center, self.onProgress, self.onEvent) = (container, center, onProgress, onEvent)
-    }
 
     /// Begins or continues.
     func begin(_ task: NetworkTask, _ label: String) {
@@ -75,7 +68,7 @@ final class RequestObservers: Sendable {
 public struct TransferProgress: Hashable, Sendable {
     /// The number of bytes sent of the request's body.
     public internal(set) var bytesSent: Int64 = 0
-    /// The length of the request's body in bytes; 0 without one, or when it is unknown.
+    /// The length of the request's body in bytes; 0 without one.
     public internal(set) var bytesToSend: Int64 = 0
     /// The number of bytes received of the response's body, after decompression. A retry begins again at 0, or, if it
     /// resumes a download, with the bytes of the earlier attempts. The page of an error, with a status of 400 or more,
@@ -98,5 +91,57 @@ public struct TransferProgress: Hashable, Sendable {
     /// What the indicator shows.
     var shown: (count: Int64, total: Int64?) {
         bytesToSend > 0 ? (bytesSent, bytesToSend) : (bytesReceived, bytesToReceive)
+    }
+}
+
+/// Posts the events of a request in order.
+final class EventQueue: Sendable {
+    /// Calls observers.
+    typealias Event = @Sendable () -> Void
+
+    /// The events that are not posted yet, and whether a thread posts them.
+    private let state = Locked((events: [Event](), arePosted: false))
+
+    /// Adds an event, which ``post(here:)`` posts.
+    func add(_ event: @escaping Event) { state.withLock { $0.events.append(event) } }
+
+    /// Posts the events on another thread, or on this one. A thread that is posting events posts these, too: no lock is
+    /// held while observers run, and the events stay in order.
+    func post(here isHere: Bool) {
+        let mustPost = state.withLock { !$0.events.isEmpty && !exchange(&$0.arePosted, with: true) }
+        guard mustPost, !isHere || postBatch() else { return }
+        // What follows meanwhile is posted on another thread in any case.
+        RequestThreads.run { [self] in while postBatch() {} }
+    }
+
+    /// Posts what waits. Returns whether more waits then.
+    private func postBatch() -> Bool {
+        for event in state.withLock({ exchange(&$0.events, with: []) }) { event() }
+        return state.withLock { state in
+            state.arePosted = !state.events.isEmpty
+            return state.arePosted
+        }
+    }
+}
+
+/// Logs an exchange with a server, without secrets: see ``NetworkClient/Options/logger``.
+struct ExchangeLog: Sendable {
+    let logger: Logger
+    let request: NetworkRequest
+    /// Unique in the process.
+    let number = Self.counter.wrappingAdd(1, ordering: .relaxed).newValue
+    private static let counter = Atomic(0)
+
+    /// Logs what has happened; at first, that the request is ready to be sent.
+    func write(_ text: String = "", _ headers: HTTPFields = [:]) {
+        let fields = headers.map { field in
+            let isURL = [.location, .contentLocation].contains(field.name)
+            let plain = isURL ? URL(string: field.value)?.withoutSecrets : field.value
+            let isSecret = !isURL && request.isSensitive(field.name)
+            return (field.name.canonicalName, isSecret ? "…" : plain?.withoutControls ?? "…")
+        }
+        let values = Dictionary(fields) { "\($0), \($1)" }.mapValues { Logger.MetadataValue.string($0) }
+        let metadata: Logger.Metadata? = values.isEmpty ? nil : ["headers": .dictionary(values)]
+        logger.debug("#\(number) \(request)\(text.withoutControls)", metadata: metadata)
     }
 }

@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 // So that an app names a route's headers without a second package.
 @_exported public import HTTPTypes
 
@@ -10,8 +10,9 @@ public struct Endpoint: Sendable, CustomStringConvertible {
     public var path: RoutePath
     /// The query.
     public var query: RouteParameters
-    /// How the query is encoded.
-    public var queryEncoding: QueryEncoding = .query
+    /// Whether the elements of an array in the query are named `c[]=1&c[]=2`, as PHP and Rails read it, not `c=1&c=2`.
+    /// Default yes.
+    public var usesBrackets = true
     /// The header fields. They replace those of the body with the same name. For one whose value is a secret though its
     /// name does not say so, see ``NetworkClient/Interceptor/header(_:_:isSensitive:hosts:)``.
     public var headers: HTTPFields
@@ -92,7 +93,7 @@ public struct Endpoint: Sendable, CustomStringConvertible {
 extension Endpoint {
     func url(relativeTo base: URL) throws -> URL {
         var components = try base.httpComponents()
-        if let segment = path.dotSegment {
+        if let segment = path.encoded.split(separator: "/").first(where: { $0 == "." || $0 == ".." }) {
             let problem = "has the segment '\(segment)', which servers remove; check its values"
             throw NetworkError.invalidRequest("the path '\(path.encoded)' \(problem)")
         }
@@ -102,7 +103,7 @@ extension Endpoint {
             let relative = path.encoded.first == "/" ? path.encoded.dropFirst() : path.encoded[...]
             components.percentEncodedPath = basePath + separator + relative
         }
-        let query = try queryEncoding.encode(query)
+        let query = try query.encoded(usesBrackets: usesBrackets)
         if !query.isEmpty {
             let old = components.percentEncodedQuery.flatMap { $0.isEmpty ? nil : $0 + "&" } ?? ""
             components.percentEncodedQuery = old + query
@@ -177,4 +178,65 @@ extension ResponseValidation {
             throw .unacceptableContentType(response, accepted: contentTypes)
         }
     }
+}
+
+/// The path of a route, relative to its base URL, written as a string literal: `.get("users/\(name)/posts")`.
+///
+/// The literal is the structure of the path. An interpolated value is percent-encoded, so it cannot add a segment, a
+/// query or a fragment. A `%` in the literal is a percent sign, too. A segment `.` or `..` is an error, because servers
+/// remove it, even an encoded one.
+public struct RoutePath: ExpressibleByStringInterpolation, Hashable, Sendable {
+    /// The path, percent-encoded.
+    package let encoded: String
+
+    /// Creates a path from a literal.
+    public init(stringLiteral value: String) { encoded = value.percentEncoded(allowed: .path) }
+
+    /// Creates a path from a literal with values.
+    public init(stringInterpolation: StringInterpolation) { encoded = stringInterpolation.encoded }
+
+    /// Builds a path from a literal with values.
+    public struct StringInterpolation: StringInterpolationProtocol {
+        var encoded = ""
+
+        /// Creates an empty path.
+        public init(literalCapacity: Int, interpolationCount: Int) {}
+
+        /// Adds a part of the literal.
+        public mutating func appendLiteral(_ literal: String) {
+            encoded += literal.percentEncoded(allowed: .path)
+        }
+
+        /// Adds a value.
+        public mutating func appendInterpolation(_ value: some LosslessStringConvertible) {
+            encoded += value.description.percentEncoded()
+        }
+    }
+}
+
+/// An endpoint of a web service with its parameters, usually a case of an enum: see <doc:SendingRequests>.
+public protocol RequestRoute: Sendable {
+    /// The URL that the route's path is appended to. Its query is kept; its fragment is not sent.
+    var baseURL: URL { get }
+    /// The request.
+    var request: Endpoint { get }
+}
+
+/// A route made of a URL and a request, where a type of its own is not worthwhile.
+public struct URLRoute: RequestRoute {
+    /// The URL that the request's path is appended to.
+    public var baseURL: URL
+    /// The request.
+    public var request: Endpoint
+
+    /// Creates a route: by default a GET of the URL itself.
+    public init(_ baseURL: URL, _ request: Endpoint = .get("")) {
+        self.baseURL = baseURL
+        self.request = request
+    }
+}
+
+extension RequestRoute {
+    /// The base URL with path and query. Throws ``NetworkError/invalidRequest(_:)``, or the error of the encoding.
+    public func url() throws -> URL { try request.url(relativeTo: baseURL) }
 }

@@ -3,8 +3,7 @@ import HTTPTypes
 
 /// A form that may contain files: `multipart/form-data` (RFC 7578).
 ///
-/// Files are read while the form is sent, so memory use does not depend on their size. The length of a form with a
-/// stream is unknown; its body is sent in chunks.
+/// Files are read while the form is sent, so memory use does not depend on their size.
 public struct MultipartForm: Sendable {
     struct Part: Sendable {
         var name: String
@@ -39,19 +38,6 @@ public struct MultipartForm: Sendable {
     /// Adds a file, which is read while the form is sent. By default with its own name.
     public mutating func append(file: URL, name: String, fileName: String? = nil, contentType: String? = nil) {
         append(name, fileName ?? file.lastPathComponent, contentType) { try $0.append(fileAt: file) }
-    }
-
-    /// Adds the contents of a stream, which is read to its end while the form is sent.
-    ///
-    /// `stream` is called each time the form is sent. The stream is read on the network thread: a blocking one delays
-    /// the client's other requests.
-    public mutating func append(
-        name: String,
-        fileName: String? = nil,
-        contentType: String? = nil,
-        stream: @escaping @Sendable () throws -> InputStream
-    ) {
-        append(name, fileName, contentType) { $0.append(stream: stream, named: "part '\(name)'") }
     }
 
     private mutating func append(

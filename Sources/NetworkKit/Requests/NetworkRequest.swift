@@ -98,6 +98,7 @@ public struct NetworkRequest: Sendable {
         }
         (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
         copy.url = parts.url ?? url
+        copy.timeout = timeout.map { min($0, .seconds(1e9)) }
         copy.deadline = timeLimit.map { .now + min($0, .seconds(1e9)) }
         for case let (name, limit?) in [("timeout", timeout), ("time limit", timeLimit)] where limit <= .zero {
             throw .invalidRequest("the \(name) must be positive, not \(limit)")
@@ -117,23 +118,17 @@ extension HTTPFields {
 
 /// A user name and a password, sent to the origin of the request only.
 public struct Credentials: Sendable {
-    /// The authentication scheme.
-    public enum Scheme: Sendable {
-        /// Digest (RFC 7616) or, only over TLS, Basic: the best that the server supports. Costs an additional request.
-        case any
-        /// `Basic` (RFC 7617), sent with the first request. Without TLS, everyone on the way can read the password.
-        case basic
-    }
-
     let user: String
     let password: String
-    let scheme: Scheme
+    let isBasic: Bool
 
     /// Creates credentials.
-    public init(user: String, password: String, scheme: Scheme = .any) {
-        self.user = user
-        self.password = password
-        self.scheme = scheme
+    ///
+    /// - Parameter isBasic: whether they are sent with the first request as `Basic` (RFC 7617), also without TLS: then,
+    ///   everyone on the way can read the password. By default `Digest` (RFC 7616) or, only over TLS, `Basic` is used,
+    ///   the best that the server supports, which costs an additional request.
+    public init(user: String, password: String, isBasic: Bool = false) {
+        (self.user, self.password, self.isBasic) = (user, password, isBasic)
     }
 }
 

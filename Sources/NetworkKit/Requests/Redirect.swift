@@ -3,9 +3,9 @@ import HTTPTypes
 
 extension NetworkRequest {
     /// The request that follows a redirect (RFC 9110 §15.4), as `curl -L` sends it, and whether it has the same body;
-    /// `nil` when the response is not a redirect.
+    /// `nil` when the response is not a redirect, or none is followed.
     func redirected(by head: ResponseHead) throws(NetworkError) -> (request: NetworkRequest, keepsBody: Bool)? {
-        guard head.isRedirect, let location = head.location else { return nil }
+        guard followsRedirects, head.isRedirect, let location = head.location else { return nil }
         var parts = (try? URL(string: location, relativeTo: url)?.absoluteURL.httpComponents()) ?? URLComponents()
         // The server must not choose the credentials.
         (parts.user, parts.password, parts.fragment) = (nil, nil, nil)

@@ -26,10 +26,8 @@ public struct RequestRetry: Sendable {
         maximumDelay: Duration = .seconds(30),
         jitter: Double = 0.5
     ) {
-        self.maximumAttempts = maximumAttempts
-        self.initialDelay = initialDelay
-        self.maximumDelay = maximumDelay
-        self.jitter = jitter
+        (self.maximumAttempts, self.initialDelay) = (maximumAttempts, initialDelay)
+        (self.maximumDelay, self.jitter) = (maximumDelay, jitter)
     }
 
     /// No retries: the default.

@@ -1,4 +1,5 @@
 public import Foundation
+import IndicatorThreads
 
 /// The body of a request.
 public struct RouteBody: Sendable {
@@ -8,10 +9,10 @@ public struct RouteBody: Sendable {
     /// No body.
     public static var none: Self { Self { nil } }
 
-    /// The fields of a form, `application/x-www-form-urlencoded`.
-    public static func form(_ parameters: RouteParameters, encoding: QueryEncoding = .form) -> Self {
+    /// The fields of a form, `application/x-www-form-urlencoded`. Its arrays are those of ``Endpoint/usesBrackets``.
+    public static func form(_ parameters: RouteParameters, usesBrackets: Bool = true) -> Self {
         Self {
-            let text = try encoding.encode(parameters)
+            let text = try parameters.encoded(usesBrackets: usesBrackets)
             return PreparedBody(Data(text.utf8), contentType: "application/x-www-form-urlencoded; charset=utf-8")
         }
     }
@@ -39,20 +40,95 @@ public struct RouteBody: Sendable {
             return body
         }
     }
+}
 
-    /// The bytes of a stream. Their number is unknown to the server, which must accept `Transfer-Encoding: chunked` or
-    /// HTTP/2.
-    ///
-    /// `stream` is called each time the body is sent. The stream is read on the network thread: a blocking one delays
-    /// the client's other requests.
-    public static func stream(
-        contentType: String = "application/octet-stream",
-        _ stream: @escaping @Sendable () throws -> InputStream
-    ) -> Self {
-        Self {
-            var body = PreparedBody(contentType: contentType)
-            body.append(stream: stream, named: "the body")
-            return body
+/// The body of a request, as pieces that can be read again for each attempt.
+struct PreparedBody: Sendable {
+    enum Piece: Sendable {
+        case data(Data)
+        /// Its first bytes: not what is added meanwhile.
+        case file(URL, count: Int64)
+    }
+
+    private(set) var pieces: [Piece] = []
+    /// The length in bytes.
+    private(set) var count: Int64 = 0
+    let contentType: String
+
+    init(_ data: Data = Data(), contentType: String) {
+        self.contentType = contentType
+        append(data)
+    }
+
+    mutating func append(_ data: Data) {
+        pieces.append(.data(data))
+        count += Int64(data.count)
+    }
+
+    /// Adds a file. Its length must not change until it is sent.
+    mutating func append(fileAt url: URL) throws {
+        var status = stat()
+        guard stat(url.path, &status) == 0, access(url.path, R_OK) == 0 else {
+            let problem = "'\(url.path)' cannot be read: \(String(cString: strerror(errno)))"
+            throw NetworkError.invalidRequest("the file \(problem)")
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw NetworkError.invalidRequest("the file '\(url.path)' cannot be sent: it is not a regular file")
+        }
+        pieces.append(.file(url, count: Int64(status.st_size)))
+        count += Int64(status.st_size)
+    }
+
+    /// Whether it is in memory, and so short that it is sent at once.
+    var isSmall: Bool {
+        pieces.allSatisfy { if case .data = $0 { true } else { false } } && count < 1 << 16
+    }
+
+    /// The bytes that are in memory.
+    var bytesInMemory: Data { pieces.reduce(into: Data()) { if case .data(let data) = $1 { $0 += data } } }
+}
+
+/// Reads a body once, on one thread.
+final class BodyReader {
+    private var pieces: [PreparedBody.Piece]
+    /// That of the last piece, if it is a file.
+    private var descriptor: Int32 = -1
+    /// How many bytes of it have been read.
+    private var count: Int64 = 0
+
+    init(_ body: PreparedBody) { pieces = body.pieces.reversed() }
+
+    deinit { close() }
+
+    /// Reads some bytes; 0 at the end.
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        while let piece = pieces.last {
+            let read = try read(piece, into: buffer)
+            count += Int64(read)
+            if read > 0 { return read }
+            close()
+            pieces.removeLast()
+        }
+        return 0
+    }
+
+    private func close() {
+        if descriptor >= 0 { Glibc.close(descriptor) }
+        (descriptor, count) = (-1, 0)
+    }
+
+    private func read(_ piece: PreparedBody.Piece, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        switch piece {
+        case .data(let data):
+            return data.dropFirst(Int(count)).prefix(buffer.count).copyBytes(to: buffer)
+        case .file(let url, let total):
+            guard count < total else { return 0 }
+            if descriptor < 0 {
+                descriptor = StandardStreams.excluding(open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
+            }
+            let read = Glibc.read(descriptor, buffer.baseAddress, min(buffer.count, Int(total - count)))
+            guard read > 0 else { throw NetworkError.invalidRequest("'\(url.path)' cannot be read to its end") }
+            return read
         }
     }
 }

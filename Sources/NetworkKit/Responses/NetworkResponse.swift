@@ -73,7 +73,7 @@ package struct ResponseHead: Sendable {
     var url: URL
     var status: HTTPResponse.Status
     var headers: HTTPFields
-    /// Whether a complete body can be distinguished from a truncated one: it has a length, or is framed.
+    /// Whether a complete body can be distinguished from a truncated one: it has a length or a framing, or is none.
     var announcesEnd = false
     var isRedirected = false
 
@@ -83,9 +83,6 @@ package struct ResponseHead: Sendable {
 
     /// Whether the status allows a body (RFC 9110 §6.4.1).
     var mayHaveBody: Bool { ![204, 304].contains(status.code) }
-
-    /// Whether a complete body can be distinguished from a truncated one with HTTP/1.
-    var hasEnd: Bool { !mayHaveBody || isChunked || length != nil }
 
     /// Whether the body has no length beforehand.
     var isChunked: Bool { headers[.transferEncoding]?.lowercased().contains("chunked") == true }
@@ -121,5 +118,48 @@ extension NetworkResponse {
         let isMarkup = text.drop { $0.isWhitespace }.first == "<"
         guard !text.isEmpty, !isMarkup, !text.contains("\u{FFFD}") else { return "" }
         return ": \(String(text).withoutControls)"
+    }
+}
+
+/// A `Content-Type` (RFC 9110 §8.3.1).
+struct ContentType: Hashable, Sendable {
+    /// The type without parameters, in lower case, such as `text/html`.
+    var mediaType: String
+    /// The value of the parameter `charset`.
+    var charset: String?
+
+    init?(_ field: String?) {
+        guard let field else { return nil }
+        let pieces = field.split(separator: ";", omittingEmptySubsequences: false)
+        mediaType = pieces[0].trimmed.lowercased()
+        guard mediaType.contains("/") else { return nil }
+        for piece in pieces.dropFirst() {
+            let pair = piece.split(separator: "=", maxSplits: 1)
+            guard pair.count == 2, pair[0].trimmed.lowercased() == "charset" else { continue }
+            charset = pair[1].trimmed.trimmingCharacters(in: ["\"", "'"]).lowercased()
+        }
+    }
+
+    /// Whether the type matches a pattern such as `application/json`, `image/*` or `*/*`. `application/json` also
+    /// matches types with the suffix `+json`, such as `application/problem+json` (RFC 6839 §3.1).
+    func matches(_ pattern: String) -> Bool {
+        let pattern = ContentType(pattern)?.mediaType ?? pattern.lowercased()
+        if pattern == "*/*" || pattern == mediaType { return true }
+        if pattern.hasSuffix("/*") { return mediaType.hasPrefix(pattern.dropLast()) }
+        return pattern == "application/json" && mediaType.hasSuffix("+json")
+    }
+
+    /// The text encoding of the charset. The name `utf8`, which some servers send, is not one of IANA's.
+    var encoding: String.Encoding? {
+        guard let charset, charset != "utf8" else { return .utf8 }
+        return String.Encoding(ianaName: charset)
+    }
+}
+
+extension StringProtocol {
+    /// Without spaces and tabs at its ends (RFC 9110 §5.6.3). Foundation takes several microseconds for that.
+    var trimmed: String {
+        let rest = utf8.drop { $0 == 0x20 || $0 == 0x09 }
+        return String(decoding: rest.dropLast(rest.reversed().prefix { $0 == 0x20 || $0 == 0x09 }.count), as: UTF8.self)
     }
 }

@@ -16,12 +16,8 @@ final class ContentDecoder {
     private var isPrepared = false
     /// The rest is no compressed data, and ignored as browsers do.
     private var hasEnded = false
-    /// How many bytes of the input that is offered again were decoded before a pause.
-    private var skipped = 0
     /// What was decoded. Small: a body may grow a thousand times.
     private let output = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
-    /// How much of it was not received because of a pause.
-    private var waiting = 0
 
     /// Creates the decoder for a value of `Content-Encoding`; `nil` if there is nothing to decode, as with `utf-8` or
     /// `aws-chunked`, which some servers send.
@@ -48,44 +44,30 @@ final class ContentDecoder {
         output.deallocate()
     }
 
-    /// Decodes bytes of the body, and passes on the result in pieces until one is not accepted. After a pause, the same
-    /// bytes have to be offered again.
+    /// Decodes bytes of the body, and passes on the result in pieces until one is not accepted. Returns whether all
+    /// were.
     func decode(
         _ input: UnsafeRawBufferPointer,
-        _ receive: (UnsafeRawBufferPointer) -> Transfer.Machine.Reception
-    ) throws(Problem) -> Transfer.Machine.Reception {
-        func pass() -> Transfer.Machine.Reception {
-            let reception = receive(UnsafeRawBufferPointer(rebasing: output[..<waiting]))
-            if reception == .accepted { waiting = 0 }
-            return reception
-        }
-        if waiting > 0 {
-            let reception = pass()
-            guard reception == .accepted else { return reception }
-        }
-        let begin = min(skipped, input.count)
-        skipped -= begin
-        var rest = UnsafeRawBufferPointer(rebasing: input[begin...])
+        _ receive: (UnsafeRawBufferPointer) -> Bool
+    ) throws(Problem) -> Bool {
+        var rest = input
         // With a full buffer there may be more, also of no input.
-        var isFull = isPrepared && begin > 0
+        var isFull = false
         while !hasEnded, !rest.isEmpty || isFull {
             if isAtEnd || !isPrepared {
                 guard let first = rest.first, try prepare(for: first) else { break }
             }
             let (status, used, made) = inflate(rest)
             rest = UnsafeRawBufferPointer(rebasing: rest[used...])
-            (waiting, isFull) = (made, made == output.count)
+            isFull = made == output.count
             switch status {
             case Z_STREAM_END: (isAtEnd, hasEnded, isFull) = (true, !isGzip, false)
             case Z_OK, Z_BUF_ERROR: break
             default: throw Problem(text: "the compressed body is damaged")
             }
-            guard made > 0 else { continue }
-            let reception = pass()
-            if reception == .pause { skipped += input.count - rest.count }
-            guard reception == .accepted else { return reception }
+            if made > 0, !receive(UnsafeRawBufferPointer(rebasing: output[..<made])) { return false }
         }
-        return .accepted
+        return true
     }
 
     /// Prepares for what begins with a byte: the body, or another member of it. `false` if that is neither.

@@ -43,12 +43,12 @@ public struct Cookie: RawRepresentable, Hashable, Codable, Sendable {
         curl_kit_set_string(handle, CURLOPT_COOKIEFILE, "")
     }
 
-    /// Calls a function with a handle for the cookies of a share; `nil` without memory. Adds the dated one.
+    /// Calls a function with a handle for the cookies of a share. Adds the dated one.
     static func withHandle<Value>(
         of share: UnsafeMutableRawPointer,
         _ body: (UnsafeMutableRawPointer) -> Value
-    ) -> Value? {
-        guard let handle = curl_easy_init() else { return nil }
+    ) -> Value {
+        guard let handle = curl_easy_init() else { preconditionFailure(CurlLoop.outOfMemory) }
         use(share, in: handle)
         defer {
             change([dated], of: handle)

@@ -9,21 +9,17 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
 
     private struct Inbox {
         var transfers: [Transfer] = []
-        var jobs: [CookieJob] = []
+        /// They use the client's cookies; `nil` without a thread.
+        var jobs: [@Sendable (_ share: UnsafeMutableRawPointer?) -> Void] = []
         var isRunning = false
         var isClosed = false
     }
-
-    /// Uses the client's cookies; `nil` without a thread.
-    typealias CookieJob = @Sendable (_ share: UnsafeMutableRawPointer?) -> Void
 
     /// The transfers to a scheme, host and port. libcurl has one list for all that wait for a connection, in which
     /// those to a hung host would delay the others. So it gets no more than can begin.
     private final class Host {
         /// Those that have not begun. The oldest is first.
         var waiting: [Transfer] = []
-        /// How many of them, at the end, have not been reported as waiting.
-        var newCount = 0
         /// Whether some of them may have ended.
         var hasEnded = false
         /// How many are active and not paused, and how many may be.
@@ -58,8 +54,6 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     private var hosts: [[String]: Host] = [:]
     /// When the first time limit may be exceeded.
     private var nextCheck: ContinuousClock.Instant?
-    /// Of a shorter wait nobody is notified.
-    private static let reportDelay = Duration.milliseconds(100)
     /// See ``wait(_:_:isAlone:)``.
     private var roundsLeft = 0
     private var idleRounds = 0
@@ -91,7 +85,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         await withCheckedContinuation { continuation in
             add {
                 $0.jobs.append { share in
-                    continuation.resume(returning: share.flatMap { Cookie.withHandle(of: $0, use) })
+                    continuation.resume(returning: share.map { Cookie.withHandle(of: $0, use) })
                 }
             }
         }
@@ -151,7 +145,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
             for transfer in arrived.transfers { perform(commandsOf: transfer, multi) }
             for job in arrived.jobs { job(keepsCookies ? share : nil) }
             if cookieCount > Cookie.maximumCount / 10 * 11 {
-                cookieCount = Cookie.withHandle(of: share) { Cookie.trim(of: $0) } ?? 0
+                cookieCount = Cookie.withHandle(of: share) { Cookie.trim(of: $0) }
             }
             beginWaiting(multi, share)
             // After the last transfer, nobody wakes the thread of a loop that was closed before.
@@ -186,7 +180,6 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
             case .none: return
             case .queue:
                 host(transfer.origin).waiting.append(transfer)
-                host(transfer.origin).newCount += 1
                 check(by: transfer.deadline)
             case .dequeue:
                 // All at once: there may be very many.
@@ -216,19 +209,13 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         for (origin, host) in hosts {
             if exchange(&host.hasEnded, with: false) { host.waiting.removeAll(where: \.hasEnded) }
             while let transfer = host.next() { begin(transfer, multi, share) }
-            host.newCount = min(host.newCount, host.waiting.count)
-            if host.newCount > 0 { check(by: .now + Self.reportDelay) }
             if host.activeCount == 0, host.waiting.isEmpty { hosts[origin] = nil }
         }
     }
 
     private func begin(_ transfer: Transfer, _ multi: UnsafeMutableRawPointer, _ share: UnsafeMutableRawPointer) {
         roundsLeft = 2
-        guard let handle = curl_easy_init() else {
-            hosts[transfer.origin]?.activeCount -= 1
-            transfer.finish(throwing: transfer.failure(.other, Self.outOfMemory))
-            return
-        }
+        guard let handle = curl_easy_init() else { preconditionFailure(Self.outOfMemory) }
         let curl = CurlTransfer(transfer, handle: handle, loop: self, trust: trust(of: transfer.origin))
         active[ObjectIdentifier(transfer)] = curl
         handles[handle] = curl
@@ -237,10 +224,8 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
             return remove(transfer, multi)
         }
         if keepsCookies { Cookie.use(share, in: handle) }
-        guard curl_multi_add_handle(multi, handle) == CURLM_OK else {
-            curl.completed(with: CURLE_OUT_OF_MEMORY)
-            return remove(transfer, multi)
-        }
+        let code = curl_multi_add_handle(multi, handle)
+        precondition(code == CURLM_OK, Self.outOfMemory)
     }
 
     /// Notes that a response has set cookies.
@@ -280,8 +265,6 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
             if curl.endIfOverdue() { remove(curl.transfer, multi) } else { check(by: curl.nextLimit) }
         }
         for host in hosts.values {
-            for transfer in host.waiting.suffix(host.newCount) { transfer.onEvent(.waits) }
-            host.newCount = 0
             host.waiting.removeAll { transfer in
                 guard let failure = transfer.overdueFailure else { return false }
                 transfer.finish(throwing: failure)

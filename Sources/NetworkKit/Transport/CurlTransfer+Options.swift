@@ -10,7 +10,8 @@ extension CurlTransfer {
     func setOptions(proxyAuthorities: URL?) -> NetworkError? {
         setTarget()
         setCallbacks()
-        guard setMethod(), setHeaders() else { return transfer.failure(.other, CurlLoop.outOfMemory) }
+        setMethod()
+        setHeaders()
         return trust.apply(to: handle, origin: transfer.origin, proxyAuthorities: proxyAuthorities)
             .map { transfer.failure(.insecure, $0) }
     }
@@ -32,14 +33,12 @@ extension CurlTransfer {
         if let credentials = request.credentials {
             curl_kit_set_string(handle, CURLOPT_USERNAME, credentials.user)
             curl_kit_set_string(handle, CURLOPT_PASSWORD, credentials.password)
-            let isBasic = credentials.scheme == .basic
-            let basic = isBasic || transfer.origin.first == "https" ? CURLAUTH_BASIC_BITS : 0
-            curl_kit_set_long(handle, CURLOPT_HTTPAUTH, Int(basic | (isBasic ? 0 : CURLAUTH_DIGEST_BITS)))
+            let basic = credentials.isBasic || transfer.origin.first == "https" ? CURLAUTH_BASIC_BITS : 0
+            curl_kit_set_long(handle, CURLOPT_HTTPAUTH, Int(basic | (credentials.isBasic ? 0 : CURLAUTH_DIGEST_BITS)))
         }
     }
 
-    /// - Returns: whether there was enough memory.
-    private func setHeaders() -> Bool {
+    private func setHeaders() {
         var lines: [String] = []
         // libcurl adds its own cookies to the field.
         curl_kit_set_string(handle, CURLOPT_COOKIE, request.headers[.cookie])
@@ -55,11 +54,10 @@ extension CurlTransfer {
         // Otherwise libcurl waits a second for servers that do not support it.
         lines.append("Expect:")
         for line in lines {
-            guard let list = curl_slist_append(headerList, line) else { return false }
-            headerList = list
+            headerList = curl_slist_append(headerList, line)
+            precondition(headerList != nil, CurlLoop.outOfMemory)
         }
         curl_kit_set_pointer(handle, CURLOPT_HTTPHEADER, headerList)
-        return true
     }
 
     /// Whether it has a body, perhaps an empty one.
@@ -67,19 +65,18 @@ extension CurlTransfer {
 
     /// Whether libcurl first sends the request with an empty body, and sends it again with its own when the server
     /// demands authentication, or no such thing.
-    var isNegotiating: Bool { hasBody && request.credentials.map { $0.scheme != .basic } == true }
+    var isNegotiating: Bool { hasBody && request.credentials?.isBasic == false }
 
-    /// - Returns: whether there was enough memory.
-    private func setMethod() -> Bool {
+    private func setMethod() {
         let method = request.method
         if let body = transfer.body, !body.isSmall {
             curl_kit_set_long(handle, CURLOPT_UPLOAD, 1)
-            curl_kit_set_offset(handle, CURLOPT_INFILESIZE_LARGE, curl_off_t(body.count ?? -1))
+            curl_kit_set_offset(handle, CURLOPT_INFILESIZE_LARGE, curl_off_t(body.count))
             curl_kit_set_long(handle, CURLOPT_UPLOAD_BUFFERSIZE, 1 << 17)
         } else if hasBody {
             let bytes = transfer.body?.bytesInMemory ?? Data()
             let code = bytes.withUnsafeBytes { curl_kit_set_body(handle, $0.baseAddress, curl_off_t($0.count)) }
-            guard code == CURLE_OK else { return false }
+            precondition(code == CURLE_OK, CurlLoop.outOfMemory)
         } else if method == .head {
             curl_kit_set_long(handle, CURLOPT_NOBODY, 1)
         }
@@ -90,7 +87,6 @@ extension CurlTransfer {
             curl_kit_set_long(handle, CURLOPT_FRESH_CONNECT, 1)
             curl_kit_set_long(handle, CURLOPT_FORBID_REUSE, 1)
         }
-        return true
     }
 
     private func setCallbacks() {

@@ -9,7 +9,6 @@ final class CurlTransfer {
     unowned let loop: CurlLoop
     let handle: UnsafeMutableRawPointer
     let trust: HostTrust
-    private let timeout: Duration?
     private var reader: BodyReader?
     private var decoder: ContentDecoder?
     /// The connection on which the request was sent last; `nil` before.
@@ -22,14 +21,13 @@ final class CurlTransfer {
     private var lines: [[UInt8]] = []
     /// Whether the empty line after them has arrived. libcurl accepts a head without it.
     private var isHeadComplete: Bool { lines.last?.isEmpty == true }
-    private var hasDeliveredHead = false
+    /// The final head, once it is delivered.
+    private var head: ResponseHead?
     private var hasRepeated = false
     /// Whether the connection that libcurl has chosen must not be used: see ``mustLeave(_:)``.
     private var hasLeft = false
     /// How many bytes of the response's body are left; `nil` if that is not known.
     private var bytesLeft: Int64?
-    /// Whether the body's end is that of its connection.
-    private var isFramedByEnd = false
     /// Whether the server has ended the TLS session. Otherwise, another one may have cut it off.
     private var hasCloseNotify = false
     /// Why a callback ended the transfer.
@@ -51,7 +49,6 @@ final class CurlTransfer {
         self.handle = handle
         self.loop = loop
         self.trust = trust
-        timeout = transfer.request.timeout.map { min($0, .seconds(1e9)) }
         errorText.pointee = 0
     }
 
@@ -129,7 +126,7 @@ final class CurlTransfer {
 
     /// libcurl first calls this when the transfer has a connection or starts to establish one.
     func progressed(sent: Int64, received: Int64) {
-        let mayNeedNotify = hasDeliveredHead ? isFramedByEnd : isHeadComplete
+        let mayNeedNotify = head.map { !$0.announcesEnd } ?? isHeadComplete
         if mayNeedNotify, transfer.origin[0] == "https", curl_kit_has_close_notify(handle) != 0 {
             hasCloseNotify = true
         }
@@ -189,22 +186,21 @@ final class CurlTransfer {
 
     private func deliverHead() {
         let status = status
-        guard !hasDeliveredHead, isHeadComplete, status >= 200 else { return }
-        hasDeliveredHead = true
+        guard self.head == nil, isHeadComplete, status >= 200 else { return }
         let isMultiplexed = curl_kit_get_long(handle, CURLINFO_HTTP_VERSION) >= CURL_HTTP_VERSION_2_0
         if isMultiplexed {
             connection?.isShared = true
             loop.connectionsAreShared(at: transfer.origin)
         }
         var head = ResponseHead(url: transfer.request.url, status: .init(code: min(status, 999)), headers: fields)
-        head.announcesEnd = isMultiplexed || head.hasEnd
-        isFramedByEnd = !head.announcesEnd && transfer.request.method != .head
+        let hasBody = head.mayHaveBody && transfer.request.method != .head
+        head.announcesEnd = isMultiplexed || !hasBody || head.isChunked || head.length != nil
+        self.head = head
         do throws(ContentDecoder.Problem) {
             // It could belong to another response (RFC 9112 §6.3).
             guard head.lengths.count <= 1 else {
                 throw ContentDecoder.Problem(text: "the server sent different lengths")
             }
-            let hasBody = head.mayHaveBody && transfer.request.method != .head
             bytesLeft = hasBody ? head.isChunked ? nil : head.length : 0
             if hasBody, transfer.request.decodesBody {
                 decoder = try .decoder(for: head.headers[.contentEncoding], mayBeEmpty: head.announcesEnd)
@@ -225,24 +221,21 @@ final class CurlTransfer {
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         isActive()
         deliverHead()
-        guard hasDeliveredHead, problem == nil else {
+        guard head != nil, problem == nil else {
             problem = problem ?? transfer.failure(.invalidResponse, "the server sent a body before a final status")
             return 0
         }
         loop.watch.passedOnBody()
+        // Not while it is decoded: libcurl offers the same bytes again.
+        guard transfer.mayTransfer(sends: false) else {
+            loop.paused(self)
+            return Int(CURL_WRITEFUNC_PAUSE)
+        }
         do throws(ContentDecoder.Problem) {
-            let reception =
-                if let decoder { try decoder.decode(bytes, transfer.received) } else { transfer.received(bytes) }
-            switch reception {
-            case .accepted:
-                bytesLeft = bytesLeft.map { $0 - Int64(bytes.count) }
-                if bytesLeft == 0 { loop.check(by: nextLimit) }
-                return bytes.count
-            case .pause:
-                loop.paused(self)
-                return Int(CURL_WRITEFUNC_PAUSE)
-            case .tooLong, .enough, .stop: return 0
-            }
+            guard try decoder?.decode(bytes, transfer.received) ?? transfer.received(bytes) else { return 0 }
+            bytesLeft? -= Int64(bytes.count)
+            if bytesLeft == 0 { loop.check(by: nextLimit) }
+            return bytes.count
         } catch {
             problem = transfer.failure(.invalidResponse, error.text)
             return 0
@@ -253,7 +246,7 @@ final class CurlTransfer {
         isActive()
         do {
             guard let reader else { return 0 }
-            if transfer.maySend() { return try reader.read(into: buffer) }
+            if transfer.mayTransfer(sends: true) { return try reader.read(into: buffer) }
             loop.paused(self)
             return Int(CURL_READFUNC_PAUSE)
         } catch {
@@ -275,11 +268,13 @@ final class CurlTransfer {
     var nextLimit: ContinuousClock.Instant? {
         guard let lastActivity, !transfer.isPaused else { return transfer.deadline }
         let unread = isAnswered ? lastActivity + unreadLimit : nil
-        return [transfer.deadline, timeout.map { lastActivity + $0 }, nextLook, unread].compactMap(\.self).min()
+        return [transfer.deadline, transfer.request.timeout.map { lastActivity + $0 }, nextLook, unread].compactMap(
+            \.self
+        ).min()
     }
 
     /// Whether the response is complete although libcurl still sends the request's body.
-    private var isAnswered: Bool { transfer.body != nil && hasDeliveredHead && bytesLeft == 0 }
+    private var isAnswered: Bool { transfer.body != nil && head != nil && bytesLeft == 0 }
 
     /// Ends the transfer when a limit is exceeded.
     func endIfOverdue() -> Bool {
@@ -293,7 +288,7 @@ final class CurlTransfer {
                 complete()
                 return true
             }
-            if let timeout, lastActivity + timeout <= .now {
+            if let timeout = transfer.request.timeout, lastActivity + timeout <= .now {
                 failure = transfer.failure(.timedOut, "no data was transferred for \(timeout)")
             } else if let connection, let nextLook, nextLook <= .now {
                 self.nextLook = .now + loop.watch.endIfUnacknowledged(connection)
@@ -336,7 +331,7 @@ final class CurlTransfer {
 
     /// Ends the transfer after the last byte of the response.
     private func complete() {
-        let isCutOff = isFramedByEnd && transfer.origin[0] == "https" && !hasCloseNotify
+        let isCutOff = head?.announcesEnd == false && transfer.origin[0] == "https" && !hasCloseNotify
         let reason: String? =
             if decoder?.isAtEnd == false { "the compressed body is not complete" } else if isCutOff {
                 "the connection was closed without an end of its TLS session: the body may be incomplete"
@@ -353,7 +348,7 @@ final class CurlTransfer {
         }
         let explanation = trust.explanation(of: code, text, host: transfer.origin[1])
         let kind: TransportFailure.Kind =
-            switch (explanation == nil ? TransportFailure.Kind(code) : .insecure, hasDeliveredHead) {
+            switch (explanation == nil ? TransportFailure.Kind(code) : .insecure, head != nil) {
             case (.connectionLost, true): .incompleteBody
             case (.incompleteBody, false): .connectionLost
             case (let kind, _): kind
@@ -372,13 +367,10 @@ extension TransportFailure.Kind {
             case CURLE_PARTIAL_FILE: .incompleteBody
             case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_HTTP2, CURLE_HTTP2_STREAM:
                 .connectionLost
-            case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
-                CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
-                CURLE_SSL_INVALIDCERTSTATUS:
+            case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM,
+                CURLE_SSL_CACERT_BADFILE, CURLE_SSL_PINNEDPUBKEYNOTMATCH:
                 .insecure
-            case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_BAD_CONTENT_ENCODING, CURLE_WRITE_ERROR,
-                CURLE_HTTP_RETURNED_ERROR, CURLE_FILESIZE_EXCEEDED:
-                .invalidResponse
+            case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_WRITE_ERROR: .invalidResponse
             default: .other
             }
     }

@@ -12,8 +12,8 @@ import Synchronization
 ///
 /// **Floods.** libcurl 7.88 reads from a connection until nothing is left, and discards what is no part of a response,
 /// such as empty frames of HTTP/2. A server that sends this fast enough would stop all transfers and time limits. So
-/// while libcurl is busy, the timer thread looks whether it has returned or passed on a body. If not, it shuts down
-/// the connections that libcurl continues to read from.
+/// while libcurl is busy, the timer thread looks whether it has returned or passed on a body within two seconds. If
+/// not, it shuts down the connections that libcurl continues to read from.
 final class SocketWatch: Sendable {
     /// A TCP connection of libcurl, or one that was.
     final class Connection: @unchecked Sendable {
@@ -33,8 +33,8 @@ final class SocketWatch: Sendable {
         fileprivate var acknowledged: Int64 = 0
         /// The received bytes when the first of the requests began that have got nothing since.
         fileprivate var silence: (received: Int64, since: ContinuousClock.Instant)?
-        /// The bytes that libcurl had read at the last check, and at how many checks in a row it had read more.
-        fileprivate var flood: (count: Int64, growth: Int) = (0, 0)
+        /// The bytes that libcurl had read at the last check.
+        fileprivate var readCount: Int64 = 0
 
         fileprivate init(_ descriptor: Int32) { self.descriptor = descriptor }
 
@@ -45,27 +45,20 @@ final class SocketWatch: Sendable {
         }
     }
 
-    private struct State {
-        var connections: [Int32: Connection] = [:]
-        var isScheduled = false
-        /// `turn` at the last check.
-        var lastTurn = 0
-    }
-
-    /// Changes when libcurl is called, returns, or passes on a body. Odd while it is called.
-    private let turn = Atomic(0)
-    private let state = Locked(State())
+    /// When libcurl was called, or last passed on a body, in nanoseconds; 0 while it is not called.
+    private let lastSign = Atomic<Int64>(0)
+    /// The connections by descriptor, and whether a check for floods is scheduled.
+    private let state = Locked((connections: [Int32: Connection](), isScheduled: false))
 
     /// How long a connection may be silent that others may wait for.
     static let silenceLimit = Duration.seconds(20)
-    /// The time between checks for floods, in nanoseconds, their number, and the least bytes between two of them.
-    private static let (pause, checkCount): (Int64, Int) = (300_000_000, 6)
-    private static let leastGrowth: Int64 = 1 << 14
+    /// The time between checks for floods and after which there is one, in nanoseconds, and the least bytes of a check.
+    private static let (pause, limit, leastGrowth): (Int64, Int64, Int64) = (300_000_000, 2_000_000_000, 1 << 17)
 
     // MARK: - libcurl's thread
 
     func begin() {
-        turn.wrappingAdd(1, ordering: .relaxed)
+        passedOnBody()
         let mustSchedule = state.withLock { state in
             defer { state.isScheduled = true }
             return !state.isScheduled
@@ -73,9 +66,9 @@ final class SocketWatch: Sendable {
         if mustSchedule { schedule() }
     }
 
-    func end() { turn.wrappingAdd(1, ordering: .relaxed) }
+    func end() { lastSign.store(0, ordering: .relaxed) }
 
-    func passedOnBody() { turn.wrappingAdd(2, ordering: .relaxed) }
+    func passedOnBody() { lastSign.store(ServiceThread.now, ordering: .relaxed) }
 
     /// Opens the sockets of a transfer. A connection outlives its first transfer, and this outlives the connection.
     func open(with handle: UnsafeMutableRawPointer) {
@@ -150,19 +143,17 @@ final class SocketWatch: Sendable {
         _ = ServiceThread.shared.call(at: ServiceThread.now + Self.pause) { [weak self] in self?.check() }
     }
 
-    /// Notes what was read from each connection, and shuts down those that have been read from at enough checks.
+    /// Notes what was read from each connection, and shuts down those that libcurl reads from for too long.
     private func check() {
         let isBusy = state.withLock { state in
-            let turn = turn.load(ordering: .relaxed)
-            state.isScheduled = !turn.isMultiple(of: 2)
-            let isSuspected = state.isScheduled && turn == state.lastTurn
-            state.lastTurn = turn
+            let lastSign = lastSign.load(ordering: .relaxed)
+            state.isScheduled = lastSign != 0
+            let isFlooded = lastSign != 0 && ServiceThread.now - lastSign >= Self.limit
             for connection in state.connections.values {
                 let count = connection.state.map { $0.received - $0.unread } ?? 0
-                let isGrowing = isSuspected && count - connection.flood.count >= Self.leastGrowth
-                connection.flood = (count, isGrowing ? connection.flood.growth + 1 : 0)
+                let growth = count - exchange(&connection.readCount, with: count)
                 // Under the lock: otherwise, another socket could have the descriptor now.
-                if connection.flood.growth >= Self.checkCount { shutdown(connection.descriptor, Int32(SHUT_RDWR)) }
+                if isFlooded, growth >= Self.leastGrowth { shutdown(connection.descriptor, Int32(SHUT_RDWR)) }
             }
             return state.isScheduled
         }

@@ -10,8 +10,6 @@ package protocol ResponseSource: Sendable {
 
 /// What has happened in a transfer.
 enum TransferEvent: Sendable {
-    /// There are as many transfers as may be: it waits for the end of another one.
-    case waits
     case sent(Int64)
     /// A response has begun: its head, and the length of its body, if known.
     case began(ResponseHead, bodyCount: Int64?)
@@ -44,10 +42,7 @@ package final class Transfer: Sendable {
         source: any ResponseSource,
         onEvent: @escaping @Sendable (TransferEvent) -> Void
     ) {
-        self.request = request
-        self.body = body
-        self.source = source
-        self.onEvent = onEvent
+        (self.request, self.body, self.source, self.onEvent) = (request, body, source, onEvent)
         origin = request.url.origin
         limit = if case .whole(let limit) = delivery { limit } else { nil }
         machine = Locked(Machine(request.url, delivery))
@@ -109,14 +104,14 @@ package final class Transfer: Sendable {
 
     package func command() -> Machine.Command { machine.withLock { $0.command() } }
     package func begin() -> Bool { machine.withLock { $0.begin() } }
-    func maySend() -> Bool { machine.withLock { $0.maySend() } }
+    package func mayTransfer(sends: Bool) -> Bool { machine.withLock { $0.mayTransfer(sends: sends) } }
 
     /// Takes the final head.
     package func received(_ head: ResponseHead) {
         let count = request.method == .head || !head.mayHaveBody ? 0 : head.bodyCount
         onEvent(.began(head, bodyCount: count))
         do {
-            let next = try request.followsRedirects ? request.redirected(by: head) : nil
+            let next = try request.redirected(by: head)
             // A body that is compressed is not longer than what it says, but for a few bytes in a thousand.
             let least = count ?? head.length.map { $0 / 1010 * 1000 }
             if next == nil, let limit, let least, least > limit {
@@ -130,18 +125,19 @@ package final class Transfer: Sendable {
         }
     }
 
-    /// Takes a piece of the body.
-    package func received(_ bytes: UnsafeRawBufferPointer) -> Machine.Reception {
+    /// Takes a piece of the body. Returns whether it was accepted.
+    @discardableResult
+    package func received(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let (reception, waiter) = machine.withLock { $0.receive(bytes) }
         // Before the waiting task continues, which may end this transfer and begin another one.
         switch reception {
         case .accepted: onEvent(.received(bytes.count))
         case .tooLong(let limit): finish(throwing: NetworkError.responseTooLarge(request.url, limit: limit))
         case .enough: finish(throwing: nil)
-        case .pause, .stop: break
+        case .stop: break
         }
         waiter?.resume()
-        return reception
+        return reception == .accepted
     }
 
     /// The error of a transfer that has taken longer than its time limit.
@@ -157,5 +153,30 @@ package final class Transfer: Sendable {
         if end.isFirst { onEvent(.ended(bytesReceived: count, error)) }
         end.1?.resume()
         return end.isFirst
+    }
+}
+
+/// The threads on which requests call their observers and access files.
+enum RequestThreads {
+    /// What blocks does not delay the rest, unless it blocks all of them at the same time.
+    private static let threads = ServiceThread(name: "network-calls", limit: 256)
+    /// Whether there is at least one, from then on.
+    private static let hasThread = Locked(false)
+
+    /// Calls a function on one of the threads; on the caller's while the process can have none.
+    static func run(_ body: @escaping @Sendable () -> Void) {
+        let hasThread = hasThread.withLock { hasThread in
+            // Under the lock: nobody else may rely on a thread before it has been started.
+            hasThread = hasThread || threads.start()
+            return hasThread
+        }
+        if hasThread { threads.call(at: .min, body) } else { body() }
+    }
+}
+
+/// Runs blocking work, such as file access, outside Swift's cooperative thread pool.
+func blocking<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+        RequestThreads.run { continuation.resume(with: Result(catching: work)) }
     }
 }

@@ -56,8 +56,6 @@ package struct TransferStateMachine<Waiter: Sendable>: Sendable {
     /// What a piece of a body leads to.
     package enum Reception: Equatable, Sendable {
         case accepted
-        /// It has to be offered again later.
-        case pause
         /// It would exceed the limit of the whole body: the transfer ends with an error.
         case tooLong(limit: Int)
         /// No more of a redirect's body is read: the transfer ends.
@@ -128,11 +126,12 @@ package struct TransferStateMachine<Waiter: Sendable>: Sendable {
         return true
     }
 
-    /// Whether the network may send a piece of the request's body; otherwise it pauses.
-    mutating func maySend() -> Bool {
-        guard isSuspended else { return true }
-        network = .paused
-        return false
+    /// Whether the network may send a piece of the request's body, or pass on one of the response's; otherwise it
+    /// pauses. The body of a redirect is received during a pause, too.
+    mutating func mayTransfer(sends: Bool) -> Bool {
+        let waits = if sends { isSuspended } else if case .head = response { isSuspended || isFull } else { false }
+        if waits { network = .paused }
+        return !waits
     }
 
     /// Takes the final head, perhaps of a redirect that is followed.
@@ -155,10 +154,6 @@ package struct TransferStateMachine<Waiter: Sendable>: Sendable {
         case .head:
             if case .whole(let limit) = delivery, bytes.count > limit - buffer.count {
                 return (.tooLong(limit: limit), nil)
-            }
-            if isSuspended || isFull {
-                network = .paused
-                return (.pause, nil)
             }
             buffer.append(contentsOf: bytes)
             bytesReceived += Int64(bytes.count)

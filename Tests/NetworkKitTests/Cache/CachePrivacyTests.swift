@@ -123,7 +123,7 @@ import Testing
         let server = try server()
         let client = client()
         func text(_ password: String?) async throws -> String {
-            let credentials = password.map { Credentials(user: "u", password: $0, scheme: .basic) }
+            let credentials = password.map { Credentials(user: "u", password: $0, isBasic: true) }
             return try await client.send(route(server, .get("").with(\.credentials, credentials))).string()
         }
         #expect(try await text("a") == "1")

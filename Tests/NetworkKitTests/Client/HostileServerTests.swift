@@ -79,7 +79,7 @@ import Testing
     func `Trailers are not header fields`(_ status: String, _ body: String) async throws {
         let start = "HTTP/1.1 \(status)\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
         let server = try RawServer.sending(start + body + "0\r\nX-Sum: 1\r\n\r\n")
-        let credentials = Credentials(user: "u", password: "p", scheme: .basic)
+        let credentials = Credentials(user: "u", password: "p", isBasic: true)
         let request = Endpoint.get("").with(\.credentials, credentials).with(\.validation, .all)
         let response = try await NetworkClient().send(route(server, request))
         #expect(response.status.code == Int(status.prefix(3)))

@@ -180,21 +180,6 @@ import Testing
         for task in stuck { task.cancel() }
     }
 
-    @Test func `A request that waits for a connection is announced as waiting`() async throws {
-        let server = try RawServer.closing { request, connection in
-            if request.target == "/" { return connection.waitForEnd() }
-            try connection.respond(text: "hello")
-        }
-        let client = client(connections: 1)
-        let first = client.start(route(server))
-        #expect(await eventually { server.requests.count == 1 })
-        let second = client.start(route(server, .get("2")))
-        #expect(await eventually { recorder.waits == [true] })
-        first.cancel()
-        #expect(try await second.response.string() == "hello")
-        #expect(await eventually { recorder.waits == [true, false] })
-    }
-
     @Test func `Retries are announced as one request, which waits before each`() async throws {
         let count = Counter()
         let server = try RawServer.closing { _, connection in

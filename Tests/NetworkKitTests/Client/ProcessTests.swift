@@ -76,15 +76,6 @@ import Testing
         #expect(try await probe("abandon", server.url.absoluteString, "30").result == "ended")
     }
 
-    @Test func `Every request without memory for libcurl fails`() async throws {
-        let server = try server(bytes: 0)
-        let result = try await probe("starve", server.url.absoluteString, "-").result
-        // Some versions of libcurl report another kind when its resolver has no memory.
-        #expect(result.contains("other") && !result.contains("invalidResponse"), "\(result)")
-        #expect(result.hasSuffix(", 0 blocks left"), "\(result)")
-        #expect(try await probe("crowd", server.url.absoluteString, "2000").result == "16000")
-    }
-
     @Test func `The proxy of the environment is used`() async throws {
         let proxy = try RawServer.closing { _, connection in try connection.respond(text: "by the proxy") }
         let result = try await Command.run(

@@ -62,7 +62,7 @@ import Testing
     /// A call that ends in the middle.
     private func leavePart(_ server: RawServer, _ request: Endpoint = .get("")) async throws {
         await #expect(throws: NetworkError.self) {
-            try await NetworkClient().download(route(server, request), to: target, resume: .acrossRuns)
+            try await NetworkClient().download(route(server, request), to: target, acrossRuns: true)
         }
         #expect(try files == [Self.names.part, Self.names.record])
         #expect(count(Self.names.part) == 60_000)
@@ -77,7 +77,7 @@ import Testing
         try await leavePart(server)
         #expect(try [mode(Self.names.part), mode(Self.names.record)] == [0o600, 0o600])
         let reported = Locked<[TransferProgress]>([])
-        let response = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns) { progress in
+        let response = try await NetworkClient().download(route(server), to: target, acrossRuns: true) { progress in
             reported.withLock { $0.append(progress) }
         }
         #expect(response.status == 206)
@@ -97,7 +97,7 @@ import Testing
         #expect(await eventually { count(Self.names.part) == 60_000 })
         await probe.end(SIGKILL)
         #expect(try files == [Self.names.part, Self.names.record])
-        _ = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
+        _ = try await NetworkClient().download(route(server), to: target, acrossRuns: true)
         #expect(ranges(server) == [nil, "bytes=60000-"])
         #expect(try Data(contentsOf: target) == Self.body)
         #expect(try files == ["file.bin"])
@@ -128,12 +128,12 @@ import Testing
     @Test func `A cancelled download is continued`() async throws {
         let server = try server(waits: true)
         let target = target
-        let work = Task { try await NetworkClient().download(route(server), to: target, resume: .acrossRuns) }
+        let work = Task { try await NetworkClient().download(route(server), to: target, acrossRuns: true) }
         #expect(await eventually { count(Self.names.part) == 60_000 })
         work.cancel()
         await #expect(throws: CancellationError.self) { try await work.value }
         #expect(try files == [Self.names.part, Self.names.record])
-        _ = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
+        _ = try await NetworkClient().download(route(server), to: target, acrossRuns: true)
         #expect(ranges(server) == [nil, "bytes=60000-"])
         #expect(try Data(contentsOf: target) == Self.body)
     }
@@ -147,7 +147,7 @@ import Testing
         let handle = try FileHandle(forWritingTo: URL(filePath: path(Self.names.part)))
         try handle.seekToEnd()
         try handle.write(contentsOf: Self.body.dropFirst(60_000))
-        _ = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
+        _ = try await NetworkClient().download(route(server), to: target, acrossRuns: true)
         #expect(ranges(server) == [nil, nil])
         #expect(try Data(contentsOf: target) == Self.body)
     }
@@ -155,7 +155,7 @@ import Testing
     @Test func `A changed file begins again`() async throws {
         let server = try server(later: "ETag: \"y\"")
         try await leavePart(server)
-        let response = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
+        let response = try await NetworkClient().download(route(server), to: target, acrossRuns: true)
         #expect(response.status == 200)
         #expect(ranges(server) == [nil, "bytes=60000-"])
         #expect(try Data(contentsOf: target) == Self.body)
@@ -181,7 +181,7 @@ import Testing
         }
         try await leavePart(server)
         let retry = RequestRetry(maximumAttempts: 2, initialDelay: .milliseconds(1))
-        _ = try await NetworkClient(retry: retry).download(route(server), to: target, resume: .acrossRuns)
+        _ = try await NetworkClient(retry: retry).download(route(server), to: target, acrossRuns: true)
         #expect(try Data(contentsOf: target) == Self.body)
         #expect(ranges(server).prefix(2) == [nil, "bytes=60000-"])
     }
@@ -197,7 +197,7 @@ import Testing
     func `The part of another request is not continued`(request: Endpoint) async throws {
         let server = try server()
         try await leavePart(server)
-        let response = try? await NetworkClient().download(route(server, request), to: target, resume: .acrossRuns)
+        let response = try? await NetworkClient().download(route(server, request), to: target, acrossRuns: true)
         #expect(server.requests.last?.headers["if-range"] == nil)
         #expect(response?.status != 206)
         if response != nil { #expect(try Data(contentsOf: target) == Self.body) }
@@ -212,7 +212,7 @@ import Testing
             try connection.respond("302 Found", headers: ["Location: \(server.url)\(location)?signature=1"])
         }
         try await leavePart(front)
-        _ = try await NetworkClient().download(route(front), to: target, resume: .acrossRuns)
+        _ = try await NetworkClient().download(route(front), to: target, acrossRuns: true)
         #expect(server.requests.map(\.target) == ["/a?signature=1", "/b?signature=1", "/b?signature=1"])
         #expect(ranges(server) == [nil, "bytes=60000-", nil])
         #expect(try Data(contentsOf: target) == Self.body)
@@ -240,7 +240,7 @@ import Testing
         default: #expect(unlink(record) == 0)
         }
         let old = FileManager.default.contents(atPath: other)
-        _ = try await NetworkClient().download(route(server), to: target, resume: .acrossRuns)
+        _ = try await NetworkClient().download(route(server), to: target, acrossRuns: true)
         #expect(ranges(server) == [nil, nil])
         #expect(try Data(contentsOf: target) == Self.body)
         #expect(FileManager.default.contents(atPath: other) == old)
@@ -269,8 +269,8 @@ import Testing
         )
         #expect(await eventually { count(Self.names.part) == 60_000 })
         let second = try RawServer.closing { _, connection in try connection.respond(text: "second") }
-        for resume in [NetworkClient.Resumption.acrossRuns, .withinCall] {
-            _ = try await NetworkClient().download(route(second), to: target, resume: resume)
+        for acrossRuns in [true, false] {
+            _ = try await NetworkClient().download(route(second), to: target, acrossRuns: acrossRuns)
             #expect(try String(contentsOf: target, encoding: .utf8) == "second")
             #expect(try files == [Self.names.part, Self.names.record, "file.bin"])
         }

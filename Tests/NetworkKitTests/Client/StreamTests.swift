@@ -209,7 +209,7 @@ import Testing
             let path = folder.url.appending(path: name).path
             return (try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber)?.intValue
         }
-        let download = Task { try await client().download(route(server), to: target, resume: .acrossRuns) }
+        let download = Task { try await client().download(route(server), to: target, acrossRuns: true) }
         #expect(await eventually { (try? files.count) == 1 })
         #expect(try mode(files[0]) == 0o600)
         mayEnd.withLock { $0 = true }
@@ -342,12 +342,12 @@ import Testing
         #expect(symlink("folder/inner", folder.url.appending(path: "current").path) == 0)
         #expect(symlink("../real", link.path) == 0)
         // The link leads to no file yet.
-        for resume in [NetworkClient.Resumption.withinCall, .acrossRuns] {
-            _ = try await client().download(route(server), to: link, resume: resume)
+        for acrossRuns in [false, true] {
+            _ = try await client().download(route(server), to: link, acrossRuns: acrossRuns)
             #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link.path) == "../real")
             #expect(try String(contentsOf: real, encoding: .utf8) == "new")
             let found = try FileManager.default.attributesOfItem(atPath: real.path)[.posixPermissions] as? NSNumber
-            if resume == .acrossRuns { #expect(found?.intValue == mode) }
+            if acrossRuns { #expect(found?.intValue == mode) }
             #expect(chmod(real.path, mode_t(mode)) == 0)
         }
         #expect(try files == ["current", "folder"])

@@ -161,7 +161,7 @@ import Testing
 
     @Test func `Credentials stay with their origin`() async throws {
         let servers = try Servers(Case(method: .get, status: 302, isOtherOrigin: true))
-        let credentials = Credentials(user: "user", password: "secret", scheme: .basic)
+        let credentials = Credentials(user: "user", password: "secret", isBasic: true)
         _ = try await NetworkClient().send(route(servers.first, .get("begin").with(\.credentials, credentials)))
         #expect(servers.first.requests[0].headers["authorization"] == "Basic dXNlcjpzZWNyZXQ=")
         #expect(servers.arrived?.headers["authorization"] == nil)

@@ -76,7 +76,7 @@ import Testing
             return try await NetworkClient().send(URLRoute(httpbin.url, request)).status.code
         }
         for (password, code) in [("p", 200), ("x", 401)] {
-            let credentials = Credentials(user: "u", password: password, scheme: .basic)
+            let credentials = Credentials(user: "u", password: password, isBasic: true)
             #expect(try await status("basic-auth/u/p", credentials) == code)
         }
         for algorithm in ["MD5", "SHA-256"] {

@@ -35,7 +35,7 @@ import Testing
         let form = try await received(.post("form", body: .form(["a": "b c", "d": [1]])))
         #expect(form.method == "POST")
         #expect(form.headers["content-type"] == "application/x-www-form-urlencoded; charset=utf-8")
-        #expect(String(decoding: form.body, as: UTF8.self) == "a=b+c&d%5B%5D=1")
+        #expect(String(decoding: form.body, as: UTF8.self) == "a=b%20c&d%5B%5D=1")
         let json = try await received(.put("json", body: .json(["b": 1.50, "a": ["ä", nil]])))
         #expect(json.method == "PUT")
         #expect(json.headers["content-type"] == "application/json")

@@ -22,10 +22,6 @@ import Testing
     /// A server, or proxy, that wants Digest credentials.
     private func server() throws -> RawServer {
         try RawServer { request, connection in
-            if request.target == "/stuck" {
-                connection.waitForEnd()
-                return false
-            }
             if request.method == "CONNECT" {
                 try connection.send("HTTP/1.1 200 Connected\r\n\r\n")
                 return true
@@ -100,14 +96,5 @@ import Testing
             try Data(count: 3 << 20).write(to: server.folder.url.appending(path: name))
         }
         try await processesEnd(server.url, way, ["AUTHORITIES=\(server.certificate.path)"], forget: server.forgetLog)
-    }
-
-    @Test(.timeLimit(.minutes(5))) func `A process ends although a body blocks the network thread`() async throws {
-        let server = try server()
-        let folder = try TemporaryDirectory()
-        #expect(mkfifo(folder.url.path + "/pipe", 0o600) == 0)
-        let result = try await run(server.url, "stuck", in: folder)
-        #expect(result.status == 0, "\(result.error)")
-        #expect(result.output.hasPrefix("ended\n"))
     }
 }

@@ -187,18 +187,15 @@ import Testing
         let server = try RawServer.closing { _, connection in
             try connection.respond(headers: ["Content-Encoding: gzip"], body: bomb)
         }
-        let received = Locked<Int64>(0)
         var options = NetworkClient.Options()
         options.maximumBodySize = 1 << 20
-        options.onEvent = { event in
-            if case .end(let count, _) = event.kind { received.withLock { $0 = count } }
-        }
-        let error = await thrown { _ = try await NetworkClient(options: options).send(route(server)) }
+        let task = NetworkClient(options: options).start(route(server))
+        let error = await thrown { _ = try await task.response }
         guard case .responseTooLarge(_, 1 << 20)? = error as? NetworkError else {
             Issue.record("\(error as Any)")
             return
         }
-        #expect(received.withLock { $0 } <= 1 << 20)
+        #expect(task.progress.bytesReceived <= 1 << 20)
     }
 
     // MARK: - Streams that are not read

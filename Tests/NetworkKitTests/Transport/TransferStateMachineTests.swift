@@ -19,7 +19,7 @@ import Testing
         func setSuspended(_ isSuspended: Bool) { state.isSuspended = isSuspended }
         func command() -> State.Command { state.command() }
         func begin() -> Bool { state.begin() }
-        func maySend() -> Bool { state.maySend() }
+        func mayTransfer(sends: Bool) -> Bool { state.mayTransfer(sends: sends) }
         func receive(_ head: ResponseHead, isFollowed: Bool = false) -> Int? {
             state.receive(head, isFollowed: isFollowed)
         }
@@ -101,10 +101,15 @@ import Testing
 
     @Test func `A suspension pauses the network before it sends`() {
         let machine = Self.running()
-        #expect(machine.maySend())
+        #expect(machine.mayTransfer(sends: true))
         machine.setSuspended(true)
-        #expect(!machine.maySend())
+        #expect(!machine.mayTransfer(sends: true))
         #expect(machine.isPaused)
+        // Of a redirect, the body is received all the same.
+        let redirected = Self.running()
+        _ = redirected.receive(Self.redirect, isFollowed: true)
+        redirected.setSuspended(true)
+        #expect(redirected.mayTransfer(sends: false) && !redirected.isPaused)
     }
 
     // MARK: - Pieces
@@ -125,14 +130,16 @@ import Testing
     @Test func `The network pauses while nobody reads`() throws {
         let machine = Self.running()
         _ = machine.receive(Self.head)
+        #expect(machine.mayTransfer(sends: false))
         #expect(machine.receive(4).0 == .accepted)
-        #expect(machine.receive(4).0 == .pause)
+        #expect(!machine.mayTransfer(sends: false))
         #expect(machine.command() == .none)
         #expect(machine.wait(for: .piece, 1) == 1)
         let (piece, mayContinue) = try machine.takePiece()
         #expect(piece?.count == 4)
         #expect(mayContinue)
         #expect(machine.command() == .resume)
+        #expect(machine.mayTransfer(sends: false))
         #expect(machine.receive(4).0 == .accepted)
         #expect(machine.bytesReceived == 8)
     }

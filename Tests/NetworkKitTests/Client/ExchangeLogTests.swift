@@ -1,24 +1,24 @@
 import Foundation
 import HTTPTypes
-import IndicatorThreads
+import InMemoryLogging
+import Logging
 import NetworkKit
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct NetworkEventTests {
-    private final class Log: Sendable {
-        let events = Locked<[NetworkEvent]>([])
+@Suite(.timeLimit(.minutes(5))) struct ExchangeLogTests {
+    private let log = InMemoryLogHandler()
+    private let client: NetworkClient
 
-        func client() -> NetworkClient {
-            var options = NetworkClient.Options()
-            options.onEvent = { [self] event in events.withLock { $0.append(event) } }
-            return NetworkClient(retry: .init(maximumAttempts: 2, initialDelay: .milliseconds(1)), options: options)
-        }
-
-        var all: [NetworkEvent] { events.withLock { $0 } }
+    init() {
+        var options = NetworkClient.Options()
+        options.logger = Logger(label: "requests") { [log] _ in log }
+        options.logger?.logLevel = .debug
+        client = NetworkClient(retry: .init(maximumAttempts: 2, initialDelay: .milliseconds(1)), options: options)
     }
 
-    private let log = Log()
+    /// The lines, in two parts: the number of the exchange, and the rest.
+    private var lines: [[Substring]] { log.entries.map { "\($0.message)".split(separator: " ", maxSplits: 1) } }
 
     @Test func `Redirects and retries are exchanges of their own`() async throws {
         let server = try RawServer.closing { request, connection in
@@ -27,17 +27,16 @@ import Testing
             default: try connection.respond("503 Service Unavailable")
             }
         }
-        _ = await thrown { _ = try await log.client().send(route(server)) }
+        _ = await thrown { _ = try await client.send(route(server)) }
         let url = server.url.absoluteString
-        let lines = log.all.map { $0.description.replacing(url, with: "").drop { $0 != " " }.dropFirst() }
-        let once: [Substring] = [
+        let once = [
             "GET ", "GET : status 302", "GET : 5 bytes", "GET /next", "GET /next: status 503", "GET /next: 0 bytes",
         ]
-        #expect(lines == once + once)
-        #expect(Set(log.all.map(\.exchange)).count == 4)
+        #expect(lines.map { String($0[1]).replacing(url, with: "") } == once + once)
+        #expect(Set(lines.map(\.first)).count == 4)
     }
 
-    @Test func `No event contains a secret`() async throws {
+    @Test func `No message contains a secret`() async throws {
         let server = try RawServer.closing { _, connection in
             try connection.respond(
                 headers: [
@@ -56,22 +55,20 @@ import Testing
             query: ["token": "hunter2", "page": 2],
             headers: headers,
             body: .data(Data("hunter2 sent".utf8))
-        ).with(\.credentials, Credentials(user: "me", password: "hunter2", scheme: .basic))
-        _ = try await log.client().send(route(server, request))
-        #expect(log.all.count == 3)
-        for event in log.all {
-            var text = ""
-            dump(event, to: &text)
-            #expect(!"\(event) \(text)".contains("hunter2"), "\(text)")
+        ).with(\.credentials, Credentials(user: "me", password: "hunter2", isBasic: true))
+        _ = try await client.send(route(server, request))
+        #expect(log.entries.count == 3)
+        for entry in log.entries { #expect(!"\(entry)".contains("hunter2"), "\(entry)") }
+        #expect(lines[0][1].hasSuffix("/a?…"))
+        func fields(_ index: Int) -> Logger.Metadata {
+            if case .dictionary(let fields)? = log.entries[index].metadata["headers"] { fields } else { [:] }
         }
-        #expect(log.all[0].headers[.acceptLanguage] == "de")
-        #expect(log.all[0].headers[.authorization] == "…")
-        #expect(log.all[0].url.hasSuffix("/a?…"))
-        let answer = log.all[1].headers
-        #expect(answer[.setCookie] == "…")
-        #expect([answer[.contentLength], answer[.eTag], answer[.retryAfter]] == ["16", "\"tag\"", "5"])
-        #expect(answer[.location] == "http://h/next?…")
-        #expect(answer[.contentLocation] == "/next?…")
+        let (sent, answer) = (fields(0), fields(1))
+        #expect(sent["accept-language"] == "de")
+        #expect([sent["authorization"], answer["set-cookie"]] == ["…", "…"])
+        #expect([answer["content-length"], answer["etag"], answer["retry-after"]] == ["16", "\"tag\"", "5"])
+        #expect(answer["location"] == "http://h/next?…")
+        #expect(answer["content-location"] == "/next?…")
     }
 
     @Test func `Failures and cancelled requests end`() async throws {
@@ -79,20 +76,13 @@ import Testing
             if request.target == "/hangs" { return connection.waitForEnd() }
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
         }
-        let client = log.client()
         let options = Endpoint.get("half").with(\.retry, .never)
         _ = await thrown { _ = try await client.send(route(server, options)) }
         let task = client.start(route(server, .get("hangs")))
         #expect(await eventually { server.requests.count == 2 })
         task.cancel()
         _ = await thrown { _ = try await task.response }
-        let failures = log.all.compactMap { event -> (any Error)? in
-            guard case .end(_, let failure) = event.kind else { return nil }
-            return failure
-        }
-        #expect(failures.count == 2)
-        #expect(failures.first is NetworkError)
-        #expect(failures.last is CancellationError)
+        #expect(lines.count { $0[1].contains("/half: http") || $0[1].hasSuffix(": CancellationError()") } == 2)
     }
 
     @Test func `All requests of a client are cancelled and later ones are not`() async throws {
