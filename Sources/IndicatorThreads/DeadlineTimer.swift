@@ -4,7 +4,6 @@
 package final class DeadlineTimer: Sendable {
     private struct State: Sendable {
         var deadline: Duration?
-        var version: UInt64 = 0
         var cancel: TimeSource.Cancellation?
     }
 
@@ -23,21 +22,16 @@ package final class DeadlineTimer: Sendable {
     /// Sets or cancels the timer.
     ///
     /// - Parameters:
-    ///   - deadline: when the timer fires; `nil` cancels it.
-    ///   - version: orders the calls of several threads. A call with a lower version than an earlier one has no effect.
+    ///   - deadline: when the timer fires now; `nil` cancels it. Called with the timer's lock held, so that of several
+    ///     threads the last one reads the latest deadline.
     ///   - onDeadline: called with the deadline, on ``ServiceThread/shared`` or, with an injected clock, on the
     ///     cooperative thread pool. It is retained until then, or until the timer is set again.
-    package func set(
-        _ deadline: Duration?,
-        version: UInt64,
-        _ onDeadline: @escaping @Sendable (Duration) -> Void
-    ) {
-        let (isNew, old): (Bool, TimeSource.Cancellation?) = state.withLock { state in
-            guard version >= state.version else { return (false, nil) }
-            state.version = version
-            guard deadline != state.deadline else { return (false, nil) }
+    package func set(_ deadline: () -> Duration?, _ onDeadline: @escaping @Sendable (Duration) -> Void) {
+        let (deadline, isNew, old): (Duration?, Bool, TimeSource.Cancellation?) = state.withLock { state in
+            let deadline = deadline()
+            guard deadline != state.deadline else { return (nil, false, nil) }
             state.deadline = deadline
-            return (true, state.cancel.take())
+            return (deadline, true, state.cancel.take())
         }
         old?()
         guard isNew, let deadline else { return }

@@ -135,7 +135,6 @@ package struct WatchCommand: AsyncParsableCommand {
             watching.cancel()
             resizing.cancel()
         }
-        var version: UInt64 = 0
         for try await _ in wakes {
             let (next, notices) = try state.withLock { state in
                 state.display.size = TerminalDevice.size(of: terminal)
@@ -146,8 +145,7 @@ package struct WatchCommand: AsyncParsableCommand {
             guard let next else { continue }
             try Output.standard.write(next.text)
             if once { return }
-            version += 1
-            timer.set(next.wakeAt, version: version) { _ in waker.yield() }
+            timer.set({ next.wakeAt }) { _ in waker.yield() }
         }
     }
 }

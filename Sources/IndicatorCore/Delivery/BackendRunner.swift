@@ -22,8 +22,6 @@ final class BackendRunner: UpdateReceiver, UpdateSource {
         var settlers: [CheckedContinuation<Void, Never>] = []
         /// The callers of ``waitUntilFinished()``.
         var waiters: [CheckedContinuation<Void, Never>] = []
-        /// Orders the settings of the timer, which is set without the lock.
-        var timerVersion: UInt64 = 0
     }
 
     typealias Waiter = CheckedContinuation<IndicatorEvent?, Never>
@@ -177,8 +175,7 @@ final class BackendRunner: UpdateReceiver, UpdateSource {
     /// Makes a change with the lock held, and does what follows from it: calls or resumes the backend, sets the timer.
     private func change(at now: Duration? = nil, _ body: (inout Storage, Duration) -> Void) {
         let now = now ?? time.now
-        let (events, attempt, resumption, isStopped, waiters, limitCall, deadline, version) = storage.withLock {
-            storage in
+        let (events, attempt, resumption, isStopped, waiters, limitCall) = storage.withLock { storage in
             let progress = storage.machine.progress
             body(&storage, now)
             if storage.machine.progress != progress, storage.limit != nil {
@@ -188,13 +185,12 @@ final class BackendRunner: UpdateReceiver, UpdateSource {
             let isFinished = storage.machine.isFinished
             var waiters = isFinished ? exchange(&storage.waiters, with: []) : []
             if isFinished || storage.machine.isIdle { waiters += exchange(&storage.settlers, with: []) }
-            storage.timerVersion += 1
             return (
                 storage.machine.takeEvents(), attempt, resumption, storage.machine.isStopped, waiters,
-                isFinished ? storage.limit?.call.take() : nil, storage.machine.deadline, storage.timerVersion
+                isFinished ? storage.limit?.call.take() : nil
             )
         }
-        timer.set(deadline, version: version, deadlineHasCome)
+        timer.set({ deadline }, deadlineHasCome)
         for event in events { logger.log(level: event.level, "The backend '\(name)' \(event.text)") }
         if let limitCall { ServiceThread.shared.cancelCall(limitCall) }
         // From other threads: the calling one may hold the status lock of a task that it cancels.

@@ -18,8 +18,8 @@ import Synchronization
 /// they would make every later retain slow.
 @usableFromInline
 package final class IndicatorEngine: Sendable {
-    /// The state that the lock protects. Receivers have their own locks, which are also taken under this one. Those of
-    /// timers are not.
+    /// The state that the lock protects. Receivers have their own locks, which are also taken under this one. That of
+    /// the timer is not: this one is taken under it.
     struct Storage: ~Copyable, Sendable {
         var machine: IndicatorStateMachine
         /// The backends' runners, in the order in which they were added.
@@ -75,7 +75,7 @@ package final class IndicatorEngine: Sendable {
                 _ = storage.withLock { storage in exchange(&storage.runners, with: []) }
             }
         }
-        timer.set(nil, version: .max) { _ in }
+        timer.set({ nil }) { _ in }
     }
 
     /// Hides the indicator permanently, and lets the backends, the subscriptions and the resources finish.
@@ -152,7 +152,7 @@ package final class IndicatorEngine: Sendable {
     }
 
     func perform(_ actions: Actions) {
-        if let wake = actions.machine?.wake { timer.set(wake.deadline, version: wake.version, deadlineHasCome) }
+        if actions.machine?.wake != nil { timer.set({ read { machine, _ in machine.wakesAt } }, deadlineHasCome) }
         for receiver in actions.receivers { receiver.startDelivery() }
     }
 

@@ -16,8 +16,8 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
 
         /// The updates to deliver to all receivers, with a change if the indicator was shown or hidden.
         package fileprivate(set) var publications: [(update: IndicatorUpdate, change: VisibilityChange?)] = []
-        /// When to call ``advance(to:)``. Supersedes a lower version.
-        fileprivate(set) var wake: (deadline: Duration, version: UInt64)?
+        /// When to call ``advance(to:)``, if that has changed.
+        fileprivate(set) var wake: Duration?
         /// Objects and identities to release without the lock: they may have no other reference.
         fileprivate(set) var released: [Any] = []
         fileprivate var isEmpty: Bool { publications.isEmpty && wake == nil && released.isEmpty }
@@ -37,7 +37,6 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
     private var lifetimeCheckDue: Duration?
     /// The time of the last ``Actions/wake``, until it comes.
     private(set) var wakesAt: Duration?
-    private var wakeVersion: UInt64 = 0
     private var actions = Actions()
 
     /// How often observed and tracked objects are checked. 1 ms to 100 years.
@@ -358,9 +357,7 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
         if let next = earliest(earliest(visibility.deadline, publication.due), earliest(lifetimeCheckDue, estimateEnd)),
             wakesAt.map({ next < $0 }) ?? true
         {
-            wakesAt = next
-            wakeVersion += 1
-            actions.wake = (next, wakeVersion)
+            (wakesAt, actions.wake) = (next, next)
         }
     }
 }

@@ -148,7 +148,7 @@ import Testing
         for _ in 0..<20 {
             // Reading must not bring the estimate back.
             _ = driver.machine.snapshot(now)
-            if let wake = driver.machine.advance(to: now())?.wake { #expect(wake.deadline > now()) }
+            if let wake = driver.machine.advance(to: now())?.wake { #expect(wake > now()) }
             clock.advance(by: .milliseconds(10))
         }
         #expect(driver.snapshot.activities.first?.rate == nil)
@@ -161,10 +161,10 @@ import Testing
             counter: ActivityCounter(phase: .inactive, time: .reading(clock))
         )
         func start(_ id: String, at now: Duration) -> Duration? {
-            machine.start(.text(id), label: nil, progress: nil, in: nil) { now }?.wake?.deadline
+            machine.start(.text(id), label: nil, progress: nil, in: nil) { now }?.wake
         }
         func stop(_ id: String, at now: Duration) -> Duration? {
-            machine.stop(.text(id), .unspecified) { now }?.wake?.deadline
+            machine.stop(.text(id), .unspecified) { now }?.wake
         }
         #expect(start("a", at: .zero) == .seconds(1))
         #expect(stop("a", at: .milliseconds(100)) == nil)
