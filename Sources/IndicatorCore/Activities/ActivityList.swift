@@ -396,24 +396,24 @@ package struct ActivityList: Sendable {
         set { objects.isClosed = newValue }
     }
 
-    /// In how many parts to check the objects.
-    var objectPartCount: Int { objects.partCount }
-
     /// Forgets the completions of tasks that are out of date.
     mutating func forgetCompletions(at now: Now) {
         if !earlyCompletions.isEmpty { earlyCompletions.forget(at: now()) }
     }
 
-    /// Ends the activities of the ended objects in one part; with the first part, starts those whose beginning was
-    /// ignored although they go on.
-    mutating func endActivitiesOfEndedObjects(part: Int, of parts: Int, at now: () -> Duration) -> Effects {
-        let (ended, inUse) = objects.removeEnded(part: part, of: parts)
+    /// The tables of objects to check.
+    var objectTables: [Int] { objects.tables }
+
+    /// Ends the activities of the ended objects in one table; with the first, starts those whose beginning was ignored
+    /// although they go on.
+    mutating func endActivitiesOfEndedObjects(_ table: Int, at now: () -> Duration) -> Effects {
+        let (ended, inUse) = objects.removeEnded(table)
         var effects = Effects(released: inUse)
         for item in ended {
             end(item.entry, .unspecified, at: now, &effects)
             effects.released.append(item)
         }
-        guard part == 0 else { return effects }
+        guard table == 0 else { return effects }
         for beginning in earlyCompletions.takeIgnored() {
             guard let object = beginning.object else { continue }
             // Released without the lock: the reference may be the last one.

@@ -110,15 +110,10 @@ package final class IndicatorEngine: Sendable {
 
     // MARK: - Lock, ask, unlock, perform
 
-    /// Passes an input to the state machine, with the lock held, and performs the returned actions.
-    @inline(__always)
-    func change(_ input: (inout IndicatorStateMachine, IndicatorStateMachine.Now) -> IndicatorStateMachine.Actions?) {
-        _ = changeAndKeep(input)
-    }
-
-    /// The same. Returns the actions, for what they release.
-    @inline(__always)
-    private func changeAndKeep(
+    /// Passes an input to the state machine, with the lock held, and performs the returned actions. Returns them, for
+    /// what they release.
+    @inline(__always) @discardableResult
+    func change(
         _ input: (inout IndicatorStateMachine, IndicatorStateMachine.Now) -> IndicatorStateMachine.Actions?
     ) -> Actions? {
         // Unmanaged, because a closure that captures the engine retains it, several times for each input.
@@ -178,23 +173,20 @@ package final class IndicatorEngine: Sendable {
         }
     }
 
-    /// Checks the observed objects, part by part. Returns what to release when all parts were checked: that may take
-    /// long.
-    private func checkLifetimes(at now: Duration) -> [Actions?] {
-        let parts = read { machine, _ in machine.list.objectPartCount }
-        var all: [Actions?] = []
-        for part in 0..<parts {
-            let actions = changeAndKeep { machine, time in
+    /// Checks the observed objects, table by table. Returns what to release when all were checked: that may take long.
+    private func checkLifetimes(at now: Duration) -> [Actions] {
+        read { machine, _ in machine.list.objectTables }.compactMap { table in
+            var isAwaited = false
+            let actions = change { machine, time in
                 let now = max(now, time())
-                return machine.endActivitiesOfEndedObjects(part: part, of: parts) { now }
+                defer { isAwaited = storage.isAwaited }
+                return machine.endActivitiesOfEndedObjects(table) { now }
             }
-            // Not with the lock held: a long array may move.
-            all.append(actions)
             // The lock is not fair, and the kernel may wake a waiting thread on this thread's core, where it would wait
             // for the end of a time slice. On Linux 6.18, sched_yield(2) would cost one on a busy machine.
-            if storage.isAwaited { usleep(1) }
+            if isAwaited { usleep(1) }
+            return actions
         }
-        return all
     }
 
     // MARK: - Receivers
@@ -282,7 +274,7 @@ package final class EngineLease: Sendable {
     deinit { engine.close() }
 
     /// Calls a function with the engine, without a retain: the lease retains it, and another one is measurable.
-    @inlinable @inline(__always)
+    @inlinable @inline(__always) @discardableResult
     func withEngine<Result>(_ body: (IndicatorEngine) -> Result) -> Result {
         Unmanaged.passUnretained(engine)._withUnsafeGuaranteedRef(body)
     }

@@ -156,9 +156,9 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
     /// Counts one less.
     package mutating func decrement(_ now: Now) -> Actions? { apply(list.decrement(), now) }
 
-    /// Ends the activities of the ended objects in one part.
-    mutating func endActivitiesOfEndedObjects(part: Int, of parts: Int, _ now: Now) -> Actions? {
-        apply(list.endActivitiesOfEndedObjects(part: part, of: parts, at: now), now)
+    /// Ends the activities of the ended objects in one table.
+    mutating func endActivitiesOfEndedObjects(_ table: Int, _ now: Now) -> Actions? {
+        apply(list.endActivitiesOfEndedObjects(table, at: now), now)
     }
 
     private mutating func apply(_ effects: ActivityList.Effects, _ now: Now) -> Actions? {

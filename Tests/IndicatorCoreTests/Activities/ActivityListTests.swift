@@ -71,8 +71,7 @@ extension ActivityList.Entry {
     private final class Object {}
 
     private static func endedCount(_ objects: inout ObservedObjects) -> Int {
-        let parts = objects.partCount
-        return (0..<parts).reduce(0) { $0 + objects.removeEnded(part: $1, of: parts).ended.count }
+        objects.tables.reduce(0) { $0 + objects.removeEnded($1).ended.count }
     }
 
     private static func insert(
@@ -100,15 +99,15 @@ extension ActivityList.Entry {
     }
 
     /// Checking all objects in one go held the lock for 68 ms with 100 000 of them, and tables never shrank.
-    @Test func `Shards are small and shrink`() {
+    @Test func `Tables are small and shrink`() {
         var objects = ObservedObjects()
         var all = (0..<100_000).map { _ in Object() }
         for object in all { _ = Self.insert(object, .notified, into: &objects) }
-        let sizes = objects.shards.map(\.count)
-        #expect((sizes.max() ?? 0) < 8 * 100_000 / ObservedObjects.shardCount)
+        let sizes = objects.items.map(\.count)
+        #expect((sizes.max() ?? 0) < 8 * 100_000 / ObservedObjects.tableCount)
         all.removeAll()
         #expect(Self.endedCount(&objects) == 100_000)
         #expect(objects.count == 0)
-        #expect(objects.shards.allSatisfy { $0.capacity == 0 })
+        #expect(objects.items.allSatisfy { $0.capacity == 0 })
     }
 }

@@ -106,7 +106,9 @@ import Testing
                 #expect(driver.changes.isEmpty)
                 let isDue = driver.machine.isLifetimeCheckDue(at: now)
                 #expect(isDue)
-                driver.take(driver.machine.endActivitiesOfEndedObjects(part: 0, of: 1) { now })
+                for table in driver.machine.list.objectTables {
+                    driver.take(driver.machine.endActivitiesOfEndedObjects(table) { now })
+                }
                 driver.take(driver.machine.advance(to: now))
                 #expect(driver.changes.map(\.isVisible) == (isInUse && index != 1 ? [true] : []))
                 withExtendedLifetime(object) {}
