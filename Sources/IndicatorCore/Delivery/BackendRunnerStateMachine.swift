@@ -33,35 +33,24 @@ struct BackendRunnerStateMachine: Sendable {
     /// What the function does.
     private enum Step: Sendable {
         /// It has not asked for an update.
-        case starting(Work)
+        case starting
         /// The same, but it has reported that the surface is not available.
         case reported(retryAt: Duration)
         /// It has shown all that it got. Whether it waits for the next update, or does something of its own.
         case asking(Surface, waits: Bool)
-        case showing(IndicatorUpdate, Work, Surface)
+        case showing(IndicatorUpdate, Surface)
         /// The updates have ended.
-        case ending(Work)
+        case ending
 
-        /// What the backend has to finish, if anything.
-        var work: Work? {
-            get {
-                switch self {
-                case .starting(let work), .showing(_, let work, _), .ending(let work): work
-                case .reported, .asking: nil
-                }
-            }
-            set {
-                guard let work = newValue else { return }
-                switch self {
-                case .starting: self = .starting(work)
-                case .showing(let update, _, let surface): self = .showing(update, work, surface)
-                case .ending: self = .ending(work)
-                case .reported, .asking: break
-                }
+        /// Whether it has something to finish, within the time limit.
+        var isWork: Bool {
+            switch self {
+            case .starting, .showing, .ending: true
+            case .reported, .asking: false
             }
         }
 
-        /// What it has not done when it stalls.
+        /// What the backend has not done when it stalls.
         var verb: String {
             switch self {
             case .starting, .reported: "started"
@@ -69,11 +58,6 @@ struct BackendRunnerStateMachine: Sendable {
             case .ending: "ended"
             }
         }
-    }
-
-    private struct Work: Sendable {
-        var since: Duration
-        var isStalled = false
     }
 
     /// What the backend shows.
@@ -102,6 +86,9 @@ struct BackendRunnerStateMachine: Sendable {
     private let delivery: BackendDelivery
     private let retryScale: Double
     private var phase = Phase.idle
+    /// When the work of the current step has begun, and whether it has taken longer than the time limit.
+    private var workSince = Duration.zero
+    private var isStalled = false
     private var ending = Ending.none
     private var inbox: UpdateInbox
     private var latest: IndicatorSnapshot?
@@ -143,7 +130,7 @@ struct BackendRunnerStateMachine: Sendable {
         var status = counts
         switch (phase, step) {
         case (.stopped, _): status.state = .stopped
-        case (_, let step?) where step.work?.isStalled == true: status.state = .stalled
+        case (_, _?) where isStalled: status.state = .stalled
         case _ where outage != nil: status.state = .unavailable(reason: outage ?? "")
         case (_, .asking), (_, .showing), (_, .ending): status.state = .running
         default: status.state = .starting
@@ -153,17 +140,14 @@ struct BackendRunnerStateMachine: Sendable {
 
     /// Whether the backend does nothing now.
     var isIdle: Bool {
-        switch step {
-        case .starting, .asking(_, waits: false), .showing, .ending: false
-        case nil, .reported, .asking(_, waits: true): true
-        }
+        if case .asking(_, waits: let waits) = step { waits } else { !(step?.isWork ?? false) }
     }
 
     /// When ``advance(to:)`` or the next action is due.
     var deadline: Duration? {
-        if let work = step?.work {
+        if step?.isWork == true {
             let limit = delivery.updateTimeLimit
-            return work.isStalled || limit >= TimeSource.longest ? nil : work.since + limit
+            return isStalled || limit >= TimeSource.longest ? nil : workSince + limit
         }
         switch phase {
         case .unavailable(let retryAt): return retryAt
@@ -196,7 +180,7 @@ struct BackendRunnerStateMachine: Sendable {
     /// Ends the backend, or stops waiting for it, without delivering what waits.
     mutating func giveUp() {
         guard !isFinished else { return }
-        if case .showing(let update, _, _) = step, !update.isRepetition { inbox.giveBack(update) }
+        if case .showing(let update, _) = step, !update.isRepetition { inbox.giveBack(update) }
         events.append((.warning, "did not stop in time and was given up."))
         countLost()
         ending = .givenUp
@@ -216,19 +200,19 @@ struct BackendRunnerStateMachine: Sendable {
 
     /// The backend has shown what it got, and waits for the next update.
     mutating func ask(at now: Duration) {
-        guard case .running(var step) = phase else { return }
-        endStall(of: &step)
+        let surface: Surface
         switch step {
         case .starting, .reported:
-            step = .asking(Surface(startedAt: now), waits: true)
+            surface = Surface(startedAt: now)
             if let latest, inbox.isEmpty, ending != .givenUp { inbox.restart(with: latest) }
-        case .showing(let update, let work, let surface):
-            step = .asking(hasShown(update, work, surface, at: now), waits: true)
-        case .asking(let surface, _): step = .asking(surface, waits: true)
-        case .ending: break
+        case .showing(let update, let before): surface = hasShown(update, before, at: now)
+        case .asking(let before, _): surface = before
+        case .ending: return endStall()
+        case nil: return
         }
-        phase = .running(step)
-        if case .asking(let surface, _) = step, outage != nil, !inbox.hasChanges(since: surface.shown) {
+        endStall()
+        phase = .running(.asking(surface, waits: true))
+        if outage != nil, !inbox.hasChanges(since: surface.shown) {
             outage = nil
             events.append((.notice, "is available again."))
         }
@@ -241,39 +225,31 @@ struct BackendRunnerStateMachine: Sendable {
 
     /// The backend has shown the update, or wants it no more.
     mutating func consume(at now: Duration) {
-        guard case .running(var step) = phase, case .showing(let update, let work, let surface) = step else { return }
-        endStall(of: &step)
-        phase = .running(.asking(hasShown(update, work, surface, at: now), waits: false))
+        guard case .running(.showing(let update, let surface)) = phase else { return }
+        endStall()
+        phase = .running(.asking(hasShown(update, surface, at: now), waits: false))
     }
 
-    private mutating func hasShown(
-        _ update: IndicatorUpdate,
-        _ work: Work,
-        _ surface: Surface,
-        at now: Duration
-    ) -> Surface {
-        var surface = surface
+    private mutating func hasShown(_ update: IndicatorUpdate, _ before: Surface, at now: Duration) -> Surface {
+        var surface = before
         (surface.shown, surface.repetitionDue) = (update.snapshot, nil)
         inbox.hasShown(update)
         if !update.isRepetition { counts.updatesDelivered += 1 }
         if update.snapshot.isVisible, let interval = delivery.animationInterval {
-            surface.repetitionDue = max(work.since + interval, now)
+            surface.repetitionDue = max(workSince + interval, now)
         }
         return surface
     }
 
-    private mutating func endStall(of step: inout Step) {
+    private mutating func endStall() {
         progress += 1
-        guard step.work?.isStalled == true else { return }
-        step.work?.isStalled = false
-        events.append((.notice, "goes on."))
+        if exchange(&isStalled, with: false) { events.append((.notice, "goes on.")) }
     }
 
     /// The backend has reported that its surface is not available. Returns when it is called again if it fails.
     mutating func reportUnavailable(_ error: String, at now: Duration) -> Duration {
-        guard case .running(.starting(let work)) = phase else { return .zero }
-        var step = Step.starting(work)
-        endStall(of: &step)
+        guard case .running(.starting) = phase else { return .zero }
+        endStall()
         fail(error)
         phase = .running(.reported(retryAt: now + retryDelay))
         return retryDelay
@@ -281,15 +257,11 @@ struct BackendRunnerStateMachine: Sendable {
 
     /// The function has returned, or thrown an error with this text.
     mutating func returned(error: String?, at now: Duration) {
-        guard case .running(var step) = phase else { preconditionFailure("the function does not run in \(phase)") }
-        endStall(of: &step)
-        if isEnding, error == nil {
-            // It was asked to end.
-            if case .showing(let update, _, _) = step, !update.isRepetition, ending != .givenUp {
-                inbox.giveBack(update)
-            }
-            return stop()
-        }
+        guard let step else { preconditionFailure("the function does not run in \(phase)") }
+        endStall()
+        if case .showing(let update, _) = step, !update.isRepetition, ending != .givenUp { inbox.giveBack(update) }
+        // It was asked to end.
+        if isEnding, error == nil { return stop() }
         let reason = error ?? "it has ended before the updates"
         var retryAt: Duration?
         switch step {
@@ -298,10 +270,7 @@ struct BackendRunnerStateMachine: Sendable {
             return stop()
         case .starting: fail(reason)
         case .reported(let time): (counts.lastError, outage, retryAt) = (reason, reason, time)
-        case .asking(let surface, _): fail(reason, startedAt: surface.startedAt, at: now)
-        case .showing(let update, _, let surface):
-            if !update.isRepetition, ending != .givenUp { inbox.giveBack(update) }
-            fail(reason, startedAt: surface.startedAt, at: now)
+        case .asking(let surface, _), .showing(_, let surface): fail(reason, startedAt: surface.startedAt, at: now)
         }
         phase = .unavailable(retryAt: retryAt ?? now + retryDelay)
         if !isEnding { events.append((.debug, "will be tried again in \(retryAt.map { $0 - now } ?? retryDelay).")) }
@@ -333,11 +302,8 @@ struct BackendRunnerStateMachine: Sendable {
 
     /// Processes the deadlines up to `now`.
     mutating func advance(to now: Duration) {
-        guard case .running(var step) = phase, let work = step.work, !work.isStalled,
-            work.since + delivery.updateTimeLimit <= now
-        else { return }
-        step.work?.isStalled = true
-        phase = .running(step)
+        guard let step, step.isWork, !isStalled, workSince + delivery.updateTimeLimit <= now else { return }
+        isStalled = true
         let target = delivery.target.map { " (\($0))" } ?? ""
         events.append((.warning, "has not \(step.verb)\(target) for \(delivery.updateTimeLimit)."))
     }
@@ -361,14 +327,14 @@ struct BackendRunnerStateMachine: Sendable {
                 let update = inbox.take(delivered: surface.shown)
             {
                 surface.nextUpdate = delivery.minimumInterval > .zero ? now + delivery.minimumInterval : nil
-                return deliver(update, surface, at: now)
+                return begin(.showing(update, surface), .deliver(update), at: now)
             }
             if isEnding {
-                phase = .running(.ending(Work(since: now)))
-                return .end
+                return begin(.ending, .end, at: now)
             }
             if let due = surface.repetitionDue, due <= now, let shown = surface.shown {
-                return deliver(IndicatorUpdate(shown, isRepetition: true), surface, at: now)
+                let update = IndicatorUpdate(shown, isRepetition: true)
+                return begin(.showing(update, surface), .deliver(update), at: now)
             }
             return nil
         case .running: return nil
@@ -377,12 +343,11 @@ struct BackendRunnerStateMachine: Sendable {
 
     private mutating func show(at now: Duration) -> Action {
         attempt += 1
-        phase = .running(.starting(Work(since: now)))
-        return .show(attempt: attempt)
+        return begin(.starting, .show(attempt: attempt), at: now)
     }
 
-    private mutating func deliver(_ update: IndicatorUpdate, _ surface: Surface, at now: Duration) -> Action {
-        phase = .running(.showing(update, Work(since: now), surface))
-        return .deliver(update)
+    private mutating func begin(_ step: Step, _ action: Action, at now: Duration) -> Action {
+        (phase, workSince) = (.running(step), now)
+        return action
     }
 }
