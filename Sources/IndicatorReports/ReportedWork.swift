@@ -70,7 +70,7 @@ struct ReportedWork {
             // What has ended does not end again.
             guard status.isOpen else { return nil }
             began = .now
-            return ManagedActivity(label, besides: root.activity)
+            return ManagedActivity(label, in: root.activity.indicator)
         }
         // A part may only say how it has ended.
         if status.state == .idle { return nil }
@@ -79,8 +79,7 @@ struct ReportedWork {
             return nil
         }
         // Without the programs' own, it is an activity of the indicator.
-        return root.activity.hasEnded
-            ? ManagedActivity(label, besides: root.activity) : ManagedActivity(label, in: root.activity)
+        return ManagedActivity(label, in: root.activity.hasEnded ? root.activity.indicator : root.activity)
     }
 
     /// Ends everything.

@@ -63,14 +63,11 @@ package enum ThreadStarter {
         // Pages: all that are mapped, and those of data (proc(5)). Without a descriptor, nothing is known.
         let statistics = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ")
         guard let pages = statistics?.compactMap({ UInt64($0) }), pages.count > 5 else { return false }
-        let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
-        pthread_attr_init(attributes)
-        defer {
-            pthread_attr_destroy(attributes)
-            attributes.deallocate()
-        }
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        defer { pthread_attr_destroy(&attributes) }
         var stackSize = 0
-        pthread_attr_getstacksize(attributes, &stackSize)
+        pthread_attr_getstacksize(&attributes, &stackSize)
         let needed = UInt64(count * stackSize + reserve)
         let arenas = UInt64((startingCount.load(ordering: .relaxed) + count) * arenaSize)
         let pageSize = UInt64(getpagesize())

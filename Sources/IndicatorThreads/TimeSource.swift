@@ -72,13 +72,6 @@ extension Duration {
     /// The milliseconds, rounded down; 0 for a negative duration.
     package var wholeMilliseconds: Int { max(0, Int(wholeNanoseconds / 1_000_000)) }
 
-    /// The seconds, without the slow division of 128-bit numbers.
-    package var inSeconds: Double {
-        let attoseconds = attoseconds
-        let high = Double(Int64(truncatingIfNeeded: attoseconds >> 64))
-        return (high * 0x1p64 + Double(UInt64(truncatingIfNeeded: attoseconds))) / 1e18
-    }
-
     /// The nanoseconds, rounded down, limited to half the range of `Int64` (146 years).
     package var wholeNanoseconds: Int64 {
         let (seconds, attoseconds) = components

@@ -1,6 +1,5 @@
 import CIndicatorLinux
 import Foundation
-import Synchronization
 
 /// Wakes a thread that waits in poll(2), from any other thread.
 ///
@@ -8,8 +7,6 @@ import Synchronization
 package final class WakeUp: Sendable {
     /// Readable from ``wake()`` until ``clear()``. Closed on exec, so no child process keeps it.
     package let descriptor: Int32
-
-    private let stopped = Atomic(false)
 
     /// Creates the descriptor; `nil` if the system has none left, with the reason in `errno`.
     package init?() {
@@ -22,19 +19,10 @@ package final class WakeUp: Sendable {
         close(descriptor)
     }
 
-    /// Whether the thread should end.
-    package var isStopped: Bool { stopped.load(ordering: .acquiring) }
-
     /// Ends the thread's current wait, or its next one.
     package func wake() {
         var one: UInt64 = 1
         _ = write(descriptor, &one, MemoryLayout<UInt64>.size)
-    }
-
-    /// Sets ``isStopped`` and wakes the thread.
-    package func stop() {
-        stopped.store(true, ordering: .releasing)
-        wake()
     }
 
     /// Consumes all calls of ``wake()`` so far.

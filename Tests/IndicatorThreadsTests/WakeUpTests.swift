@@ -28,13 +28,6 @@ import TestSupport
         #expect(isReadable(wakeUp))
         wait(for: wakeUp)
         #expect(!isReadable(wakeUp), "many calls end one wait")
-        #expect(!wakeUp.isStopped)
-    }
-
-    @Test func `A stop is seen and ends the wait`() throws {
-        let wakeUp = try #require(WakeUp())
-        #expect(ThreadStarter.start(named: "stopper") { wakeUp.stop() })
-        while !wakeUp.isStopped { wait(for: wakeUp) }
     }
 
     @Test func `No child process keeps it`() throws {

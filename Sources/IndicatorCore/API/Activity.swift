@@ -101,14 +101,11 @@ public final class ManagedActivity: ActivityContainer, @unchecked Sendable {
         super.init(indicator.lease)
     }
 
-    /// Begins an activity in the indicator of another one, which may have ended.
-    package init(_ label: String?, besides other: ManagedActivity) {
-        handle = ActivityContainer(other.lease).beginHandle(label)
-        super.init(other.lease)
-    }
-
     /// Whether the activity has ended.
     public var hasEnded: Bool { handle.hasEnded }
+
+    /// Its indicator, for activities that are not its members.
+    package var indicator: ActivityContainer { ActivityContainer(lease) }
 
     /// The activity's details. See ``Activity``'s subscript.
     public subscript<Value>(dynamicMember member: WritableKeyPath<ActivityDetails, Value>) -> Value {

@@ -42,9 +42,8 @@ extension IndicatorManager {
 
 extension IndicatorEngine {
     package func observe(_ notifications: TaskNotifications, in center: NotificationCenter) -> NotificationObservation {
-        let tasks = TaskIdentities(find: notifications.identity.find)
         let (label, update, outcome) = (notifications.label, notifications.update, notifications.outcome)
-        let observation = NotificationObservation(center: center, engine: self)
+        let observation = NotificationObservation(of: notifications.identity, in: center, engine: self)
         // The closures retain the engine, which cancels the observation when it closes.
         typealias Input = @Sendable (ActivityKey, Notification) -> Void
         let inputs: [(names: [Notification.Name], input: Input)] = [
@@ -70,7 +69,7 @@ extension IndicatorEngine {
             // One notification may mean several of these, in this order.
             let own = inputs.filter { $0.names.contains(name) }.map(\.input)
             observation.add(name) { notification in
-                guard let task = tasks.key(of: notification) else { return }
+                guard let task = observation.key(of: notification) else { return }
                 for input in own { input(task, notification) }
             }
         }

@@ -14,10 +14,14 @@ public final class NotificationObservation: Sendable, ManagerResource {
     }
 
     private let center: NotificationCenter
+    private let identity: TaskNotifications.Identity
     private let state: Locked<State>
+    /// The most recent class: checking whether a type is a class takes a search, and most tasks have the same class.
+    private let lastClass = Atomic<UInt>(0)
 
-    init(center: NotificationCenter, engine: IndicatorEngine) {
+    init(of identity: TaskNotifications.Identity, in center: NotificationCenter, engine: IndicatorEngine) {
         self.center = center
+        self.identity = identity
         state = Locked(State(engine: engine))
     }
 
@@ -44,21 +48,10 @@ public final class NotificationObservation: Sendable, ManagerResource {
     }
 
     package func managerHasEnded() async { cancel() }
-}
-
-/// Finds the activities that notifications refer to.
-final class TaskIdentities: Sendable {
-    private let find: @Sendable (Notification) -> Any?
-    /// The most recent class: checking whether a type is a class takes a search, and most tasks have the same class.
-    private let lastClass = Atomic<UInt>(0)
-
-    init(find: @escaping @Sendable (Notification) -> Any?) {
-        self.find = find
-    }
 
     /// The identity of a notification's task; `nil` if it has none, or one that is neither an object nor hashable.
     func key(of notification: Notification) -> ActivityKey? {
-        guard let task = find(notification) else { return nil }
+        guard let task = identity.find(notification) else { return nil }
         let type = type(of: task)
         let typeID = UInt(bitPattern: ObjectIdentifier(type))
         if lastClass.load(ordering: .relaxed) != typeID {

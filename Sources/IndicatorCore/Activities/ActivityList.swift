@@ -73,7 +73,7 @@ package struct ActivityList: Sendable {
     }
 
     /// Converts a time of the manager's clock to the wall clock.
-    func date(at time: Duration) -> Date { wallClock.origin + time.inSeconds }
+    func date(at time: Duration) -> Date { wallClock.origin + time / .seconds(1) }
 
     /// How many objects are observed.
     var objectCount: Int { objects.count }
@@ -315,17 +315,15 @@ package struct ActivityList: Sendable {
 
     /// The record of an activity, made if it has none yet; `nil` if it is not in progress.
     mutating func record(of key: ActivityKey, at now: () -> Duration) -> ActivityRecord? {
-        var order = lastOrder
+        // As one with a handle, it counts as begun with its first detail.
+        let order = order()
         func record(_ entry: inout Entry) -> ActivityRecord {
             if let record = entry.record { return record }
             let record = ActivityRecord()
-            // As one with a handle, it counts as begun with its first detail.
-            order += 1
             record.begin(order: order, at: now())
             entry.record = record
             return record
         }
-        defer { lastOrder = order }
         return switch key {
         case .text(let key): texts.update(key, record)
         case .number(let key): numbers.update(key, record)

@@ -67,7 +67,7 @@ extension IndicatorBackend {
 /// The latest snapshot wins: a newer one replaces one that was not delivered yet, so a slow surface delays nothing else
 /// and always ends with the current state. What was skipped is in the update: what ended
 /// (``IndicatorUpdate/finished``), and that the indicator was shown or hidden (``IndicatorUpdate/transitions``).
-public struct BackendDelivery: Sendable, Hashable {
+public struct BackendDelivery: Sendable {
     /// Whether changes while the indicator is hidden (count, label, ``IndicatorState/delayingStart``) are delivered
     /// too. Default `false`: a hidden indicator then costs the backend nothing.
     public var includesHidden: Bool
@@ -126,7 +126,7 @@ public struct BackendDelivery: Sendable, Hashable {
 }
 
 /// A thread for several backends, such as all that use one connection. It exists while there is work for it.
-public struct BackendThread: Sendable, Hashable {
+public struct BackendThread: Sendable {
     package let thread: ServiceThread
 
     /// Makes a thread, which is started when it is first used.
@@ -135,12 +135,6 @@ public struct BackendThread: Sendable, Hashable {
     public init(name: String) {
         thread = ServiceThread(name: name, idleTime: .zero)
     }
-
-    /// Whether both are the same thread.
-    public static func == (left: Self, right: Self) -> Bool { left.thread === right.thread }
-
-    /// Hashes the identity of the thread.
-    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(thread)) }
 }
 
 /// A backend's handle to its indicator: ``IndicatorUpdates/control``.

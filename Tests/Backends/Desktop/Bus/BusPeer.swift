@@ -10,6 +10,7 @@ import Testing
 final class BusPeer: Sendable {
     private let wakeUp: WakeUp
     private let hasEnded = DispatchSemaphore(value: 0)
+    private let mustEnd = DispatchSemaphore(value: 0)
 
     /// Starts it. It owns the name when this returns.
     ///
@@ -25,7 +26,7 @@ final class BusPeer: Sendable {
         self.wakeUp = wakeUp
         let hasStarted = DispatchSemaphore(value: 0)
         let problem = Locked<BusError?>(nil)
-        _ = ThreadStarter.start(named: "peer") { [hasEnded] in
+        _ = ThreadStarter.start(named: "peer") { [hasEnded, mustEnd] in
             defer { hasEnded.signal() }
             do throws(BusError) {
                 let loop = try BlockingBus(address: address, wakeUp: wakeUp)
@@ -36,7 +37,7 @@ final class BusPeer: Sendable {
                 }
                 try loop.callBus("RequestName", [.string(name), .uint32(0)])
                 hasStarted.signal()
-                while !wakeUp.isStopped { try loop.turn() }
+                while mustEnd.wait(timeout: .now()) == .timedOut { try loop.turn() }
             } catch {
                 problem.withLock { $0 = error }
                 hasStarted.signal()
@@ -47,7 +48,8 @@ final class BusPeer: Sendable {
     }
 
     deinit {
-        wakeUp.stop()
+        mustEnd.signal()
+        wakeUp.wake()
         hasEnded.wait()
     }
 }
