@@ -75,7 +75,9 @@ struct LogFile {
     private mutating func rotate(_ file: OpenLogFile) -> Bool {
         let before = file.status
         do throws(Unavailability) {
-            for number in stride(from: keep - 1, to: 0, by: -1) {
+            // Up to a free number: if the last rotation has failed after this, there is one, and no log is lost.
+            let last = (1..<max(keep, 1)).first { access(path.rotated($0), F_OK) != 0 } ?? keep
+            for number in stride(from: last - 1, to: 0, by: -1) {
                 try rename(path.rotated(number), path.rotated(number + 1))
             }
             if keep > 0 {
@@ -146,7 +148,7 @@ private final class OpenLogFile {
             try path.makeFolders()
             descriptor = open(O_RDWR)
         }
-        if descriptor < 0, errno == EACCES { descriptor = open(O_WRONLY) }
+        if descriptor < 0 { descriptor = open(O_WRONLY) }
         guard descriptor >= 0 else {
             let code = errno
             var status = stat()
@@ -223,8 +225,7 @@ private final class OpenLogFile {
             }
             return (count, code)
         }
-        end = (sizeBefore ?? 0) + Int64(count)
-        if count == line.count { return }
+        if count == line.count { return end = (sizeBefore ?? 0) + Int64(count) }
         if count > 0, let sizeBefore { ftruncate(descriptor, off_t(sizeBefore)) }
         throw path.failure("write to it", count < 0 ? code : ENOSPC)
     }

@@ -39,6 +39,16 @@ import Testing
         }
     }
 
+    /// As after a rotation in which the full file could not be renamed: no other log is lost by the next one.
+    @Test func `Numbered files are moved up to a free number only`() async throws {
+        for number in 2...3 { try folder.write("\(number)", to: "x.log.\(number)") }
+        let backend = try await LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: 10, keep: 3).started()
+        try await write(["a", "b"], to: backend)
+        await backend.stop()
+        #expect(try labels("x.log") == ["b"] && labels("x.log.1") == ["a"])
+        #expect(try folder.read("x.log.2") == "2" && folder.read("x.log.3") == "3")
+    }
+
     @Test(arguments: [0, 2])
     func `The new file has the owner, group and mode that the full one has then`(keep: Int) async throws {
         let path = try folder.write("", to: "x.log")
