@@ -102,7 +102,7 @@ extension IndicatorManager {
         }
         canceller.cancel()
         // The next signal ends the process.
-        ProcessSignals.shutDownWithProcess(engine)
+        ProcessSignals.shutDownWithProcess(engine, cancelsWork: false)
         await shutdown()
         ProcessSignals.remove(engine)
         ProcessSignals.endBySignal()

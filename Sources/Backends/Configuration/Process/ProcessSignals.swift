@@ -74,18 +74,20 @@ package enum ProcessSignals {
     /// The handlers remain after the last indicator was removed: they then only raise the signal again.
     ///
     /// - Parameters:
-    ///   - cancelsWork: whether the next `SIGINT` or `SIGTERM` is a request to cancel its work instead.
+    ///   - cancelsWork: whether the next `SIGINT` or `SIGTERM` is a request to cancel its work instead; `nil` leaves
+    ///     that as it is.
     ///   - reload: called for every `SIGHUP`, on the thread of this type. Without effect if the app handles or ignores
     ///     the signal.
     package static func shutDownWithProcess(
         _ engine: IndicatorEngine,
-        cancelsWork: Bool = false,
+        cancelsWork: Bool? = nil,
         reload: (@Sendable () -> Void)? = nil
     ) {
         _ = exitHook
         change { state in
-            var client = state.clients[ObjectIdentifier(engine)] ?? Client(engine: engine, reload: reload)
-            client.isCancellable = cancelsWork
+            var client = state.clients[ObjectIdentifier(engine)] ?? Client(engine: engine)
+            client.isCancellable = cancelsWork ?? client.isCancellable
+            client.reload = reload ?? client.reload
             state.clients[ObjectIdentifier(engine)] = client
             // Process 1 of a container ignores signals that it does not handle, so they must not end its indicator.
             let signals = getpid() != 1 ? endingSignals + [SIGTSTP] : reload != nil ? [SIGHUP] : []
@@ -133,7 +135,7 @@ package enum ProcessSignals {
         func has(_ signal: CInt) -> Bool { signals & 1 << UInt(signal) != 0 }
         let ending = endingSignal.load(ordering: .relaxed)
         if ending != 0 { return end(by: ending) }
-        if has(SIGHUP) { for client in change({ Array($0.clients.values) }) { client.reload?() } }
+        if has(SIGHUP) { for reload in change({ $0.clients.values.compactMap(\.reload) }) { reload() } }
         if has(SIGTSTP) {
             willStop()
             raiseByDefault(SIGTSTP)
@@ -292,7 +294,10 @@ private let signalHandler: @convention(c) (CInt) -> Void = { number in
             handlerState.pending.bitwiseOr(1 << UInt(number), ordering: .releasing)
         } else if isInterruption, handlerState.requestsCancellation.exchange(false, ordering: .relaxed) {
             handlerState.cancellingSignal.store(number, ordering: .relaxed)
-            handlerState.pending.bitwiseOr(1 << UInt(SIGINT), ordering: .releasing)
+            let bit: UInt = 1 << UInt(SIGINT)
+            // If a request waits already, this is the second signal.
+            let before = handlerState.pending.bitwiseOr(bit, ordering: .releasing).oldValue
+            if before & bit != 0 { endingSignal.store(number, ordering: .relaxed) }
         } else {
             endingSignal.store(number, ordering: .relaxed)
         }
