@@ -104,12 +104,13 @@ final class FileWatcher: PollSource, @unchecked Sendable {
     }
 
     /// Watches exactly the relevant folders, and the files themselves: one that is mounted by itself, as in a
-    /// container, is written through another folder. Returns the error if nothing can be watched.
+    /// container, is written through another folder. Returns the error if no folder can be watched.
     private func updateWatches() -> CInt? {
         let ofFolder =
             IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB | IN_DELETE_SELF
             | IN_MOVE_SELF | Int32(IN_ONLYDIR)
         var failure: CInt?
+        var hasFolder = false
         var folders: [String: Set<String>]
         // Repeated until nothing changed while watches were added: a folder created before its parent is watched causes
         // no event.
@@ -118,6 +119,7 @@ final class FileWatcher: PollSource, @unchecked Sendable {
             var updated: [CInt: (folder: String, names: Set<String>)] = [:]
             func watch(_ path: String, _ events: CInt, _ names: Set<String> = []) {
                 let watch = inotify_add_watch(inotify, path, UInt32(bitPattern: events))
+                hasFolder = hasFolder || watch >= 0 && events == ofFolder
                 if watch < 0 { failure = errno } else { updated[watch, default: (path, [])].names.formUnion(names) }
             }
             for (folder, names) in folders {
@@ -131,7 +133,7 @@ final class FileWatcher: PollSource, @unchecked Sendable {
             for watch in watches.keys where updated[watch] == nil { inotify_rm_watch(inotify, watch) }
             watches = updated
         } while currentFolders != folders
-        return watches.isEmpty ? failure : nil
+        return hasFolder ? nil : failure
     }
 
     /// The folders and names to watch now.
