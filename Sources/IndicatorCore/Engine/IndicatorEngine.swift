@@ -147,7 +147,9 @@ package final class IndicatorEngine: Sendable {
     }
 
     func perform(_ actions: Actions) {
-        if actions.machine?.wake != nil { timer.set({ read { machine, _ in machine.wakesAt } }, deadlineHasCome) }
+        if actions.machine?.wake != nil {
+            timer.set({ read { machine, _ in machine.isShutDown ? nil : machine.wakesAt } }, deadlineHasCome)
+        }
         for receiver in actions.receivers { receiver.startDelivery() }
     }
 
