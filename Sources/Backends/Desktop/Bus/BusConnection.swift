@@ -332,7 +332,7 @@ public final class BusConnection: @unchecked Sendable {
     /// Suspends until the next event, until `deadline`, or until the task is cancelled. Throws if the connection has
     /// ended.
     package func turn(until deadline: SuspendingClock.Instant) async throws(BusError) {
-        guard let connection else { throw .disconnected }
+        guard let connection, connection.isConnected else { throw .disconnected }
         await thread.wait(orCancelled: ()) { turnWaiters.append((deadline, $0)) }
         guard connection.isConnected else { throw .disconnected }
     }
