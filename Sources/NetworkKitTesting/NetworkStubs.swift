@@ -89,7 +89,7 @@ public final class NetworkStubs: Sendable {
         state.withLock { $0.responses[key] = responses }
     }
 
-    /// The requests so far in their order, with their bodies; those in files and streams are left out.
+    /// The requests so far in their order, with their bodies; those in files are left out.
     public var requests: [(request: NetworkRequest, body: Data)] { state.withLock { $0.requests } }
 
     /// The settings of a client that gets these responses.

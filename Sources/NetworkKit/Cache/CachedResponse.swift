@@ -16,7 +16,7 @@ struct CachedResponse: Sendable, Equatable, Codable {
 
     private enum CodingKeys: CodingKey { case status, headers, vary, identity, requestTime, responseTime }
 
-    /// The approximate size in memory: body and
+    /// The approximate size in memory.
     var cost: Int {
         body.count + headers.reduce(256) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 16 }
     }

@@ -94,12 +94,15 @@ final class PartialFile: @unchecked Sendable {
     }
 
     /// Changes what the bytes are the beginning of.
-    func setContent(_ content: DownloadContent?) {
+    func setContent(_ content: DownloadContent?) throws {
         self.content = content
         guard let record else { return }
         guard let content else {
             unlink(record.path)
-            return
+            // One of another user, which cannot be removed, is not read either.
+            guard let (descriptor, _) = Self.openOwn(record, O_RDONLY) else { return }
+            close(descriptor)
+            throw target.unwritable
         }
         do {
             let file = try PartialFile(for: record)
@@ -130,10 +133,10 @@ final class PartialFile: @unchecked Sendable {
     /// Truncates the file, for the bytes of a content.
     func restart(_ content: DownloadContent?) throws {
         // First, so that no record describes bytes of another content.
-        setContent(nil)
+        try setContent(nil)
         guard ftruncate(descriptor, 0) == 0, lseek(descriptor, 0, SEEK_SET) == 0 else { throw target.unwritable }
         count = 0
-        if content != nil { setContent(content) }
+        if content != nil { try setContent(content) }
     }
 
     /// Renames the file to its target, which it replaces atomically. By default only this user can read it.

@@ -95,7 +95,7 @@ private struct Download {
     private func write(_ transfer: Transfer, _ range: (first: Int64, end: Int64, length: Int64)?) async throws {
         while let piece = try await transfer.next() {
             if let range, partial.count + Int64(piece.count) > range.end {
-                try await blocking { [partial] in partial.setContent(nil) }
+                try await blocking { [partial] in try partial.setContent(nil) }
                 throw transfer.failure(.incompleteBody, "the server sent more than the range that it announced")
             }
             try await blocking { [partial] in try partial.write(piece) }

@@ -23,8 +23,8 @@ public final class NetworkTask: Sendable {
         var progress = TransferProgress()
         /// How many bytes were announced last.
         var announced: Int64 = 0
-        /// Whether an event waits that shows the latest progress.
-        var isProgressDue = false
+        /// Whether the event of progress that waits includes a notification; `nil` while there is none.
+        var unseen: Bool?
         /// Whether it was announced that the request waits before a retry.
         var isWaiting = false
         var isCancelled = false
@@ -191,8 +191,12 @@ public final class NetworkTask: Sendable {
 
     /// Sets the current transfer, and starts it unless the task is suspended.
     func attach(_ transfer: Transfer) {
-        state.withLock { $0.transfer = transfer }
-        passOnPause()
+        let isCancelled = state.withLock { state in
+            state.transfer = transfer
+            return state.isCancelled
+        }
+        // By a task that does not look, such as an interceptor's, nothing has been sent.
+        if isCancelled || Task.isCancelled { transfer.cancel() } else { passOnPause() }
     }
 
     /// Starts or pauses the transfer. Repeats this if the state has changed meanwhile.
@@ -226,16 +230,14 @@ public final class NetworkTask: Sendable {
             // at once: nobody knows how much of it has arrived.
             let isLast = count == total && (state.progress.bytesToSend == 0 || state.announced == 0)
             let isNew = count >= state.announced + step || (count == total && count != state.announced)
-            guard observers.onProgress != nil || state.phase == .running && isNew && !isLast, !state.isProgressDue
-            else { return nil }
-            state.isProgressDue = true
+            let isPosted = state.phase == .running && isNew && !isLast
+            if isPosted { state.announced = count }
+            guard isPosted || observers.onProgress != nil else { return nil }
+            defer { state.unseen = isPosted || state.unseen == true }
+            guard state.unseen == nil else { return nil }
             return { [self] in
-                let (progress, isRunning) = self.state.withLock { state in
-                    state.isProgressDue = false
-                    if state.phase == .running { state.announced = state.progress.shown.count }
-                    return (state.progress, state.phase == .running)
-                }
-                if isRunning { observers.show(self, progress) }
+                let (progress, isPosted) = self.state.withLock { ($0.progress, $0.unseen.take() == true) }
+                if isPosted { observers.show(self, progress) }
                 observers.onProgress?(progress)
             }
         }

@@ -140,7 +140,9 @@ struct ExchangeLog: Sendable {
             let isSecret = !isURL && request.isSensitive(field.name)
             return (field.name.canonicalName, isSecret ? "…" : plain?.withoutControls ?? "…")
         }
-        let values = Dictionary(fields) { "\($0), \($1)" }.mapValues { Logger.MetadataValue.string($0) }
+        let values = Dictionary(grouping: fields, by: \.0).mapValues { fields in
+            Logger.MetadataValue.string(fields.map(\.1).joined(separator: ", "))
+        }
         let metadata: Logger.Metadata? = values.isEmpty ? nil : ["headers": .dictionary(values)]
         logger.debug("#\(number) \(request)\(text.withoutControls)", metadata: metadata)
     }

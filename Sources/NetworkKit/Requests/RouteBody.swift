@@ -9,7 +9,7 @@ public struct RouteBody: Sendable {
     /// No body.
     public static var none: Self { Self { nil } }
 
-    /// The fields of a form, `application/x-www-form-urlencoded`. Its arrays are those of ``Endpoint/usesBrackets``.
+    /// The fields of a form, `application/x-www-form-urlencoded`; its arrays as ``Endpoint/usesBrackets`` says.
     public static func form(_ parameters: RouteParameters, usesBrackets: Bool = true) -> Self {
         Self {
             let text = try parameters.encoded(usesBrackets: usesBrackets)

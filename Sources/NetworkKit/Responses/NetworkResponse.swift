@@ -149,11 +149,17 @@ struct ContentType: Hashable, Sendable {
         return pattern == "application/json" && mediaType.hasSuffix("+json")
     }
 
-    /// The text encoding of the charset. The name `utf8`, which some servers send, is not one of IANA's.
-    var encoding: String.Encoding? {
-        guard let charset, charset != "utf8" else { return .utf8 }
-        return String.Encoding(ianaName: charset)
-    }
+    /// The text encoding of the charset, by its IANA name or a common alias.
+    var encoding: String.Encoding? { charset.map { Self.encodings[$0] } ?? .utf8 }
+
+    private static let encodings: [String: String.Encoding] = [
+        "utf-8": .utf8, "utf8": .utf8, "utf-16": .utf16, "utf-16be": .utf16BigEndian, "utf-16le": .utf16LittleEndian,
+        "us-ascii": .ascii, "ascii": .ascii, "iso-8859-1": .isoLatin1, "iso_8859-1": .isoLatin1, "latin1": .isoLatin1,
+        "iso-8859-2": .isoLatin2, "iso_8859-2": .isoLatin2, "latin2": .isoLatin2, "windows-1250": .windowsCP1250,
+        "cp1250": .windowsCP1250, "windows-1251": .windowsCP1251, "cp1251": .windowsCP1251,
+        "windows-1252": .windowsCP1252, "cp1252": .windowsCP1252, "shift_jis": .shiftJIS, "shift-jis": .shiftJIS,
+        "sjis": .shiftJIS, "euc-jp": .japaneseEUC,
+    ]
 }
 
 extension StringProtocol {

@@ -47,8 +47,8 @@ final class SocketWatch: Sendable {
 
     /// When libcurl was called, or last passed on a body, in nanoseconds; 0 while it is not called.
     private let lastSign = Atomic<Int64>(0)
-    /// The connections by descriptor, and whether a check for floods is scheduled.
-    private let state = Locked((connections: [Int32: Connection](), isScheduled: false))
+    /// The connections by descriptor, whether a check for floods is scheduled, and the sign that the last one saw.
+    private let state = Locked((connections: [Int32: Connection](), isScheduled: false, seenSign: Int64(0)))
 
     /// How long a connection may be silent that others may wait for.
     static let silenceLimit = Duration.seconds(20)
@@ -148,7 +148,9 @@ final class SocketWatch: Sendable {
         let isBusy = state.withLock { state in
             let lastSign = lastSign.load(ordering: .relaxed)
             state.isScheduled = lastSign != 0
-            let isFlooded = lastSign != 0 && ServiceThread.now - lastSign >= Self.limit
+            // Not after a stop of the process: the check before has seen the same.
+            let isSame = exchange(&state.seenSign, with: lastSign) == lastSign
+            let isFlooded = lastSign != 0 && isSame && ServiceThread.now - lastSign >= Self.limit
             for connection in state.connections.values {
                 let count = connection.state.map { $0.received - $0.unread } ?? 0
                 let growth = count - exchange(&connection.readCount, with: count)

@@ -43,6 +43,14 @@ import Testing
         #expect("\(unknown as Any)".contains("no stub for GET http://127.0.0.1:1/api/feed?limit=2"))
     }
 
+    @Test func `A request that is cancelled while an interceptor works gets no response`() async throws {
+        try stubs.respond(to: Store.create(""), with: .status(.created))
+        let cancels = NetworkClient.Interceptor { _ in withUnsafeCurrentTask { $0?.cancel() } }
+        let client = NetworkClient(interceptors: [cancels], options: stubs.options())
+        let error = await thrown { _ = try await client.send(Store.create("hello")) }
+        #expect(error is CancellationError)
+    }
+
     @Test func `Streams, downloads and HEAD are answered, too`() async throws {
         let url = URL(string: "http://example.com/file")!
         let data = Data(count: 1 << 20)
