@@ -116,7 +116,11 @@ enum SignalProbe {
 
     private static func useStreams(_ indicator: IndicatorManager, closing: Bool) async {
         let streams = STDIN_FILENO...STDERR_FILENO
-        if closing { for stream in streams { close(stream) } }
+        if closing {
+            // While a library opens a descriptor, no app may close another one: it could get that number.
+            while indicator.backendStatuses.contains(where: { $0.state == .starting }) { usleep(1000) }
+            for stream in streams { close(stream) }
+        }
         indicator.start("work", label: "Working")
         for await snapshot in indicator.snapshots where snapshot.isVisible { break }
         // Each of these bytes was signal 48, if it was read as one.
