@@ -7,8 +7,8 @@ import Testing
 @Suite struct ActivityTrackerTests {
     private struct Failure: Error, Equatable {}
 
-    /// Each step, and the status after it. `a begin x` begins the activity a with the value x, `-` is none, `default` that
-    /// of the tracker; `a new` makes an activity that has not begun.
+    /// Each step, and the status after it. `a begin x` begins the activity a with the value x, `-` is none, `default`
+    /// that of the tracker; `a new` makes an activity that has not begun.
     @Test(arguments: [
         (
             "The value is that of the first activity that has one",

@@ -19,8 +19,8 @@ package enum TextWidth {
         text + String(repeating: " ", count: max(width - SafeText.columns(of: text), 0))
     }
 
-    /// Rows whose cells are below each other. A cell of more than 48 columns, or a third of the width, moves the rest of
-    /// its own row only. What is too wide then continues on a line of its own.
+    /// Rows whose cells are below each other. A cell of more than 48 columns, or a third of the width, moves the rest
+    /// of its own row only. What is too wide then continues on a line of its own.
     package static func aligned(_ rows: [[String]], width: Int = .max) -> [String] {
         let widths = (rows.first ?? []).indices.map { column in
             min(rows.map { SafeText.columns(of: $0[column]) }.max() ?? 0, 48, width / 3)

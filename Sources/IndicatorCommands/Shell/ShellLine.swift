@@ -1,5 +1,5 @@
-/// What may be shown of a command: its name, and of a program that is known to have subcommands, targets or the like its
-/// first argument, such as `build` in `cargo build`. Any other argument may be long, or secret.
+/// What may be shown of a command: its name, and of a program that is known to have subcommands, targets or the like
+/// its first argument, such as `build` in `cargo build`. Any other argument may be long, or secret.
 package struct CommandLabel: Sendable, Hashable {
     /// The name of the command, without its folder; "command" if it has none.
     package let name: String

@@ -15,8 +15,8 @@ import Testing
         manager.snapshot.activities.map { String(repeating: "  ", count: $0.depth) + ($0.label ?? "") }
     }
 
-    /// Activities begin, alone or in another one, get a label and end. A name that begins with `-` is no label. After `=`
-    /// are the count, and the labels of the snapshot, each with a `+` for each group above it.
+    /// Activities begin, alone or in another one, get a label and end. A name that begins with `-` is no label. After
+    /// `=` are the count, and the labels of the snapshot, each with a `+` for each group above it.
     @Test(arguments: [
         (
             "A group is one activity to the count and the label",
