@@ -22,19 +22,28 @@ import Testing
         for thread in threads { await thread.join() }
     }
 
-    @Test func `The thread that has the lock sees that another one sleeps until it is released`() async {
+    @Test func `A lock is awaited from the time at which a thread sleeps until that thread has had it`() async {
         final class Box: Sendable {
             let value = Locked(0)
             var isAwaited: Bool { value.isAwaited }
         }
         let box = Box()
-        let waiting = box.value.withLock { value in
-            #expect(!box.isAwaited)
-            let thread = JoinableThread { box.value.withLock { $0 += 1 } }
-            while !box.isAwaited { sched_yield() }
-            value = 1
-            return thread
+        box.value.withLock { $0 = 1 }
+        #expect(!box.isAwaited)
+        let (isLocked, mayUnlock) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let holder = JoinableThread {
+            box.value.withLock { _ in
+                isLocked.signal()
+                mayUnlock.wait()
+            }
         }
+        let waiting = JoinableThread {
+            isLocked.wait()
+            box.value.withLock { $0 = 2 }
+        }
+        #expect(await eventually { box.isAwaited })
+        mayUnlock.signal()
+        await holder.join()
         await waiting.join()
         #expect(!box.isAwaited && box.value.withLock { $0 } == 2)
     }
