@@ -76,7 +76,10 @@ package struct ProgramStatus: Sendable, Hashable {
     ///
     /// A pair that is malformed or unknown is skipped. The last of equal keys counts; if its value is invalid, as none.
     /// A report without a known state, or with a limit exceeded, an invalid identifier or an invalid text is discarded.
-    package init?(_ body: some BidirectionalCollection<UInt8>) {
+    package init?(_ body: some Collection<UInt8>) { self.init(bytes: ArraySlice(body)) }
+
+    /// Not generic: other modules would run the generic code, which takes five times as long.
+    fileprivate init?(bytes body: ArraySlice<UInt8>) {
         var state: State?
         for pair in body.split(separator: UInt8(ascii: ":")) {
             guard let separator = pair.firstIndex(of: UInt8(ascii: "=")) else { continue }
@@ -195,12 +198,12 @@ package enum ProgramReport: Sendable, Hashable {
     case progress(Double?)
 
     /// The reports in a datagram, a line each. Everything else in it is ignored.
-    package static func all(in datagram: some BidirectionalCollection<UInt8>) -> [ProgramReport] {
+    package static func all(in datagram: some Collection<UInt8>) -> [ProgramReport] {
         if datagram.count > ProgramStatus.Limit.sequence { return [] }
-        return datagram.split(separator: UInt8(ascii: "\n")).compactMap { ProgramReport(line: $0) }
+        return ArraySlice(datagram).split(separator: UInt8(ascii: "\n")).compactMap { ProgramReport(line: $0) }
     }
 
-    private init?(line: some BidirectionalCollection<UInt8>) {
+    private init?(line: ArraySlice<UInt8>) {
         func text(after prefix: String) -> String? {
             line.starts(with: prefix.utf8) ? String(validating: line.dropFirst(prefix.utf8.count), as: UTF8.self) : nil
         }
@@ -208,7 +211,7 @@ package enum ProgramReport: Sendable, Hashable {
         let isFramed = line.starts(with: "\u{1B}]7501;".utf8)
         let body = line.dropFirst(isFramed ? 7 : 0).prefix { !isFramed || $0 != 0x1B && $0 != 0x07 }
         if isFramed || line.starts(with: "state=".utf8) {
-            guard let status = ProgramStatus(body) else { return nil }
+            guard let status = ProgramStatus(bytes: body) else { return nil }
             self = .status(status)
         } else if let text = text(after: "STATUS=") {
             self = .label(text.isEmpty ? nil : text)
