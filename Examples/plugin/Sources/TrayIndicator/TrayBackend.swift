@@ -13,8 +13,8 @@ extension BackendKind {
             settings: TraySettings.init(_:),
             bus: \.bus,
             automatic: { context, settings in
-                let hasBus = settings.bus.mayExist(in: context.environment)
-                return AutomaticFit(hasBus, hasBus ? "a panel may have a tray" : "there is no session bus")
+                let hasTray = settings.bus.hasService(TraySession.watcher, in: context.environment)
+                return AutomaticFit(hasTray, hasTray ? "the panel has a tray" : "no panel here has a tray")
             },
             make: TraySession.backend
         )

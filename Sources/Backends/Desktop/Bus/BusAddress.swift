@@ -49,8 +49,8 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
             let haveOne = try BusSocket.elements(of: address).allSatisfy { ($0.path == nil) != ($0.abstract == nil) }
             // Also without libdbus, which splits in the same way: in values, ';' is escaped.
             let areLocal = address.split(separator: ";").allSatisfy { $0.hasPrefix("unix:") }
-            if haveOne && areLocal { return nil }
-            return "only 'unix:' with path= or abstract= is allowed; others may run programs"
+            let allowed = "only 'unix:' with path= or abstract= is allowed"
+            return haveOne && areLocal ? nil : "\(allowed); others may run programs"
         } catch {
             return error.text
         }
@@ -72,7 +72,7 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
         let address =
             switch self {
             case .address(let address): address
-            case .system: Self.systemBus(in: environment)
+            case .system: environment["DBUS_SYSTEM_BUS_ADDRESS"].flatMap { $0.isEmpty ? nil : $0 } ?? Self.systemBus
             case .session: try Self.sessionBus(in: environment)
             }
         try Self.check(address)
@@ -89,10 +89,27 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
         } ?? false
     }
 
-    private static func systemBus(in environment: [String: String]) -> String {
-        let address = environment["DBUS_SYSTEM_BUS_ADDRESS"] ?? ""
-        return address.isEmpty ? "unix:path=/run/dbus/system_bus_socket" : address
+    /// Whether a service is on the bus of this environment: for the choice of `backends: auto`.
+    ///
+    /// Connects, and waits for the bus for at most 0.1 seconds. Starts nothing.
+    public func hasService(_ name: String, in environment: [String: String]) -> Bool {
+        guard SpareDescriptors.exist(), mayExist(in: environment), let address = try? resolved(in: environment),
+            let connection = try? LibDBusConnection(address: address)
+        else { return false }
+        var hasService: Bool?
+        connection.call(.busCall("Hello"), within: nil) { _ in }
+        connection.call(.busCall("NameHasOwner", [.string(name)]), within: .milliseconds(100)) {
+            hasService = (try? $0.get().arguments) == [.boolean(true)]
+        }
+        while hasService == nil {
+            var (descriptors, deadline) = connection.interest()
+            poll(&descriptors, nfds_t(descriptors.count), WakeUp.milliseconds(until: deadline))
+            connection.turn(descriptors)
+        }
+        return hasService ?? false
     }
+
+    private static let systemBus = "unix:path=/run/dbus/system_bus_socket"
 
     private static func sessionBus(in environment: [String: String]) throws(Unavailability) -> String {
         if let address = environment["DBUS_SESSION_BUS_ADDRESS"], !address.isEmpty, !address.hasPrefix("autolaunch:") {
@@ -101,15 +118,12 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
         if let folder = environment["XDG_RUNTIME_DIR"], FileManager.default.fileExists(atPath: "\(folder)/bus") {
             return "unix:path=\(BusSocket.escaped("\(folder)/bus"))"
         }
-        throw .noSessionBus
+        let missing = "DBUS_SESSION_BUS_ADDRESS is not set and $XDG_RUNTIME_DIR/bus does not exist"
+        throw Unavailability(
+            reason: "there is no session bus: \(missing)",
+            help: "log in to a session that has one, or start the program with dbus-run-session (package dbus)"
+        )
     }
-}
-
-extension Unavailability {
-    static let noSessionBus = Self(
-        reason: "there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set and $XDG_RUNTIME_DIR/bus does not exist",
-        help: "log in to a session that has one, or start the program with dbus-run-session (package dbus)"
-    )
 }
 
 /// An element of a D-Bus address, as libdbus reads it.

@@ -123,7 +123,7 @@ extension BackendKind {
     ///   - settings: reads the settings of a section.
     ///   - bus: the bus.
     ///   - automatic: whether `backends: auto` chooses the kind where the app runs; by default it never does. See
-    ///     ``DBusAddress/mayExist(in:)``.
+    ///     ``DBusAddress/hasService(_:in:)``.
     ///   - make: makes a backend.
     public init<Settings: Sendable>(
         name: String,

@@ -44,13 +44,15 @@ import Testing
     @Test func `The session bus is found by the variable, then in the runtime folder, and never launched`() throws {
         let folder = try TemporaryDirectory()
         let here = ["XDG_RUNTIME_DIR": folder.path]
-        #expect(throws: Unavailability.noSessionBus) { try DBusAddress.session.resolved(in: here) }
+        func hasNone(_ environment: [String: String]) -> Bool {
+            let error = #expect(throws: Unavailability.self) { try DBusAddress.session.resolved(in: environment) }
+            return error?.reason.hasPrefix("there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set") == true
+        }
+        #expect(hasNone(here))
         try folder.write("", to: "bus")
         #expect(try DBusAddress.session.resolved(in: here) == "unix:path=\(folder.path)/bus")
         #expect(try DBusAddress.session.resolved(in: ["DBUS_SESSION_BUS_ADDRESS": "unix:path=/a"]) == "unix:path=/a")
-        #expect(throws: Unavailability.noSessionBus) {
-            try DBusAddress.session.resolved(in: ["DBUS_SESSION_BUS_ADDRESS": "autolaunch:"])
-        }
+        #expect(hasNone(["DBUS_SESSION_BUS_ADDRESS": "autolaunch:"]))
     }
 
     @Test(arguments: ["unixexec:path=/bin/sh", "unix:path=/nowhere;autolaunch:", "launchd:env=X"])
