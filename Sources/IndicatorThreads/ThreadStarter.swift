@@ -13,7 +13,7 @@ package enum ThreadStarter {
     ///   - body: the code of the thread.
     /// - Returns: whether the thread was started; `false` when the process has reached its limit of threads or memory.
     package static func start(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
-        guard hasMemory(forThreads: 1) else { return false }
+        guard hasMemory else { return false }
         // A new thread inherits the signal mask of its creator.
         var all = sigset_t()
         var before = sigset_t()
@@ -54,10 +54,10 @@ package enum ThreadStarter {
     /// How many threads have not used malloc(3) yet.
     private static let startingCount = Atomic(0)
 
-    /// Whether the limits of memory (`ulimit -v`, `ulimit -d`) allow a number of further threads.
+    /// Whether the limits of memory (`ulimit -v`, `ulimit -d`) allow another thread.
     ///
     /// Computed, because a trial would leave nothing to the other threads meanwhile.
-    package static func hasMemory(forThreads count: Int) -> Bool {
+    private static var hasMemory: Bool {
         let (total, data) = (limit(RLIMIT_AS), limit(RLIMIT_DATA))
         if total == .max, data == .max { return true }
         // Pages: all that are mapped, and those of data (proc(5)). Without a descriptor, nothing is known.
@@ -68,8 +68,8 @@ package enum ThreadStarter {
         defer { pthread_attr_destroy(&attributes) }
         var stackSize = 0
         pthread_attr_getstacksize(&attributes, &stackSize)
-        let needed = UInt64(count * stackSize + reserve)
-        let arenas = UInt64((startingCount.load(ordering: .relaxed) + count) * arenaSize)
+        let needed = UInt64(stackSize + reserve)
+        let arenas = UInt64((startingCount.load(ordering: .relaxed) + 1) * arenaSize)
         let pageSize = UInt64(getpagesize())
         // Of an arena, only what is used counts as data.
         return pages[0] * pageSize + needed + arenas <= total && pages[5] * pageSize + needed <= data
