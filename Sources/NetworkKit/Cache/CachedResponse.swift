@@ -41,10 +41,8 @@ struct CachedResponse: Sendable, Equatable, Codable {
         if let expires = headers.first(.expires) {
             return HTTPDate.parse(expires).map { max(0, $0.timeIntervalSince(date)) } ?? 0
         }
-        guard let modified = headers.first(.lastModified).flatMap({ HTTPDate.parse($0) }) else {
-            return defaultFreshness
-        }
-        return max(defaultFreshness, min(86_400, date.timeIntervalSince(modified) / 10))
+        let modified = headers.first(.lastModified).flatMap { HTTPDate.parse($0) }
+        return max(defaultFreshness, modified.map { min(86_400, date.timeIntervalSince($0) / 10) } ?? 0)
     }
 
     /// Whether the response may be used without asking the server.
@@ -57,15 +55,12 @@ struct CachedResponse: Sendable, Equatable, Codable {
 
     var hasValidator: Bool { headers[.eTag] != nil || headers[.lastModified] != nil }
 
-    /// The most fields of an entry. A head has no more, but each 304 may add other ones.
-    private static let maximumFieldCount = 5000
-
     /// The response with the header fields of a 304 (RFC 9111 §3.2), except those that describe the body; `nil` if the
     /// 304 is of something else (§4.3.4): the target of a redirect, or content with another tag and the same date.
     func updated(with response: ResponseHead, requestTime: Date, responseTime: Date) -> Self? {
         let tags = [headers, response.headers].compactMap { $0[.eTag]?.trimmingPrefix("W/") }
-        guard !response.isRedirected, Set(tags).count <= 1,
-            headers.count + response.headers.count <= Self.maximumFieldCount
+        // A head has no more than 5,000 fields, but each 304 may add other ones.
+        guard !response.isRedirected, Set(tags).count <= 1, headers.count + response.headers.count <= 5000
         else { return nil }
         var copy = self
         let ofTheBody: [HTTPField.Name] = [
@@ -75,8 +70,7 @@ struct CachedResponse: Sendable, Equatable, Codable {
         // The stored `Age` belongs to the old response.
         let replaced = Set(new.map(\.name) + [.age])
         copy.headers = HTTPFields(headers.filter { !replaced.contains($0.name) } + new)
-        copy.requestTime = requestTime
-        copy.responseTime = responseTime
+        (copy.requestTime, copy.responseTime) = (requestTime, responseTime)
         return copy
     }
 }

@@ -191,12 +191,9 @@ public final class NetworkTask: Sendable {
 
     /// Sets the current transfer, and starts it unless the task is suspended.
     func attach(_ transfer: Transfer) {
-        let isCancelled = state.withLock { state in
-            state.transfer = transfer
-            return state.isCancelled
-        }
-        // By a task that does not look, such as an interceptor's, nothing has been sent.
-        if isCancelled || Task.isCancelled { transfer.cancel() } else { passOnPause() }
+        state.withLock { $0.transfer = transfer }
+        // An interceptor need not look.
+        if (try? checkCancellation()) == nil { transfer.cancel() } else { passOnPause() }
     }
 
     /// Starts or pauses the transfer. Repeats this if the state has changed meanwhile.

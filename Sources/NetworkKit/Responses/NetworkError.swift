@@ -93,9 +93,7 @@ public struct TransportFailure: Sendable, CustomStringConvertible {
     public let reason: String
 
     package init(url: URL, kind: Kind, reason: String) {
-        self.url = url
-        self.kind = kind
-        self.reason = reason.withoutControls
+        (self.url, self.kind, self.reason) = (url, kind, reason.withoutControls)
     }
 
     /// URL and reason.

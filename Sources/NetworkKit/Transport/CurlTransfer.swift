@@ -267,10 +267,9 @@ final class CurlTransfer {
     /// When something has to be done, unless data is transferred.
     var nextLimit: ContinuousClock.Instant? {
         guard let lastActivity, !transfer.isPaused else { return transfer.deadline }
-        let unread = isAnswered ? lastActivity + unreadLimit : nil
-        return [transfer.deadline, transfer.request.timeout.map { lastActivity + $0 }, nextLook, unread].compactMap(
-            \.self
-        ).min()
+        let silent = transfer.request.timeout.map { lastActivity + $0 }
+        let limits = [transfer.deadline, silent, nextLook, isAnswered ? lastActivity + unreadLimit : nil]
+        return limits.compactMap(\.self).min()
     }
 
     /// Whether the response is complete although libcurl still sends the request's body.
