@@ -205,7 +205,10 @@ import Testing
                 return try await lines(tmux).last == "ready>"
             }
             #expect(isEnded)
-            try await tmux.type("clear; suspend")
+            // Otherwise, what is shown next may be the end of the first job.
+            try await tmux.type("clear")
+            #expect(try await shows(tmux) { $0 == ["ready>"] })
+            try await tmux.type("suspend")
             #expect(try await shows(tmux) { $0.contains { $0.contains("Stopped") } && $0.last == "ready>" })
             // Each shell sets the terminal's modes when it takes over, and may drop what is typed before.
             try await tmux.type("fg")
