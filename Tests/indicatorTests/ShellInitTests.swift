@@ -141,7 +141,8 @@ import Testing
     @Test(
         "In bash, a line has a label whatever the history keeps of it, and in the mode posix",
         arguments: [
-            "HISTCONTROL=ignoreboth", "HISTCONTROL=erasedups", "set +o history", "HISTIGNORE='*'", "set -o posix",
+            "HISTCONTROL=ignoreboth", "HISTCONTROL=erasedups", "HISTCONTROL=ignorespace", "set +o history",
+            "HISTIGNORE='*'", "set -o posix",
         ]
     )
     func history(setting: String) async throws {
@@ -151,6 +152,11 @@ import Testing
             session.terminal.type("\(line)\n")
             try await session.wait(for: "notify;\(label);")
         }
+        // It has the last command of the line before, but repeats it only where repetitions are left out.
+        guard ["HISTCONTROL=ignorespace", "set +o history"].contains(setting) else { return }
+        for line in ["timeout 3 dash -c 'exit 5'; sleep 0.1", " sleep 0.1"] { session.terminal.type("\(line)\n") }
+        if setting != "set +o history" { try await session.wait(for: "notify;dash;") }
+        try await session.wait(for: "notify;sleep;")
     }
 
     @Test func `A shell in which the code cannot work says so once`() async throws {

@@ -95,6 +95,7 @@ package struct ShellInitCommand: AsyncParsableCommand {
                     if [[ ${PROMPT_COMMAND[0]-} != 'for indicator_command '* ]]; then indicator_command=; fi
                     # A repeated line is not counted; one that is not in the history at all is another one.
                     if [[ ${indicator_name@P} != "$((indicator_number + 1))" && (-z $indicator_command ||
+                        ! -o history || :${HISTCONTROL-}: != *:@(ignoredups|ignoreboth|erasedups):* ||
                         ${indicator_line//[[:space:]]/} != *"${indicator_command//[[:space:]]/}"*) ]]; then
                         indicator_line=$indicator_command
                     fi

@@ -176,7 +176,8 @@ package struct ShellLine: Sendable, Hashable {
         }
         /// Ends the current command, and with it the pipeline unless another one follows.
         func finish(before separator: String = "") {
-            let isPiped = ["|", "|&"].contains(separator)
+            // Behind a pipe, a group is a part of the pipeline.
+            let isPiped = ["|", "|&"].contains(separator) || separator == "(" && current.isEmpty
             if !current.isEmpty {
                 let found = CommandLabel(current)
                 last = found

@@ -30,6 +30,7 @@ import Testing
             ("grep make all | sort", "grep"), ("cd x; find . | head; ls", "find"), ("echo start; make all", "make all"),
             ("make all; echo done", "make all"), ("echo done", "echo"), ("make 2>&1 |& less", "make"),
             ("cat x | while read y; do make; done", "cat"), ("make | $PAGER", "make"), ("echo x | $SUDO make", nil),
+            ("(a)|(b;c)|d", "d"), ("a | (b; c)", "b"), ("a | (cat; b)", "a"), ("a | (cat; cat) | less", "a"),
             ("cat <<EOF\nmake all\nEOF", "cat"), ("<<EOF cat\nmake all\nEOF", "cat"),
             ("g -p", "git log"), ("cd x && u update", "apt update"), ("ls x", "ls"), ("\\g x", "g"),
         ] as [(String, String?)]
