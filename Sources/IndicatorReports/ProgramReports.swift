@@ -33,23 +33,13 @@ public final class ProgramReports: Sendable {
     /// - Throws: if no socket can be made, such as on full disks. The text says why. The programs then find no
     ///   variable, and report nothing.
     public convenience init(on activity: ManagedActivity) throws {
-        let began = ContinuousClock.now - .seconds(max(Date().timeIntervalSince(activity.since), 0))
-        self.init(on: activity, began: began, socket: try ReportSocket())
+        self.init(on: activity, socket: try ReportSocket())
     }
 
-    /// - Parameters:
-    ///   - began: when the activity began.
-    ///   - socket: where the programs' reports may wait already.
-    ///   - didEnd: called when a report has ended the programs' own work, with a lock held. Must not block, nor use
-    ///     this value.
-    package init(
-        on activity: ManagedActivity,
-        began: ContinuousClock.Instant,
-        socket: ReportSocket,
-        didEnd: @escaping @Sendable (FinishedActivity) -> Void = { _ in }
-    ) {
+    /// - Parameter socket: where the programs' reports may wait already.
+    package init(on activity: ManagedActivity, socket: ReportSocket) {
         environment = [ReportSocket.variable: socket.path]
-        receiver = Receiver(socket, ReportedWork(activity, began: began), didEnd)
+        receiver = Receiver(socket, ReportedWork(activity))
         socket.raiseSignal(false)
         // Without a descriptor for that, the reports are read at the end.
         ServiceThread.shared.call(at: .min) { [receiver] in _ = ServiceThread.shared.add(receiver) }
@@ -64,12 +54,7 @@ public final class ProgramReports: Sendable {
     ///
     /// - Parameter outcome: how the activity ends, or the one that a report has begun after it; without effect if a
     ///   report has ended it.
-    public func end(_ outcome: ActivityOutcome = .unspecified) { _ = finish(outcome) }
-
-    /// The same as ``end(_:)``.
-    ///
-    /// - Returns: the programs' own work; `nil` if a report has ended it.
-    package func finish(_ outcome: ActivityOutcome) -> FinishedActivity? { receiver.end(outcome) }
+    public func end(_ outcome: ActivityOutcome = .unspecified) { receiver.end(outcome) }
 }
 
 /// Reads the reports, on the thread of the timers.
@@ -81,11 +66,9 @@ private final class Receiver: PollSource, Sendable {
     /// Its lock also keeps the order: a datagram is received and applied with the lock held. Activities have no code of
     /// the app.
     let work: Locked<ReportedWork>
-    private let isClosed = Locked(false)
-    private let didEnd: @Sendable (FinishedActivity) -> Void
 
-    init(_ socket: ReportSocket, _ work: ReportedWork, _ didEnd: @escaping @Sendable (FinishedActivity) -> Void) {
-        (self.socket, self.didEnd) = (socket, didEnd)
+    init(_ socket: ReportSocket, _ work: ReportedWork) {
+        self.socket = socket
         self.work = Locked(work)
     }
 
@@ -100,18 +83,15 @@ private final class Receiver: PollSource, Sendable {
         work.withLock { work in
             var datagrams: [[UInt8]] = []
             while datagrams.count < limit, let datagram = socket.receive() { datagrams.append(datagram) }
-            for report in datagrams.lazy.flatMap({ ProgramReport.all(in: $0) }) {
-                if let end = work.apply(report) { didEnd(end) }
-            }
+            for report in datagrams.lazy.flatMap({ ProgramReport.all(in: $0) }) { work.apply(report) }
         }
     }
 
-    func end(_ outcome: ActivityOutcome) -> FinishedActivity? {
-        if isClosed.withLock({ exchange(&$0, with: true) }) { return nil }
+    func end(_ outcome: ActivityOutcome) {
         // Then no more can come, so that this ends.
         socket.unlink()
         read(limit: .max)
         ServiceThread.shared.call(at: .min) { ServiceThread.shared.remove(self) }
-        return work.withLock { $0.end(outcome) }
+        work.withLock { $0.end(outcome) }
     }
 }

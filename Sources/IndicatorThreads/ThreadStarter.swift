@@ -80,7 +80,8 @@ package enum ThreadStarter {
         return getrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 ? UInt64(limit.rlim_cur) : .max
     }
 
-    private static let isShortageReported = Atomic(false)
+    /// Whether ``reportShortage()`` has written its message.
+    package static let isShortageReported = Atomic(false)
     /// Whether the process ends with status 71 (`EX_OSERR` of sysexits.h) when there is no thread for the indicator, as
     /// a command does that could only wait.
     package static let isShortageFatal = Atomic(false)

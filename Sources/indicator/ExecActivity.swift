@@ -5,20 +5,17 @@ import IndicatorCore
 import IndicatorReports
 import IndicatorThreads
 import Logging
+import Synchronization
 
 /// A command as an activity: an indicator with that alone, and a notification at its end.
 final class ExecActivity {
     private let indicator: IndicatorManager
     private let activity: ManagedActivity
-    private var label: String
-    private let began: ContinuousClock.Instant
-    private let notice: EndNotice
     /// What the command reports of its work.
     private let reports: ProgramReports?
-    private let ends = ReportedEnds()
 
     private static let messages = InMemoryLogHandler()
-    fileprivate static let logger = Logger(label: "indicator", factory: { _ in messages })
+    private static let logger = Logger(label: "indicator", factory: { _ in messages })
 
     /// - Parameters:
     ///   - options: the app whose config file is used, when to notify of the end, and how long the command must last
@@ -27,10 +24,11 @@ final class ExecActivity {
     ///   - began: when the command began.
     ///   - socket: where the command reports its work.
     init(of options: ExecCommand, label: String, began: ContinuousClock.Instant, socket: ReportSocket? = nil) {
-        (self.label, self.began) = (label, began)
         // Who looks at a shell has seen the end of a line. Where only the terminal knows that, it notifies.
         let isFocused = options.lasted != nil && options.notify != .never ? TerminalFocus.isFocused : false
-        let prefersTerminal = isFocused == nil && TerminalFocus.isKnownToTerminal
+        let prefersTerminal =
+            isFocused == nil
+            && TerminalNotificationBackend.isHiddenWhileFocused(in: ProcessInfo.processInfo.environment)
         let (app, notify, after) = (options.app, isFocused == true ? .never : options.notify, options.after)
         var source = ConfigurationSource(
             for: app,
@@ -53,47 +51,48 @@ final class ExecActivity {
         activity = ManagedActivity(label, in: indicator, lasted: began.duration(to: .now))
         let configured = indicator.configuration?.notifiers ?? []
         let settled = configured.first ?? desktop
-        let notice = EndNotice(
-            indicator: indicator,
-            app: app,
-            whenDone: notify ?? settled?.whenDone ?? .always,
-            after: after ?? settled?.after ?? .seconds(10),
-            notifiers: configured.isEmpty ? [EndNotice.desktopName] : configured.map(\.name)
-        )
-        self.notice = notice
-        if configured.isEmpty, !prefersTerminal, notice.whenDone != .never { notice.addNotification() }
-        reports = socket.map { [activity, ends] socket in
-            ProgramReports(on: activity, began: began, socket: socket) { ends.notify(of: $0, by: notice) }
+        let others = configured.isEmpty ? ["execNotification"] : configured.map(\.name)
+        let whenDone = notify ?? settled?.whenDone ?? .always
+        let least = after ?? settled?.after ?? .seconds(10)
+        #if DBus
+        // Over SSH, the desktop belongs to another machine.
+        if configured.isEmpty, !prefersTerminal, whenDone != .never, !TerminalFocus.isRemote {
+            var settings = DesktopNotificationSettings(whenDone: whenDone, after: least)
+            settings.isLive = false
+            (settings.icon, settings.category) = ("utilities-terminal", "")
+            indicator.addBackend(
+                DesktopNotificationBackend(
+                    name: others[0],
+                    applicationName: app,
+                    settings: settings,
+                    logger: Self.logger
+                )
+            )
         }
+        #endif
+        if let notify = TerminalNotice.open(app) {
+            let notice = TerminalNotice(app: app, whenDone: whenDone, after: least, notify: notify) { [indicator] in
+                indicator.backendStatuses.filter { others.contains($0.name) }
+            }
+            indicator.addBackend(notice)
+        }
+        reports = socket.map { [activity] in ProgramReports(on: activity, socket: $0) }
     }
 
     /// Shows a label, unless it is `nil`, and how much of a file has been read, in bytes; nothing for `nil`.
     func update(label: String?, _ position: (bytes: Int, size: Int)?) {
-        self.label = label ?? self.label
         activity.update { details in
-            details.label = self.label
+            details.label = label ?? details.label
             (details.completed, details.total, details.unit) = (position?.bytes ?? 0, position?.size, .bytes)
         }
     }
 
-    /// Ends the activity, notifies, and restores all backends.
+    /// Ends the activity, notifies, and restores all backends. Writes problems to standard error; to the terminal, if
+    /// there is one, instead of into the pipe of the command's output, as in `x=$(indicator exec … 2>&1)`.
     func end(_ outcome: ActivityOutcome) {
-        let earlier = indicator.backendStatuses
-        var finished: FinishedActivity?
-        if let reports {
-            finished = reports.finish(outcome)
-            ends.wait()
-        } else {
-            activity.end(outcome)
-            finished = FinishedActivity(label: label, outcome: outcome, duration: began.duration(to: .now))
-        }
-        let hasTerminal = notice.notify(of: finished)
-        Self.report(shutDown(since: earlier, hasTerminal: hasTerminal))
-    }
-
-    /// Writes problems to standard error; to the terminal, if there is one, instead of into the pipe of the command's
-    /// output, as in `x=$(indicator exec … 2>&1)`.
-    private static func report(_ problems: [String]) {
+        reports?.end(outcome)
+        activity.end(outcome)
+        let problems = shutDown()
         var (output, error) = (stat(), stat())
         fstat(STDOUT_FILENO, &output)
         fstat(STDERR_FILENO, &error)
@@ -108,19 +107,20 @@ final class ExecActivity {
     /// Shuts the backends down. Returns what the user has configured and did not get: the backends that were not
     /// available or failed at the end, and mistakes in the config file. Without a terminal, as under cron, nothing else
     /// shows that.
-    ///
-    /// - Parameters:
-    ///   - earlier: the statuses before the end.
-    ///   - hasTerminal: whether the terminal notifies. That there is no desktop beside it is no news then.
-    private func shutDown(since earlier: [BackendStatus], hasTerminal: Bool) -> [String] {
-        let named = indicator.configuration?.backends.filter { $0.context.isNamed && !(hasTerminal && $0.isOfDesktop) }
-            .map(\.name)
+    private func shutDown() -> [String] {
+        let configured = indicator.configuration?.backends.filter(\.context.isNamed) ?? []
         let hasMistakes = !indicator.configurationProblems.isEmpty
+        let earlier = indicator.backendStatuses
         ProcessSignals.shutDownIndicators()
-        let unavailable = zip(earlier, indicator.backendStatuses).compactMap { earlier, status -> String? in
-            guard named?.contains(status.name) == true else { return nil }
+        let statuses = indicator.backendStatuses
+        // Where the terminal notifies, that there is no desktop beside it is no news.
+        let hasTerminal = statuses.contains { $0.name == TerminalNotice.name }
+        let unavailable = zip(earlier, statuses).compactMap { earlier, status -> String? in
+            let backend = configured.first { $0.name == status.name }
+            guard let backend, !hasTerminal || !backend.isOfDesktop else { return nil }
             if case .unavailable(let reason) = earlier.state { return "\(status.name): \(reason)" }
-            if status.state != .stopped {
+            // That there is no thread was reported.
+            if status.state != .stopped, !ThreadStarter.isShortageReported.load(ordering: .relaxed) {
                 let fault = "no answer in time, so the end may not be shown; see 'indicator backends'"
                 return "\(status.name): \(fault)\(status.lastError.map { "; before: \($0)" } ?? "")"
             }
@@ -133,99 +133,46 @@ final class ExecActivity {
     }
 }
 
-/// The ends of work that the command has reported: of a flood of them, ten a second are notified.
-private final class ReportedEnds: Sendable {
-    /// The one to notify next, of which a failure has precedence; whether one is notified or waits for that; and when
-    /// the next one may be.
-    private let state = Locked((next: FinishedActivity?.none, isBusy: false, due: Int64.min))
+/// Notifies on the terminal where no other backend does.
+private struct TerminalNotice: IndicatorBackend {
+    static let name = "execTerminal"
 
-    /// Notifies on another thread, since that may wait for the terminal.
-    func notify(of end: FinishedActivity, by notice: EndNotice) {
-        let isFirst = state.withLock { state in
-            if state.next?.outcome.isFailure != true || end.outcome.isFailure { state.next = end }
-            return !exchange(&state.isBusy, with: true)
-        }
-        if isFirst { notifyNext(by: notice) }
-    }
-
-    private func notifyNext(by notice: EndNotice) {
-        ServiceThread.foreignCode.call(at: state.withLock { $0.due }) {
-            if let next = self.state.withLock({ $0.next.take() }) { notice.notify(of: next) }
-            let isDone = self.state.withLock { state in
-                (state.isBusy, state.due) = (state.next != nil, ServiceThread.now + 100_000_000)
-                return !state.isBusy
-            }
-            if !isDone { self.notifyNext(by: notice) }
-        }
-    }
-
-    /// Waits until all are notified, a second at most.
-    func wait() {
-        for _ in 0..<100 where state.withLock({ $0.isBusy }) { usleep(10_000) }
-    }
-}
-
-/// The notification of an end, of the command or of work that it has reported.
-private struct EndNotice: Sendable {
-    static let desktopName = "execNotification"
-
-    let indicator: IndicatorManager
     let app: String
     /// Of which ends to notify.
     let whenDone: WhenDone
-    /// How long the work must last for that.
+    /// How long the work must have lasted for that.
     let after: Duration
-    /// The backends that notify. Where none of them works, the terminal does.
-    let notifiers: [String]
+    let notify: @Sendable (OutcomeNotice) throws -> Void
+    /// The other backends that notify.
+    let others: @Sendable () -> [BackendStatus]
 
-    func addNotification() {
-        #if DBus
-        // Over SSH, the desktop belongs to another machine.
-        guard !TerminalFocus.isRemote else { return }
-        var settings = DesktopNotificationSettings(whenDone: whenDone, after: after)
-        settings.isLive = false
-        (settings.icon, settings.category) = ("utilities-terminal", "")
-        indicator.addBackend(
-            DesktopNotificationBackend(
-                name: Self.desktopName,
-                applicationName: app,
-                settings: settings,
-                logger: ExecActivity.logger
-            )
-        )
-        #endif
+    var name: String { Self.name }
+    /// Work may end before the indicator is shown.
+    var delivery: BackendDelivery { BackendDelivery(includesHidden: true, minimumInterval: .milliseconds(100)) }
+
+    /// What notifies: the terminal as it can, or the bell over SSH and in tmux or GNU screen, which mark the window;
+    /// `nil` without both.
+    static func open(_ app: String) -> (@Sendable (OutcomeNotice) throws -> Void)? {
+        if let notify = try? TerminalNotificationBackend(applicationName: app).open() { return notify }
+        guard TerminalFocus.isRemote || getenv("TMUX") != nil || getenv("STY") != nil else { return nil }
+        let terminal = Foundation.open("/dev/tty", O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+        if terminal < 0 { return nil }
+        return { _ in _ = write(terminal, "\u{07}", 1) }
     }
 
-    /// Notifies on the terminal where no backend does: as it can, or by the bell over SSH and in tmux or GNU screen,
-    /// which mark the window. Waits while backends start, half a second at most: a command may end before.
-    ///
-    /// - Returns: whether the terminal can.
-    @discardableResult
-    func notify(of finished: FinishedActivity?) -> Bool {
-        let wanted = finished.map { whenDone.covers($0, after: after) && !hasNotifier ? [$0] : [] } ?? []
-        let settings = TerminalNotificationSettings(whenDone: .always, after: .zero)
-        let terminal = TerminalNotificationBackend(applicationName: app, settings: settings)
-        do {
-            let notify = try terminal.open()
-            if let notice = OutcomeNotice(wanted, applicationName: app) { try notify(notice) }
-            return true
-        } catch {
-            // There may be no terminal, or one without notifications.
-            guard TerminalFocus.isRemote || getenv("TMUX") != nil || getenv("STY") != nil else { return false }
-            let descriptor = open("/dev/tty", O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
-            guard descriptor >= 0 else { return false }
-            if !wanted.isEmpty { write(descriptor, "\u{07}", 1) }
-            close(descriptor)
-            return true
+    func show(_ updates: IndicatorUpdates) async throws {
+        for await update in updates {
+            let wanted = update.finished.filter { whenDone.covers($0, after: after) }
+            let notice = OutcomeNotice(wanted, omitted: update.omittedFinished, applicationName: app)
+            if let notice, !hasOther { try notify(notice) }
         }
     }
 
-    private var hasNotifier: Bool {
-        func states() -> [BackendState] {
-            indicator.backendStatuses.filter { notifiers.contains($0.name) }.map(\.state)
-        }
-        for _ in 0..<50 where states().contains(.starting) { usleep(10_000) }
-        return states().contains { $0 == .starting || $0 == .running }
+    /// Whether another backend notifies. Waits while one starts, half a second at most: a command may end before.
+    private var hasOther: Bool {
+        for _ in 0..<50 where others().contains(where: { $0.state == .starting }) { usleep(10_000) }
+        // One that has stopped may have lost the end of the work.
+        return others().contains { [.starting, .running, .stopped].contains($0.state) && $0.lost == 0 }
     }
 }
 

@@ -10,12 +10,22 @@ import Testing
 
 @Suite("Reports of programs")
 struct ProgramReportsTests {
-    /// What an indicator shows after a script of reports, and how the programs' own work has ended meanwhile.
-    private static func shown(_ script: String) throws -> (snapshot: IndicatorSnapshot, ended: [String]) {
+    /// What an indicator shows after a script of reports, and what has ended meanwhile.
+    private static func shown(_ script: [String]) async -> (rows: [String], ended: [String]) {
         let indicator = IndicatorManager(delays: .zero)
-        var work = ReportedWork(ManagedActivity("make", in: indicator), began: .now)
-        let ended = ProgramReport.all(in: Array(script.utf8)).compactMap { work.apply($0) }
-        return (indicator.snapshot, ended.map { "\($0.label): \($0.outcome)" })
+        let updates = indicator.updates
+        var work = ReportedWork(ManagedActivity("make", in: indicator))
+        ProgramReport.all(in: Array(script.joined(separator: "\n").utf8)).forEach { work.apply($0) }
+        let rows = rows(indicator.snapshot)
+        await indicator.shutdown()
+        return (rows, await ended(updates))
+    }
+
+    /// What has ended according to the updates of an indicator that is shut down.
+    static func ended(_ updates: some AsyncSequence<IndicatorUpdate, Never>) async -> [String] {
+        var ended: [String] = []
+        for await update in updates { ended += update.finished.map { "\($0.label): \($0.outcome)" } }
+        return ended
     }
 
     private static func rows(_ snapshot: IndicatorSnapshot) -> [String] {
@@ -49,39 +59,33 @@ struct ProgramReportsTests {
         (["state=working:id=a", "state=done:id=a"], ["make 100%"]),
         (
             ["state=working:id=a", "state=working:id=a/b", "state=working:id=ab", "state=clear:id=a"],
-            ["make 67%", "  ab"]
+            ["make 0%", "  ab"]
         ),
-        (["state=working:id=a", "state=clear"], ["make 100%"]),
-        (["state=clear", "state=working:id=a", "state=clear"], ["make 100%"]),
+        (["state=working:id=a", "state=clear"], ["make"]),
+        (["state=clear", "state=working:id=a", "state=clear"], ["make"]),
+        (["state=working:id=a", "state=idle:id=a", "state=error:id=b", "state=working:id=c"], ["make 50%", "  c"]),
         (["state=idle", "state=working:id=a"], ["a"]),
         (["state=done:id=a", "state=idle:id=b", "state=working:id=c"], ["make 50%", "  c"]),
     ])
-    func `What is shown after a script of reports`(reports: [String], expected: [String]) throws {
-        #expect(try Self.rows(Self.shown(reports.joined(separator: "\n")).snapshot) == expected)
+    func `What is shown after a script of reports`(reports: [String], expected: [String]) async {
+        #expect(await Self.shown(reports).rows == expected)
     }
 
     @Test(
-        "The programs' own work ends once, with what they say; idle is not reported",
+        "What has ended does not end again; what is idle or removed has no outcome",
         arguments: [
             (
                 ["working:title=Q29weQ", "done", "done", "working", "error:msg=YQ"],
                 ["Copy: succeeded", "make: failed(\"a\")"]
             ),
             (["working:title=Q29weQ", "done:msg=b2s"], ["make: ok: succeeded"]),
-            (["idle", "done", "working", "idle", "error:id=a"], ["make: cancelled", "make: cancelled"]),
+            (["done:id=a", "done:id=a", "working:id=b", "clear:id=b", "clear:id=a", "done:id=a"], ["a", "a"]),
+            (["idle", "done", "working", "idle", "error:id=a:msg=YQ"], ["a: failed(\"a\")"]),
         ]
     )
-    func outcomes(reports: [String], expected: [String]) throws {
-        #expect(try Self.shown(reports.map { "state=\($0)" }.joined(separator: "\n")).ended == expected)
-    }
-
-    @Test func `The duration is by a clock that does not step: not that of the activity's date`() throws {
-        let indicator = IndicatorManager(delays: .standard)
-        var work = ReportedWork(ManagedActivity("make", in: indicator), began: .now - .seconds(1000))
-        let ended = ProgramReport.all(in: Array("state=done\nstate=working\nstate=error".utf8)).compactMap {
-            work.apply($0)
-        }
-        #expect(ended.map { $0.duration >= .seconds(1000) } == [true, false])
+    func outcomes(reports: [String], expected: [String]) async {
+        let ended = await Self.shown(reports.map { "state=\($0)" }).ended
+        #expect(ended == expected.map { $0.contains(":") ? $0 : "\($0): succeeded" })
     }
 
     @Test func `A part that is open at the end does not count as done before the whole has failed`() async throws {
@@ -92,14 +96,14 @@ struct ProgramReportsTests {
         let watcher = Task { [updates = indicator.updates] in
             for await update in updates { shown.withLock { $0 += update.steps } }
         }
-        var work = ReportedWork(ManagedActivity("make", in: indicator), began: .now)
-        _ = work.apply(.status(ProgramStatus(.working, progress: 50, id: "a")))
+        var work = ReportedWork(ManagedActivity("make", in: indicator))
+        work.apply(.status(ProgramStatus(.working, progress: 50, id: "a")))
         for _ in 0..<2 {
             // So that the next change is published at once.
             clock.advance(by: .seconds(1))
             #expect(await eventually { shown.withLock { $0.last?.snapshot.progress } == 0.5 })
         }
-        #expect(work.end(.failed("exit status 1"))?.outcome == .failed("exit status 1"))
+        work.end(.failed("exit status 1"))
         await indicator.shutdown()
         await watcher.value
         let updates = shown.withLock { $0 }
@@ -109,14 +113,13 @@ struct ProgramReportsTests {
 
     /// Listens in a folder of its own, on an indicator without delays.
     private static func listening(
-        didEnd: @escaping @Sendable (FinishedActivity) -> Void = { _ in },
         _ body: (_ indicator: IndicatorManager, _ reports: ProgramReports, _ folder: String) async throws -> Void
     ) async throws {
         let directory = try TemporaryDirectory()
         let indicator = IndicatorManager(delays: .zero)
         let socket = try ReportSocket(in: directory.path)
         let activity = ManagedActivity("make", in: indicator)
-        let reports = ProgramReports(on: activity, began: .now, socket: socket, didEnd: didEnd)
+        let reports = ProgramReports(on: activity, socket: socket)
         try await body(indicator, reports, "\(directory.path)/indicator")
         reports.end()
         #expect(indicator.snapshot.activityCount == 0)
@@ -126,26 +129,16 @@ struct ProgramReportsTests {
     @Test("What a program sends is shown; what it has sent last counts, too; everything ends with the programs")
     func reports() async throws {
         try await Self.listening { indicator, reports, _ in
+            let updates = indicator.updates
             let path = try #require(reports.environment["INDICATOR_SOCKET"])
             #expect(ReportSocket.send("state=working:id=a\nSTATUS=Link", to: path))
             #expect(await eventually { Self.rows(indicator.snapshot) == ["Link 0%", "  a"] })
+            // Whether the thread reads it, or the end.
             #expect(ReportSocket.send("state=error:msg=YQ", to: path))
-            #expect(reports.finish(.succeeded) == nil, "a report has ended it")
+            reports.end(.succeeded)
             #expect(!ReportSocket.send("state=working", to: path))
-        }
-    }
-
-    @Test func `A last end counts once, whether the thread reads it or the end of the programs does`() async throws {
-        for _ in 0..<50 {
-            let ended = Locked<[ActivityOutcome]>([])
-            try await Self.listening { end in
-                ended.withLock { $0.append(end.outcome) }
-            } _: { _, reports, _ in
-                let path = try #require(reports.environment["INDICATOR_SOCKET"])
-                #expect(ReportSocket.send("state=error:msg=YQ", to: path))
-                #expect(reports.finish(.succeeded) == nil)
-                #expect(ended.withLock { $0 } == [.failed("a")])
-            }
+            await indicator.shutdown()
+            #expect(await Self.ended(updates) == ["Link: failed(\"a\")", "a: unspecified"])
         }
     }
 

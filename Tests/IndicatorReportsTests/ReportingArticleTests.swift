@@ -1,7 +1,6 @@
 import DisplayText
 import Foundation
 import IndicatorCore
-import IndicatorThreads
 import TestSupport
 import Testing
 
@@ -36,25 +35,16 @@ import Testing
         let folder = try TemporaryDirectory()
         for (name, text) in files { try folder.write(text, to: name) }
         let indicator = IndicatorManager(delays: .zero)
-        let ended = Locked<[FinishedActivity]>([])
         let updates = indicator.updates
-        let watcher = Task {
-            for await update in updates { ended.withLock { $0 += update.finished } }
-        }
-        let reports = ProgramReports(
-            on: ManagedActivity("command", in: indicator),
-            began: .now,
-            socket: try ReportSocket(in: folder.path)
-        )
+        let socket = try ReportSocket(in: folder.path)
+        let reports = ProgramReports(on: ManagedActivity("command", in: indicator), socket: socket)
         let path = try (Command.built("indicator") as NSString).deletingLastPathComponent
-        let socket = try #require(reports.environment["INDICATOR_SOCKET"])
-        let environment = ["INDICATOR_SOCKET=\(socket)", "PATH=\(path):/usr/bin:/bin", "HOME=\(folder.path)"]
+        let environment = ["INDICATOR_SOCKET=\(socket.path)", "PATH=\(path):/usr/bin:/bin", "HOME=\(folder.path)"]
         let result = try await Command.run("env", environment + ["sh", "-ec", "cd '\(folder.path)'\n\(script)"])
         #expect(result.status == 0, "\(result.error)")
         reports.end(.cancelled)
         await indicator.shutdown()
-        await watcher.value
-        return ended.withLock { $0 }.map { "\($0.label): \($0.outcome)" }.sorted()
+        return await ProgramReportsTests.ended(updates).sorted()
     }
 
     @Test(.needs(needs)) func `The script in a shell`() async throws {

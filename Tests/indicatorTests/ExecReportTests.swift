@@ -58,7 +58,7 @@ import Testing
         ("report error 'disk full'; shown full", ["sh, failed, disk full"]),
         ("report done; shown succeeded; exit 3", ["sh, succeeded"]),
         ("report done; report working Next; shown Next; exit 3", ["sh, succeeded", "Next, failed, exit status 3"]),
-        ("report idle; shown cancelled; exit 3", ["sh, cancelled"]),
+        ("report working; shown sh; report idle; shown hidden; exit 3", []),
         ("report working --id a; report done --id a; shown '\"a\"'", ["a, succeeded", "sh, succeeded"]),
         ("rm -r \"$XDG_RUNTIME_DIR/indicator\"; report done; exit 3", ["sh, failed, exit status 3"]),
         // Before it is shown, and when nothing is heard.

@@ -135,11 +135,13 @@ public final class ManagedActivity: ActivityContainer, @unchecked Sendable {
     }
 
     /// Ends the activity, after members without an outcome, in one change. Between two, they would count as done.
-    package func end(_ outcome: ActivityOutcome, after members: [ManagedActivity]) {
+    ///
+    /// - Parameter outcome: how it ended; `nil` if nothing is to be said of it, and its group no longer counts it.
+    package func end(_ outcome: ActivityOutcome?, after members: [ManagedActivity] = []) {
         lease.withEngine { engine in
             engine.change { machine, now in
                 _ = handle.record(in: &machine.list, at: now)
-                let all = members.map { ($0, ActivityOutcome.unspecified) } + [(self, outcome)]
+                let all = members.map { ($0, ActivityOutcome?.some(.unspecified)) } + [(self, outcome)]
                 return machine.end(all.compactMap { item, end in item.handle.markEnded().map { ($0, end) } }, now)
             }
         }

@@ -92,22 +92,24 @@ final class ActivityGroup {
     private var all = Sums()
     private var units: [ActivityUnit: Sums] = [:]
 
-    /// Replaces the share of a member.
-    func replace(_ old: Share?, with new: Share) {
+    /// Replaces the share of a member, or removes it.
+    func replace(_ old: Share?, with new: Share?) {
         if let old {
             all.add(old, sign: -1)
             units[old.unit]?.add(old, sign: -1)
         }
+        guard let new else { return }
         all.add(new)
         units[new.unit, default: Sums()].add(new)
     }
 
-    /// A member has ended, which contributed `old` to the sums, and `share` last.
-    func finish(_ member: ActivityRecord, _ outcome: ActivityOutcome, _ old: Share?, _ share: Share) {
+    /// A member has ended, which contributed `old` to the sums, and `share` last; without an outcome, it is removed.
+    func finish(_ member: ActivityRecord, _ outcome: ActivityOutcome?, _ old: Share?, _ share: Share) {
+        memberCount -= 1
+        guard let outcome else { return replace(old, with: nil) }
         var share = share
         share.end(outcome)
         replace(old, with: share)
-        memberCount -= 1
         finishedCount += 1
         guard case .failed(let message) = outcome else { return }
         failedCount += 1

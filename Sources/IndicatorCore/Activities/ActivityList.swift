@@ -225,7 +225,7 @@ package struct ActivityList: Sendable {
     /// Ends an activity. Its members become independent, and are counted from then on; if it is a member itself, it was
     /// not counted.
     ///
-    /// - Parameter outcome: how it ended; `nil` if it only pauses, which is no end to report.
+    /// - Parameter outcome: how it ended; `nil` if it only pauses or is removed, which is no end to report or count.
     mutating func end(_ record: ActivityRecord, _ outcome: ActivityOutcome?, at now: Now) -> Effects {
         guard !record.hasEnded else { return Effects() }
         let group = record.parent.flatMap { $0.hasEnded ? nil : $0 }
@@ -236,7 +236,7 @@ package struct ActivityList: Sendable {
         if let own = record.group {
             finalOutcome = own.outcome(finalOutcome, failsWithMembers: record.failsWithMembers)
         }
-        if let group { group.group?.finish(record, finalOutcome, record.membership?.share, record.currentShare) }
+        group?.group?.finish(record, outcome == nil ? nil : finalOutcome, record.membership?.share, record.currentShare)
         record.hasEnded = true
         record.membership = nil
         list(record)

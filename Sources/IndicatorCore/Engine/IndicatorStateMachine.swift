@@ -100,7 +100,7 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
     }
 
     /// Ends several activities with records.
-    mutating func end(_ ends: [(record: ActivityRecord, outcome: ActivityOutcome)], _ now: Now) -> Actions? {
+    mutating func end(_ ends: [(record: ActivityRecord, outcome: ActivityOutcome?)], _ now: Now) -> Actions? {
         let effects = ends.reduce(into: ActivityList.Effects()) { effects, end in
             let own = list.end(end.record, end.outcome, at: now)
             effects.countChange += own.countChange

@@ -85,7 +85,7 @@ public final class TerminalNotificationBackend: IndicatorBackend {
     /// Opens the terminal; writes nothing.
     ///
     /// - Returns: a function that writes one notification.
-    package func open() throws -> (OutcomeNotice) throws -> Void {
+    package func open() throws -> @Sendable (OutcomeNotice) throws -> Void {
         let terminal = try openTerminal()
         let style = KnownTerminal.recognize(by: environment).notification
         return { notice in
