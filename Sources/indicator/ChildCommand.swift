@@ -18,32 +18,21 @@ import Synchronization
 /// | that stops the command | this process stops by the same signal after the command has stopped |
 /// | `SIGIO` from the kernel | ``Event/due``: the socket for reports asks for it |
 ///
-/// The signals are blocked, and the main thread waits for them (sigwaitinfo(2)), so nothing runs concurrently.
+/// The signals are blocked, and the main thread waits for them (sigtimedwait(2)), so nothing runs concurrently.
 /// `SIGKILL` and `SIGSTOP` cannot be forwarded; signals of faults (`SIGSEGV` and others) are not.
 struct ChildCommand {
     /// The command could not be started.
     struct StartError: Error, CustomStringConvertible {
-        let command: String
-        let errorNumber: Int32
-
+        let description: String
         /// The exit status, as of shells and env(1): 127 for a command that does not exist, 126 for one that cannot be
         /// run.
-        var status: Int32 { errorNumber == ENOENT ? 127 : 126 }
-
-        var description: String { "cannot run '\(command)': \(String(cString: strerror(errorNumber)))" }
+        let status: Int32
     }
 
     /// How a command ended.
     enum Ending: Hashable {
         case exited(Int32)
         case killed(signal: Int32)
-
-        /// The ending of a process with this status of waitpid(2): the low seven bits are the signal that ended it, 0
-        /// if it exited.
-        init(status: Int32) {
-            let signal = status & 0x7F
-            self = signal == 0 ? .exited(status >> 8 & 0xFF) : .killed(signal: signal)
-        }
     }
 
     /// A result of ``wait(until:)``.
@@ -63,9 +52,6 @@ struct ChildCommand {
     /// Whether SIGCONT has come since this process began to stop.
     private static let wasContinued = Atomic(false)
 
-    /// The signals of a fault of the process itself.
-    private static let faults = [SIGSEGV, SIGBUS, SIGFPE, SIGILL]
-
     /// Starts a command.
     ///
     /// Call this on the main thread before starting others: they inherit the blocked signals.
@@ -73,30 +59,26 @@ struct ChildCommand {
     /// - Parameters:
     ///   - arguments: the unmodified command and its arguments, terminated by a null pointer.
     ///   - prepare: called when the signals are blocked, before the command starts.
-    ///   - cancel: called when the command could not be started, before the signals are let through.
-    init(
-        _ arguments: ProgramArguments,
-        prepare: () -> Void = {},
-        cancel: () -> Void = {}
-    ) throws(StartError) {
+    init(_ arguments: ProgramArguments, prepare: () -> Void) throws(StartError) {
         var signals = sigset_t()
         sigfillset(&signals)
-        for signal in Self.faults { sigdelset(&signals, signal) }
+        // Those of a fault of the process itself.
+        for signal in [SIGSEGV, SIGBUS, SIGFPE, SIGILL] { sigdelset(&signals, signal) }
         var before = sigset_t()
         pthread_sigmask(SIG_BLOCK, &signals, &before)
         prepare()
         // If it were ignored, the exit status of the command would be lost (waitpid(2)).
         signal(SIGCHLD, SIG_DFL)
         identifier = startProgram(arguments, blocking: before)
-        if identifier < 0 {
-            cancel()
-            pthread_sigmask(SIG_SETMASK, &before, nil)
-            StandardStreams.openMissing()
-            throw StartError(command: arguments[0].map { String(cString: $0) } ?? "", errorNumber: -identifier)
-        }
         // After the start of the command, which must have the same closed streams.
         StandardStreams.openMissing()
         self.signals = signals
+        if identifier < 0 {
+            pthread_sigmask(SIG_SETMASK, &before, nil)
+            let name = arguments[0].map { String(cString: $0) } ?? ""
+            let reason = String(cString: strerror(-identifier))
+            throw StartError(description: "cannot run '\(name)': \(reason)", status: identifier == -ENOENT ? 127 : 126)
+        }
     }
 
     // MARK: - Waiting
@@ -118,14 +100,11 @@ struct ChildCommand {
     /// Waits for one of the signals; `nil` if none came until the deadline.
     private static func next(of signals: sigset_t, until deadline: ContinuousClock.Instant?) -> siginfo_t? {
         var (signals, info) = (signals, siginfo_t())
+        let deadline = deadline ?? .now + .seconds(1 << 30)
         while true {
-            var limit = timespec()
-            if let deadline {
-                let (seconds, attoseconds) = max(ContinuousClock.now.duration(to: deadline), .zero).components
-                limit = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
-            }
-            let number = deadline == nil ? sigwaitinfo(&signals, &info) : sigtimedwait(&signals, &info, &limit)
-            if number > 0 { return info }
+            let (seconds, attoseconds) = max(ContinuousClock.now.duration(to: deadline), .zero).components
+            var limit = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+            if sigtimedwait(&signals, &info, &limit) > 0 { return info }
             if errno == EAGAIN { return nil }
         }
     }
@@ -137,12 +116,14 @@ struct ChildCommand {
             let process = waitpid(getpid() == 1 ? -1 : identifier, &status, WNOHANG | WUNTRACED)
             guard process > 0 else { return nil }
             guard process == identifier else { continue }
-            // wait(2): the low seven bits are 0x7F if the command has stopped.
-            guard status & 0x7F == 0x7F else { return .ended(Ending(status: status)) }
+            // wait(2): the signal that ended it, 0 if it exited, 0x7F if it has stopped; the status, or that signal.
+            switch (status & 0x7F, status >> 8 & 0xFF) {
+            case (0, let status): return .ended(.exited(status))
             // Who stops the command alone (`kill -STOP`) continues it alone. But a shell waits for its foreground job,
             // so that must stop, too.
-            let signal = status >> 8
-            if signal != SIGSTOP || isInForeground { return .stopped(signal: signal) }
+            case (0x7F, let signal): if signal != SIGSTOP || isInForeground { return .stopped(signal: signal) }
+            case (let signal, _): return .ended(.killed(signal: signal))
+            }
         }
     }
 

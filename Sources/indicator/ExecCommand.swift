@@ -175,8 +175,9 @@ struct ExecCommand: ParsableCommand {
             }
             // Unmodified: the arguments may not be UTF-8.
             let arguments = CommandLine.unsafeArgv + Int(CommandLine.argc) - command.count
-            child = try ChildCommand(arguments, prepare: prepare) { socket?.unlink() }
+            child = try ChildCommand(arguments, prepare: prepare)
         } catch {
+            socket?.unlink()
             try? Output.error.write("indicator: \(error)\n")
             if lasted == nil { show().end(.failed("\(error)")) }
             Foundation.exit(error.status)
@@ -221,8 +222,7 @@ struct ExecCommand: ParsableCommand {
         let aliases = take(ShellInitCommand.aliasesVariable)
         guard let text = take(ShellInitCommand.lineVariable) else { return nil }
         let line = ShellLine(text, aliases: aliases ?? "")
-        let names = getenv(ShellInitCommand.ignoreVariable).map { String(cString: $0) }
-        return (line, line.isIgnored(names: names))
+        return (line, line.isIgnored(names: getenv(ShellInitCommand.ignoreVariable).map { String(cString: $0) }))
     }
 }
 

@@ -79,8 +79,7 @@ struct ReportCommand: ParsableCommand {
             let names = "names joined by '/', at most 8, each of 1 to 32 letters, digits and '_.+-'"
             throw ValidationError("--id is '\(id)'; it must be \(names)")
         }
-        // A program that runs this for its events may append one argument of JSON.
-        if text.dropLast(text.last.map(Self.isJSON) == true ? 1 : 0).count > 1 {
+        if text.count > (event == nil ? 1 : 2) {
             throw ValidationError("Quote the text: indicator report working \"Copying photos\"")
         }
     }
@@ -91,23 +90,19 @@ struct ReportCommand: ParsableCommand {
         if let done, let total, total > 0 {
             status.progress = Int(clamping: Int128(max(done, 0)) * 100 / Int128(total))
         }
-        let text = text.first { !Self.isJSON($0) } ?? text.first.flatMap(Self.message(inJSON:))
+        var text = text.first
+        if let event, self.text.count == 1 {
+            text = ["message", "last-assistant-message", "title"].lazy.compactMap { event[$0] as? String }.first
+        }
         if state == .working { status.title = text } else { status.message = text }
         guard let path = getenv(ReportSocket.variable), path.pointee != 0 else { return status.writeToTerminal() }
         ReportSocket.send(status.body, to: String(cString: path))
     }
 
-    private static func isJSON(_ text: String) -> Bool { values(inJSON: text) != nil }
-
-    private static func values(inJSON text: String) -> [String: Any]? {
-        guard text.first == "{" else { return nil }
-        return try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
-    }
-
-    /// The message in what a program appends to the command that it runs for its events, as Codex does.
-    private static func message(inJSON text: String) -> String? {
-        let values = values(inJSON: text)
-        return ["message", "last-assistant-message", "title"].lazy.compactMap { values?[$0] as? String }.first
+    /// The JSON that a program appends to the command that it runs for its events, as Codex does.
+    private var event: [String: Any]? {
+        guard let last = text.last, last.first == "{" else { return nil }
+        return try? JSONSerialization.jsonObject(with: Data(last.utf8)) as? [String: Any]
     }
 }
 

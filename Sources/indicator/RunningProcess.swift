@@ -46,11 +46,7 @@ struct RunningProcess {
     }
 
     /// A file that a process has open, either to read or to write it.
-    private struct OpenFile {
-        var isRead: Bool
-        var position: Int
-        var size: Int
-    }
+    private typealias OpenFile = (isRead: Bool, position: Int, size: Int)
 
     /// The position in the largest file that the process or one of its children reads, and the size of that file, as
     /// progress(1) shows them; `nil` if there is none, or the user may not see it.
@@ -63,12 +59,12 @@ struct RunningProcess {
             Self.text("/proc/\(id)/task/\(thread)/children").split(separator: " ").compactMap { Int32($0) }
         }
         let files = ([id] + children).flatMap(Self.files)
-        let read = files.filter(\.isRead)
+        let read = files.filter { $0.isRead }
         if let file = read.filter({ (1...$0.size).contains($0.position) }).max(by: { $0.size < $1.size }) {
             return (file.position, file.size)
         }
-        guard let size = read.map(\.size).max(),
-            let copied = files.filter({ !$0.isRead && $0.size < size }).map(\.size).max()
+        guard let size = read.map({ $0.size }).max(),
+            let copied = files.filter({ !$0.isRead && $0.size < size }).map({ $0.size }).max()
         else { return nil }
         return (copied, size)
     }
@@ -84,15 +80,12 @@ struct RunningProcess {
             case S_IFBLK: size = deviceSize("\(folder)/\(name)")
             default: return nil
             }
-            var fields: [Substring: Substring] = [:]
-            for line in text("/proc/\(id)/fdinfo/\(name)").split(separator: "\n") {
-                let parts = line.split(separator: ":", maxSplits: 1)
-                if parts.count == 2 { fields[parts[0]] = parts[1].drop { $0 == "\t" } }
-            }
-            guard let position = fields["pos"].flatMap({ Int($0) }), size > 0,
-                let flags = fields["flags"].flatMap({ Int32($0, radix: 8) }), flags & O_ACCMODE != O_RDWR
+            // The first lines are `pos:` and `flags:`.
+            let words = text("/proc/\(id)/fdinfo/\(name)").split(whereSeparator: \.isWhitespace)
+            guard size > 0, words.count > 3, let position = Int(words[1]), let flags = Int32(words[3], radix: 8),
+                flags & O_ACCMODE != O_RDWR
             else { return nil }
-            return OpenFile(isRead: flags & O_ACCMODE == O_RDONLY, position: position, size: size)
+            return (flags & O_ACCMODE == O_RDONLY, position, size)
         }
     }
 

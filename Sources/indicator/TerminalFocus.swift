@@ -21,11 +21,6 @@ enum TerminalFocus {
         return active == window
     }
 
-    /// Whether the terminal itself shows notifications, and none while its window has the focus.
-    static var isKnownToTerminal: Bool {
-        TerminalNotificationBackend.isHiddenWhileFocused(in: ProcessInfo.processInfo.environment)
-    }
-
     /// Whether the terminal is on another machine.
     static var isRemote: Bool { getenv("SSH_CONNECTION") != nil || getenv("SSH_TTY") != nil }
 
