@@ -74,12 +74,8 @@ struct RunningProcess {
         return ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).compactMap { name in
             var info = stat()
             guard stat("\(folder)/\(name)", &info) == 0 else { return nil }
-            let size: Int
-            switch info.st_mode & S_IFMT {
-            case S_IFREG: size = info.st_size
-            case S_IFBLK: size = deviceSize("\(folder)/\(name)")
-            default: return nil
-            }
+            let type = info.st_mode & S_IFMT
+            let size = type == S_IFREG ? info.st_size : type == S_IFBLK ? deviceSize("\(folder)/\(name)") : 0
             // The first lines are `pos:` and `flags:`.
             let words = text("/proc/\(id)/fdinfo/\(name)").split(whereSeparator: \.isWhitespace)
             guard size > 0, words.count > 3, let position = Int(words[1]), let flags = Int32(words[3], radix: 8),

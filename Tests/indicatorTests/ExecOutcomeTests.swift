@@ -22,18 +22,6 @@ import Testing
         "until grep -q shown '\(program.home.appending("log"))' 2>/dev/null; do sleep 0.01; done; \(script)"
     }
 
-    private struct Line: Decodable {
-        var event: String
-        var label: String?
-        var outcome: String?
-        var message: String?
-    }
-
-    private func finished() throws -> Line? {
-        try program.home.read("log").split(separator: "\n")
-            .map { try JSONDecoder().decode(Line.self, from: Data($0.utf8)) }.last { $0.event == "finished" }
-    }
-
     @Test(
         "Nothing is written into a command's output, as a capture or cron has it, unless the user wants plain lines",
         arguments: [
@@ -54,12 +42,12 @@ import Testing
         try Self.configure(program, backends: "logFile, command", more: "command: {\(hook)}\n")
         let result = try await program.run(["false"], options: ["--notify", "failures", "--after", "0"])
         #expect(result.status == .exited(1) && result.error == "")
-        #expect(try finished()?.message == "exit status 1" && program.home.read("hook") == "hook\n")
+        #expect(try program.finished().last?.message == "exit status 1" && program.home.read("hook") == "hook\n")
         try program.home.write("", to: "hook")
         let missing = try await program.run(["/nowhere/backup"], options: ["--notify", "failures", "--after", "0"])
         #expect(missing.status == .exited(127))
         let message = "cannot run '/nowhere/backup': No such file or directory"
-        #expect(try finished()?.message == message && program.home.read("hook") == "hook\n")
+        #expect(try program.finished().last?.message == message && program.home.read("hook") == "hook\n")
     }
 
     @Test func `Errors are ASCII in the locale C, and the name is still recognizable`() async throws {
@@ -81,7 +69,7 @@ import Testing
     ])
     func `The outcome is the exit status`(script: String, outcome: String, message: String?) async throws {
         _ = try await program.run(["sh", "-c", whenShown(script)])
-        let line = try #require(try finished())
+        let line = try #require(try program.finished().last)
         #expect(line.label == "sh" && line.outcome == outcome && line.message == message)
     }
 
@@ -95,7 +83,7 @@ import Testing
     )
     func labels(options: [String], command: [String], label: String) async throws {
         _ = try await program.run(command + [whenShown("exit 0")], options: options)
-        #expect(try finished()?.label == label)
+        #expect(try program.finished().last?.label == label)
     }
 
     @Test(arguments: [
@@ -118,7 +106,7 @@ import Testing
             toPath: program.home.appending("config/other")
         )
         _ = try await program.run(["sh", "-c", whenShown("exit 0")], options: ["--app", "other"])
-        #expect(try finished()?.outcome == "succeeded")
+        #expect(try program.finished().last?.outcome == "succeeded")
     }
 
     // MARK: - Notifications

@@ -62,6 +62,23 @@ struct ExecProgram {
         try home.write(text, to: "config/indicator/indicator.yaml")
     }
 
+    /// A line of a log in JSON.
+    struct Line: Decodable {
+        var event: String
+        var label: String?
+        var outcome: String?
+        var message: String?
+
+        var text: String { [label, outcome, message].compactMap { $0 }.joined(separator: ", ") }
+    }
+
+    /// What has finished according to the file `log`; empty without it.
+    func finished() throws -> [Line] {
+        let lines = (try? home.read("log"))?.split(separator: "\n") ?? []
+        return try lines.map { try JSONDecoder().decode(Line.self, from: Data($0.utf8)) }
+            .filter { $0.event == "finished" }
+    }
+
     /// Runs a command with `indicator exec`, or directly.
     func run(
         _ command: [String],

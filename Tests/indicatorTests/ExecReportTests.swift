@@ -16,15 +16,6 @@ import Testing
         try program.configure("startDelay: 0\nbackends: [logFile]\nlogFile: {path: \(log), format: json}\n")
     }
 
-    private struct Line: Decodable {
-        var event: String
-        var label: String?
-        var outcome: String?
-        var message: String?
-
-        var text: String { [label, outcome, message].compactMap { $0 }.joined(separator: ", ") }
-    }
-
     /// Runs a shell script under exec, in which `report` and `nested` are this program's `report` and `exec`, and
     /// returns what has finished according to the log.
     private func finished(_ script: String, options: [String] = [], environment: [String: String] = [:]) async throws
@@ -47,9 +38,7 @@ import Testing
             (try? FileManager.default.contentsOfDirectory(atPath: "\(runtime)/\($0)")) ?? []
         }
         #expect(left == [], "no socket is left")
-        return (try? program.home.read("log"))?.split(separator: "\n")
-            .compactMap { try? JSONDecoder().decode(Line.self, from: Data($0.utf8)) }
-            .filter { $0.event == "finished" }.map(\.text) ?? []
+        return try program.finished().map(\.text)
     }
 
     @Test(arguments: [
