@@ -51,10 +51,8 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     private let name: String
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    private var jobs: [UnownedJob] = []
     /// The scheduled calls. The next one is the last.
     private var calls: [Call] = []
-    private var isJobsTurn = false
     /// The time until which a thread waits, at most one; `nil` while none does.
     private var waitsUntil: Int64?
     /// How many threads there are, and how many there may be.
@@ -99,32 +97,28 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
 
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        add(at: .min) { jobs.append(job) }
+        call(at: .min) { [self] in job.runSynchronously(on: asUnownedTaskExecutor()) }
     }
 
     /// Calls `body` at a time, on the thread. A long call delays others.
     ///
-    /// - Parameter time: the time, as of ``now``.
+    /// - Parameter time: the time, as of ``now``; `.min` for now.
     /// - Returns: the call, for ``cancelCall(_:)``.
     @discardableResult
     package func call(at time: Int64, _ body: @escaping @Sendable () -> Void) -> Call {
-        let call = Call(time: time, body)
-        // After those of the same time.
-        add(at: time) { calls.insert(call, at: calls.firstIndex { $0.time <= time } ?? calls.count) }
-        return call
-    }
-
-    /// Adds work for a time, and starts a thread, or wakes one that would wait longer.
-    private func add(at time: Int64, _ body: () -> Void) {
+        // Not before all that is due: what is always due would leave the rest no turn.
+        let call = Call(time: time == .min ? Self.now : time, body)
         let (isFirst, begun) = withMutex {
-            if let waitsUntil, time < waitsUntil { signal() }
-            body()
+            if let waitsUntil, call.time < waitsUntil { signal() }
+            // After those of the same time.
+            calls.insert(call, at: calls.firstIndex { $0.time <= call.time } ?? calls.count)
             if count > 0 { return (false, beginWatch()) }
             count = 1
             return (true, nil)
         }
         if isFirst { startThread() }
         if let begun { watch(since: begun) }
+        return call
     }
 
     /// After this time without progress, all threads count as blocked: 10 ms.
@@ -133,7 +127,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     /// Whether work waits that may need another thread: then how many pieces have begun. A thread that waits takes it,
     /// and begins the watch for the rest. Called with the mutex locked.
     private func beginWatch() -> UInt64? {
-        guard waitsUntil == nil, count < limit, !isWatched, !jobs.isEmpty || !calls.isEmpty else { return nil }
+        guard waitsUntil == nil, count < limit, !isWatched, !calls.isEmpty else { return nil }
         isWatched = true
         return begunCount
     }
@@ -266,21 +260,10 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
 
     /// The work of a thread.
     private func work() {
-        while let (next, begun) = withMutex({ next().map { ($0, beginWatch()) } }) {
+        while let (body, begun) = withMutex({ next().map { ($0, beginWatch()) } }) {
             if let begun { watch(since: begun) }
-            switch next {
-            case .job(let job): job.runSynchronously(on: asUnownedTaskExecutor())
-            case .call(let body): body()
-            case .sources(let wakeUp, let time): turnSources(wakeUp, until: time)
-            }
+            body()
         }
-    }
-
-    private enum Work {
-        case job(UnownedJob)
-        case call(@Sendable () -> Void)
-        /// Wait for the sources until this time.
-        case sources(WakeUp, Int64)
     }
 
     private func turnSources(_ wakeUp: WakeUp, until time: Int64) {
@@ -317,36 +300,29 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// Waits for work; `nil` when the thread should end. Called with the mutex locked.
-    private func next() -> Work? {
+    /// Waits for what to call next; `nil` when the thread should end. Called with the mutex locked.
+    private func next() -> (() -> Void)? {
         var idleSince: Int64?
         while true {
-            let first = calls.last
-            let left = first.map { $0.time == .min ? 0 : $0.time - Self.now }
-            // Jobs and calls alternate, so that neither starves the other.
-            isJobsTurn.toggle()
-            if isJobsTurn || left ?? 1 > 0, !jobs.isEmpty {
-                begunCount += 1
-                return .job(jobs.removeFirst())
-            }
-            if let first, let left, left <= 0, let body = first.body.take() {
+            let now = Self.now
+            if let first = calls.last, first.time <= now, let body = first.body.take() {
                 begunCount += 1
                 calls.removeLast()
-                return .call(body)
+                return body
             }
-            var end = first?.time ?? .max
-            if first == nil, wakeUp == nil, idleTime < .max {
-                let since = idleSince ?? Self.now
+            var end = calls.last?.time ?? .max
+            if calls.isEmpty, wakeUp == nil, idleTime < .max {
+                let since = idleSince ?? now
                 idleSince = since
                 end = since + idleTime
             }
             // One thread that waits is enough.
-            if waitsUntil != nil || first == nil && end <= Self.now {
+            if waitsUntil != nil || calls.isEmpty && end <= now {
                 count -= 1
                 return nil
             }
             waitsUntil = end
-            if let wakeUp { return .sources(wakeUp, end) }
+            if let wakeUp { return { [self] in turnSources(wakeUp, until: end) } }
             if end == .max {
                 pthread_cond_wait(condition, mutex)
             } else {

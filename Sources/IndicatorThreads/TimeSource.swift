@@ -34,24 +34,20 @@ package struct TimeSource: Sendable {
     package static var longest: Duration { .seconds(3_155_760_000) }
 
     /// A source that reads `clock`.
-    package static func reading(_ clock: any Clock<Duration>) -> TimeSource {
-        func open<C: Clock<Duration>>(_ clock: C) -> TimeSource {
-            let origin = clock.now
-            return TimeSource(
-                read: { origin.duration(to: clock.now).wholeNanoseconds },
-                schedule: { deadline, body in
-                    // Detached, so that it does not inherit the task-local values of the task that began an activity.
-                    let task = Task.detached {
-                        do { try await clock.sleep(until: origin.advanced(by: deadline), tolerance: nil) } catch {
-                            return
-                        }
-                        body()
-                    }
-                    return { task.cancel() }
+    package static func reading<C: Clock<Duration>>(_ clock: C) -> TimeSource {
+        if clock is SuspendingClock { return suspending() }
+        let origin = clock.now
+        return TimeSource(
+            read: { origin.duration(to: clock.now).wholeNanoseconds },
+            schedule: { deadline, body in
+                // Detached, so that it does not inherit the task-local values of the task that began an activity.
+                let task = Task.detached {
+                    do { try await clock.sleep(until: origin.advanced(by: deadline), tolerance: nil) } catch { return }
+                    body()
                 }
-            )
-        }
-        return clock is SuspendingClock ? suspending() : open(clock)
+                return { task.cancel() }
+            }
+        )
     }
 
     /// Reads the clock of `SuspendingClock` without 128-bit arithmetic, and has timers that need no descriptor.
