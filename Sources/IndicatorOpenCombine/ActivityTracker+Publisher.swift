@@ -77,7 +77,7 @@ where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
     /// Called once, before there is demand.
     func begin(in tracker: ActivityTracker<Value>) {
         let (accepts, receive): (_, @Sendable (ActivityStatus<Value>?) -> Void) = (accepts, deliver)
-        end = tracker.forEachStatus(if: accepts) { status in
+        end = LatestValues.forEach(tracker.subscription(if: accepts)) { status in
             receive(status)
             return status != nil
         }

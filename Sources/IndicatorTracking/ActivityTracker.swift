@@ -48,25 +48,15 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     /// Each read of the property begins a subscription. The latest status wins: a slow subscriber skips earlier ones,
     /// and always ends with the current one. Iterate the stream once, or release it. It does not retain the tracker,
     /// and finishes when the tracker is deallocated.
-    public var statuses: AsyncStream<ActivityStatus<Value>> { LatestValues.stream(subscription { _, _ in true }) }
+    public var statuses: AsyncStream<ActivityStatus<Value>> { LatestValues.stream(subscription()) }
 
-    /// Calls a function with the current status and the latest one after every change, and at last with `nil`, on a
-    /// thread for foreign code, one call at a time.
+    /// A subscription to the current status and the latest one after every change, until the tracker is deallocated,
+    /// for the functions of `LatestValues`.
     ///
-    /// - Parameters:
-    ///   - accepts: whether the function receives the current status, or the end if the flag is `false`. If not, it is
-    ///     asked again after a change, and after `LatestValues.signal`.
-    ///   - receive: returns whether more statuses are wanted.
-    /// - Returns: ends this soon.
-    package func forEachStatus(
-        if accepts: @escaping @Sendable (LatestValues, _ isStatus: Bool) -> Bool = { _, _ in true },
-        _ receive: @escaping @Sendable (ActivityStatus<Value>?) -> Bool
-    ) -> @Sendable () -> Void {
-        LatestValues.forEach(subscription(if: accepts), receive)
-    }
-
-    private func subscription(
-        if accepts: @escaping @Sendable (LatestValues, _ isStatus: Bool) -> Bool
+    /// - Parameter accepts: whether the subscriber receives the current status, or the end if the flag is `false`. If
+    ///   not, it is asked again after a change, and after `LatestValues.signal`.
+    package func subscription(
+        if accepts: @escaping @Sendable (LatestValues, _ isStatus: Bool) -> Bool = { _, _ in true }
     ) -> (LatestValues) -> LatestValues.Functions<ActivityStatus<Value>> {
         { [core, areEqual] values in
             core.add(values)
@@ -128,9 +118,7 @@ extension ActivityTracker {
         isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws(Failure) -> Result
     ) async throws(Failure) -> Result {
-        let activity = begin(value)
-        defer { activity.end() }
-        return try await body()
+        try await withActivity(value) { _ async throws(Failure) in try await body() }
     }
 
     /// Tracks an asynchronous function while it runs, and passes it the activity, whose value it may change.
@@ -143,6 +131,42 @@ extension ActivityTracker {
         defer { activity.end() }
         return try await body(activity)
     }
+}
+
+/// One activity of an ``ActivityTracker``. It ends at ``end()``, or when the last reference is released.
+///
+/// ```swift
+/// let step = tracker.begin("Parsing")
+/// step.update("Parsing 2 of 9")
+/// step.end()
+/// ```
+///
+/// Any thread may use it. It keeps its tracker alive. Its last value is released with it.
+public final class TrackedActivity<Value: Sendable>: Sendable {
+    @usableFromInline let tracker: ActivityTracker<Value>
+    @usableFromInline let link = TrackerLink()
+
+    /// Makes an activity that begins with ``begin(_:)``.
+    @inlinable
+    package init(notBegunIn tracker: ActivityTracker<Value>) {
+        self.tracker = tracker
+    }
+
+    /// Begins the activity; without effect when it has begun or ended.
+    @inlinable
+    package func begin(_ value: Value?) { tracker.core.begin(link, value.map(TrackerValue.init)) }
+
+    /// Changes the value that is associated with the activity; `nil` removes it. The activity keeps its place in the
+    /// order. Without effect when it has ended.
+    @inlinable
+    public func update(_ value: Value?) { tracker.core.update(link, value.map(TrackerValue.init)) }
+
+    /// Ends the activity; without effect when it has ended. Releases nothing, so a cancellation handler may call it.
+    @inlinable
+    public func end() { tracker.core.end(link) }
+
+    @inlinable
+    deinit { end() }
 }
 
 /// The status of an ``ActivityTracker``: whether any activity is in progress, and the value of the first that has one.

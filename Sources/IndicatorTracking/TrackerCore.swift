@@ -11,7 +11,9 @@ import Synchronization
 /// It is not generic: generic code looks up its types at run time, which takes ten times as long as a change.
 @usableFromInline
 final class TrackerCore: Sendable {
-    typealias Status = (isLoading: Bool, value: (any AnyObject & Sendable)?)
+    /// A ``TrackerValue``.
+    @usableFromInline typealias Value = any AnyObject & Sendable
+    typealias Status = (isLoading: Bool, value: Value?)
 
     private struct State: @unchecked Sendable {
         // `@unchecked`: the lock protects the links, too.
@@ -28,11 +30,13 @@ final class TrackerCore: Sendable {
         /// The first that has a value.
         var first: TrackerLink? { valued.first.map { unsafeDowncast($0, to: TrackerLink.self) } }
 
-        /// Changes the value of an activity, and its place in the list.
-        mutating func setValue(
-            _ value: (any AnyObject & Sendable)?,
-            of link: TrackerLink
-        ) -> (any AnyObject & Sendable)? {
+        /// What differs after a change of the status: each value has an object of its own.
+        var identity: (Bool, ObjectIdentifier?, Bool) {
+            (activityCount > 0, first?.value.map { ObjectIdentifier($0) }, isFinished)
+        }
+
+        /// Changes the value of an activity, and its place in the list. Returns the old one.
+        mutating func setValue(_ value: Value?, of link: TrackerLink) -> Value? {
             if link.value == nil, value != nil { valued.insert(link, at: link.order) }
             if link.value != nil, value == nil { valued.remove(at: link.order) }
             return exchange(&link.value, with: value)
@@ -41,54 +45,54 @@ final class TrackerCore: Sendable {
 
     private let state = Locked(State())
 
-    /// Makes a change under the lock, and signals it. `body` returns whether the status has changed.
-    private func change(_ body: (inout State) -> Bool) {
-        for subscription in state.withLock({ body(&$0) ? $0.subscriptions : [] }) { subscription.signal() }
+    /// Makes a change under the lock, and signals it if the status has changed.
+    private func change(_ body: (inout State) -> Void) {
+        let subscriptions = state.withLock { state in
+            let before = state.identity
+            body(&state)
+            return state.identity == before ? [] : state.subscriptions
+        }
+        for subscription in subscriptions { subscription.signal() }
     }
 
     // MARK: - Activities
 
     /// Begins an activity; without effect when it has begun or ended.
     @usableFromInline
-    func begin(_ link: TrackerLink, _ value: (any AnyObject & Sendable)?) {
+    func begin(_ link: TrackerLink, _ value: Value?) {
         change { state in
-            guard link.phase == .notBegun else { return false }
+            guard link.phase == .notBegun else { return }
             state.activityCount += 1
             state.lastOrder += 1
             (link.phase, link.order) = (.inProgress, state.lastOrder)
             _ = state.setValue(value, of: link)
-            return state.activityCount == 1 || state.first === link
         }
     }
 
     /// Changes the value of an activity in progress, which keeps its place in the order. When it has ended, `nil`
     /// releases its value.
     @usableFromInline
-    func update(_ link: TrackerLink, _ value: (any AnyObject & Sendable)?) {
-        // Holds the old value until the lock is released: its `deinit` may do anything.
-        var other = value
+    func update(_ link: TrackerLink, _ value: Value?) {
+        // Released without the lock: its `deinit` may do anything.
+        var old: Value?
         change { state in
-            guard link.phase == .inProgress else {
-                if value == nil { swap(&link.value, &other) }
-                return false
+            if link.phase == .inProgress {
+                old = state.setValue(value, of: link)
+            } else if value == nil {
+                old = link.value.take()
             }
-            let wasFirst = state.first === link
-            other = state.setValue(value, of: link)
-            return wasFirst || state.first === link
         }
-        withExtendedLifetime(other) {}
+        withExtendedLifetime(old) {}
     }
 
     /// Ends an activity; without effect when it has ended.
     @usableFromInline
     func end(_ link: TrackerLink) {
         change { state in
-            guard exchange(&link.phase, with: .ended) == .inProgress else { return false }
+            guard exchange(&link.phase, with: .ended) == .inProgress else { return }
             state.activityCount -= 1
-            let wasFirst = state.first === link
             // The value is released with the activity.
             if link.value != nil { state.valued.remove(at: link.order) }
-            return wasFirst || state.activityCount == 0
         }
     }
 
@@ -108,12 +112,7 @@ final class TrackerCore: Sendable {
     }
 
     /// The tracker was deallocated: the subscriptions end after the last status.
-    func finish() {
-        change { state in
-            state.isFinished = true
-            return true
-        }
-    }
+    func finish() { change { $0.isFinished = true } }
 }
 
 /// The value of an activity, in an object, because copies of an optional `any Sendable` are slow.
@@ -148,5 +147,5 @@ final class TrackerLink: @unchecked Sendable {
     fileprivate var phase = Phase.notBegun
     /// The place in the order of beginning.
     fileprivate var order: UInt64 = 0
-    fileprivate var value: (any AnyObject & Sendable)?
+    fileprivate var value: TrackerCore.Value?
 }
