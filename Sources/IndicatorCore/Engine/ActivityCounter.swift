@@ -86,29 +86,14 @@ package final class ActivityCounter: Sendable {
         old & Self.reportingBit != 0 || Self.phase(of: old) == .inactive
     }
 
-    /// Decrements the count, unless that concerns the state machine.
+    /// Decrements the count, unless that concerns the state machine. For a last end during the completion delay, stores
+    /// the time first.
     ///
+    /// - Parameter isReported: whether an end that concerns the state machine is counted, too.
     /// - Returns: whether the count was decremented. If not, the activity must be ended with the lock held, by
     ///   ``remove()``.
-    @inlinable
-    package func end() -> Bool {
-        var old = word.load(ordering: .relaxed)
-        while old >= 2 * Self.unit, old & Self.reportingBit == 0 {
-            let (exchanged, original) = word.weakCompareExchange(
-                expected: old,
-                desired: old - Self.unit,
-                ordering: .acquiringAndReleasing
-            )
-            if exchanged { return true }
-            old = original
-        }
-        return subtract(isReported: false)
-    }
-
-    /// Decrements the count. For a last end during the completion delay, stores the time first. `isReported` is whether
-    /// an end that concerns the state machine is counted, too.
     @usableFromInline
-    func subtract(isReported: Bool) -> Bool {
+    package func end(isReported: Bool = false) -> Bool {
         func concernsMachine(_ word: UInt64) -> Bool {
             word & Self.reportingBit != 0 || word < 2 * Self.unit && Self.phase(of: word) == .active
         }
@@ -167,9 +152,7 @@ package final class ActivityCounter: Sendable {
     // MARK: - For the owner of the manager's lock
 
     /// Decrements the count in any case. Returns whether that concerns the state machine.
-    package func remove() -> Bool {
-        !subtract(isReported: false) && subtract(isReported: true)
-    }
+    package func remove() -> Bool { !end() && end(isReported: true) }
 
     /// Sets the phase. Returns whether any activity was in progress at that moment.
     @discardableResult
