@@ -77,27 +77,23 @@ public struct IndicatorUpdates: AsyncSequence, Sendable {
         asks: Bool
     ) async -> IndicatorEvent? {
         let thread = source.thread
-        if !descriptors.isEmpty {
-            let poll = DescriptorWait(descriptors, until: deadline, onReady: wake)
-            return await withTaskExecutorPreference(thread) {
-                guard thread.add(poll) else {
-                    // Without a descriptor for the wait, the backend looks itself, ten times a second.
-                    let soon = SuspendingClock.now + .milliseconds(100)
-                    let event = await wait(orReady: [], until: Swift.min(deadline ?? soon, soon), asks: asks)
-                    if case .due = event { return .ready(descriptors) }
-                    return event
-                }
-                defer { thread.remove(poll) }
-                let event = await source.wait(attempt, asks: asks)
-                if case .due = event, !poll.ready.isEmpty { return .ready(poll.ready) }
+        let left = deadline.map { Swift.max(SuspendingClock.now.duration(to: $0).wholeNanoseconds, 0) }
+        let call = left.map { thread.call(at: ServiceThread.now + $0, wake) }
+        defer { if let call { thread.cancelCall(call) } }
+        if descriptors.isEmpty { return await source.wait(attempt, asks: asks) }
+        return await withTaskExecutorPreference(thread) {
+            let poll = DescriptorWait(descriptors, onReady: wake)
+            guard thread.add(poll) else {
+                // Without a descriptor for the wait, the backend looks itself, ten times a second.
+                let event = await wait(orReady: [], until: .now + .milliseconds(100), asks: asks)
+                if case .due = event { return .ready(descriptors) }
                 return event
             }
+            defer { thread.remove(poll) }
+            let event = await source.wait(attempt, asks: asks)
+            if case .due = event, !poll.ready.isEmpty { return .ready(poll.ready) }
+            return event
         }
-        guard let deadline else { return await source.wait(attempt, asks: asks) }
-        let left = SuspendingClock.now.duration(to: deadline).wholeNanoseconds
-        let call = thread.call(at: ServiceThread.now + Swift.max(left, 0), wake)
-        defer { thread.cancelCall(call) }
-        return await source.wait(attempt, asks: asks)
     }
 
     /// Ends a current wait for an event, or the next one, with ``IndicatorEvent/due``. From any thread.
@@ -184,23 +180,20 @@ package protocol UpdateSource: AnyObject, Sendable {
 private final class DescriptorWait: PollSource, @unchecked Sendable {
     // `@unchecked`: only used on the thread.
 
-    private let requests: [pollfd]
-    private let deadline: SuspendingClock.Instant?
+    /// Empty after the first turn: it waits once.
+    private var requests: [pollfd]
     private let onReady: () -> Void
-    /// What is ready; it is waited for once.
+    /// What is ready.
     private(set) var ready: [PolledDescriptor] = []
-    private var isOver = false
 
-    init(_ descriptors: [PolledDescriptor], until deadline: SuspendingClock.Instant?, onReady: @escaping () -> Void) {
-        (requests, self.deadline, self.onReady) = (descriptors.map(\.request), deadline, onReady)
+    init(_ descriptors: [PolledDescriptor], onReady: @escaping () -> Void) {
+        (requests, self.onReady) = (descriptors.map(\.request), onReady)
     }
 
-    func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) {
-        isOver ? ([], nil) : (requests, deadline)
-    }
+    func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) { (requests, nil) }
 
     func turn(_ descriptors: [pollfd]) {
-        isOver = true
+        requests = []
         ready = descriptors.filter { $0.revents != 0 }.map(PolledDescriptor.init)
         onReady()
     }
