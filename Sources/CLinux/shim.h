@@ -1,6 +1,6 @@
 #pragma once
 /* What Swift cannot import from glibc: eventfd(2), signalfd(2), fork(2), getauxval(3), variadic functions and a global
-   variable. */
+   variable; and a function of Swift's runtime. */
 #include <sys/auxv.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -93,6 +93,13 @@ static inline void linux_pause(void) {
 #elif defined(__aarch64__)
     __asm__ volatile("yield" ::: "memory");
 #endif
+}
+
+/* Retains an object of Swift's; NULL if its `deinit` has begun. Its memory must be there. As the runtime does for weak
+   references. */
+static inline void *linux_retain_unless_deallocated(void *object) {
+    extern void *swift_tryRetain(void *);
+    return swift_tryRetain(object);
 }
 
 /* Whether the process has more privileges than its user: set-user-ID, for example (AT_SECURE in getauxval(3)). */

@@ -27,9 +27,9 @@ extension IndicatorManager {
 
     /// Counts an activity while an object lives, or until ``stopTracking(_:)``.
     ///
-    /// The object is referenced weakly. Its deallocation is noticed within ``lifetimeCheckInterval``. If its last other
-    /// reference is released during a check, it is deallocated on one of the indicator's threads. Tracking a tracked
-    /// object has no effect.
+    /// The object is referenced weakly; its memory is kept until its deallocation is noticed, within
+    /// ``lifetimeCheckInterval``. If its last other reference is released during a check, it is deallocated on one of
+    /// the indicator's threads. Tracking a tracked object has no effect.
     public func track(_ object: AnyObject, label: String? = nil) {
         engine.start(.object(ActivityObject(object: object, role: .tracked)), label: label)
     }

@@ -293,24 +293,17 @@ package struct ActivityList: Sendable {
             entry.record = ActivityRecord(label: label, progress: progress)
             entry.record?.begin(order: order(), at: now())
         }
-        var effects = Effects()
-        let isNew: Bool
-        switch key {
-        case .text(let key): isNew = texts.insert(key, entry)
-        case .number(let key): isNew = numbers.insert(key, entry)
-        case .value(let key): isNew = values.insert(key, entry)
-        case .object(let object):
-            let (isAdded, predecessor) = objects.insert(object, entry)
-            isNew = isAdded
-            // A deallocated object that had the same address.
-            if let predecessor { end(predecessor, .unspecified, at: now, &effects) }
-        }
-        guard isNew else { return effects }
-        effects.countChange += 1
-        guard let record = entry.record else { return effects }
-        if join(record, parent) { effects.countChange -= 1 }
-        if record.label != nil || parent != nil { effects.changesDetails = true }
-        return effects
+        let isNew =
+            switch key {
+            case .text(let key): texts.insert(key, entry)
+            case .number(let key): numbers.insert(key, entry)
+            case .value(let key): values.insert(key, entry)
+            case .object(let object): objects.insert(object, entry)
+            }
+        guard isNew else { return Effects() }
+        guard let record = entry.record else { return Effects(countChange: 1) }
+        let isMember = join(record, parent)
+        return Effects(countChange: isMember ? 0 : 1, changesDetails: record.label != nil || parent != nil)
     }
 
     /// The record of an activity, made if it has none yet; `nil` if it is not in progress.
@@ -413,7 +406,7 @@ package struct ActivityList: Sendable {
         }
         guard table == 0 else { return effects }
         for beginning in earlyCompletions.takeIgnored() {
-            guard let object = beginning.object else { continue }
+            guard let object = beginning.object.retained else { continue }
             // Released without the lock: the reference may be the last one.
             effects.released.append(object)
             let key = ActivityKey.object(ActivityObject(object: object, role: .notified))

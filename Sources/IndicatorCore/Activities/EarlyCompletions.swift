@@ -6,13 +6,11 @@ struct EarlyCompletions: Sendable {
     static var window: Duration { .milliseconds(250) }
     static var capacity: Int { 1024 }
 
-    private struct Memory: @unchecked Sendable {
-        // `@unchecked`: the reference is never read.
-
+    private struct Memory: Sendable {
         let id: Int
         /// Keeps the memory of a deallocated object, so that no other object gets its address. Not optional: Swift 6.3
         /// confuses an unowned reference that is `nil` with the absence of its container.
-        unowned let object: AnyObject
+        let object: ObservedObject
         var instant: Duration
     }
 
@@ -47,10 +45,8 @@ struct EarlyCompletions: Sendable {
     }
 
     /// A beginning that was ignored. It counts if its object still lives at the next check of lifetimes.
-    struct Ignored: @unchecked Sendable {
-        // `@unchecked`: the object is only retained and compared.
-
-        weak var object: AnyObject?
+    struct Ignored: Sendable {
+        let object: ObservedObject
         let key: ActivityObject.Key
         let label: String?
     }
@@ -74,7 +70,7 @@ struct EarlyCompletions: Sendable {
     mutating func remember(_ key: ActivityKey, isEnd: Bool, at now: Duration) {
         if case .object(let object) = key { forgetBeginning(of: object) }
         let task = key.task
-        let memory = Memory(id: task.id, object: task.object, instant: now)
+        let memory = Memory(id: task.id, object: ObservedObject(task.object), instant: now)
         if !early.isEmpty { _ = early.remove(task.id, at: now) }
         if isEnd {
             ends.append(memory)
@@ -91,7 +87,7 @@ struct EarlyCompletions: Sendable {
         memory.instant = now
         ends.append(memory)
         if case .object(let object) = key, ignored.count < Self.capacity {
-            ignored.append(Ignored(object: object.object, key: object.key, label: label))
+            ignored.append(Ignored(object: ObservedObject(object.object), key: object.key, label: label))
         }
         return true
     }

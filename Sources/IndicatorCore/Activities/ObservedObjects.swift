@@ -1,13 +1,32 @@
+import CIndicatorLinux
+
+/// A reference to an object that lets it be deallocated, and keeps only its memory.
+///
+/// Not a weak one, which moves the object's reference count to a side table: from then on, each retain of the app's
+/// object would take several times as long.
+struct ObservedObject: @unchecked Sendable {
+    // `@unchecked`: the object is only retained and compared.
+
+    /// Never read: that would trap when the object is deallocated.
+    private unowned let object: AnyObject
+
+    init(_ object: AnyObject) { self.object = object }
+
+    /// The object; `nil` when its `deinit` has begun.
+    var retained: AnyObject? {
+        withUnsafeBytes(of: self) { linux_retain_unless_deallocated($0.load(as: UnsafeMutableRawPointer.self)) }
+            .map { Unmanaged<AnyObject>.fromOpaque($0).takeRetainedValue() }
+    }
+}
+
 /// The objects whose activities must not outlive them: tracked objects, and the tasks of notifications.
 ///
 /// They are in small tables, so that growing, shrinking or checking one holds the manager's lock for some microseconds
 /// only, even with a hundred thousand objects.
-struct ObservedObjects: @unchecked Sendable {
-    // `@unchecked`: the objects are only compared, and retained by a check.
-
+struct ObservedObjects: Sendable {
     /// An object and the entry of its activity.
-    struct Item {
-        fileprivate weak var object: AnyObject?
+    struct Item: Sendable {
+        fileprivate let object: ObservedObject
         fileprivate(set) var entry: ActivityList.Entry
     }
 
@@ -24,26 +43,19 @@ struct ObservedObjects: @unchecked Sendable {
         Int(truncatingIfNeeded: (key >> 4) ^ (key >> 12)) & (tableCount - 1)
     }
 
-    /// Adds an object, unless it is observed already, or its `deinit` has begun: then a weak reference to it is `nil`.
-    ///
-    /// - Returns: whether it was added, and the entry of a deallocated object that had the same address.
-    mutating func insert(
-        _ object: ActivityObject,
-        _ entry: ActivityList.Entry
-    ) -> (isNew: Bool, predecessor: ActivityList.Entry?) {
+    /// Adds an object, unless it is observed already, or its `deinit` has begun. Returns whether it was added.
+    mutating func insert(_ object: ActivityObject, _ entry: ActivityList.Entry) -> Bool {
+        let item = Item(object: ObservedObject(object.object), entry: entry)
+        if isClosed || item.object.retained == nil { return false }
         if items.isEmpty { items = Array(repeating: [:], count: Self.tableCount) }
-        let key = object.key
-        let table = Self.table(of: key)
-        let item = Item(object: object.object, entry: entry)
-        if isClosed || item.object == nil { return (false, nil) }
-        guard let old = items[table].updateValue(item, forKey: key) else {
+        let table = Self.table(of: object.key)
+        guard let old = items[table].updateValue(item, forKey: object.key) else {
             count += 1
-            return (true, nil)
+            return true
         }
         // One lookup: in the rare case that the object is observed already, its item is restored.
-        guard old.object != nil else { return (true, old.entry) }
-        items[table].updateValue(old, forKey: key)
-        return (false, nil)
+        items[table].updateValue(old, forKey: object.key)
+        return false
     }
 
     /// Removes an object that the caller retains.
@@ -73,7 +85,7 @@ struct ObservedObjects: @unchecked Sendable {
         var ended: [Item] = []
         var inUse: [AnyObject] = []
         for (key, item) in items[table] {
-            let object = item.object
+            let object = item.object.retained
             if let object { inUse.append(object) }
             if object == nil || isClosed, let item = remove(key) { ended.append(item) }
         }

@@ -80,7 +80,7 @@ extension ActivityList.Entry {
         order: UInt64 = 0,
         into objects: inout ObservedObjects
     ) -> Bool {
-        objects.insert(ActivityObject(object: object, role: role), ActivityList.Entry(order: order)).isNew
+        objects.insert(ActivityObject(object: object, role: role), ActivityList.Entry(order: order))
     }
 
     @Test(arguments: [ActivityObject.Role.tracked, .notified])
