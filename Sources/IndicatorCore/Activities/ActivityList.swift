@@ -48,10 +48,8 @@ package struct ActivityList: Sendable {
 
     /// The labelled activities that have ended and are not in any published snapshot yet, and how many more there were.
     /// Only those that a snapshot takes become values: if many end, few do.
-    private var ended: [(record: ActivityRecord, outcome: ActivityOutcome, instant: Duration, isMember: Bool)] = []
+    private var ended: [ActivityRecord] = []
     private var omittedCount = 0
-    /// Whether one of these has failed.
-    private var hasFailure = false
 
     private var wallClock: WallClock
     private let uptimeOrigin: Int64?
@@ -237,23 +235,18 @@ package struct ActivityList: Sendable {
             finalOutcome = own.outcome(finalOutcome, failsWithMembers: record.failsWithMembers)
         }
         group?.group?.finish(record, outcome == nil ? nil : finalOutcome, record.membership?.share, record.currentShare)
-        record.hasEnded = true
+        record.outcome = finalOutcome
         record.membership = nil
         list(record)
         group?.updateShare()
         guard record.label != nil, outcome != nil else { return effects }
-        // Not one by one, which would move all others.
-        if ended.count == 2 * FinishedActivities.capacity { omitEnded() }
-        if case .failed = finalOutcome { hasFailure = true }
-        ended.append((record, finalOutcome, now(), group != nil))
+        (record.ended, record.hasEndedInGroup) = (now(), group != nil)
+        ended.append(record)
+        if ended.count > FinishedActivities.capacity {
+            ended.remove(at: ended.firstIndex { !$0.hasFailed } ?? 0)
+            omittedCount += 1
+        }
         return effects
-    }
-
-    private mutating func omitEnded() {
-        var surplus = max(ended.count - FinishedActivities.capacity, 0)
-        omittedCount += surplus
-        if hasFailure { ended.removeAll { FinishedActivities.drops($0.outcome, &surplus) } }
-        ended.removeFirst(surplus)
     }
 
     /// Whether a labelled activity has ended that is not in any published snapshot yet.
@@ -261,16 +254,16 @@ package struct ActivityList: Sendable {
 
     /// Removes and returns the labelled activities that have ended.
     mutating func takeFinished() -> FinishedActivities {
-        omitEnded()
-        defer { (ended, omittedCount, hasFailure) = ([], 0, false) }
-        let latest = ended.map { record, outcome, instant, isMember in
+        defer { (ended, omittedCount) = ([], 0) }
+        let latest = ended.map { record in
+            let outcome = record.outcome ?? .unspecified
             var activity = FinishedActivity(
                 label: record.label ?? "",
                 outcome: outcome,
-                duration: instant - record.began,
-                date: date(at: instant)
+                duration: record.ended - record.began,
+                date: date(at: record.ended)
             )
-            (activity.id, activity.isMember) = (record.order, isMember)
+            (activity.id, activity.isMember) = (record.order, record.hasEndedInGroup)
             activity.messageAfterMembers = record.group?.message(afterMembers: outcome)
             (activity.completed, activity.doneEarlier, activity.unit) = record.amount
             return activity

@@ -15,17 +15,20 @@ final class ActivityRecord: @unchecked Sendable {
     private(set) var began = Duration.zero
     /// The label, and other properties of ``ActivityDetails``. One by one: copies of the whole are measurable.
     private(set) var label: String?
-    private var unit: ActivityUnit
     private var progress: Double?
+    // The flags are together, which saves memory.
     private(set) var failsWithMembers = false
     /// Whether it begins in a group, whose sums change with it.
     let isMember: Bool
-    /// Whether the activity has ended.
-    // Unchecked, here and below: the lock excludes other accesses, and the check is measurable.
-    @exclusivity(unchecked) var hasEnded = false
     /// Whether it is in the list of activities with a label.
+    // Unchecked, here and below: the lock excludes other accesses, and the check is measurable.
     @exclusivity(unchecked) var isLabelled = false
-    private var total: Int?
+    /// Whether its group was still in progress when it ended.
+    @exclusivity(unchecked) var hasEndedInGroup = false
+    /// How the activity ended; `nil` while it is in progress.
+    @exclusivity(unchecked) var outcome: ActivityOutcome?
+    /// When it ended, if it had a label then.
+    @exclusivity(unchecked) var ended = Duration.zero
     /// ``ActivityDetails/completed``.
     private let steps = Atomic<Int>(0)
     private var extras: Extras?
@@ -36,6 +39,8 @@ final class ActivityRecord: @unchecked Sendable {
 
     /// What few activities have. Apart, because it takes memory.
     private final class Extras {
+        var total: Int?
+        var unit = ActivityUnit.count
         var attention: String?
         var detail: String?
         var isWaiting = false
@@ -55,8 +60,8 @@ final class ActivityRecord: @unchecked Sendable {
         self.isMember = isMember
         self.label = ActivityDetails.safe(label)
         self.progress = ActivityDetails.limited(progress)
-        self.total = total
-        self.unit = unit
+        if total != nil { makeExtras().total = total }
+        if unit != .count { makeExtras().unit = unit }
     }
 
     /// The activity begins.
@@ -70,9 +75,20 @@ final class ActivityRecord: @unchecked Sendable {
         return extras
     }
 
+    private var total: Int? { extras?.total }
+    private var unit: ActivityUnit { extras?.unit ?? .count }
+
     var rate: RateEstimate? {
         get { extras?.rate }
         set { makeExtras().rate = newValue }
+    }
+
+    /// Whether the activity has ended.
+    var hasEnded: Bool { outcome != nil }
+
+    /// Whether it has ended and failed.
+    var hasFailed: Bool {
+        if case .failed = outcome { true } else { false }
     }
 
     private var doneEarlier: Int { extras?.doneEarlier ?? 0 }
@@ -120,8 +136,8 @@ final class ActivityRecord: @unchecked Sendable {
     func merge(_ new: ActivityDetails, since old: ActivityDetails) {
         if new.label != old.label { label = new.label }
         if new.explicitProgress != old.explicitProgress { progress = new.explicitProgress }
-        if new.total != old.total { total = new.total }
-        if new.unit != old.unit { unit = new.unit }
+        if new.total != old.total { makeExtras().total = new.total }
+        if new.unit != old.unit { makeExtras().unit = new.unit }
         if new.attention != old.attention { makeExtras().attention = new.attention }
         if new.detail != old.detail { makeExtras().detail = new.detail }
         if new.failsWithMembers != old.failsWithMembers { failsWithMembers = new.failsWithMembers }

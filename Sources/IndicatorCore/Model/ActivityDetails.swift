@@ -141,7 +141,7 @@ public struct ActivityUnit: Sendable, Hashable {
     private static func safe(_ name: String) -> String { SafeText.singleLine(name, limit: 20) }
 
     /// Unnamed items: "12 of 40".
-    public static var count: Self { Self("") }
+    public static let count = Self("")
     /// Bytes: "12.3 of 40.0 MB".
-    public static var bytes: Self { Self("bytes") }
+    public static let bytes = Self("bytes")
 }

@@ -95,41 +95,24 @@ package struct FinishedActivities: Sendable, Hashable {
 
     package var isEmpty: Bool { latest.isEmpty }
 
-    /// Adds those that ended later, and drops some if there are too many.
+    /// Adds those that ended later, and drops some if there are too many: failures only if nothing else is left.
     package mutating func append(_ later: Self) {
         guard !later.isEmpty else { return }
         latest += later.latest
-        omittedCount += later.omittedCount
-        limit()
-    }
-
-    /// Adds one. If there are too many, some are dropped later: not one by one, which would move all others.
-    @inline(__always)
-    mutating func append(_ activity: consuming FinishedActivity) {
-        latest.append(activity)
-        if latest.count == 2 * Self.capacity { limit() }
+        var surplus = max(latest.count - Self.capacity, 0)
+        omittedCount += later.omittedCount + surplus
+        latest.removeAll { activity in
+            if surplus == 0 { return false }
+            if case .failed = activity.outcome { return false }
+            surplus -= 1
+            return true
+        }
+        latest.removeFirst(surplus)
     }
 
     /// Removes and returns all.
     package mutating func takeAll() -> Self {
-        limit()
         defer { self = Self() }
         return self
-    }
-
-    private mutating func limit() {
-        guard latest.count > Self.capacity else { return }
-        var surplus = latest.count - Self.capacity
-        omittedCount += surplus
-        latest.removeAll { Self.drops($0.outcome, &surplus) }
-        latest.removeFirst(surplus)
-    }
-
-    /// Whether to drop one of a list from its beginning that has a surplus: failures only if nothing else is left.
-    static func drops(_ outcome: ActivityOutcome, _ surplus: inout Int) -> Bool {
-        if surplus == 0 { return false }
-        if case .failed = outcome { return false }
-        surplus -= 1
-        return true
     }
 }

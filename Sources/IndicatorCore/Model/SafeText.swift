@@ -79,7 +79,7 @@ public enum SafeText {
             guard bytes.count <= limit else { return false }
             var previous = UInt8(ascii: " ")
             for byte in bytes {
-                guard (0x20..<0x7F).contains(byte), byte != 0x20 || previous != 0x20 else { return false }
+                guard byte &- 0x20 < 0x5F, byte | previous != 0x20 else { return false }
                 previous = byte
             }
             return bytes.isEmpty || previous != 0x20

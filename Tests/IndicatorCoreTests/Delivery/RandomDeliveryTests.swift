@@ -117,7 +117,7 @@ private struct SnapshotSource {
                 date: .distantPast
             )
             end.id = finishedCount
-            finished.append(end)
+            finished.append(FinishedActivities(latest: [end]))
             finishedCount += 1
         }
         return IndicatorUpdate(latest, finished.takeAll())
