@@ -341,6 +341,7 @@ final class CurlTransfer {
     private func error(_ code: CURLcode) -> NetworkError {
         var text = String(cString: errorText)
         if text.isEmpty { text = String(cString: curl_easy_strerror(code)) }
+        if code == CURLE_OUT_OF_MEMORY { text = "a line of the head is too long, or the process is out of memory" }
         // libcurl quotes the URL with its password, or takes a part of the password for the host.
         if code == CURLE_COULDNT_RESOLVE_PROXY || text.hasPrefix("Unsupported proxy") {
             text = "the URL of the proxy is invalid, or its host has no address; check http_proxy and https_proxy"
@@ -370,6 +371,7 @@ extension TransportFailure.Kind {
                 CURLE_SSL_CACERT_BADFILE, CURLE_SSL_PINNEDPUBKEYNOTMATCH:
                 .insecure
             case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_WRITE_ERROR: .invalidResponse
+            case CURLE_OUT_OF_MEMORY, CURLcode(rawValue: 100): .invalidResponse  // CURLE_TOO_LARGE of later versions
             default: .other
             }
     }
