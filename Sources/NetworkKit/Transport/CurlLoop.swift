@@ -120,6 +120,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     }
 
     static let outOfMemory = "libcurl is out of memory"
+    static let isVersion7 = String(cString: curl_version()).hasPrefix("libcurl/7.")
     private static let isLibraryReady: Bool = {
         SharedLibrary.keepOpenSSL(of: nil)
         return curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
@@ -180,7 +181,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
             case .none: return
             case .queue:
                 host(transfer.origin).waiting.append(transfer)
-                check(by: transfer.deadline)
+                check(by: transfer.request.deadline)
             case .dequeue:
                 // All at once: there may be very many.
                 host(transfer.origin).hasEnded = true
@@ -270,7 +271,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
                 transfer.finish(throwing: failure)
                 return true
             }
-            for transfer in host.waiting { check(by: transfer.deadline) }
+            for transfer in host.waiting { check(by: transfer.request.deadline) }
         }
     }
 

@@ -73,6 +73,8 @@ extension CurlTransfer {
             curl_kit_set_long(handle, CURLOPT_UPLOAD, 1)
             curl_kit_set_offset(handle, CURLOPT_INFILESIZE_LARGE, curl_off_t(body.count))
             curl_kit_set_long(handle, CURLOPT_UPLOAD_BUFFERSIZE, 1 << 17)
+            // Version 7 loses an HTTP/2 response that arrives while it sends, or waits (curl 986, 10433).
+            if CurlLoop.isVersion7 { curl_kit_set_long(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) }
         } else if hasBody {
             let bytes = transfer.body?.bytesInMemory ?? Data()
             let code = bytes.withUnsafeBytes { curl_kit_set_body(handle, $0.baseAddress, curl_off_t($0.count)) }

@@ -266,9 +266,9 @@ final class CurlTransfer {
 
     /// When something has to be done, unless data is transferred.
     var nextLimit: ContinuousClock.Instant? {
-        guard let lastActivity, !transfer.isPaused else { return transfer.deadline }
+        guard let lastActivity, !transfer.isPaused else { return transfer.request.deadline }
         let silent = transfer.request.timeout.map { lastActivity + $0 }
-        let limits = [transfer.deadline, silent, nextLook, isAnswered ? lastActivity + unreadLimit : nil]
+        let limits = [transfer.request.deadline, silent, nextLook, isAnswered ? lastActivity + unreadLimit : nil]
         return limits.compactMap(\.self).min()
     }
 

@@ -25,8 +25,6 @@ package final class Transfer: Sendable {
     let body: PreparedBody?
     /// The scheme, host and port of the URL.
     let origin: [String]
-    /// When the transfer fails if it has not ended.
-    var deadline: ContinuousClock.Instant? { request.deadline }
     /// The longest body that is kept in memory.
     private let limit: Int?
     private let source: any ResponseSource
@@ -142,7 +140,7 @@ package final class Transfer: Sendable {
 
     /// The error of a transfer that has taken longer than its time limit.
     var overdueFailure: NetworkError? {
-        guard let deadline, deadline <= .now else { return nil }
+        guard let deadline = request.deadline, deadline <= .now else { return nil }
         return failure(.timeLimitExceeded, "the request took longer than its time limit")
     }
 

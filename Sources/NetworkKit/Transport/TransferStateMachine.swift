@@ -64,9 +64,6 @@ package struct TransferStateMachine<Waiter: Sendable>: Sendable {
         case stop
     }
 
-    /// The length of a redirect's body that is read to its end, so that the connection can be used again.
-    static var redirectLimit: Int { 1 << 16 }
-
     private let url: URL
     private let delivery: Delivery
     private var response = Response.none
@@ -147,7 +144,8 @@ package struct TransferStateMachine<Waiter: Sendable>: Sendable {
         case .none, .complete, .failed:
             return (.stop, nil)
         case .redirect(let head, let discarded):
-            guard discarded + bytes.count <= Self.redirectLimit else { return (.enough, nil) }
+            // A short one is read to its end, so that the connection can be used again.
+            guard discarded + bytes.count <= 1 << 16 else { return (.enough, nil) }
             response = .redirect(head, discarded: discarded + bytes.count)
             bytesReceived += Int64(bytes.count)
             return (.accepted, nil)

@@ -55,7 +55,8 @@ import Testing
             return try await group.reduce(into: []) { $0.append($1) }
         }
         #expect(sizes == Array(repeating: 3 << 20, count: 10))
-        let body = Data("sent ".utf8) + Data(count: 1 << 20)
+        // libcurl 7 sends longer ones over HTTP/1.1, which this server does not support.
+        let body = Data("sent ".utf8) + Data(count: 60_000)
         #expect(try await client.send(URLRoute(url, .post("echo", body: .data(body)))).data == body)
         let missing = await thrown { _ = try await client.send(URLRoute(url, .get("missing"))) }
         guard case .unacceptableStatus(let response)? = missing as? NetworkError else {
@@ -96,13 +97,12 @@ import Testing
         async throws
     {
         let client = client(connections: 1)
-        let upload = client.start(URLRoute(url, .post("echo", body: .data(Data(count: 64 << 20)))))
-        #expect(await eventually { server.output.contains(":method: POST") })
-        upload.suspend()
-        // The other one has no response yet.
+        let download = client.start(URLRoute(url, .get("large")))
+        #expect(await eventually { server.output.contains(":path: /large") })
+        download.suspend()
         #expect(try await client.send(URLRoute(url)).string() == "found")
         #expect(connections.count == 1)
-        upload.cancel()
+        download.cancel()
     }
 
     @Test(.timeLimit(.minutes(5))) func `More requests than streams need no more connections`() async throws {

@@ -214,9 +214,12 @@ import Testing
         #expect(try await server.client.send(URLRoute(server.url, request)).string() == "hello")
     }
 
-    /// curl 986: libcurl 7.88 drops it. nginx does so with `return 200`.
-    @Test(.needs(.certificates), arguments: [100, 1_000_000])
-    func `A response before the end of the body arrives although its stream is reset`(_ size: Int) async throws {
+    /// curl 986: libcurl 7.88 drops it. nginx does so with `return 200`: 50 of 200 POSTs of 70 kB failed.
+    @Test(.needs(.certificates), arguments: [(HTTPRequest.Method.put, 100), (.put, 1_000_000), (.post, 1_000_000)])
+    func `A response before the end of the body arrives although its stream is reset`(
+        _ method: HTTPRequest.Method,
+        _ size: Int
+    ) async throws {
         let server = try await FrameServer(
             serving: """
                 stream = request()
@@ -225,7 +228,7 @@ import Testing
                 request()
                 """
         )
-        let request = Endpoint.put("", body: .data(Data(count: size)))
+        let request = Endpoint(method, "", body: .data(Data(count: size)))
         #expect(try await server.client.send(URLRoute(server.url, request)).string() == "hello")
     }
 
