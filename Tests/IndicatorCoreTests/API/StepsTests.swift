@@ -36,7 +36,12 @@ import Testing
         #expect(indicator.manager.snapshot.activities.map(\.detail) == ["2 failed"])
         let group = ManagedActivity("Group", unit: .bytes, in: indicator.manager)
         let member = ManagedActivity("Member", unit: .bytes, in: group)
-        _ = await eventually { indicator.surface.snapshots.last?.activities.count == 3 }
+        // Their beginnings are published a tenth of a second after the first.
+        let areShown = await eventually {
+            indicator.clock.advance(by: .milliseconds(100))
+            return indicator.surface.snapshots.last?.activities.count == 3
+        }
+        #expect(areShown)
         member.advance(by: 5)
         file.advance(by: 7)
         let resumed = ManagedActivity("Resumed", unit: .bytes, in: indicator.manager)
