@@ -57,6 +57,8 @@ struct ProgramReportsTests {
         // Members.
         (["state=working:id=a:progress=50", "state=working:id=b/c:title=Q29weQ"], ["make 25%", "  a 50%", "  Copy"]),
         (["state=working:id=a", "state=done:id=a"], ["make 100%"]),
+        // One that is repeated counts once.
+        (["state=done:id=a", "state=done:id=a", "state=working:id=b"], ["make 50%", "  b"]),
         (
             ["state=working:id=a", "state=working:id=a/b", "state=working:id=ab", "state=clear:id=a"],
             ["make 0%", "  ab"]

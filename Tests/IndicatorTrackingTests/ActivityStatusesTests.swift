@@ -19,6 +19,16 @@ import Testing
         #expect(await iterator.next() == ActivityStatus(isLoading: false))
     }
 
+    @Test func `The beginning and the end of an activity without a value are statuses`() async {
+        let tracker = ActivityTracker<Int>()
+        let recorder = await tracker.recorder()
+        let activity = tracker.begin()
+        #expect(await recorder.receives(2))
+        activity.end()
+        #expect(await recorder.receives(3))
+        #expect(recorder.statuses.map(\.isLoading) == [false, true, false])
+    }
+
     @Test func `The sequence ends with the tracker`() async {
         func subscribe() -> AsyncStream<ActivityStatus<Int>> {
             let tracker = ActivityTracker<Int>()

@@ -38,9 +38,13 @@ enum DesktopProbe {
             if let icon = arguments.first(where: { $0.hasPrefix("icon=") }) {
                 settings.icon = String(icon.dropFirst(5))
             }
-            if let seconds = arguments.first(where: { $0.hasPrefix("expiry=") }).flatMap({ Int($0.dropFirst(7)) }) {
-                settings.expiry = .seconds(seconds)
+            func duration(_ option: String) -> Duration? {
+                arguments.first { $0.hasPrefix(option) }.flatMap { Int($0.dropFirst(option.count)) }.map {
+                    .seconds($0)
+                }
             }
+            settings.expiry = duration("expiry=") ?? settings.expiry
+            settings.timeout = duration("timeout=")
             backends.append(DesktopNotificationBackend(applicationName: "probe", settings: settings))
         }
         #endif

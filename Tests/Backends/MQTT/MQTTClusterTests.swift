@@ -129,6 +129,23 @@ import Testing
         await app.manager.shutdown()
     }
 
+    @Test(.needs(.broker)) func `Where the last connection was lost is tried last`() async throws {
+        let brokers = [try await MosquittoBroker(), try await MosquittoBroker()]
+        var settings = try MQTTSettings(brokers[0].url)
+        settings.urls = try brokers.map { try MQTTURL($0.url) }
+        let thread = ServiceThread(name: "connections", idleTime: .zero)
+        try await Task(executorPreference: thread) { [settings] in
+            var last: MQTTConnection.Place?
+            for _ in 0..<10 {
+                let id = "connection"
+                let connection = try await MQTTConnection.open(id: id, settings: settings, avoiding: last, on: thread)
+                #expect(connection.place != last)
+                last = connection.place
+                await connection.disconnect()
+            }
+        }.value
+    }
+
     @Test(
         "Of several addresses, the one that answers is used; what one rejects is reported before that one is down",
         .needs(.broker)

@@ -100,7 +100,7 @@ import Testing
             (0, nil, .bytes, nil, ""), (0, 999, .bytes, nil, "0 of 999 B|0 B|999 B|"),
             (1_000, nil, .bytes, nil, "1.0 kB|1.0 kB||"), (1_500, nil, .bytes, nil, "1.5 kB|1.5 kB||"),
             (12_345_678, 40_000_000, .bytes, 3_149_999, "12.3 of 40.0 MB|12.3 MB|40.0 MB|3.1 MB/s"),
-            (3, 12, .count, 0.25, "3 of 12|3|12|4.0 s each"),
+            (3, 12, .count, 0.25, "3 of 12|3|12|4.0 s each"), (3, 12, .count, 1 / 60, "3 of 12|3|12|1:00 each"),
             (3, nil, ActivityUnit("files"), 25, "3 files|3 files||25 files/s"),
             (.max, .max, .bytes, 1e300, "9.2 of 9.2 EB|9.2 EB|9.2 EB|"),
             (.min, 10, ActivityUnit("a\u{1B}b"), nil, "\(Int.min) of 10 ab|\(Int.min) ab|10 ab|"),

@@ -103,7 +103,7 @@ import Testing
             ("make && ./run", [1], 1), ("make && ./run | cat", [0, 0], 0), ("make\n", [3], 3), ("make;", [3], 3),
             ("make; true", [0], nil), ("make || true", [0], nil), ("make\ntrue", [0], nil),
             ("for f in *; do make; done", [3], 3), ("(make; true) | cat", [0, 0], nil), ("echo x", [3], 3),
-            ("yes | head", [141, 0], 0), ("! make", [0], 0), ("not make", [3], 3),
+            ("yes | head", [141, 0], 0), ("! make", [141], 141), ("! make", [0], 0), ("not make", [3], 3),
             ("(cat a; ls) | make", [0, 4], 4), ("{ make; ls; } | cat", [3, 0], nil),
             ("make | $PAGER", [3, 0], 0), ("$MAKE", [3], 3), ("make", [], 7), ("make | (cat; cat)", [3, 0], nil),
         ] as [(String, [Int32], Int32?)]

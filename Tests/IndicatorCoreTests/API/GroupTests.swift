@@ -246,6 +246,12 @@ import Testing
         #expect(manager.snapshot.activities.map(\.label) == (4990..<5000).map { "\($0)" })
         for group in groups { group.end() }
         #expect(manager.activityCount == 0)
+        // In 32 groups at most.
+        groups = [ManagedActivity(nil, in: manager)]
+        for level in 1..<35 {
+            groups.append(ManagedActivity(level < 30 ? nil : "\(level)", in: try #require(groups.last)))
+        }
+        #expect(manager.snapshot.activities.map(\.depth) == [0, 1, 2, 2, 2])
     }
 
     /// The numbers of activities and of members were read one after the other.

@@ -70,9 +70,17 @@ import Testing
         }
         try await numbers.tracked("seven", in: manager).forEach { sum += $0 }
         #expect(sum == 9)
+        // Of a task that was cancelled, whatever its function throws.
+        let task = Task { [manager] in
+            try await AsyncStream<Int> { $0.yield(1) }.tracked("eight", in: manager).forEach { _ in
+                withUnsafeCurrentTask { $0?.cancel() }
+                throw Failure()
+            }
+        }
+        await #expect(throws: Failure.self) { try await task.value }
         let failure = ActivityOutcome.failed("the disk is full")
         let outcomes = await outcomes()
-        #expect(outcomes == [failure, failure, failure, .cancelled, .succeeded, .succeeded, .succeeded])
+        #expect(outcomes == [failure, failure, failure, .cancelled, .succeeded, .succeeded, .succeeded, .cancelled])
     }
 
     @Test func `An element may count as several steps`() async {

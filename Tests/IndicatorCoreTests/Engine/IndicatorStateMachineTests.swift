@@ -45,6 +45,27 @@ import Testing
         func fire() { take(machine.advance(to: time.now)) }
     }
 
+    /// It is published up to a tenth of a second later.
+    @Test func `A label that an end has uncovered is there since that end`() throws {
+        let driver = Driver(clock)
+        driver.machine.setAudience(.always)
+        var last: IndicatorUpdate?
+        let now = { [time = driver.time] in time.now }
+        for (milliseconds, step) in [(0, "a"), (50, "b"), (100, ""), (110, "end"), (200, "")] {
+            clock.advance(to: .milliseconds(milliseconds))
+            let actions =
+                switch step {
+                case "": driver.machine.advance(to: now())
+                case "end": driver.machine.stop(.text("a"), .succeeded, now)
+                default: driver.machine.start(.text(step), label: step, progress: nil, in: nil, now)
+                }
+            last = actions?.publications.last?.update ?? last
+        }
+        let update = try #require(last)
+        let end = try #require(update.finished.last)
+        #expect(update.snapshot.label == "b" && update.snapshot.labelSince == end.date)
+    }
+
     /// What happens at which millisecond, and when the indicator is shown and hidden.
     @Test(arguments: [
         ("A late start timer does not show what has ended", "0 begin, 1010 end, 1020 fire", ""),

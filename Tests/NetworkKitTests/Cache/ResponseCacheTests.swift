@@ -77,6 +77,39 @@ import Testing
         }
     }
 
+    /// A tenth of the time since the modification would be months.
+    @Test func `Without a lifetime, a response is fresh for a day at most, or as long as the request accepts`()
+        async throws
+    {
+        let server = try server(headers: ["Last-Modified: Wed, 04 Jan 1995 00:00:00 GMT"])
+        let client = NetworkClient(cache: cache())
+        let (plain, minute) = (Endpoint.get(""), Endpoint.get("", headers: [.cacheControl: "max-age=60"]))
+        for (seconds, request, number) in [
+            (0.0, plain, 1), (60, minute, 1), (1, minute, 2), (86_399, plain, 2), (1, plain, 3),
+        ] {
+            advance(seconds)
+            #expect(try await answer(client, server, request).0 == number, "after \(seconds) s")
+        }
+    }
+
+    @Test func `An error of the server leaves what is stored, another one removes it`() async throws {
+        for (status, isKept) in [("503 Service Unavailable", true), ("403 Forbidden", false)] {
+            let count = Counter()
+            let server = try RawServer { _, connection in
+                let isFirst = count.next() == 1
+                try connection.respond(isFirst ? "200 OK" : status, headers: ["Cache-Control: max-age=60"], text: "1")
+                return true
+            }
+            let client = NetworkClient(cache: cache())
+            _ = try await answer(client, server)
+            let reload = Endpoint.get("").with(\.cachePolicy, .reloadRevalidatingCacheData)
+            _ = try await answer(client, server, reload)
+            let only = Endpoint.get("").with(\.cachePolicy, .returnCacheDataDontLoad)
+            let error = await thrown { _ = try await answer(client, server, only) }
+            #expect((error == nil) == isKept, "\(status)")
+        }
+    }
+
     @Test func `An ETag is revalidated`() async throws {
         let server = try server(headers: ["ETag: \"x\"", "Cache-Control: max-age=10"]) {
             $0.headers["if-none-match"] == "\"x\""

@@ -72,6 +72,7 @@ import Testing
         let policy = RequestRetry(initialDelay: .seconds(1), maximumDelay: .seconds(20), jitter: 0)
         #expect(delay(policy, status(429, retryAfter: "7")) == .seconds(7))
         #expect(delay(policy, status(429, retryAfter: "0")) == .seconds(1))
+        #expect(delay(policy, status(429, retryAfter: "20")) == .seconds(20))
         #expect(delay(policy, status(429, retryAfter: "21")) == nil)
         #expect(delay(policy, status(429, retryAfter: "99999999999999999999")) == nil)
         #expect(delay(policy, status(429, retryAfter: "soon")) == .seconds(1))

@@ -340,6 +340,12 @@ struct IndicatorConfigurationTests {
         #expect(right.mistakes == [] && right.configuration.warnings == [])
     }
 
+    @Test func `has a backend once that is listed and also one of auto's`() {
+        let registry = registry { _ in AutomaticFit(true, "there is a terminal") }
+        let names = read("backends: [auto, terminalTitle]", registry: registry).configuration.backends.map(\.name)
+        #expect(names == ["terminalTitle"])
+    }
+
     @Test func `asks the kinds for auto with the settings of sections that are not used`() {
         let registry = registry { AutomaticFit($0.format == "my title", "") }
         let source = ConfigurationSource(for: "my-app", environment: [:], registry: registry)

@@ -1,5 +1,7 @@
 #if DBus
 import Foundation
+import IndicatorCore
+import IndicatorThreads
 import TestSupport
 import Testing
 
@@ -66,6 +68,15 @@ import Testing
         #expect(await eventually { monitor.updates.contains(.init(isUrgent: true)) })
         try await probe.shutdown()
         #expect(await monitor.ends(with: .nothing))
+    }
+
+    @Test func `A failure is urgent for a minute`() throws {
+        let session = LauncherEntrySession(desktopFile: Self.file)
+        let bus = BusConnection(to: "", thread: ServiceThread(name: "bus"), session: session)
+        let failure = FinishedActivity(label: "work", outcome: .failed("disk full"), duration: .seconds(1))
+        let earliest = SuspendingClock.now + .seconds(60)
+        let due = try #require(try session.show(IndicatorUpdate(IndicatorSnapshot(), finished: [failure]), on: bus))
+        #expect(due >= earliest && due <= .now + .seconds(60))
     }
 
     @Test("1000 shows and hides leave nothing behind, and are at most ten messages a second", .needs(.bus))

@@ -84,6 +84,11 @@ import Testing
         try await closes(for: 0, isDismissal: true, by: "cinnamon", way: way)
     }
 
+    @Test(arguments: NotificationWay.allCases)
+    func `One with a timeout that the server has closed stays closed`(way: NotificationWay) async throws {
+        try await closes(for: 1, isDismissal: true, by: "tests", way: way, "timeout=3600")
+    }
+
     @Test(
         "One that the user closes with its button stays closed, whatever reason the server reports",
         .needs(.notificationServers),
@@ -276,12 +281,18 @@ import Testing
         try await probe.shutdown()
     }
 
-    private func closes(for reason: Int, isDismissal: Bool, by name: String, way: NotificationWay) async throws {
+    // On a busy machine, one with the default expiry would be renewed meanwhile, every 35 s.
+    private func closes(
+        for reason: Int,
+        isDismissal: Bool,
+        by name: String,
+        way: NotificationWay,
+        _ option: String = "expiry=3600"
+    ) async throws {
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address, name: name)
         let monitor = try await NotifyMonitor(bus)
-        // On a busy machine, the default one would be renewed meanwhile, every 35 s.
-        let probe = try await DesktopProbe("notification", "expiry=3600", through: way, bus: bus)
+        let probe = try await DesktopProbe("notification", option, through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         try await probe.tell("begin", "first")
         #expect(await eventually { server.shown.count == 1 })

@@ -201,6 +201,29 @@ import Testing
         #expect(await eventually { count() == 4 })
     }
 
+    /// On a busy machine, the tenth of a second may be over before.
+    @Test func `At the end of the app, a program that fails at once is noticed`() throws {
+        var isNoticed = false
+        for _ in 0..<5 where !isNoticed {
+            let folder = try TemporaryDirectory()
+            let script = #"echo $$ >"$0"; until [ -e "$0.go" ]; do sleep 0.01; done; exit 3"#
+            let program = HelperProgram(["sh", "-c", script, folder.appending("pid")], timeLimit: .seconds(60))
+            do throws(Unavailability) {
+                try program.run {
+                    var text = ""
+                    while !text.hasSuffix("\n") { text = (try? folder.read("pid")) ?? "" }
+                    _ = try? folder.write("", to: "pid.go")
+                    let path = "/proc/\(text.dropLast())/stat"
+                    while (try? String(contentsOfFile: path, encoding: .utf8))?.contains(") Z ") != true {
+                        usleep(1000)
+                    }
+                    return true
+                }
+            } catch { isNoticed = true }
+        }
+        #expect(isNoticed)
+    }
+
     @Test func `a failure says which program, how it ended, and the last line of its errors`() throws {
         func failure(_ arguments: [String], seconds: Double = 60) -> String? {
             do {

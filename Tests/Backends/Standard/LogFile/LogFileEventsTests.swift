@@ -38,6 +38,17 @@ struct LogFileEventsTests {
         #expect(lines == ["hidden state=inactive visible=false count=0"])
     }
 
+    @Test func `are in the order of their times, an end at the time of the beginning after it`() async throws {
+        let backend = try await backend([.shown, .finished]).started()
+        let ends = [0.5, 1].map { seconds in
+            let date = IndicatorSnapshot.noon(seconds)
+            return FinishedActivity(label: "\(seconds)", outcome: .succeeded, duration: .zero, date: date)
+        }
+        try await backend.update(IndicatorUpdate(.shown("a", at: 1), finished: ends))
+        await backend.stop()
+        #expect(lines.map { $0.prefix { $0 != " " } } == ["finished", "shown", "finished"])
+    }
+
     @Test func `have each labelled activity that ended, however short, or a count`() async throws {
         let clock = VirtualClock()
         let indicator = IndicatorManager(backends: [backend([.shown, .finished]).backend], clock: clock)

@@ -1,3 +1,4 @@
+import DisplayText
 import Foundation
 import InMemoryLogging
 import IndicatorCore
@@ -22,13 +23,16 @@ import Testing
         for label in labels { try await backend.update(.shown(label)) }
     }
 
-    // A line has 132 bytes.
+    /// With the size limit in lines.
     @Test(arguments: [
-        ("A full file becomes number one", 300, 2, ["x.log": ["8"], "x.log.1": ["6", "7"], "x.log.2": ["4", "5"]]),
-        ("A full file is removed when none are kept", 300, 0, ["x.log": ["8"]]),
-        ("A line that is too long has its own file", 10, 2, ["x.log": ["8"], "x.log.1": ["7"], "x.log.2": ["6"]]),
+        ("A full file becomes number one", 2, 2, ["x.log": ["8"], "x.log.1": ["6", "7"], "x.log.2": ["4", "5"]]),
+        ("A full file is removed when none are kept", 2.3, 0, ["x.log": ["8"]]),
+        ("A line that is too long has its own file", 0.1, 2, ["x.log": ["8"], "x.log.1": ["7"], "x.log.2": ["6"]]),
     ])
-    func `Full files are rotated`(sentence: String, maxSize: Int, keep: Int, files: [String: [String?]]) async throws {
+    func `Full files are rotated`(sentence: String, lines: Double, keep: Int, files: [String: [String?]]) async throws {
+        let line = LogLineFormatter(format: .json, applicationName: "my-app")
+            .line(.shown, at: LogTimestamp(IndicatorSnapshot.noon()), of: .shown("0"))
+        let maxSize = Int(lines * Double(line.count))
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: maxSize, keep: keep)
         try await backend.start()
         try await write((0..<9).map(String.init), to: backend)

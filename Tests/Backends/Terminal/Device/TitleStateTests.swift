@@ -130,6 +130,11 @@ import Testing
         ledger.hide(ObjectIdentifier(first), leaving: [done])
         ledger.hide(ObjectIdentifier(first))
         #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t\(clear)\(done.sequence)")
+        // What had stayed is out of date.
+        show("More")
+        _ = written(&ledger)
+        ledger.hideAll()
+        #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t\(clear)")
         ledger.close()
         #expect(written(&ledger) == "")
     }

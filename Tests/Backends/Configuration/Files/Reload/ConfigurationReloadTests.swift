@@ -235,6 +235,7 @@ struct ConfigurationReloadTests {
         #expect(await eventually { fixture.indicator.delays.completionDelay == .seconds(2) })
         await fixture.indicator.shutdown()
         #expect(fixture.made.all.count == 3)
+        #expect(fixture.messages(.error) == [])
     }
 
     @Test func `keeps its configuration while the file is missing, and follows it when it exists again`() async throws {
