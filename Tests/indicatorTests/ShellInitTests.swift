@@ -103,7 +103,8 @@ import Testing
         #expect(!session.shown.contains("notify;"))
         try await resume(shell == "fish" ? "fg" : shell == "zsh" ? "fg %T" : "fg %?cret", in: session)
         session.terminal.type("\u{04}")
-        try await session.wait(for: "notify;bash;Done")
+        // The status of `fg` in fish is always 0.
+        try await session.wait(for: "notify;bash;\(shell == "fish" ? "Ended" : "Done")")
         #expect(!session.shown.contains("notify;T") && !session.shown.contains("notify;fg"))
     }
 
@@ -157,6 +158,20 @@ import Testing
         for line in ["timeout 3 dash -c 'exit 5'; sleep 0.1", " sleep 0.1"] { session.terminal.type("\(line)\n") }
         if setting != "set +o history" { try await session.wait(for: "notify;dash;") }
         try await session.wait(for: "notify;sleep;")
+    }
+
+    @Test func `In bash, a repeated line is known from one that is not in the history`() async throws {
+        let session = try await session("bash", InteractiveShell.bash, ["INDICATOR_IGNORE": "eval"])
+        let setting = "HISTCONTROL=ignoreboth; deploy() { sleep 0.1; return $((result += 1)); }"
+        try await session.run("\(setting); \(load("bash", " --after 0")); printf 'set-%s\\n' 2", shows: "set-2")
+        let lines = [
+            ("deploy", "deploy"), ("deploy", "deploy;Failed: exit status 2"), ("(sleep 0.1)", "sleep"),
+            ("(sleep 0.1)", "sleep"), (" leep", "leep;Failed"), (" sh -c 'exit 3' | cat", "cat;Ended"),
+        ]
+        for (line, end) in lines {
+            session.terminal.type("\(line)\n")
+            try await session.wait(for: "notify;\(end)")
+        }
     }
 
     @Test func `A shell in which the code cannot work says so once`() async throws {

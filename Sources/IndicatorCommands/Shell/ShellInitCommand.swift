@@ -63,8 +63,9 @@ package struct ShellInitCommand: AsyncParsableCommand {
         return switch shell {
         // An inherited variable would be evaluated as arithmetic, and could run a command. `$?` and PIPESTATUS are the
         // same for every element of PROMPT_COMMAND. The prompt's `\!`, the number of the next line in the history, is
-        // compared, because a line may not be in there. The head of a `for` reads BASH_COMMAND, the last command of
-        // the line, before it changes that. In the mode `posix`, a prompt (PS0) must not contain `!`.
+        // compared, because a line may not be in there; `indicator_last` is the last command of the last one that is.
+        // The head of a `for` reads BASH_COMMAND, the last command of the line, before it changes that. In the mode
+        // `posix`, a prompt (PS0) must not contain `!`.
         case .bash:
             #"""
             if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 501)); then
@@ -75,11 +76,12 @@ package struct ShellInitCommand: AsyncParsableCommand {
                 echo "indicator: 'shell-init' cannot work: it needs 'shopt -s promptvars'" >&2
             else
                 unset -v ${!indicator_@}
-                indicator_began= indicator_number= indicator_command= indicator_jobs=()
+                indicator_began= indicator_number= indicator_command= indicator_last= indicator_jobs=()
                 indicator_done() {
                     local indicator_result=$? indicator_statuses=("${PIPESTATUS[@]}") indicator_name='\!'
                     local indicator_lasted=${indicator_began//[!0-9]/}
                     local indicator_line indicator_key indicator_found= indicator_other= indicator_stopped=
+                    local indicator_begin='(^|[;&|({!]|do|then|else|time|if)' indicator_end='($|[;&|)}<>])'
                     indicator_began=
                     if [[ -z $indicator_lasted ]]; then return 0; fi
                     indicator_lasted=$(((${EPOCHREALTIME//[!0-9]/} - indicator_lasted) / 1000000))
@@ -93,10 +95,13 @@ package struct ShellInitCommand: AsyncParsableCommand {
                     indicator_line=${indicator_line#*[[:space:]]}
                     indicator_line=${indicator_line#"${indicator_line%%[![:space:]]*}"}
                     if [[ ${PROMPT_COMMAND[0]-} != 'for indicator_command '* ]]; then indicator_command=; fi
-                    # A repeated line is not counted; one that is not in the history at all is another one.
+                    # A repeated line is not counted, and ends with the same command or another one of it; one that is
+                    # not in the history at all is another one. What a function runs tells nothing.
                     if [[ ${indicator_name@P} != "$((indicator_number + 1))" && (-z $indicator_command ||
                         ! -o history || :${HISTCONTROL-}: != *:@(ignoredups|ignoreboth|erasedups):* ||
-                        ${indicator_line//[[:space:]]/} != *"${indicator_command//[[:space:]]/}"*) ]]; then
+                        $indicator_command != "$indicator_last" && ! ${indicator_line//[[:space:]]/} =~ \
+                        $indicator_begin"${indicator_command//[[:space:]]/}"$indicator_end &&
+                        -z $(builtin declare -F -- "${indicator_line%%[[:space:]]*}" || :)) ]]; then
                         indicator_line=$indicator_command
                     fi
                     if [[ $indicator_line =~ ^(fg[[:space:]]*$|fg[[:space:]]|%) ]]; then
@@ -135,7 +140,9 @@ package struct ShellInitCommand: AsyncParsableCommand {
                 if [[ ${PROMPT_COMMAND[*]-} != *indicator_done* ]]; then
                     PS0='${indicator_began:0:$((indicator_began = ${EPOCHREALTIME//[^0-9]/}, 0))}'${PS0-}
                     PROMPT_COMMAND=('for indicator_command in "${BASH_COMMAND-}"; do indicator_done; done'
-                        "${PROMPT_COMMAND[@]}" 'indicator_number="\!"; indicator_number=${indicator_number@P}')
+                        "${PROMPT_COMMAND[@]}" 'indicator_key="\!" indicator_key=${indicator_key@P}
+                        if [[ $indicator_key != "$indicator_number" ]]; then indicator_last=$indicator_command; fi
+                        indicator_number=$indicator_key')
                 fi
             fi
 
@@ -200,6 +207,8 @@ package struct ShellInitCommand: AsyncParsableCommand {
                     contains -- $id $indicator_jobs; or return
                 end
                 test -n "$indicator_line"; or return
+                # Whatever the job does: more statuses than commands are those of an unknown line.
+                string match -qr '^\s*fg\b' -- $argv[1]; and set result 0 0 0
                 # Without the program there is no job to disown, and the last one is the user's.
                 command -q indicator; or return
                 set -l lasted (math "round($CMD_DURATION / 1000)")

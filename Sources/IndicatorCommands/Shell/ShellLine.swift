@@ -77,12 +77,14 @@ package struct ShellLine: Sendable, Hashable {
         }
     }
 
-    /// The exit status of the label's command, or of a chain (`&&`) that it begins; `nil` if that is not known.
+    /// The exit status of the label's command, or of a chain (`&&`) that it begins; `nil` if that is not known, also
+    /// where the shell has run another pipeline: of one that is in no history, bash knows only the last command.
     ///
     /// - Parameters:
     ///   - status: that of the line.
     ///   - statuses: those of the commands of its last pipeline.
     package func status(_ status: Int32, ofPipeline statuses: [Int32]) -> Int32? {
+        if statuses.count > 1, count != statuses.count { return nil }
         if let place, count > 1 || isNegated, count == statuses.count {
             // By SIGPIPE (13): the next one has read enough.
             return statuses[place] == 128 + 13 && place + 1 < count ? status : statuses[place]

@@ -105,7 +105,8 @@ import Testing
             ("for f in *; do make; done", [3], 3), ("(make; true) | cat", [0, 0], nil), ("echo x", [3], 3),
             ("yes | head", [141, 0], 0), ("! make", [141], 141), ("! make", [0], 0), ("not make", [3], 3),
             ("(cat a; ls) | make", [0, 4], 4), ("{ make; ls; } | cat", [3, 0], nil),
-            ("make | $PAGER", [3, 0], 0), ("$MAKE", [3], 3), ("make", [], 7), ("make | (cat; cat)", [3, 0], nil),
+            ("make | $PAGER", [3, 0], nil), ("$MAKE", [3], 3), ("make", [], 7),
+            ("make | (cat; cat)", [3, 0], nil), ("tee f", [3, 0], nil),
         ] as [(String, [Int32], Int32?)]
     )
     func status(line: String, statuses: [Int32], status: Int32?) {
