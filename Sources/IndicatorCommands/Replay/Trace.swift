@@ -187,20 +187,16 @@ struct FlatObject {
 
     /// A number; `nil` if there is none.
     func number(_ key: String) throws(TraceError) -> Double? {
-        switch self[key] {
-        case .number(let number): number
-        case nil, .null: nil
-        case .text, .other: throw TraceError("'\(key)' is not a number")
-        }
+        guard let value = self[key], value != .null else { return nil }
+        guard case .number(let number) = value else { throw TraceError("'\(key)' is not a number") }
+        return number
     }
 
     /// A text; `nil` if there is none.
     func text(_ key: String) throws(TraceError) -> String? {
-        switch self[key] {
-        case .text(let text): text
-        case nil, .null: nil
-        case .number, .other: throw TraceError("'\(key)' is not a text")
-        }
+        guard let value = self[key], value != .null else { return nil }
+        guard case .text(let text) = value else { throw TraceError("'\(key)' is not a text") }
+        return text
     }
 }
 

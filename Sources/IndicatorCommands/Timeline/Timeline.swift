@@ -12,7 +12,8 @@ package struct Timeline: Sendable, Hashable {
         /// Whether the note says that something went right or wrong, for its colour.
         package var isGood: Bool?
         private var openSince: Double?
-        private var count = 0
+        /// How many activities are in progress, have ended with an outcome, and have failed.
+        private var (count, ended, failed) = (0, 0, 0)
 
         package init(_ label: String) { self.label = label }
 
@@ -26,11 +27,16 @@ package struct Timeline: Sendable, Hashable {
             }
         }
 
-        /// Notes how the last activity ended.
+        /// Notes how the last activity ended; of several, that some failed.
         mutating func note(_ outcome: ActivityOutcome) {
+            ended += 1
             switch outcome {
+            case .failed(let message):
+                failed += 1
+                let failures = ended == 1 ? "failed" : "\(failed) of \(ended) failed"
+                (note, isGood) = (failures + (message.isEmpty ? "" : ": \(message)"), false)
+            case _ where failed > 0: note = "\(failed) of \(ended) failed"
             case .succeeded: (note, isGood) = ("done", true)
-            case .failed(let message): (note, isGood) = ("failed" + (message.isEmpty ? "" : ": \(message)"), false)
             case .cancelled: (note, isGood) = ("cancelled", nil)
             case .unspecified: (note, isGood) = ("ended", nil)
             }

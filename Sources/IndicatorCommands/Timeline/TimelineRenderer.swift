@@ -35,8 +35,7 @@ package struct TimelineRenderer {
             isBusy ? "\(busy.both)\(busy.both) in progress" : nil,
             timeline.indicator.spans.isEmpty ? nil : "\(shown.both)\(shown.both) indicator shown",
         ].compactMap(\.self).joined(separator: "   ")
-        let isWide = style.width >= indent.count + legend.count
-        return lines + ["", faint(legend, indent: isWide ? indent : "")]
+        return lines + ["", faint(legend, indent: style.width < indent.count + legend.count ? "" : indent)]
     }
 
     private func layout(of timeline: Timeline) -> Layout {

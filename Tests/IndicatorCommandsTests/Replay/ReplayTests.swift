@@ -156,6 +156,8 @@ import Testing
         )
         #expect(replay.timeline.rows.map(\.note) == ["done", "failed: no disk"])
         #expect(replay.timeline.rows.map(\.isGood) == [true, false])
+        let again = log + line(10, "finished", #""label":"b","outcome":"succeeded","seconds":0.1,"#)
+        #expect(try self.replay(again).timeline.rows.map(\.note) == ["done", "1 of 2 failed"])
         #expect(
             replay.changes == [
                 VisibilityChange(isVisible: true, instant: .seconds(1)),
