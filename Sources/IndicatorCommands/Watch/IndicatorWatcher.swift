@@ -57,8 +57,6 @@ private final class Watch: BusSession {
         var reported: WatchEvent?
         /// The number of the reading in progress: an answer to an earlier owner of the name has another one.
         var reading: Int?
-        /// Whether to read again after that.
-        var isOutdated = false
         /// When it counts as silent; `nil` once it has answered, or was reported as silent.
         var silentAt: SuspendingClock.Instant?
     }
@@ -152,7 +150,7 @@ private final class Watch: BusSession {
 
     private func read(_ name: String) {
         guard let bus, let indicator = indicators[name] else { return }
-        indicators[name]?.isOutdated = indicator.reading != nil
+        // The answer comes after the signals that were sent before it, and is newer.
         guard indicator.reading == nil else { return }
         readingCount += 1
         let reading = readingCount
@@ -183,7 +181,6 @@ private final class Watch: BusSession {
             indicators[name] = indicator
             say(.broken, name, problem: problem)
         }
-        if indicator.isOutdated { read(name) }
     }
 
     private func apply(_ changes: [BusProperty], to name: String) {

@@ -139,14 +139,7 @@ struct WatchPanel: WatchDisplay {
         let rest = all.count > first.count ? ["\(all.count - first.count) more"] : []
         let outcome = outcome.flatMap { $0.line.kind == .failed || all.isEmpty ? $0.line : nil }
         var line = PanelLine()
-        line.kind =
-            if all.first?.state.attention != nil {
-                .attention
-            } else if let outcome {
-                outcome.kind
-            } else {
-                all.isEmpty ? .idle : .active
-            }
+        line.kind = all.first?.state.attention != nil ? .attention : outcome?.kind ?? (all.isEmpty ? .idle : .active)
         let texts = first.map { Self.text(of: $0.snapshot, title: $0.source.title, limit: 60) }
         line.text = (texts + rest + [outcome?.text].compactMap(\.self)).joined(separator: " · ")
         let tooltips = first.flatMap(Self.tooltip) + rest + [outcome?.tooltip].compactMap(\.self)
@@ -156,10 +149,8 @@ struct WatchPanel: WatchDisplay {
         return line
     }
 
-    private static let format = SnapshotFormat(pieces: [
-        .placeholder(.app), .literal(": "), .placeholder(.label), .literal(" "), .placeholder(.progress),
-        .literal(" ("), .placeholder(.count), .literal(")"),
-    ])
+    private static let format =
+        SnapshotFormat(pieces: [.placeholder(.app), .literal(": ")] + SnapshotFormat.standard.pieces)
 
     private static func text(of snapshot: IndicatorSnapshot, title: String, limit: Int) -> String {
         format.text(for: snapshot, applicationName: title, valueLimit: limit)

@@ -103,8 +103,9 @@ struct WatchTable: WatchDisplay {
             $0 + (wrapsAgain ? max(SafeText.columns(of: $1) - 1, 0) / size.columns : 0) + 1
         }
         written = (lines, size)
-        // Up to its first line, and clear the rest of the screen.
-        return ((rows == 0 ? "" : "\u{1B}[\(rows)F\u{1B}[J") + lines.map { $0 + "\n" }.joined(), nil)
+        // Up to its first line. Not all is cleared from there: tmux would keep it.
+        if rows == 0 { return (lines.map { $0 + "\n" }.joined(), nil) }
+        return ("\u{1B}[\(rows)F" + lines.map { $0 + "\u{1B}[K\n" }.joined() + "\u{1B}[J", nil)
     }
 
     private var sorted: [WatchEvent] { events.values.sorted { $0.source.name < $1.source.name } }

@@ -64,20 +64,20 @@ import Testing
         #expect(try table.next(at: .zero) == (first, nil))
         #expect(try table.next(at: .seconds(5)) == ("", nil))
         table.receive(event(.vanished, "9"), at: .seconds(5))
-        #expect(try table.next(at: .seconds(5)).text.hasPrefix("\u{1B}[6F\u{1B}[JAPP"))
+        #expect(try table.next(at: .seconds(5)).text.hasPrefix("\u{1B}[6FAPP"))
         table.receive(event(.vanished, "8"), at: .seconds(5.5))
         #expect(try table.next(at: .seconds(5.5)) == ("", .seconds(6)))
         #expect(try table.next(at: .seconds(6)).text.contains("… and 4 more"))
         // A narrower window has wrapped four lines of 30 columns and the footer; that does not wait for the second.
         table.size = .init(columns: 20, rows: 8)
-        #expect(try table.next(at: .seconds(6)).text.hasPrefix("\u{1B}[11F\u{1B}[JAPP  INSTANCE  STATE\n"))
+        #expect(try table.next(at: .seconds(6)).text.hasPrefix("\u{1B}[11FAPP  INSTANCE  STATE\u{1B}[K\n"))
         #expect(try table.next(at: .seconds(6)) == ("", nil))
         // xterm cuts the lines instead: above the table are those of others.
         var other = WatchTable(isOnly: false)
         (other.size, other.wrapsAgain) = (.init(columns: 20, rows: 8), false)
         #expect(try other.next(at: .zero).text.hasPrefix("APP"))
         other.size.columns = 5
-        #expect(try other.next(at: .zero).text.hasPrefix("\u{1B}[2F\u{1B}[JAPP"))
+        #expect(try other.next(at: .zero).text.hasPrefix("\u{1B}[2FAPP"))
     }
 
     @Test func `A line that says nothing new is not printed, except as JSON`() throws {
