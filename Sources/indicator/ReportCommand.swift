@@ -39,13 +39,21 @@ struct ReportCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("working, blocked, done, error, idle or clear.", valueName: "state"))
     var state: ProgramStatus.State
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("How much is done: 40 or 40%.", valueName: "percent"))
-    var progress: Percent?
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("How much is done: 40 or 40%.", valueName: "percent"),
+        transform: Self.percent
+    )
+    var progress: Int?
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("How many of --total are done.", valueName: "n"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("How many of --total are done.", valueName: "n"),
+        transform: Self.number
+    )
     var done: Int?
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("How many there are.", valueName: "n"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("How many there are.", valueName: "n"), transform: Self.number)
     var total: Int?
 
     @Option(help: ArgumentHelp("The part of the work: names joined by '/'.", valueName: "id"))
@@ -58,14 +66,15 @@ struct ReportCommand: ParsableCommand {
     var text: [String] = []
 
     /// A number of percent, with or without the sign.
-    struct Percent: ExpressibleByArgument {
-        let value: Int
+    @Sendable private static func percent(_ argument: String) throws -> Int {
+        let text = argument.last == "%" ? argument.dropLast() : argument[...]
+        guard let number = Double(text), number.isFinite else { throw ValidationError("expected 40 or 40%") }
+        return Int(min(max(number, 0), 100))
+    }
 
-        init?(argument: String) {
-            let text = argument.last == "%" ? argument.dropLast() : argument[...]
-            guard let number = Double(text), number.isFinite else { return nil }
-            value = Int(min(max(number, 0), 100))
-        }
+    @Sendable private static func number(_ argument: String) throws -> Int {
+        guard let number = Int(argument) else { throw ValidationError("expected a whole number") }
+        return number
     }
 
     func validate() throws {
@@ -86,7 +95,7 @@ struct ReportCommand: ParsableCommand {
 
     /// Sends the report to the `indicator exec` that runs this program, or else to a terminal that shows it.
     func run() {
-        var status = ProgramStatus(state, kind: kind, progress: progress?.value, id: id)
+        var status = ProgramStatus(state, kind: kind, progress: progress, id: id)
         if let done, let total, total > 0 {
             status.progress = Int(clamping: Int128(max(done, 0)) * 100 / Int128(total))
         }
@@ -122,7 +131,7 @@ extension ReportCommand {
                 continue
             }
             guard let value = words.popFirst() else { return nil }
-            switch (word, Percent(argument: value), Int(value), ProgramStatus.Kind(rawValue: value)) {
+            switch (word, try? percent(value), Int(value), ProgramStatus.Kind(rawValue: value)) {
             case ("--progress", let percent?, _, _): report.progress = percent
             case ("--done", _, let number?, _): report.done = number
             case ("--total", _, let number?, _): report.total = number

@@ -166,5 +166,6 @@ import Testing
         let result = try await program.run(arguments: ["report"] + line.split(separator: " ").map(String.init))
         #expect(result.status == .exited(status) && result.output == "")
         #expect(result.error.isEmpty == (status == 0))
+        if line.hasSuffix(" x") { #expect(result.error.contains("expected 40 or 40%"), "\(result.error)") }
     }
 }
