@@ -97,7 +97,11 @@ let package = Package(
         program("indicator-demo", "\(commands) \(network) FlyingFox FlyingSocks IndicatorTracking"),
 
         // What tests share, and the program that they start.
-        module("TestSupport", "\(core) IndicatorTesting Subprocess SystemPackage", path: "Tests/TestSupport"),
+        module(
+            "TestSupport",
+            "\(core) BackendConfiguration IndicatorTesting Subprocess SystemPackage",
+            path: "Tests/TestSupport"
+        ),
         program(
             "test-probe",
             """

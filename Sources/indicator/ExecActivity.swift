@@ -37,16 +37,14 @@ final class ExecActivity {
             printsMistakes: false,
             logger: Self.logger
         )
-        // These override the config file.
-        var settings: [String: SettingValue] = [:]
-        if let notify { settings["whenDone"] = .string(notify.rawValue) }
-        if let after { settings["after"] = .string(after.secondsText) }
         let file = prefersTerminal ? try? IndicatorConfiguration.load(from: source) : nil
         let desktop = file?.notifiers.first(where: \.isNotification)
-        for kind in ["desktopNotification", "terminalNotification"] { source.overrides.settings[kind] = settings }
-        if prefersTerminal {
-            source.overrides.settings["desktopNotification"]?["whenDone"] = .string(WhenDone.never.rawValue)
+        // These override the config file.
+        for kind in ["desktopNotification", "terminalNotification"] {
+            source.overrides["\(kind).whenDone"] = notify.map { .string($0.rawValue) }
+            source.overrides["\(kind).after"] = after.map { .string($0.secondsText) }
         }
+        if prefersTerminal { source.overrides["desktopNotification.whenDone"] = .string(WhenDone.never.rawValue) }
         indicator = IndicatorManager.configured(from: source)
         activity = ManagedActivity(label, in: indicator, lasted: began.duration(to: .now))
         let configured = indicator.configuration?.notifiers ?? []

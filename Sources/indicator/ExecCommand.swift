@@ -190,8 +190,8 @@ struct ExecCommand: ParsableCommand {
             switch child.wait(until: activity == nil ? shownAt : nil) {
             case .due: activity = activity ?? show()
             case .stopped(let signal):
-                child.stop(by: signal, after: ProcessSignals.willStop)
-                ProcessSignals.didContinue()
+                child.stop(by: signal, after: { ProcessSignals.hooks?.willStop() })
+                ProcessSignals.hooks?.didContinue()
             case .ended(let ending):
                 if lasted == nil {
                     let outcome = ending.outcome(wasInterrupted: child.wasInterrupted)

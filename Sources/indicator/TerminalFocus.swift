@@ -43,6 +43,6 @@ enum TerminalFocus {
 
     /// What a program prints; `nil` if it fails, or a display server does not answer it.
     private static func output(of command: String...) -> String? {
-        try? HelperProgram(command, timeLimit: .seconds(2)).output()
+        try? HelperProgram(command, timeLimit: .seconds(2)).run(readsOutput: true)
     }
 }

@@ -27,7 +27,7 @@ enum ConfigurationProbe {
 
         var registry = modes.contains("standard") ? BackendRegistry.standard : BackendRegistry()
         registry.register(
-            BackendKind(name: "memory", summary: "keeps what it is shown") { context, _ in
+            BackendKind(name: "memory", summary: "keeps what it is shown", settings: { _ in }) { context, _ in
                 InMemoryBackend(name: context.name)
             }
         )
@@ -106,13 +106,13 @@ enum ConfigurationProbe {
     }
 
     private static func runPlain(_ path: String) async {
-        let backends = ["terminalTitle", "dbusProperty", "desktopNotification", "desktopJob"]
+        let backends: SettingValue = ["terminalTitle", "dbusProperty", "desktopNotification", "desktopJob"]
         let indicator = IndicatorManager.configured(
             from: ConfigurationSource(
                 for: "probe",
                 path: path == "-" ? nil : path,
-                overrides: ConfigurationValues(startDelay: .zero),
-                defaults: ConfigurationValues(backends: backends)
+                overrides: ["startDelay": 0],
+                defaults: ["backends": backends]
             )
         )
         await indicator.withActivity("Working") {

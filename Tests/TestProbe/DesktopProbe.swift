@@ -217,7 +217,10 @@ struct Probe {
         #if DBus
         let kind = BackendKind.desktopNotification
         let context = BackendContext(name: kind.name, applicationName: "probe", logger: Logger(label: "probe"))
-        return switch await (try? kind.with())?.availability(context) {
+        let overrides: [String: SettingValue] = ["backends": [kind.name]]
+        let source = ConfigurationSource(for: "probe", environment: [:], overrides: overrides)
+        let configuration = try? IndicatorConfiguration.load(from: source)
+        return switch await configuration?.backends[0].configured.availability(context) {
         case nil: "invalid"
         case .success(let detail): detail ?? ""
         case .failure(let problem): "\(problem.reason); \(problem.help ?? "")"

@@ -37,7 +37,9 @@ enum SignalProbe {
 
         var registry = BackendRegistry.standard
         registry.register(
-            BackendKind(name: "hanging", summary: "never returns from an update") { _, _ in HangingBackend() }
+            BackendKind(name: "hanging", summary: "never returns from an update", settings: { _ in }) { _, _ in
+                HangingBackend()
+            }
         )
         let indicator = IndicatorManager.configured(
             from: ConfigurationSource(

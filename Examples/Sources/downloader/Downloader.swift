@@ -14,8 +14,8 @@ struct Downloader: AsyncParsableCommand {
     var folder = "."
 
     func run() async throws {
-        let defaults = ConfigurationValues(backends: ["terminalProgress"])
-        let indicator = IndicatorManager.configured(from: ConfigurationSource(for: "downloader", defaults: defaults))
+        let source = ConfigurationSource(for: "downloader", defaults: ["backends": ["terminalProgress"]])
+        let indicator = IndicatorManager.configured(from: source)
         let errors = await download(urls, into: URL(filePath: folder), indicator)
         await indicator.shutdown()
         for error in errors { FileHandle.standardError.write(Data("downloader: \(error)\n".utf8)) }

@@ -12,8 +12,8 @@ struct Downloads {
         guard arguments.count > 3, let server = URL(string: arguments[1]) else { exit(64) }
         LoggingSystem.bootstrap { IndicatorLogHandler(wrapping: StreamLogHandler.standardError(label: $0)) }
         let logger = Logger(label: "downloads")
-        let defaults = ConfigurationValues(backends: ["terminalProgress"])
-        let indicator = IndicatorManager.configured(from: ConfigurationSource(for: "downloads", defaults: defaults))
+        let source = ConfigurationSource(for: "downloads", defaults: ["backends": ["terminalProgress"]])
+        let indicator = IndicatorManager.configured(from: source)
         let client = NetworkClient()
         var status: Int32 = 0
         do {

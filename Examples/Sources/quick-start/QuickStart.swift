@@ -4,8 +4,9 @@ import IndicatorBackends
 @main
 struct QuickStart {
     static func main() async throws {
-        let defaults = ConfigurationValues(backends: ["terminalTitle", "terminalProgress"])
-        let indicator = IndicatorManager.configured(from: ConfigurationSource(for: "quick-start", defaults: defaults))
+        var source = ConfigurationSource(for: "quick-start")
+        source.defaults = ["backends": ["terminalTitle", "terminalProgress"]]
+        let indicator = IndicatorManager.configured(from: source)
         for _ in (1...3).tracked("Counting to three", in: indicator) {
             try await Task.sleep(for: .seconds(1))
         }

@@ -9,8 +9,8 @@ extension ConfigurationSource {
         path: String? = nil,
         environment: [String: String] = ProcessInfo.processInfo.environment,
         registry: BackendRegistry = .standard,
-        overrides: ConfigurationValues = ConfigurationValues(),
-        defaults: ConfigurationValues = ConfigurationValues(),
+        overrides: [String: SettingValue] = [:],
+        defaults: [String: SettingValue] = [:],
         isReloaded: Bool = true,
         printsMistakes: Bool = true,
         logger: Logger = Logger(label: "indicator")

@@ -97,22 +97,18 @@ struct RunCommand: AsyncParsableCommand {
         var usual = ["terminalTitle", "desktopNotification", "dbusProperty", "logFile"]
         // Bars, but no plain lines, which would repeat the program's own output.
         if Self.showsBars { usual.append(bars) }
-        let registry = BackendRegistry.standard
+        usual.removeAll { BackendRegistry.standard.kind(named: $0) == nil }
+        // The demo's requests are announced by these notifications.
+        var overrides: [String: SettingValue] = ["observe": ["indicator"]]
+        overrides["startDelay"] = startDelay.map { .string($0.secondsText) }
+        overrides["completionDelay"] = completionDelay.map { .string($0.secondsText) }
+        overrides["backends"] = backends.isEmpty ? nil : .list(backends)
         return ConfigurationSource(
             for: Program.name,
             path: config,
-            overrides: ConfigurationValues(
-                startDelay: startDelay,
-                completionDelay: completionDelay,
-                // The demo's requests are announced by these notifications.
-                observe: ["indicator"],
-                backends: backends.isEmpty ? nil : backends
-            ),
-            defaults: ConfigurationValues(
-                backends: usual.filter { registry.kind(named: $0) != nil },
-                // The program itself prints the outcomes.
-                settings: [bars: ["finished": .string(TerminalProgressSettings.Finished.none.rawValue)]]
-            ),
+            overrides: overrides,
+            // The program itself prints the outcomes.
+            defaults: ["backends": .list(usual), "\(bars).finished": "none"],
             logger: Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
         )
     }

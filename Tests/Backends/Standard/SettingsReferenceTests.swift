@@ -43,7 +43,8 @@ struct SettingsReferenceTests {
     }
 
     @Test func `declares each setting in one place: summary, default or example, and valid values`() throws {
-        let declared = BackendRegistry.standard.kinds.flatMap(\.settings) + ConfigurationValues.settings(in: .standard)
+        let topLevel = IndicatorConfiguration.topLevel(in: .standard)
+        let declared = topLevel + BackendRegistry.standard.kinds.flatMap(\.settings)
         #expect(declared.count > 10)
         for setting in declared {
             #expect(!setting.summary.isEmpty && (setting.example ?? setting.standard) != nil, "\(setting.name)")

@@ -28,40 +28,38 @@ extension ConfigurationSource {
     public func availability() async throws(ConfigurationError) -> [BackendAvailability] {
         let configuration = try IndicatorConfiguration.load(from: self)
         let isChosen = configuration.settings.contains {
-            $0.key == ConfigurationValues.backendsName && $0.location != nil
+            $0.key == IndicatorConfiguration.listName && $0.location != nil
         }
         let used = isChosen ? configuration.backends : []
         // A section that is not listed still provides settings.
         var source = self
-        source.overrides.backends = registry.names.filter { name in !used.contains { $0.name == name } }
+        source.logger = Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
+        let unused = registry.names.filter { name in !used.contains { $0.name == name } }
+        source.overrides[IndicatorConfiguration.listName] = .list(unused)
         let others = source.read().configuration.backends
         var list = await BackendAvailability.all(used, isUsed: true)
         list += await BackendAvailability.all(others, isUsed: !isChosen)
+        var missing: [(String, Unavailability)] = []
         for kind in registry.kinds where !list.contains(where: { $0.name == kind.name }) {
             let names = kind.settings.filter(\.isRequired).map { "'\($0.name)'" }.joined(separator: " and ")
             let help = "add a section '\(kind.name)' to the config file"
-            list.append(BackendAvailability(kind.name, Unavailability(reason: "it needs \(names)", help: help)))
+            missing.append((kind.name, Unavailability(reason: "it needs \(names)", help: help)))
         }
-        return list + registry.missing.sorted { $0.key < $1.key }.map(BackendAvailability.init)
+        missing += registry.missing.sorted { $0.key < $1.key }
+        return list
+            + missing.map { BackendAvailability(name: $0, kind: $0, isUsed: false, availability: .failure($1)) }
     }
 }
 
 extension BackendAvailability {
-    fileprivate init(_ kind: String, _ problem: Unavailability) {
-        self.init(name: kind, kind: kind, isUsed: false, availability: .failure(problem))
-    }
-
     /// All at once: several may wait for the same bus.
     package static func all(_ backends: [IndicatorConfiguration.Backend], isUsed: Bool = true) async -> [Self] {
         await withTaskGroup { group in
             for (index, backend) in backends.enumerated() {
                 group.addTask {
-                    var context = backend.context
-                    context.logger = Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
-                    let place = await backend.configured.availability(context).map { $0 ?? backend.kind.summary }
-                    return (
-                        index, Self(name: backend.name, kind: backend.kind.name, isUsed: isUsed, availability: place)
-                    )
+                    let (kind, configured) = (backend.kind, backend.configured)
+                    let place = await configured.availability(backend.context).map { $0 ?? kind.summary }
+                    return (index, Self(name: backend.name, kind: kind.name, isUsed: isUsed, availability: place))
                 }
             }
             return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }.sorted { $0.key < $1.key }.map(\.value)

@@ -11,25 +11,23 @@ extension ConfigurationSource {
     static let fileVariable = "INDICATOR_CONFIG"
 
     /// The path that the app or the variable gives; `nil` if the file may be at any of the usual places.
-    var givenFile: (path: String, isVariable: Bool)? {
-        if let path { return (HomeFolder.expanding(path, in: environment), false) }
-        guard let path = environment[Self.fileVariable], !path.isEmpty else { return nil }
-        return (HomeFolder.expanding(path, in: environment), true)
+    var givenPath: String? {
+        let variable = environment[Self.fileVariable] ?? ""
+        return (path ?? (variable.isEmpty ? nil : variable)).map { HomeFolder.expanding($0, in: environment) }
     }
 
     /// The source with an absolute path, for an app that changes its folder while it follows changes of the file.
     package var withAbsolutePath: Self {
         var source = self
         let absolute = { HomeFolder.absolute($0, in: environment) }
-        (source.path, source.environment[Self.fileVariable]) = (
-            path.map(absolute), environment[Self.fileVariable].map(absolute)
-        )
+        source.path = path.map(absolute)
+        source.environment[Self.fileVariable] = environment[Self.fileVariable].map(absolute)
         return source
     }
 
     /// The paths where the file may be, in order.
     var fileCandidates: [String] {
-        if let givenFile { return [givenFile.path] }
+        if let givenPath { return [givenPath] }
         let given = environment["XDG_CONFIG_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         let home = given ?? HomeFolder.path(in: environment).map { "\($0)/.config" }
         let others = (environment["XDG_CONFIG_DIRS"] ?? "").split(separator: ":").map(String.init)
@@ -43,7 +41,7 @@ extension ConfigurationSource {
 
     /// The path of the file, if there is one.
     package func locateFile() -> String? {
-        givenFile?.path ?? fileCandidates.first(where: Self.fileExists)
+        givenPath ?? fileCandidates.first(where: Self.fileExists)
     }
 
     /// Whether there is a file at a path. A broken link counts, so that it is reported to the user.
@@ -104,9 +102,10 @@ enum ConfigurationFile {
         guard let index = text.unicodeScalars.firstIndex(where: isForbidden) else { return text }
         let lines = text[..<index].split(omittingEmptySubsequences: false) { $0.isNewline }
         let position = TextPosition(line: lines.count, column: (lines.last?.unicodeScalars.count ?? 0) + 1)
-        let (scalar, encoding) = (text.unicodeScalars[index], "this is not valid UTF-8; save the file as UTF-8")
+        let scalar = text.unicodeScalars[index]
         let fault = "the character \(QuotedText.codePoint(scalar)) is not allowed here; remove it"
         let isInvalid = scalar == "\u{FFFD}" && String(validating: bytes, as: UTF8.self) == nil
-        throw ConfigurationError(.file(path: path, position), isInvalid ? encoding : fault)
+        let message = isInvalid ? "this is not valid UTF-8; save the file as UTF-8" : fault
+        throw ConfigurationError(.file(path: path, position), message)
     }
 }

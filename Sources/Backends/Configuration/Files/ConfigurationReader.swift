@@ -16,12 +16,6 @@ struct ConfigurationReader {
     private let path: String?
     /// What the file has at its top level.
     private var file: [String: ConfigurationNode] = [:]
-    /// The names of sections with a kind, of which messages suggest one; not all of them, for each has a cost.
-    private lazy var namedSections = Array(
-        file.keys.sorted().lazy.filter { [file] name in
-            SectionName.isValid(name) && file[name]?.entries?[ConfigurationValues.kindName] != nil
-        }.prefix(20)
-    )
     /// Whether the file could be read; otherwise, what seems to be missing may be in it.
     private var isReadable = true
 
@@ -47,29 +41,25 @@ struct ConfigurationReader {
             isReadable = false
             let remark = "; the path is from the environment variable \(ConfigurationSource.fileVariable)"
             for mistake in error.mistakes {
-                let isOfPath = mistake.location == .file(path: path, nil) && source.givenFile?.isVariable == true
+                let isOfPath =
+                    mistake.location == .file(path: path, nil) && source.path == nil && source.givenPath == path
                 report(mistake.location, mistake.message + (isOfPath ? remark : ""))
             }
         }
     }
 
     mutating func read() -> IndicatorConfiguration {
-        var values = ConfigurationValues.standard(in: registry)
         var reader = reader(of: nil)
-        values.read(&reader)
-        finish(reader)
+        var configuration = IndicatorConfiguration(&reader, in: registry)
+        finish(reader, isUsed: true)
         // The last one of them.
-        let (list, names) = (reader.settings.last, values.backends ?? [])
-        let backends = backends(names, list, isAccessible: values.isAccessible == true)
-        checkRest(backends.map(\.name), listed: names, at: list?.location)
+        let list = reader.settings.last
+        configuration.backends = backends(configuration, at: list?.places ?? [], isOfUser: list?.location != nil)
+        checkRest(configuration, at: list?.location)
         checkVariables()
-        return IndicatorConfiguration(
-            file: path,
-            values: values,
-            backends: backends,
-            settings: settings,
-            warnings: warnings.inReadingOrder
-        )
+        (configuration.file, configuration.settings) = (path, settings)
+        configuration.warnings = warnings.inReadingOrder
+        return configuration
     }
 
     /// Where the section of a backend is.
@@ -80,38 +70,37 @@ struct ConfigurationReader {
     }
 
     /// What reads a section; `nil` for the top level.
-    private func reader(of section: String?, isUsed: Bool = true) -> SettingsReader {
-        var reader = SettingsReader()
-        (reader.section, reader.isUsed, reader.environment) = (section, isUsed, source.environment)
-        reader.entries = section.map { file[$0]?.entries ?? [:] } ?? file
-        func values(_ values: ConfigurationValues) -> [String: SettingValue] {
-            section.map { values.settings[$0] ?? [:] } ?? values.recorded.values
-        }
-        (reader.overrides, reader.defaults) = (values(source.overrides), values(source.defaults))
+    private func reader(of section: String?) -> SettingsReader {
+        var reader = SettingsReader(section: section, entries: section.map { file[$0]?.entries ?? [:] } ?? file)
+        (reader.overrides, reader.defaults) = (source.overrides, source.defaults)
+        reader.environment = source.environment
         return reader
     }
 
-    private mutating func finish(_ reader: SettingsReader) {
+    private mutating func finish(_ reader: SettingsReader, isUsed: Bool) {
         mistakes += reader.mistakes
         warnings += reader.warnings
-        if reader.isUsed { settings += reader.settings }
+        if isUsed { settings += reader.settings }
     }
+
+    /// The full names of what code sets, and the part of one before the dot.
+    private var codeKeys: [String] { Array(source.overrides.keys) + source.defaults.keys }
+    private func section(of key: String) -> String { String(key.prefix { $0 != "." }) }
 
     // MARK: - Backends
 
-    private mutating func backends(_ names: [String], _ list: Setting?, isAccessible: Bool) -> [Backend] {
+    private mutating func backends(_ own: IndicatorConfiguration, at places: [Location], isOfUser: Bool) -> [Backend] {
         var backends: [Backend] = []
-        for (index, name) in names.enumerated() {
-            let origin = list?.location ?? .code(key: ConfigurationValues.backendsName)
-            let place = list.flatMap { $0.places.isEmpty ? nil : $0.places[index] } ?? origin
+        for (index, name) in own.names.enumerated() {
+            let place = places.isEmpty ? .code(key: IndicatorConfiguration.listName) : places[index]
             let isAutomatic = name == AutomaticFit.name
             // By the user: what the app proposes is not worth a warning where there is no surface for it.
-            let isNamed = list?.location != nil && !isAutomatic
+            let isNamed = isOfUser && !isAutomatic
             let chosen = isAutomatic ? automatic.filter(\.fit.isChosen).map(\.kind) : [name]
-            for name in chosen where !isAutomatic || !names.contains(name) {
+            for name in chosen where !isAutomatic || !own.names.contains(name) {
                 guard var backend = backend(name, place, isUsed: true) else { continue }
                 backend.context.logger = source.logger(ofNamed: isNamed)
-                (backend.context.isAccessible, backend.context.isNamed) = (isAccessible, isNamed)
+                (backend.context.isAccessible, backend.context.isNamed) = (own.isAccessible, isNamed)
                 backends.append(backend)
             }
         }
@@ -142,22 +131,25 @@ struct ConfigurationReader {
         let before = mistakes.count
         guard let kind = kind(of: name, at: place, isUsed: isUsed) else { return nil }
         let isSectionWrong = mistakes.count > before
-        var reader = reader(of: name, isUsed: isUsed)
+        var reader = reader(of: name)
         let configured = kind.configured(&reader)
-        finish(reader)
+        finish(reader, isUsed: isUsed)
         if isUsed, !isSectionWrong, isReadable {
             for setting in reader.missing {
                 report(self.place(of: name) ?? place, "'\(name)' needs '\(setting.name)', \(setting.expectation)")
             }
         }
-        let known = reader.settings.map(\.name) + [ConfigurationValues.kindName]
-        let listing = "settings of \(kind.name)"
-        func suggestion(_ name: String) -> String { NearestName.suggestion(for: name, among: known, listing: listing) }
-        for (key, node) in reader.entries where !known.contains(key) {
-            report(node.keyPlace, "unknown key \(QuotedText.name(key)) in '\(name)'\(suggestion(key))")
-        }
-        for key in [reader.overrides, reader.defaults].flatMap(\.keys) where !known.contains(key) {
-            report(.code(key: "\(name).\(key)"), "unknown setting of '\(name)'\(suggestion(key))")
+        let known = reader.settings.map(\.name) + [IndicatorConfiguration.kindName]
+        let inCode = codeKeys.filter { section(of: $0) == name }
+        let given =
+            reader.entries.map { ($0, $1.keyPlace) }
+            + inCode.map { (String($0.dropFirst(name.count + 1)), .code(key: $0)) }
+        for (key, place) in given where !known.contains(key) {
+            report(
+                place,
+                "unknown key \(QuotedText.name(key)) in '\(name)'"
+                    + NearestName.suggestion(for: key, among: known, listing: "settings of \(kind.name)")
+            )
         }
         if isUsed, !reader.isComplete { return nil }
         let (context, location) = (context(name), self.place(of: name) ?? place)
@@ -167,7 +159,7 @@ struct ConfigurationReader {
     /// The kind of a backend: the one that it is named after, or the one that is given.
     private mutating func kind(of name: String, at place: Location, isUsed: Bool) -> BackendKind? {
         let section = file[name]
-        let inFile = section?.entries?[ConfigurationValues.kindName]
+        let inFile = section?.entries?[IndicatorConfiguration.kindName]
         let own = registry.kind(named: name)
         if let inFile, inFile.text == nil || own != nil && inFile.text != name {
             let fault = "a section named '\(name)' is of that kind; give the other one another name"
@@ -183,35 +175,32 @@ struct ConfigurationReader {
             return own
         }
         var (reader, given) = (reader(of: name), String?.none)
-        reader.read(ConfigurationValues.kindName, &given, .text, summary: "the kind of the section")
+        reader.read(IndicatorConfiguration.kindName, &given, .text, summary: "the kind of the section")
         let (kindName, origin) = (given ?? name, reader.settings[0].location)
+        let others = IndicatorConfiguration.topLevelNames + registry.names + registry.missingNames
+        let isSection = section == nil || section?.entries != nil
+        let isMisspelled = NearestName.find(for: kindName, among: others) != nil
         if let kind = registry.kind(named: kindName) {
-            if SectionName.isValid(name) {
+            if name.isSectionName {
                 if isUsed { settings += reader.settings }
                 return kind
             }
-            let message = "'\(QuotedText.shortened(name))' cannot name a backend; \(SectionName.expectation)"
+            let expected = "expected letters, digits, '-' and '_' after a letter, and not 'auto'"
+            let message = "'\(QuotedText.shortened(name))' cannot name a backend; \(expected)"
             report(self.place(of: name) ?? place, message)
         } else if let reason = registry.missing[kindName] {
             // Without the kind, its settings are not known.
             if isUsed { report(place, "the backend '\(name)' cannot be used: \(reason)") }
-        } else if mayBeOfApp(kindName), section == nil || section?.entries != nil {
+        } else if source.acceptsKindsOfApps, kindName.isSectionName, !isMisspelled, isSection {
             let message = "the backend \(QuotedText.name(kindName)) is unknown here; the app may have it"
             warnings.append(ConfigurationMistake(origin ?? place, message))
         } else if given != nil {
-            let place = origin ?? .code(key: "\(name).\(ConfigurationValues.kindName)")
+            let place = origin ?? .code(key: "\(name).\(IndicatorConfiguration.kindName)")
             report(place, unknown("kind", kindName, among: registry.names, listing: "known kinds"))
         } else if isReadable {
-            report(place, isUsed || section == nil ? unknownBackend(name) : unknownKey(name))
+            report(place, isUsed ? unknownBackend(name) : unknownKey(name))
         }
         return nil
-    }
-
-    /// Whether an unknown kind may be one of the app's own: it is a name, and no misspelled one.
-    private func mayBeOfApp(_ kind: String) -> Bool {
-        let known = ConfigurationValues.names + registry.names + registry.missingNames
-        return source.acceptsKindsOfApps && SectionName.isValid(kind)
-            && NearestName.find(for: kind, among: known) == nil
     }
 
     private func unknown(_ noun: String, _ name: String, among names: [String], listing: String) -> String {
@@ -220,39 +209,41 @@ struct ConfigurationReader {
             + NearestName.suggestion(for: name, among: names, unlisted: missing, listing: listing)
     }
 
-    private mutating func unknownBackend(_ name: String) -> String {
+    private func unknownBackend(_ name: String) -> String {
         let listing = "expected a section with a 'kind', or one of"
-        return unknown("backend", name, among: registry.names + namedSections, listing: listing)
+        // Not all of them, for each has a cost.
+        let sections = file.filter { $0.key.isSectionName && $0.value.entries?[IndicatorConfiguration.kindName] != nil }
+        return unknown("backend", name, among: registry.names + sections.keys.sorted().prefix(20), listing: listing)
     }
 
     private func unknownKey(_ name: String) -> String {
         let message = "unknown key \(QuotedText.name(name))"
         let parts = name.split(separator: ".").map(String.init)
-        if parts.count == 2, registry.names.contains(parts[0]), SectionName.isValid(parts[1]) {
+        if parts.count == 2, registry.names.contains(parts[0]), parts[1].isSectionName {
             return "\(message); write '\(parts[0]): {\(parts[1]): …}'"
         }
         let owner = registry.kinds.first { file[$0.name] != nil && $0.settings.contains { $0.name == name } }
         if let owner { return "\(message); it is a setting of '\(owner.name)', below which it must be indented" }
         let listing = "it is no section with a 'kind', and known keys are"
-        return unknown("key", name, among: ConfigurationValues.names + registry.names, listing: listing)
+        return unknown("key", name, among: IndicatorConfiguration.topLevelNames + registry.names, listing: listing)
     }
 
     // MARK: - Warnings
 
     /// Checks the sections of the file, and of code, that no backend uses.
-    private mutating func checkRest(_ used: [String], listed: [String], at origin: Location?) {
+    private mutating func checkRest(_ configuration: IndicatorConfiguration, at origin: Location?) {
         var unused: [ConfigurationMistake] = []
-        let inCode = [source.overrides, source.defaults].flatMap(\.settings.keys)
-        let sections = Set(file.keys).subtracting(ConfigurationValues.names)
-        for name in sections.union(inCode).subtracting(used) {
+        let inCode = codeKeys.filter { !IndicatorConfiguration.topLevelNames.contains($0) }.map(section)
+        let sections = Set(file.keys).subtracting(IndicatorConfiguration.topLevelNames)
+        for name in sections.union(inCode).subtracting(configuration.backends.map(\.name)) {
             let (place, before) = (place(of: name) ?? .code(key: name), warnings)
             let unlisted = backend(name, place, isUsed: false)
             // Where it is listed, there is one already.
-            if listed.contains(name) { warnings = before }
+            if configuration.names.contains(name) { warnings = before }
             guard let unlisted, sections.contains(name) else { continue }
             // What fits elsewhere may have a section.
             let isAutomatic = unlisted.kind.name == name && unlisted.configured.fit != nil
-            if listed.contains(AutomaticFit.name), isAutomatic { continue }
+            if configuration.names.contains(AutomaticFit.name), isAutomatic { continue }
             let message = "the section '\(name)' is not used; to use it, list it in 'backends'"
             unused.append(ConfigurationMistake(place, message))
         }

@@ -51,24 +51,22 @@ package final class ConfigurationReloader: ManagerResource {
             state.made = wanted.filter { names.contains($0.name) }
             state.problems = problems.mistakes
         }
-        if !problems.mistakes.isEmpty { report(problems) }
+        if !problems.mistakes.isEmpty {
+            let message = "The configuration has mistakes; what is invalid is not used:\n\(problems)"
+            source.logger.error("\(message)")
+            // swift-log's default handler writes to standard error; one of the app's may write to standard output.
+            let isShown = source.logger.label == "indicator" || isatty(STDOUT_FILENO) == 1
+            let isPrinted = isShown && source.logger.handler is StreamLogHandler
+            if source.printsMistakes, !isPrinted, isatty(STDERR_FILENO) == 1 {
+                let text = SafeText.message("\(source.applicationName): \(message)\n")
+                try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
+            }
+        }
         show(configuration, adding: backends)
         log(configuration.warnings)
         if source.isReloaded { watch() }
         let reload = { @Sendable [weak self] in _ = self?.reload(by: .hangup) }
         ProcessSignals.shutDownWithProcess(engine, reload: source.isReloaded ? reload : nil)
-    }
-
-    private func report(_ problems: ConfigurationError) {
-        let message = "The configuration has mistakes; what is invalid is not used:\n\(problems)"
-        source.logger.error("\(message)")
-        // swift-log's default handler writes to standard error; one of the app's may write to standard output.
-        let isDefault = source.logger.label == "indicator" || isatty(STDOUT_FILENO) == 1
-        let isPrinted = isDefault && source.logger.handler is StreamLogHandler
-        if source.printsMistakes, !isPrinted, isatty(STDERR_FILENO) == 1 {
-            let text = SafeText.message("\(source.applicationName): \(message)\n")
-            try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
-        }
     }
 
     /// Watches the paths where the file is or may appear. Those of less precedence, too: one of them may be in effect
@@ -175,7 +173,7 @@ package final class ConfigurationReloader: ManagerResource {
             _ = engine.addBackend(backend, logger: source.logger(ofNamed: isNamed))
         }
         var observations = state.withLock { $0.observations }
-        for (name, notifications) in ConfigurationValues.notifications {
+        for (name, notifications) in IndicatorConfiguration.notifications {
             if !configuration.observe.contains(name) {
                 observations.removeValue(forKey: name)?.cancel()
             } else if observations[name] == nil {

@@ -12,10 +12,14 @@ public struct ConfigurationSource: Sendable {
     public var environment: [String: String]
     /// The kinds of backend that the file can select.
     public var registry: BackendRegistry
-    /// Values with precedence over the user's.
-    public var overrides = ConfigurationValues()
-    /// Values for settings that the user does not set.
-    public var defaults = ConfigurationValues()
+    /// Values with precedence over the user's, by the full names of the settings: `startDelay`, `logFile.path`.
+    ///
+    /// ```swift
+    /// source.overrides = ["startDelay": 0.5, "backends": ["logFile"], "logFile.path": "/tmp/my-app.log"]
+    /// ```
+    public var overrides: [String: SettingValue] = [:]
+    /// Values for settings that the user does not set; they replace the package's own defaults.
+    public var defaults: [String: SettingValue] = [:]
     /// Whether the indicator reads its configuration again when the file is written, replaced or created, and when the
     /// process receives `SIGHUP`.
     ///
@@ -72,5 +76,34 @@ extension ConfigurationSource {
         var logger = logger.inBackground
         if !isNamed, logger.logLevel > .debug { logger.logLevel = max(logger.logLevel, .error) }
         return logger
+    }
+}
+
+extension IndicatorConfiguration {
+    /// Finds, reads and checks the configuration of an app.
+    ///
+    /// The file is the first of these: `path`, `$INDICATOR_CONFIG`, `$XDG_CONFIG_HOME/<app>/indicator.yaml`,
+    /// `$XDG_CONFIG_HOME/indicator/indicator.yaml`, the same two under each folder of `$XDG_CONFIG_DIRS`; also with
+    /// `.yml` and `.json`. If one of the first two is given, it must exist. Without a file the defaults apply. A file
+    /// that anyone but the user and root can write is a mistake.
+    ///
+    /// The value of a setting comes from the first of these that has one: `overrides`; the environment (`startDelay` is
+    /// `INDICATOR_START_DELAY`, the `path` of `logFile` is `INDICATOR_LOG_FILE_PATH`, `backends` is
+    /// `INDICATOR_BACKENDS` with commas between the names); the file; `defaults`; the built-in default.
+    ///
+    /// The file is YAML without aliases, merge keys and tags, or JSON, which is read as YAML. If its syntax is wrong,
+    /// that is the only mistake that is reported, and nothing of it is used.
+    ///
+    /// - Parameter source: the app and its files. Its logger and triggers are not used.
+    /// - Throws: ``ConfigurationError`` with every mistake, including those that a kind finds when it makes a backend.
+    ///   Nothing is shown, opened or written.
+    public static func load(from source: ConfigurationSource) throws(ConfigurationError) -> Self {
+        var source = source
+        source.logger = Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
+        var (configuration, mistakes) = source.read()
+        // Kinds check for inconsistent settings when they make a backend.
+        if mistakes.isEmpty { mistakes = source.make(configuration.backends).refusals }
+        guard mistakes.isEmpty else { throw ConfigurationError(mistakes) }
+        return configuration
     }
 }

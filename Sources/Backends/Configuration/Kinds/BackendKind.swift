@@ -35,7 +35,8 @@ public struct BackendKind: Sendable {
     /// - Parameters:
     ///   - name: the name that selects the kind.
     ///   - summary: what the surface is, in a few words.
-    ///   - settings: reads the settings of a section, in the order of the reference; see ``SettingsReader``.
+    ///   - settings: reads the settings of a section, in the order of the reference; see ``SettingsReader``. `{ _ in }`
+    ///     if there are none.
     ///   - make: makes a backend. Must not touch the surface: the backend's function does that. Throws if the
     ///     settings are inconsistent in a way that none of them alone is.
     ///   - isApplicable: whether there is a surface here, such as a terminal, or may be one while the app runs; by
@@ -63,7 +64,8 @@ public struct BackendKind: Sendable {
                 isApplicable: { isApplicable($0, settings) },
                 availability: { context in
                     do { return .success(try await availability(context, settings)) } catch {
-                        return .failure(Unavailability(error))
+                        let problem = error as? any BackendProblem
+                        return .failure(Unavailability(reason: problem?.reason ?? "\(error)", help: problem?.help))
                     }
                 },
                 fit: automatic.map { automatic in { @Sendable in automatic($0, settings) } }
@@ -71,28 +73,9 @@ public struct BackendKind: Sendable {
         }
     }
 
-    /// Makes a kind without settings.
-    public init(
-        name: String,
-        summary: String,
-        make: @escaping @Sendable (BackendContext, Void) throws -> any IndicatorBackend
-    ) {
-        self.init(name: name, summary: summary, settings: { _ in }, make: make)
-    }
-
-    /// The kind with settings of code, checked as those of a file.
-    package func with(_ values: [String: SettingValue] = [:]) throws(ConfigurationError) -> Configured {
-        var reader = SettingsReader()
-        reader.overrides = values
-        let configured = configured(&reader)
-        guard reader.mistakes.isEmpty else { throw ConfigurationError(reader.mistakes) }
-        return configured
-    }
-
     /// The settings that a section of this kind may have. Made anew, so that an app does not keep those of all kinds.
     package var settings: [Setting] {
-        var reader = SettingsReader()
-        reader.section = name
+        var reader = SettingsReader(section: name)
         _ = configured(&reader)
         return reader.settings
     }

@@ -21,7 +21,7 @@ public struct BackendRegistry: Sendable {
     ///   a top-level setting such as `startDelay`, because a section with that name would be ambiguous, or `auto`.
     public mutating func register(_ kind: BackendKind) {
         precondition(
-            SectionName.isValid(kind.name) && !ConfigurationValues.names.contains(kind.name),
+            kind.name.isSectionName && !IndicatorConfiguration.topLevelNames.contains(kind.name),
             "'\(kind.name)' cannot be the name of a kind of backend"
         )
         missing[kind.name] = nil
@@ -47,13 +47,11 @@ public struct BackendRegistry: Sendable {
     var missingNames: [String] { missing.keys.sorted() }
 }
 
-/// The rules for the name of a section in the config file, and so of a backend: names become parts of environment
-/// variables, messages and file names.
-enum SectionName {
-    static func isValid(_ name: String) -> Bool {
-        name.first?.isLetter == true && name.utf8.count <= 64 && name != AutomaticFit.name
-            && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") }
+extension String {
+    /// Whether it can be the name of a section in the config file, and so of a backend: names become parts of
+    /// environment variables, messages and file names.
+    var isSectionName: Bool {
+        first?.isLetter == true && utf8.count <= 64 && self != AutomaticFit.name
+            && allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") }
     }
-
-    static let expectation = "expected letters, digits, '-' and '_' after a letter, and not 'auto'"
 }

@@ -11,8 +11,9 @@ extension BackendRegistry {
             "# it marks an example: remove the '#' to use it.",
             "",
         ]
-        lines += ConfigurationValues.settings(in: self).flatMap { $0.referenceLines(isUsed: true) }
-        let used = ConfigurationValues.standard(in: self).backends ?? []
+        let settings = IndicatorConfiguration.topLevel(in: self)
+        lines += settings.flatMap { $0.referenceLines(isUsed: true) }
+        let used = settings.last?.standard?.list ?? []
         for kind in kinds {
             let isUsed = used.contains(kind.name)
             lines += ["", "# \(kind.name): \(kind.summary)", "\(isUsed ? "" : "#")\(kind.name):"]

@@ -27,9 +27,4 @@ public struct Unavailability: BackendProblem, Sendable, Hashable {
         self.reason = reason
         self.help = help
     }
-
-    init(_ error: any Error) {
-        let problem = error as? any BackendProblem
-        self.init(reason: problem?.reason ?? "\(error)", help: problem?.help)
-    }
 }

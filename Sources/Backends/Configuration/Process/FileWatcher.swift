@@ -26,12 +26,8 @@ final class FileWatcher: PollSource, @unchecked Sendable {
     /// without one (O_TMPFILE), and linked here.
     private var unfinished: String?
 
-    /// Starts to watch.
-    ///
-    /// - Parameters:
-    ///   - paths: the paths of the files, which need not exist.
-    ///   - thread: the thread that waits.
-    ///   - changed: called on the thread after each change. The contents may be unchanged.
+    /// Starts to watch paths, which need not exist. `changed` is called on the thread after each change; the
+    /// contents may be unchanged.
     init(paths: [String], on thread: ServiceThread, changed: @escaping @Sendable () -> Void) throws(Unavailability) {
         (self.paths, self.thread, self.changed) = (paths, thread, changed)
         inotify = StandardStreams.excluding(inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK)))
@@ -44,9 +40,7 @@ final class FileWatcher: PollSource, @unchecked Sendable {
         thread.call(at: .min) { [self] in _ = thread.add(self) }
     }
 
-    deinit {
-        if inotify >= 0 { close(inotify) }
-    }
+    deinit { if inotify >= 0 { close(inotify) } }
 
     /// Stops watching. A running call of `changed` is completed; no other follows.
     func stop() {
@@ -109,17 +103,14 @@ final class FileWatcher: PollSource, @unchecked Sendable {
         let ofFolder =
             IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB | IN_DELETE_SELF
             | IN_MOVE_SELF | Int32(IN_ONLYDIR)
-        var failure: CInt?
-        var hasFolder = false
-        var folders: [String: Set<String>]
+        var (failure, folders): (CInt?, [String: Set<String>])
         // Repeated until nothing changed while watches were added: a folder created before its parent is watched causes
         // no event.
         repeat {
-            folders = currentFolders
+            (failure, folders) = (nil, currentFolders)
             var updated: [CInt: (folder: String, names: Set<String>)] = [:]
             func watch(_ path: String, _ events: CInt, _ names: Set<String> = []) {
                 let watch = inotify_add_watch(inotify, path, UInt32(bitPattern: events))
-                hasFolder = hasFolder || watch >= 0 && events == ofFolder
                 if watch < 0 { failure = errno } else { updated[watch, default: (path, [])].names.formUnion(names) }
             }
             for (folder, names) in folders {
@@ -133,50 +124,45 @@ final class FileWatcher: PollSource, @unchecked Sendable {
             for watch in watches.keys where updated[watch] == nil { inotify_rm_watch(inotify, watch) }
             watches = updated
         } while currentFolders != folders
-        return hasFolder ? nil : failure
+        // Files are watched without names.
+        return watches.values.contains { !$0.names.isEmpty } ? nil : failure
     }
 
     /// The folders and names to watch now.
     private var currentFolders: [String: Set<String>] {
-        paths.reduce(into: [:]) { $0.merge(WatchPoints.namesByFolder(for: $1)) { $0.union($1) } }
+        paths.reduce(into: [:]) { $0.merge(watchPoints(for: $1)) { $0.union($1) } }
     }
 }
 
-/// The folders, and the names in them, to watch for changes of the file at a path.
+/// The folders, and the names in them, to watch for changes of the file at an absolute path.
 ///
 /// These are the file's folder, because editors write a new file and rename it over the old one; the folder of every
 /// link on the path, because links are replaced too (Kubernetes swaps a whole folder behind one); and if a part of the
 /// path does not exist, the folder in which it would be created.
-package enum WatchPoints {
-    /// The names, by folder, for an absolute path.
-    package static func namesByFolder(for path: String) -> [String: Set<String>] {
-        // The last one first.
-        func parts(of path: String) -> [String] { path.split(separator: "/").map(String.init).reversed() }
-        var (names, folder, remaining) = ([String: Set<String>](), "", parts(of: path))
-        // The limit of Linux (path_resolution(7)).
-        var linksLeft = 40
-        while let name = remaining.popLast() {
-            if name == "." { continue }
-            if name == ".." {
-                folder = String(folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)])
-                continue
-            }
-            let candidate = "\(folder)/\(name)"
-            var status = stat()
-            let exists = lstat(candidate, &status) == 0
-            let isLink = exists && status.st_mode & S_IFMT == S_IFLNK
-            if exists, !isLink, !remaining.isEmpty {
-                folder = candidate
-                continue
-            }
-            names[folder.isEmpty ? "/" : folder, default: []].insert(name)
-            linksLeft -= 1
-            guard isLink, linksLeft > 0,
-                let target = try? FileManager.default.destinationOfSymbolicLink(atPath: candidate)
-            else { break }
-            if target.hasPrefix("/") { folder = "" }
-            remaining += parts(of: target)
+package func watchPoints(for path: String) -> [String: Set<String>] {
+    // The last one first.
+    func parts(of path: String) -> [String] { path.split(separator: "/").map(String.init).reversed() }
+    var (names, folder, remaining) = ([String: Set<String>](), "", parts(of: path))
+    // The limit of Linux (path_resolution(7)).
+    var linksLeft = 40
+    while let name = remaining.popLast() {
+        if name == "." { continue }
+        if name == ".." {
+            folder = String(folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)])
+            continue
         }
-        return names
+        let candidate = "\(folder)/\(name)"
+        let target = try? FileManager.default.destinationOfSymbolicLink(atPath: candidate)
+        var status = stat()
+        if target == nil, !remaining.isEmpty, lstat(candidate, &status) == 0 {
+            folder = candidate
+            continue
+        }
+        names[folder.isEmpty ? "/" : folder, default: []].insert(name)
+        linksLeft -= 1
+        guard let target, linksLeft > 0 else { break }
+        if target.hasPrefix("/") { folder = "" }
+        remaining += parts(of: target)
     }
+    return names
 }

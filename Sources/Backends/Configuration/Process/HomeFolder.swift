@@ -6,14 +6,8 @@ package enum HomeFolder {
     /// The folder in the variable `HOME`, else that in the user database; `nil` if neither is an absolute path.
     package static func path(in environment: [String: String]) -> String? {
         if let home = environment["HOME"], home.hasPrefix("/") { return home }
-        // Foundation would look up the real user, and has a folder of its own for one without an entry.
-        var (entry, buffer) = (passwd(), [CChar](repeating: 0, count: 16 << 10))
-        var result: UnsafeMutablePointer<passwd>?
-        guard getpwuid_r(geteuid(), &entry, &buffer, buffer.count, &result) == 0, result != nil,
-            let folder = entry.pw_dir
-        else { return nil }
-        let home = String(cString: folder)
-        return home.hasPrefix("/") ? home : nil
+        // Not `NSHomeDirectory()`, which has a folder of its own for a user without an entry.
+        return NSHomeDirectoryForUser(NSUserName()).flatMap { $0.hasPrefix("/") ? $0 : nil }
     }
 
     /// The folder of the process at first: an app may change it before its files are opened.

@@ -26,8 +26,7 @@ import Synchronization
 /// Where `SIGPIPE` has its default action, nobody expects that a write to a closed pipe returns, nor with `SIGSYS` that
 /// a forbidden system call does. So their handler does not return, either, until the process ends.
 package enum ProcessSignals {
-    /// How long a signal that ends the process is delayed at most: this long for the indicators, then
-    /// for the hook.
+    /// How long a signal that ends the process is delayed at most: this long for the indicators, then for the hook.
     static let shutdownLimit: Duration = .milliseconds(800)
 
     /// What happens to a surface that outlives the indicators, such as a terminal, on the thread of this type: after
@@ -83,7 +82,7 @@ package enum ProcessSignals {
         cancelsWork: Bool? = nil,
         reload: (@Sendable () -> Void)? = nil
     ) {
-        _ = exitHook
+        _ = exitOwner
         change { state in
             var client = state.clients[ObjectIdentifier(engine)] ?? Client(engine: engine)
             client.isCancellable = cancelsWork ?? client.isCancellable
@@ -137,11 +136,11 @@ package enum ProcessSignals {
         if ending != 0 { return end(by: ending) }
         if has(SIGHUP) { for reload in change({ $0.clients.values.compactMap(\.reload) }) { reload() } }
         if has(SIGTSTP) {
-            willStop()
+            hooks?.willStop()
             raiseByDefault(SIGTSTP)
             // The process was stopped and continued. In an orphaned process group the signal has no effect.
             change { _ in install(SIGTSTP) }
-            didContinue()
+            hooks?.didContinue()
         }
         if has(SIGINT), !requestCancellation() { end(by: handlerState.cancellingSignal.load(ordering: .relaxed)) }
     }
@@ -162,12 +161,13 @@ package enum ProcessSignals {
         raiseByDefault(signal)
     }
 
-    private static var hooks: Hooks? { change { $0.hooks } }
-
-    /// Has hooks called from now on, also at `exit`.
-    package static func observe(_ hooks: Hooks) {
-        _ = exitHook
-        change { $0.hooks = hooks }
+    /// What is called from now on, also at `exit`.
+    package static var hooks: Hooks? {
+        get { change { $0.hooks } }
+        set {
+            _ = exitOwner
+            change { $0.hooks = newValue }
+        }
     }
 
     // MARK: - For programs that handle the signals themselves
@@ -206,12 +206,6 @@ package enum ProcessSignals {
         raiseByDefault(signal)
     }
 
-    /// Prepares for being stopped, as Ctrl-Z does.
-    package static func willStop() { hooks?.willStop() }
-
-    /// Shows everything again.
-    package static func didContinue() { hooks?.didContinue() }
-
     /// Sends the signal to this thread, with its default action unless the app has installed a handler.
     ///
     /// To the thread, not to the process, so that it takes effect before this returns: a stop signal stops all threads,
@@ -242,20 +236,18 @@ package enum ProcessSignals {
     }
 }
 
-/// Shuts the indicators down, and then calls the hooks, when `main` returns or `exit` is called, but not in a forked
-/// child, whose parent has them, in `_exit`, or when a signal ends the process.
-private let exitHook: Void = {
-    exitOwner.store(getpid(), ordering: .relaxed)
+/// The process that shuts the indicators down, and then calls the hooks, when `main` returns or `exit` is called, but
+/// not in `_exit`, or when a signal ends it. A forked child does not: its parent has the indicators.
+private let exitOwner: pid_t = {
     let hook: @convention(c) () -> Void = {
-        guard getpid() == exitOwner.load(ordering: .relaxed) else { return }
+        guard getpid() == exitOwner else { return }
         ProcessSignals.shutDownIndicators()
         ProcessSignals.endBySignal()
     }
     atexit(hook)
     at_quick_exit(hook)
+    return getpid()
 }()
-
-private let exitOwner = Atomic<pid_t>(0)
 
 /// What the handler uses: atomics, because it may run on any thread and within any other function.
 private struct HandlerState: ~Copyable, Sendable {

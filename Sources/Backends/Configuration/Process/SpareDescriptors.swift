@@ -12,11 +12,9 @@ package enum SpareDescriptors {
 
     /// Whether at least `count` descriptors are free. The check does not open one.
     package static func exist(_ count: Int = reserve) -> Bool {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return true }
         var free = 0
         // From the highest down: the kernel assigns the lowest free descriptor.
-        for descriptor in (0..<Int32(clamping: limit.rlim_cur)).reversed() where fcntl(descriptor, F_GETFD) == -1 {
+        for descriptor in (0..<getdtablesize()).reversed() where fcntl(descriptor, F_GETFD) == -1 {
             free += 1
             if free == count { return true }
         }

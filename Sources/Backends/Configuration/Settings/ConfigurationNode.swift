@@ -56,15 +56,12 @@ package struct TextPosition: Sendable, Hashable {
 }
 
 extension ConfigurationNode {
-    /// There are no aliases: Yams would expand them to billions of values, if they refer to each other ("billion
-    /// laughs"). So it reads this in place of every `*`: a noncharacter, which Unicode reserves for internal use, but
-    /// YAML allows.
-    private static let asterisk: Unicode.Scalar = "\u{10FFFF}"
+    /// There are no aliases, which may stand for billions of values ("billion laughs"): Yams reads this in place of every
+    /// `*`, a noncharacter, which Unicode reserves for internal use.
+    private static let asterisk = "\u{10FFFF}"
 
-    private static func replacing(_ scalar: Unicode.Scalar, with other: Unicode.Scalar, in text: String) -> String {
-        guard text.unicodeScalars.contains(scalar) else { return text }
-        return String(String.UnicodeScalarView(text.unicodeScalars.map { $0 == scalar ? other : $0 }))
-    }
+    /// The names of keys that have another one meanwhile.
+    private typealias Names = [TextPosition: String]
 
     /// JSON, as YAML has it: there, a character beyond U+FFFF is one escape, not two.
     private static func yaml(ofJSON text: String) -> String {
@@ -82,8 +79,8 @@ extension ConfigurationNode {
         let text = path.hasSuffix(".json") ? yaml(ofJSON: text) : text
         // Without Yams' tag resolution and constructors, which are slow: this module interprets scalars itself.
         let constructor = Constructor([:], [:], [:])
-        var yaml = replacing("*", with: asterisk, in: text)
-        var names: [String] = []
+        var yaml = text.replacing("*", with: asterisk)
+        var renamed: Names = [:]
         var duplicate: ConfigurationError?
         while true {
             let root: Node?
@@ -92,63 +89,57 @@ extension ConfigurationNode {
             } catch YamlError.duplicatedKeysInMapping(let keys, let context) {
                 // Yams has only the first place of a key. With another name there, it goes on, and `read` finds the
                 // second.
-                let name = replacing(asterisk, with: "*", in: keys.first ?? "")
-                let first = ConfigurationError.duplicate(name, at: .file(path: path, TextPosition(context.mark)))
-                guard names.count < 20, rename(context.mark, in: &yaml, number: names.count) else { throw first }
-                names.append(name)
-                duplicate = first
+                let (name, place) = (keys.first?.replacing(asterisk, with: "*") ?? "", TextPosition(context.mark))
+                let first = ConfigurationError.duplicate(name, at: .file(path: path, place))
+                guard renamed.count < 20, rename(place, in: &yaml, number: renamed.count) else { throw first }
+                (renamed[place], duplicate) = (name, first)
                 continue
             } catch {
                 throw duplicate ?? ConfigurationError(error, in: text, path: path)
             }
-            return try root.map { node throws(ConfigurationError) in try read(node, path, names) }
+            return try root.map { node throws(ConfigurationError) in try read(node, path, renamed) }
         }
     }
 
-    /// The first of the names of keys that are duplicated: noncharacters, too.
-    private static let firstName: UInt32 = 0xFDD0
-
-    /// Gives a key another name, in place of its first character. Returns `false` if it has none.
-    private static func rename(_ mark: Mark, in yaml: inout String, number: Int) -> Bool {
-        let lines = yaml.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-        var scalars = yaml.unicodeScalars
-        guard let line = lines.dropFirst(mark.line - 1).first, let name = Unicode.Scalar(firstName + UInt32(number)),
-            var index = scalars.index(line.startIndex, offsetBy: mark.column - 1, limitedBy: line.endIndex)
-        else { return false }
-        if index < line.endIndex, "\"'".unicodeScalars.contains(scalars[index]) { scalars.formIndex(after: &index) }
-        guard index < line.endIndex else { return false }
-        scalars.replaceSubrange(index...index, with: [name])
-        yaml = String(scalars)
+    /// Gives a key another name: a noncharacter, too, in place of its first character. Returns `false` if it has none.
+    private static func rename(_ place: TextPosition, in yaml: inout String, number: Int) -> Bool {
+        var lines = yaml.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+            .map { Array($0.unicodeScalars) }
+        let (line, first) = (place.line - 1, place.column - 1)
+        guard lines.indices.contains(line), first < lines[line].count else { return false }
+        let index = ["\"", "'"].contains(lines[line][first]) ? first + 1 : first
+        guard index < lines[line].count, let name = Unicode.Scalar(0xFDD0 + UInt32(number)) else { return false }
+        lines[line][index] = name
+        yaml = lines.map { String(String.UnicodeScalarView($0)) }.joined(separator: "\n")
         return true
     }
 
-    /// - Parameter names: those of the keys with another name.
-    private static func read(_ node: Node, _ path: String, _ names: [String]) throws(ConfigurationError) -> Self {
+    private static func read(_ node: Node, _ path: String, _ renamed: Names) throws(ConfigurationError) -> Self {
         let place = Location.file(path: path, TextPosition(node.mark))
         switch node {
         case .scalar(let scalar):
             // As a text, it would be a path or a password that nobody means. Yams gives quotes the tag of strings.
-            let isAlias = scalar.style == .plain && scalar.string.unicodeScalars.first == asterisk
+            let isAlias = scalar.style == .plain && scalar.string.hasPrefix(asterisk)
             if isAlias || !["", Tag.Name.str.rawValue].contains(scalar.tag.rawValue) {
                 throw ConfigurationError(place, "a value cannot begin with '*' or '!'; put quotes around it")
             }
-            let text = replacing(asterisk, with: "*", in: scalar.string)
+            let text = scalar.string.replacing(asterisk, with: "*")
             let isNothing = scalar.style == .plain && ["", "~", "null", "Null", "NULL"].contains(text)
             return Self(isNothing ? .nothing : .text(text), at: place)
         case .sequence(let sequence):
             var items: [Self] = []
-            for item in sequence { items.append(try read(item, path, names)) }
+            for item in sequence { items.append(try read(item, path, renamed)) }
             return Self(.list(items), at: place)
         case .mapping(let mapping):
             var entries: [String: Self] = [:]
             for (key, node) in mapping {
-                let keyPlace = Location.file(path: path, TextPosition(key.mark))
-                guard var name = try read(key, path, names).text ?? key.scalar?.string else {
+                let position = TextPosition(key.mark)
+                let keyPlace = Location.file(path: path, position)
+                let written = try read(key, path, renamed).text ?? key.scalar?.string
+                guard let name = renamed[position] ?? written else {
                     throw ConfigurationError(keyPlace, "expected a name before ':'")
                 }
-                let number = name.unicodeScalars.first.map { Int($0.value) - Int(firstName) } ?? -1
-                if names.indices.contains(number) { name = names[number] }
-                var value = try read(node, path, names)
+                var value = try read(node, path, renamed)
                 // Nothing at all has no position of its own.
                 let isEmpty = value.isNothing && node.scalar?.string == ""
                 if isEmpty { value.place = keyPlace }
@@ -206,27 +197,26 @@ extension ConfigurationError {
     }
 
     private static func message(_ problem: String, opened: TextPosition) -> String {
-        func isAbout(_ parts: String...) -> Bool { parts.contains(where: problem.contains) }
-        return if isAbout("quoted scalar: found unexpected") {
-            "this string has no closing quote"
-        } else if isAbout("flow sequence", "flow mapping") {
-            "expected ',' or the end of what begins with a bracket in line \(opened.line), column \(opened.column)"
-        } else if isAbout("expected node content") {
-            "expected a value here"
-        } else if isAbout("Maximum nesting level") {
-            "nested too deeply; settings are at most one section deep"
-        } else if isAbout("cannot start any token") {
-            "a value cannot begin with this character; put quotes around it"
-        } else if isAbout("mapping values are not allowed") {
-            "unexpected ':'; in this line or the one above, a space after a ':' is missing (a no-break space is "
-                + "none), the indentation is wrong, or a text with ': ' in it needs quotes"
-        } else if isAbout("did not find expected key", "<document start>") {
-            "expected 'key: value' here; check the indentation of the line, and put quotes around a text with "
-                + "brackets or quotes in it"
-        } else if isAbout("unknown escape character") {
-            "unknown escape after '\\'; write '\\\\' for a backslash, or put the string in single quotes"
-        } else {
-            "syntax error: \(problem)"
-        }
+        if let message = messages.first(where: { problem.contains($0.key) })?.value { return message }
+        let isInBrackets = problem.contains("flow sequence") || problem.contains("flow mapping")
+        let bracket = "what begins with a bracket in line \(opened.line), column \(opened.column)"
+        return isInBrackets ? "expected ',' or the end of \(bracket)" : "syntax error: \(problem)"
     }
+
+    private static let messages: KeyValuePairs = [
+        "quoted scalar: found unexpected": "this string has no closing quote",
+        "expected node content": "expected a value here",
+        "Maximum nesting level": "nested too deeply; settings are at most one section deep",
+        "cannot start any token": "a value cannot begin with this character; put quotes around it",
+        "mapping values are not allowed":
+            "unexpected ':'; in this line or the one above, a space after a ':' is missing "
+            + "(a no-break space is none), the indentation is wrong, or a text with ': ' in it needs quotes",
+        "did not find expected key": expectedKey,
+        "<document start>": expectedKey,
+        "unknown escape character":
+            "unknown escape after '\\'; write '\\\\' for a backslash, or put the string in single quotes",
+    ]
+    private static let expectedKey =
+        "expected 'key: value' here; check the indentation of the line, and put quotes around "
+        + "a text with brackets or quotes in it"
 }

@@ -20,13 +20,12 @@ package import DisplayText
 public struct SettingsReader: Sendable {
     /// Its name in the file; `nil` for the top level.
     var section: String?
-    /// Values of code that have precedence over the others, and that have the least.
-    var (overrides, defaults): ([String: SettingValue], [String: SettingValue]) = ([:], [:])
+    /// Values of code that have precedence over the others, and that have the least, by full names.
+    var overrides: [String: SettingValue] = [:]
+    var defaults: [String: SettingValue] = [:]
     var environment: [String: String] = [:]
     /// What the file has in the section.
     var entries: [String: ConfigurationNode] = [:]
-    /// Whether a backend with these settings is made; otherwise only the file is checked.
-    var isUsed = true
 
     /// What was read, in order.
     private(set) var settings: [Setting] = []
@@ -89,29 +88,25 @@ public struct SettingsReader: Sendable {
             example: example.map(form.write),
             isRequired: isRequired
         )
-        func take(_ node: ConfigurationNode?) {
-            guard let node else { return }
+        let (key, variable) = (setting.key, setting.variable)
+        func node(_ value: SettingValue?, _ place: ConfigurationMistake.Location) -> ConfigurationNode? {
+            value.map { ConfigurationNode($0, at: place) }
+        }
+        // An empty variable counts as not set.
+        let text = environment[variable].flatMap { $0.isEmpty ? nil : SettingValue.string($0) }
+        let nodes = [
+            node(overrides[key], .code(key: key)), node(text, .environment(variable: variable)), entries[name],
+            node(defaults[key], .code(key: key)),
+        ]
+        for case (let index, let node?) in nodes.enumerated() {
             // Elsewhere, the place has the name.
             let prefix = if case .file = node.place { "'\(name)': " } else { "" }
             let right = form.value(of: node, in: environment, validate) { place, fault in
                 mistakes.append(ConfigurationMistake(place, prefix + fault))
             }
-            guard let right, value == nil else { return }
+            guard let right, value == nil else { continue }
             (value, values[name]) = (right.value, form.write(right.value))
-            (setting.location, setting.places) = (node.place, right.places)
-        }
-        let code = ConfigurationMistake.Location.code(key: setting.key)
-        if isUsed {
-            take(overrides[name].map { ConfigurationNode($0, at: code) })
-            // An empty variable counts as not set.
-            if value == nil, let text = environment[setting.variable], !text.isEmpty {
-                take(ConfigurationNode(.text(text), at: .environment(variable: setting.variable)))
-            }
-        }
-        take(entries[name])
-        if isUsed, value == nil {
-            take(defaults[name].map { ConfigurationNode($0, at: code) })
-            setting.location = nil
+            (setting.location, setting.places) = (index == 3 ? nil : node.place, right.places)
         }
         let isReported = mistakes.count > before
         if value == nil { values[name] = setting.standard }
@@ -120,7 +115,7 @@ public struct SettingsReader: Sendable {
         let isMissing = setting.isRequired && value == nil
         if isMissing, !isReported { missing.append(setting) }
         if isMissing || form.isAddress && isReported && setting.location == nil { isComplete = false }
-        if isUsed, let location = setting.location {
+        if let location = setting.location {
             // A secret that every user can read.
             var path = form.isSecretFile ? values[name]?.text : nil
             if form.isSecret, case .file(let file, _) = location { path = file }

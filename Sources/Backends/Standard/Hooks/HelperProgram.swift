@@ -18,7 +18,8 @@ package struct HelperProgram: Sendable {
         (self.arguments, self.input, self.timeLimit) = (arguments, input, timeLimit)
     }
 
-    /// Runs the program and waits for its end. Its standard output is discarded.
+    /// Runs the program and waits for its end. Returns the last 64 KiB of what it has written to its standard output if
+    /// that is read; otherwise, it is discarded.
     ///
     /// It has a session of its own, no terminal, no open files, and the app's environment. When the app ends meanwhile,
     /// it goes on.
@@ -27,20 +28,11 @@ package struct HelperProgram: Sendable {
     ///   for one that fails at once.
     /// - Throws: if it cannot be started, is killed, or ends with another status than 0; with the last line that it
     ///   wrote to its standard error. It is killed after its time limit, and when it has written more than 512 KiB.
-    package func run(isEnding: () -> Bool = { false }) throws(Unavailability) {
-        _ = try run(ProgramOutput(isDiscarded: true), isEnding)
-    }
-
-    /// Runs the program as ``run(isEnding:)`` does. Returns what it has written to its standard output.
-    package func output(isEnding: () -> Bool = { false }) throws(Unavailability) -> String {
-        try run(ProgramOutput(), isEnding)
-    }
-
-    private func run(_ output: ProgramOutput, _ isEnding: () -> Bool) throws(Unavailability) -> String {
+    @discardableResult
+    package func run(readsOutput: Bool = false, isEnding: () -> Bool = { false }) throws(Unavailability) -> String {
         try Self.check(arguments[0])
         guard SpareDescriptors.exist() else { throw Unavailability(reason: SpareDescriptors.problem) }
-        let errors = ProgramOutput()
-        let ends = makePipe()
+        let (output, errors, ends) = (ProgramOutput(isDiscarded: !readsOutput), ProgramOutput(), makePipe())
         let streams = [ends[0], output.descriptor, errors.descriptor]
         defer { if ends[0] >= 0 { close(ends[0]) } }
         let words = arguments.map { strdup($0) } + [nil]
@@ -119,7 +111,9 @@ package struct HelperProgram: Sendable {
 /// it any more, the program is not ended by SIGPIPE, and what it writes is refused (EAGAIN) when the pipe is full.
 private final class ProgramOutput {
     let descriptor: CInt
+    /// The last 64 KiB.
     private(set) var bytes: [UInt8] = []
+    private var count = 0
 
     init(isDiscarded: Bool = false) {
         let ends = isDiscarded ? [] : makePipe()
@@ -133,15 +127,16 @@ private final class ProgramOutput {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    var isTooMuch: Bool { bytes.count > 512 << 10 }
+    var isTooMuch: Bool { count > 512 << 10 }
 
     /// Reads what is there; no more than too much.
     func collect() {
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         while !isTooMuch {
-            let count = read(descriptor, &buffer, buffer.count)
-            guard count > 0 else { return }
-            bytes += buffer[..<count]
+            let read = read(descriptor, &buffer, buffer.count)
+            guard read > 0 else { return }
+            count += read
+            bytes = (bytes + buffer[..<read]).suffix(64 << 10)
         }
     }
 }

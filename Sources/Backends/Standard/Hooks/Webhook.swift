@@ -71,7 +71,7 @@ struct Webhook: Sendable {
                 input: lines.joined(separator: "\n"),
                 timeLimit: settings.timeLimit + .seconds(1)
             )
-            .output(isEnding: isEnding)
+            .run(readsOutput: true, isEnding: isEnding)
             // The option `fail` accepts a redirect.
             if status.hasPrefix("3") {
                 let reason = "the service answered with status \(status), a redirect, which is not followed"

@@ -122,7 +122,7 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
     /// Throws if a folder of the path is a symbolic link that another user has made: the log would be where that user
     /// wants it.
     func checkLinks() throws(Unavailability) {
-        for (folder, names) in WatchPoints.namesByFolder(for: description) {
+        for (folder, names) in watchPoints(for: description) {
             for name in names {
                 let link = folder == "/" ? "/\(name)" : "\(folder)/\(name)"
                 var status = stat()

@@ -104,11 +104,7 @@ public final class SystemdStatusBackend: IndicatorBackend {
 
     private func text(for snapshot: IndicatorSnapshot) -> String {
         guard snapshot.isVisible else { return "" }
-        let text = settings.format.text(
-            for: snapshot,
-            applicationName: applicationName,
-            valueLimit: SafeText.limit
-        )
+        let text = settings.format.text(for: snapshot, applicationName: applicationName, valueLimit: SafeText.limit)
         // A line break in the format would end the assignment, and begin another one.
         return text.isEmpty ? "in progress" : SafeText.singleLine(text, limit: 4096)
     }
@@ -140,8 +136,7 @@ final class NotifySocket: Sendable {
         if text.first == "@" { bytes[0] = 0 }
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
-        let isAbstract = bytes[0] == 0
-        let length = MemoryLayout.size(ofValue: address) - capacity + bytes.count + (isAbstract ? 0 : 1)
+        let length = MemoryLayout.size(ofValue: address) - capacity + bytes.count + (bytes[0] == 0 ? 0 : 1)
         self.address = text
         guard SpareDescriptors.exist() else { throw Self.failure(text, SpareDescriptors.problem) }
         let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)

@@ -163,7 +163,7 @@ enum TerminalRegistry {
     static func open(path: String, environment: [String: String], forSequences: Bool = false) throws(TerminalError)
         -> SharedTerminal
     {
-        ProcessSignals.observe((restoreAll, suspendAll, resumeAll))
+        ProcessSignals.hooks = (restoreAll, suspendAll, resumeAll)
         Logger.writing.withLock { $0 = writeLog }
         let device = try TerminalDevice(path: path)
         let terminal = change { state in

@@ -93,7 +93,6 @@ struct ConfigurationFileLocatorTests {
         let file = "\(FileManager.default.currentDirectoryPath)/a/indicator.yaml"
         source.environment["INDICATOR_CONFIG"] = "a/indicator.yaml"
         #expect(source.withAbsolutePath.fileCandidates == [file])
-        #expect(source.withAbsolutePath.givenFile?.isVariable == true)
         source.path = "a/indicator.yaml"
         #expect(source.withAbsolutePath.fileCandidates == [file])
     }

@@ -94,8 +94,8 @@ func configuration(
     of text: String,
     file name: String = "indicator.yaml",
     environment: [String: String] = [:],
-    overrides: ConfigurationValues = ConfigurationValues(),
-    defaults: ConfigurationValues = ConfigurationValues()
+    overrides: [String: SettingValue] = [:],
+    defaults: [String: SettingValue] = [:]
 ) throws(ConfigurationError) -> IndicatorConfiguration {
     let source = ConfigurationSource(
         for: "my-app",

@@ -90,7 +90,7 @@ struct IndicatorConfigurationTests {
         let configuration = try configuration(
             of: Self.example,
             environment: ["INDICATOR_START_DELAY": "3", "INDICATOR_AUDIT_PATH": "~/audit.log"],
-            overrides: ConfigurationValues(completionDelay: .seconds(4), settings: ["logFile": ["keep": 9]])
+            overrides: ["completionDelay": 4, "logFile.keep": 9]
         )
         let table = configuration.settings.map { "\($0.key) = \($0.value ?? "-") (\($0.source))" }
         #expect(
@@ -193,13 +193,10 @@ struct IndicatorConfigurationTests {
     }
 
     @Test func `gives overrides in code the highest precedence, and defaults in code the lowest`() throws {
-        let values = ConfigurationValues(
-            isEnabled: false,
-            startDelay: .seconds(7),
-            observe: [],
-            backends: ["mine"],
-            settings: ["mine": ["kind": .string("logFile"), "path": .string("~/mine.log")]]
-        )
+        let values: [String: SettingValue] = [
+            "enabled": false, "startDelay": 7, "observe": [], "backends": ["mine"], "mine.kind": "logFile",
+            "mine.path": "~/mine.log",
+        ]
         let environment = ["INDICATOR_START_DELAY": "3", "INDICATOR_BACKENDS": "terminalTitle"]
         let overridden = try configuration(of: Self.example, environment: environment, overrides: values)
         #expect(!overridden.isEnabled)
@@ -221,19 +218,15 @@ struct IndicatorConfigurationTests {
         let error = #expect(throws: ConfigurationError.self) {
             try configuration(
                 of: "",
-                overrides: ConfigurationValues(
-                    startDelay: .seconds(-1),
-                    backends: ["logFile", "mine"],
-                    settings: [
-                        "logFile": ["path": ["a", "b"], "fromat": .string("text"), "keep": 101],
-                        "mine": ["kind": .string("logfile")],
-                    ]
-                )
+                overrides: [
+                    "startDelay": -1, "backends": ["logFile", "mine"], "logFile.path": ["a", "b"],
+                    "logFile.fromat": "text", "logFile.keep": 101, "mine.kind": "logfile",
+                ]
             )
         }
         #expect(
             error?.description == """
-                'logFile.fromat' as set in code: error: unknown setting of 'logFile', did you mean 'format'?
+                'logFile.fromat' as set in code: error: unknown key 'fromat' in 'logFile', did you mean 'format'?
                 'logFile.keep' as set in code: error: expected a whole number from 0 to 100, found '101'
                 'logFile.path' as set in code: error: expected the path of a file, found a list
                 'mine.kind' as set in code: error: unknown kind 'logfile', did you mean 'logFile'?

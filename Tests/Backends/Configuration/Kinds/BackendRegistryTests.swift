@@ -8,7 +8,9 @@ import Testing
 @Suite("The registry of kinds")
 struct BackendRegistryTests {
     private func kind(_ name: String, summary: String = "") -> BackendKind {
-        BackendKind(name: name, summary: summary) { context, _ in InMemoryBackend(name: context.name) }
+        BackendKind(name: name, summary: summary, settings: { _ in }) { context, _ in
+            InMemoryBackend(name: context.name)
+        }
     }
 
     @Test func `finds kinds by name, in the order of registration`() {

@@ -53,8 +53,8 @@ extension SettingForm<StripSettings.Pin> {
     private func source(
         _ text: String,
         environment: [String: String] = [:],
-        overrides: ConfigurationValues = ConfigurationValues(),
-        defaults: ConfigurationValues = ConfigurationValues()
+        overrides: [String: SettingValue] = [:],
+        defaults: [String: SettingValue] = [:]
     ) throws -> ConfigurationSource {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let file = folder.appending(path: "indicator.yaml")
@@ -102,7 +102,7 @@ extension SettingForm<StripSettings.Pin> {
         throws
     {
         let text = "backends: [ledStrip]\nledStrip: {device: ~/strip, colors: [red], pin: P7, token: t}\n"
-        let source = try source(text, overrides: ConfigurationValues(settings: ["ledStrip": ["fade": 2]]))
+        let source = try source(text, overrides: ["ledStrip.fade": 2])
         let settings = try IndicatorConfiguration.load(from: source).settings
         let last = made.withLock(\.self)
         let strip = try #require(last)
@@ -125,18 +125,22 @@ extension SettingForm<StripSettings.Pin> {
                 """
         )
         let strip = "backends: [ledStrip]\nledStrip: {device: /dev/strip}\n"
-        let wrong = ConfigurationValues(settings: ["ledStrip": ["lenght": 4], "terminalTitel": ["format": "x"]])
+        let wrong: [String: SettingValue] = [
+            "ledStrip": [], "ledStrip.lenght": 4, "startdelay": 1, "terminalTitel.format": "x",
+        ]
         #expect(
             try mistakes(source(strip, overrides: wrong)) == """
-                'ledStrip.lenght' as set in code: error: unknown setting of 'ledStrip', did you mean 'length'?
-                'terminalTitel' as set in code: error: unknown backend 'terminalTitel', did you mean 'terminalTitle'?
+                'ledStrip' as set in code: error: unknown key '' in 'ledStrip'; settings of ledStrip: device, length, \
+                colors and 4 more
+                'ledStrip.lenght' as set in code: error: unknown key 'lenght' in 'ledStrip', did you mean 'length'?
+                'startdelay' as set in code: error: unknown key 'startdelay', did you mean 'startDelay'?
+                'terminalTitel' as set in code: error: unknown key 'terminalTitel', did you mean 'terminalTitle'?
                 """
         )
         // Of a kind that is not used.
-        let unused = ConfigurationValues(settings: ["logFile": ["pth": "/tmp/x"]])
         #expect(
-            try mistakes(source(strip, defaults: unused))
-                == "'logFile.pth' as set in code: error: unknown setting of 'logFile', did you mean 'path'?"
+            try mistakes(source(strip, defaults: ["logFile.pth": "/tmp/x"]))
+                == "'logFile.pth' as set in code: error: unknown key 'pth' in 'logFile', did you mean 'path'?"
         )
     }
 

@@ -7,7 +7,7 @@ import Testing
 struct WatchPointsTests {
     private func points(_ path: String, in folder: TemporaryFolder) -> [String: Set<String>] {
         var points: [String: Set<String>] = [:]
-        for (place, names) in WatchPoints.namesByFolder(for: "\(folder.path)/\(path)") {
+        for (place, names) in watchPoints(for: "\(folder.path)/\(path)") {
             points[place.replacingOccurrences(of: folder.path, with: ".")] = names
         }
         return points

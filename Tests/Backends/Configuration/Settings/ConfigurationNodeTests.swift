@@ -18,8 +18,11 @@ struct ConfigurationNodeTests {
         ("{\n\t\"terminalTitle\":\n\t{\t\"format\": \n\t\t\"a\" }\n}", "a"),
     ])
     func `JSON is read as it is written by programs`(text: String, format: SettingValue) throws {
-        let backends = ConfigurationValues(backends: ["terminalTitle"])
-        let configuration = try configuration(of: text, file: "indicator.json", overrides: backends)
+        let configuration = try configuration(
+            of: text,
+            file: "indicator.json",
+            overrides: ["backends": ["terminalTitle"]]
+        )
         #expect(configuration.backends[0].values["format"] == format)
     }
 

@@ -76,7 +76,7 @@ import Testing
     private func load(
         _ text: String,
         environment: [String: String] = [:],
-        defaults: ConfigurationValues = ConfigurationValues()
+        defaults: [String: SettingValue] = [:]
     ) throws -> IndicatorConfiguration {
         let path = try folder.write(text, to: "indicator.yaml")
         return try IndicatorConfiguration.load(
@@ -115,7 +115,7 @@ import Testing
 
     /// `indicator backends` printed that it is not chosen, and it was.
     @Test func `does not choose the dock for a default of the app that names no installed file`() throws {
-        let defaults = ConfigurationValues(settings: ["launcherEntry": ["desktopFile": .string("other.desktop")]])
+        let defaults: [String: SettingValue] = ["launcherEntry.desktopFile": "other.desktop"]
         #expect(try !load("backends: auto", defaults: defaults).backends.contains { $0.name == "launcherEntry" })
         try folder.write("", to: "applications/other.desktop")
         #expect(try load("backends: auto", defaults: defaults).backends.contains { $0.name == "launcherEntry" })

@@ -65,7 +65,7 @@ import Testing
     private func run(
         _ text: String,
         environment: [String: String] = [:],
-        overrides: ConfigurationValues = ConfigurationValues()
+        overrides: [String: SettingValue] = [:]
     ) throws -> SettingValue? {
         let folder = try TemporaryDirectory()
         let path = try folder.write("backends: [command]\n\(text)\n", to: "indicator.yaml")
@@ -77,8 +77,7 @@ import Testing
         let words = ["sh", "-c", "printf \"[%s]\" \"$@\" > out", "sh", "Done, {title}", "  two  ", ""]
         let list = "[sh, -c, 'printf \"[%s]\" \"$@\" > out', sh, \"Done, {title}\", \"  two  \", \"\"]"
         #expect(try run("command: {run: \(list)}") == .list(words))
-        let overrides = ConfigurationValues(settings: ["command": ["run": .list(words)]])
-        #expect(try run("", overrides: overrides) == .list(words))
+        #expect(try run("", overrides: ["command.run": .list(words)]) == .list(words))
         // A variable, and a text, has commas between them.
         #expect(try run("command: {run: 'sh, -c'}") == ["sh", "-c"])
         #expect(try run("", environment: ["INDICATOR_COMMAND_RUN": "sh,-c"]) == ["sh", "-c"])
@@ -232,13 +231,15 @@ import Testing
             } catch { return error.description }
         }
         #expect(failure(["sh", "-c", "echo much; exit 0"]) == nil)
-        let output = try HelperProgram(["sh", "-c", "echo a; echo b >&2"], timeLimit: .seconds(60)).output()
-        #expect(output == "a\n")
+        func output(_ arguments: [String]) throws -> String {
+            try HelperProgram(arguments, timeLimit: .seconds(60)).run(readsOutput: true)
+        }
+        #expect(try output(["sh", "-c", "echo a; echo b >&2"]) == "a\n")
         // Inherited otherwise.
         let descriptor = open("/dev/null", O_RDONLY)
         defer { close(descriptor) }
         let script = "read -r id a b c d session rest </proc/$$/stat; echo $((session - id)); ls /proc/$$/fd"
-        #expect(try HelperProgram(["sh", "-c", script], timeLimit: .seconds(60)).output() == "0\n0\n1\n2\n")
+        #expect(try output(["sh", "-c", script]) == "0\n0\n1\n2\n")
         #expect(
             failure(["sh", "-c", "echo more >&2; echo 'no \u{1B}]0;x phone' >&2; echo >/dev/stderr; exit 3"])
                 == "'sh' ended with status 3: no ]0;x phone"
@@ -250,6 +251,8 @@ import Testing
         #expect(failure(["no-such-program"])?.hasPrefix("there is no program 'no-such-program'; install it") == true)
         #expect(failure(["sh", "-c", "exec yes >&2"]) == "'sh' was ended, because it wrote more than 512 KiB")
         #expect(failure(["sh", "-c", "seq 60000 >&2; echo no >&2; exit 1"]) == "'sh' ended with status 1: no")
+        // The end of it is kept.
+        #expect(try output(["seq", "-w", "60000"]).count == 64 << 10)
         // What it prints goes nowhere.
         #expect(
             failure(["sh", "-c", "x=$(readlink /proc/$$/fd/1); echo $x >&2; exit 1"])
@@ -264,7 +267,8 @@ import Testing
         // that one calls exec, the script is busy.
         let text = "echo 'echo \"$0\" \"$1\"' >\(script) && chmod 755 \(script)"
         try HelperProgram(["sh", "-c", text], timeLimit: .seconds(60)).run()
-        #expect(try HelperProgram([script, "a b"], timeLimit: .seconds(60)).output() == "\(script) a b\n")
+        let command = HelperProgram([script, "a b"], timeLimit: .seconds(60))
+        #expect(try command.run(readsOutput: true) == "\(script) a b\n")
     }
 
     @Test func `a program that runs for too long is killed, with the programs that it started`() async throws {

@@ -128,7 +128,7 @@ struct ConfigurationReloadTests {
                     path: path,
                     environment: [:],
                     registry: .forTests(),
-                    overrides: ConfigurationValues(observe: []),
+                    overrides: ["observe": []],
                     isReloaded: false,
                     logger: Logger(label: "test") { _ in InMemoryLogHandler() }
                 )
@@ -333,7 +333,7 @@ struct ConfigurationReloadTests {
                 for: "my-app",
                 environment: places(folder),
                 registry: .forTests(),
-                overrides: ConfigurationValues(observe: []),
+                overrides: ["observe": []],
                 isReloaded: true,
                 logger: Logger(label: "test") { _ in log }
             )
