@@ -56,8 +56,8 @@ package struct TextPosition: Sendable, Hashable {
 }
 
 extension ConfigurationNode {
-    /// There are no aliases, which may stand for billions of values ("billion laughs"): Yams reads this in place of every
-    /// `*`, a noncharacter, which Unicode reserves for internal use.
+    /// There are no aliases, which may stand for billions of values ("billion laughs"): Yams reads this in place of
+    /// every `*`, a noncharacter, which Unicode reserves for internal use.
     private static let asterisk = "\u{10FFFF}"
 
     /// The names of keys that have another one meanwhile.
