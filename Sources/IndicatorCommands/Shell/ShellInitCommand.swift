@@ -96,12 +96,12 @@ package struct ShellInitCommand: AsyncParsableCommand {
                     indicator_line=${indicator_line#"${indicator_line%%[![:space:]]*}"}
                     if [[ ${PROMPT_COMMAND[0]-} != 'for indicator_command '* ]]; then indicator_command=; fi
                     # A repeated line is not counted, and ends with the same command or another one of it; one that is
-                    # not in the history at all is another one. What a function runs tells nothing.
+                    # not in the history at all is another one. That of a function is in its definition.
                     if [[ ${indicator_name@P} != "$((indicator_number + 1))" && (-z $indicator_command ||
                         ! -o history || :${HISTCONTROL-}: != *:@(ignoredups|ignoreboth|erasedups):* ||
                         $indicator_command != "$indicator_last" && ! ${indicator_line//[[:space:]]/} =~ \
                         $indicator_begin"${indicator_command//[[:space:]]/}"$indicator_end &&
-                        -z $(builtin declare -F -- "${indicator_line%%[[:space:]]*}" || :)) ]]; then
+                        $(builtin declare -f -- "${indicator_line%%[[:space:]]*}") != *"$indicator_command"*) ]]; then
                         indicator_line=$indicator_command
                     fi
                     if [[ $indicator_line =~ ^(fg[[:space:]]*$|fg[[:space:]]|%) ]]; then
@@ -208,7 +208,7 @@ package struct ShellInitCommand: AsyncParsableCommand {
                 end
                 test -n "$indicator_line"; or return
                 # Whatever the job does: more statuses than commands are those of an unknown line.
-                string match -qr '^\s*fg\b' -- $argv[1]; and set result 0 0 0
+                string match -qr '^\s*fg\b' -- $argv[1]; and set result 0 (seq 99)
                 # Without the program there is no job to disown, and the last one is the user's.
                 command -q indicator; or return
                 set -l lasted (math "round($CMD_DURATION / 1000)")

@@ -84,7 +84,7 @@ package struct ShellLine: Sendable, Hashable {
     ///   - status: that of the line.
     ///   - statuses: those of the commands of its last pipeline.
     package func status(_ status: Int32, ofPipeline statuses: [Int32]) -> Int32? {
-        if statuses.count > 1, count != statuses.count { return nil }
+        if statuses.count > 1, count != statuses.count { return place == nil && isChain && status != 0 ? status : nil }
         if let place, count > 1 || isNegated, count == statuses.count {
             // By SIGPIPE (13): the next one has read enough.
             return statuses[place] == 128 + 13 && place + 1 < count ? status : statuses[place]

@@ -106,7 +106,7 @@ import Testing
             ("yes | head", [141, 0], 0), ("! make", [141], 141), ("! make", [0], 0), ("not make", [3], 3),
             ("(cat a; ls) | make", [0, 4], 4), ("{ make; ls; } | cat", [3, 0], nil),
             ("make | $PAGER", [3, 0], nil), ("$MAKE", [3], 3), ("make", [], 7),
-            ("make | (cat; cat)", [3, 0], nil), ("tee f", [3, 0], nil),
+            ("make | (cat; cat)", [3, 0], nil), ("tee f", [3, 0], nil), ("a | b && ./run", [0, 1], 1),
         ] as [(String, [Int32], Int32?)]
     )
     func status(line: String, statuses: [Int32], status: Int32?) {
