@@ -3,7 +3,7 @@ import Foundation
 
 /// The user's home folder, and the expansion of `~`.
 package enum HomeFolder {
-    /// The folder in the variable `HOME`, else that in the user database; `nil` if neither is an absolute path.
+    /// The folder in the variable `HOME`, else that of Foundation's user in the user database; `nil` without both.
     package static func path(in environment: [String: String]) -> String? {
         if let home = environment["HOME"], home.hasPrefix("/") { return home }
         // Not `NSHomeDirectory()`, which has a folder of its own for a user without an entry.
@@ -11,7 +11,7 @@ package enum HomeFolder {
     }
 
     /// The folder of the process at first: an app may change it before its files are opened.
-    private static let startFolder = FileManager.default.currentDirectoryPath
+    package static let startFolder = FileManager.default.currentDirectoryPath
 
     /// The absolute path of a file; unchanged if the home folder is unknown.
     static func absolute(_ path: String, in environment: [String: String]) -> String {

@@ -14,7 +14,7 @@ package enum SpareDescriptors {
     package static func exist(_ count: Int = reserve) -> Bool {
         var free = 0
         // From the highest down: the kernel assigns the lowest free descriptor.
-        for descriptor in (0..<getdtablesize()).reversed() where fcntl(descriptor, F_GETFD) == -1 {
+        for descriptor in (0..<max(getdtablesize(), 0)).reversed() where fcntl(descriptor, F_GETFD) == -1 {
             free += 1
             if free == count { return true }
         }

@@ -1,4 +1,5 @@
 import DisplayText
+import Foundation
 import Yams
 
 /// What a config file, a variable or code has for a setting or a section, and where: not interpreted yet.
@@ -59,9 +60,7 @@ extension ConfigurationNode {
     /// There are no aliases, which may stand for billions of values ("billion laughs"): Yams reads this in place of
     /// every `*`, a noncharacter, which Unicode reserves for internal use.
     private static let asterisk = "\u{10FFFF}"
-
-    /// The names of keys that have another one meanwhile.
-    private typealias Names = [TextPosition: String]
+    private typealias Names = [TextPosition: String]  // of keys that have another one meanwhile
 
     /// JSON, as YAML has it: there, a character beyond U+FFFF is one escape, not two.
     private static func yaml(ofJSON text: String) -> String {
@@ -79,7 +78,7 @@ extension ConfigurationNode {
         let text = path.hasSuffix(".json") ? yaml(ofJSON: text) : text
         // Without Yams' tag resolution and constructors, which are slow: this module interprets scalars itself.
         let constructor = Constructor([:], [:], [:])
-        var yaml = text.replacing("*", with: asterisk)
+        var yaml = text.replacingOccurrences(of: "*", with: asterisk, options: .literal)
         var renamed: Names = [:]
         var duplicate: ConfigurationError?
         while true {
@@ -89,7 +88,8 @@ extension ConfigurationNode {
             } catch YamlError.duplicatedKeysInMapping(let keys, let context) {
                 // Yams has only the first place of a key. With another name there, it goes on, and `read` finds the
                 // second.
-                let (name, place) = (keys.first?.replacing(asterisk, with: "*") ?? "", TextPosition(context.mark))
+                let name = keys.first?.replacingOccurrences(of: asterisk, with: "*", options: .literal) ?? ""
+                let place = TextPosition(context.mark)
                 let first = ConfigurationError.duplicate(name, at: .file(path: path, place))
                 guard renamed.count < 20, rename(place, in: &yaml, number: renamed.count) else { throw first }
                 (renamed[place], duplicate) = (name, first)
@@ -119,11 +119,11 @@ extension ConfigurationNode {
         switch node {
         case .scalar(let scalar):
             // As a text, it would be a path or a password that nobody means. Yams gives quotes the tag of strings.
-            let isAlias = scalar.style == .plain && scalar.string.hasPrefix(asterisk)
+            let isAlias = scalar.style == .plain && scalar.string.utf8.starts(with: asterisk.utf8)
             if isAlias || !["", Tag.Name.str.rawValue].contains(scalar.tag.rawValue) {
                 throw ConfigurationError(place, "a value cannot begin with '*' or '!'; put quotes around it")
             }
-            let text = scalar.string.replacing(asterisk, with: "*")
+            let text = scalar.string.replacingOccurrences(of: asterisk, with: "*", options: .literal)
             let isNothing = scalar.style == .plain && ["", "~", "null", "Null", "NULL"].contains(text)
             return Self(isNothing ? .nothing : .text(text), at: place)
         case .sequence(let sequence):

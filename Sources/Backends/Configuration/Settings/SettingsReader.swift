@@ -98,7 +98,7 @@ public struct SettingsReader: Sendable {
             node(overrides[key], .code(key: key)), node(text, .environment(variable: variable)), entries[name],
             node(defaults[key], .code(key: key)),
         ]
-        for case (let index, let node?) in nodes.enumerated() {
+        for case (let index, let node?) in nodes.enumerated() where index < 3 || value == nil {
             // Elsewhere, the place has the name.
             let prefix = if case .file = node.place { "'\(name)': " } else { "" }
             let right = form.value(of: node, in: environment, validate) { place, fault in

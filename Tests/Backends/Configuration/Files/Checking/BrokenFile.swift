@@ -318,6 +318,10 @@ extension BrokenFile {
         logFile:
           path: *.log
         > 2:9: a value cannot begin with '*' or '!'; put quotes around it
+        # an asterisk with a combining mark
+        logFile:
+          path: *\#u{301}.log
+        > 2:9: a value cannot begin with '*' or '!'; put quotes around it
         # a value with a tag
         terminalTitle:
           format: !secret title
