@@ -46,6 +46,8 @@ extension IndicatorManager {
     /// own.
     public static func configured(from source: ConfigurationSource, asShared: Bool = false) -> IndicatorManager {
         StandardStreams.openMissing()
+        // Before the app changes it.
+        _ = HomeFolder.startFolder
         let (source, logger) = (source.withAbsolutePath, source.logger)
         if asShared, shared.engine.isClosed || sharedIsConfigured.exchange(true, ordering: .relaxed) {
             let app = source.applicationName

@@ -18,8 +18,8 @@ package struct HelperProgram: Sendable {
         (self.arguments, self.input, self.timeLimit) = (arguments, input, timeLimit)
     }
 
-    /// Runs the program and waits for its end. Returns the last 64 KiB of what it has written to its standard output if
-    /// that is read; otherwise, it is discarded.
+    /// Runs the program and waits for its end. Returns what it has written to its standard output if that is read;
+    /// otherwise, it is discarded.
     ///
     /// It has a session of its own, no terminal, no open files, and the app's environment. When the app ends meanwhile,
     /// it goes on.
@@ -49,11 +49,12 @@ package struct HelperProgram: Sendable {
             throw Unavailability(reason: "'\(program)' cannot be started: \(String(cString: strerror(-process)))")
         }
         let (status, excess) = wait(for: process, [output, errors], isEnding)
-        if let excess { throw Unavailability(reason: "'\(program)' was ended, because it \(excess)") }
-        guard status != 0 else { return String(decoding: output.bytes, as: UTF8.self) }
-        let end = status & 0x7F == 0 ? "ended with status \(status >> 8)" : "was ended by signal \(status & 0x7F)"
+        guard status != 0 || excess != nil else { return String(decoding: output.bytes, as: UTF8.self) }
+        let reason = status & 0x7F == 0 ? "ended with status \(status >> 8)" : "was ended by signal \(status & 0x7F)"
+        let end = excess.map { "was ended, because it \($0)" } ?? reason
         // The last one: the first is often of a progress, or of a trace.
-        let last = errors.bytes.split(separator: UInt8(ascii: "\n")).last { $0.contains { $0 > 0x20 } }
+        let kept = errors.bytes.suffix(64 << 10).drop { $0 & 0xC0 == 0x80 }
+        let last = kept.split(separator: UInt8(ascii: "\n")).last { $0.contains { $0 > 0x20 } }
         let line = last.map { ": \(SafeText.singleLine(String(decoding: $0, as: UTF8.self), limit: 200))" } ?? ""
         throw Unavailability(reason: "'\(program)' \(end)\(line)")
     }
@@ -111,9 +112,7 @@ package struct HelperProgram: Sendable {
 /// it any more, the program is not ended by SIGPIPE, and what it writes is refused (EAGAIN) when the pipe is full.
 private final class ProgramOutput {
     let descriptor: CInt
-    /// The last 64 KiB.
     private(set) var bytes: [UInt8] = []
-    private var count = 0
 
     init(isDiscarded: Bool = false) {
         let ends = isDiscarded ? [] : makePipe()
@@ -127,7 +126,7 @@ private final class ProgramOutput {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    var isTooMuch: Bool { count > 512 << 10 }
+    var isTooMuch: Bool { bytes.count > 512 << 10 }
 
     /// Reads what is there; no more than too much.
     func collect() {
@@ -135,8 +134,7 @@ private final class ProgramOutput {
         while !isTooMuch {
             let read = read(descriptor, &buffer, buffer.count)
             guard read > 0 else { return }
-            count += read
-            bytes = (bytes + buffer[..<read]).suffix(64 << 10)
+            bytes += buffer[..<read]
         }
     }
 }

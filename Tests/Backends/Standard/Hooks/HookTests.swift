@@ -249,10 +249,10 @@ import Testing
             #expect(failure([path])?.hasPrefix("'\(path)' is a folder, or not executable; ") == true)
         }
         #expect(failure(["no-such-program"])?.hasPrefix("there is no program 'no-such-program'; install it") == true)
-        #expect(failure(["sh", "-c", "exec yes >&2"]) == "'sh' was ended, because it wrote more than 512 KiB")
+        #expect(failure(["sh", "-c", "exec yes >&2"]) == "'sh' was ended, because it wrote more than 512 KiB: y")
         #expect(failure(["sh", "-c", "seq 60000 >&2; echo no >&2; exit 1"]) == "'sh' ended with status 1: no")
-        // The end of it is kept.
-        #expect(try output(["seq", "-w", "60000"]).count == 64 << 10)
+        // Sway's windows may take more than a pipe.
+        #expect(try output(["seq", "-w", "60000"]).count == 360_000)
         // What it prints goes nowhere.
         #expect(
             failure(["sh", "-c", "x=$(readlink /proc/$$/fd/1); echo $x >&2; exit 1"])
