@@ -41,7 +41,11 @@ extension IndicatorEngine {
             actions.receivers.append(runner)
             remove(runner, from: &storage)
             var hidden = storage.machine.snapshot { now }
-            if hidden.isVisible { hidden.period += 1 }
+            if hidden.isVisible {
+                hidden.period += 1
+                let list = storage.machine.list
+                (hidden.since, hidden.sinceUptime) = (list.date(at: now), list.uptime(at: now))
+            }
             hidden.state = .inactive
             runner.post(IndicatorUpdate(hidden))
             runner.finish(timeLimit: timeLimit)

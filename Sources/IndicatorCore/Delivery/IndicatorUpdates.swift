@@ -91,8 +91,10 @@ public struct IndicatorUpdates: AsyncSequence, Sendable {
             }
             defer { thread.remove(poll) }
             let event = await source.wait(attempt, asks: asks)
-            if case .due = event, !poll.ready.isEmpty { return .ready(poll.ready) }
-            return event
+            guard case .due = event else { return event }
+            // A deadline that has passed hides no descriptor.
+            let ready = poll.ready.isEmpty ? PolledDescriptor.ready(of: descriptors) : poll.ready
+            return ready.isEmpty ? event : .ready(ready)
         }
     }
 
@@ -152,6 +154,13 @@ public struct PolledDescriptor: Sendable, Hashable {
 
     fileprivate var request: pollfd {
         pollfd(fd: number, events: Int16((reads ? POLLIN : 0) | (writes ? POLLOUT : 0)), revents: 0)
+    }
+
+    /// Those that are ready now.
+    fileprivate static func ready(of descriptors: [Self]) -> [Self] {
+        var requests = descriptors.map(\.request)
+        poll(&requests, nfds_t(requests.count), 0)
+        return requests.filter { $0.revents != 0 }.map(Self.init)
     }
 
     fileprivate init(_ answer: pollfd) {

@@ -423,17 +423,22 @@ import Testing
 
         let name = "listener"
         let delivery = BackendDelivery(includesHidden: true)
-        let descriptor: Int32
+        let (descriptor, writable): (Int32, Int32)
         let heard = Locked<[Heard]>([])
         let updates = Locked<IndicatorUpdates?>(nil)
 
-        init(_ descriptor: Int32) { self.descriptor = descriptor }
+        init(_ pipe: [Int32]) { (descriptor, writable) = (pipe[0], pipe[1]) }
 
         func show(_ updates: IndicatorUpdates) async throws {
             self.updates.withLock { $0 = updates }
             // Before it asks, it gets no update.
             _ = await updates.wait(until: .now)
             heard.withLock { $0.append(.due) }
+            // A deadline that has passed hides no descriptor.
+            let other = PolledDescriptor(writable, reads: false, writes: true)
+            if case .ready? = await updates.wait(orReady: [other], until: .now - .seconds(1)) {
+                heard.withLock { $0.append(.ready) }
+            }
             while let event = await updates.next(orReady: [PolledDescriptor(descriptor)]) {
                 switch event {
                 case .update(let update): heard.withLock { $0.append(.update(update.snapshot.isVisible)) }
@@ -450,9 +455,9 @@ import Testing
     @Test func `A backend waits for updates, descriptors and other threads`() async throws {
         var pipe: [Int32] = [0, 0]
         #expect(Foundation.pipe(&pipe) == 0)
-        let listener = Listener(pipe[0])
+        let listener = Listener(pipe)
         let manager = try manager(with: listener)
-        #expect(await eventually { listener.heard.withLock { $0 } == [.due, .update(false)] })
+        #expect(await eventually { listener.heard.withLock { $0 } == [.due, .ready, .update(false)] })
         write(pipe[1], "x", 1)
         #expect(await eventually { listener.heard.withLock { $0.last } == .ready })
         manager.start("a")
@@ -461,7 +466,8 @@ import Testing
         #expect(await eventually { listener.heard.withLock { $0.last } == .due })
         #expect(try status(manager).updatesDelivered == 2)
         await manager.shutdown()
-        #expect(listener.heard.withLock { $0 } == [.due, .update(false), .ready, .update(true), .due, .update(false)])
+        let heard = listener.heard.withLock(\.self)
+        #expect(heard == [.due, .ready, .update(false), .ready, .update(true), .due, .update(false)])
         for descriptor in pipe { close(descriptor) }
     }
 
