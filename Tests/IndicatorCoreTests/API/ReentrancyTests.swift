@@ -20,6 +20,7 @@ import Testing
                 while !isDone.load(ordering: .relaxed) {
                     manager.start(number, label: "work")
                     manager.stop(number)
+                    usleep(20)  // The consumers may wait long for other tests.
                 }
             }
         }
@@ -347,7 +348,10 @@ import Testing
         }
         let isDone = Atomic(false)
         let thread = JoinableThread {
-            while !isDone.load(ordering: .relaxed) { manager.begin("work").end() }
+            while !isDone.load(ordering: .relaxed) {
+                manager.begin("work").end()
+                usleep(20)
+            }
         }
         #expect(await consumer.value == 100)
         isDone.store(true, ordering: .relaxed)
