@@ -118,7 +118,9 @@ extension ActivityTracker {
         isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws(Failure) -> Result
     ) async throws(Failure) -> Result {
-        try await withActivity(value) { _ async throws(Failure) in try await body() }
+        let activity = begin(value)
+        defer { activity.end() }
+        return try await body()
     }
 
     /// Tracks an asynchronous function while it runs, and passes it the activity, whose value it may change.

@@ -126,6 +126,10 @@ extension ActivityContainer {
         isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws(Failure) -> Result
     ) async throws(Failure) -> Result {
-        try await withActivity(label) { _ async throws(Failure) in try await body() }
+        try await withActivity(label) { _ async throws(Failure) in
+            // Captured, so that the function runs where the caller does (SE-0420).
+            _ = isolation
+            return try await body()
+        }
     }
 }
