@@ -84,7 +84,8 @@ extension DesktopNotificationSettings {
         )
         values.read("icon", &icon, .text, summary: "the name of an icon in the theme, or the path of an image")
         values.read("urgency", &urgency, .choice, summary: "the urgency level")
-        values.read("transient", &isTransient, .boolean, summary: "whether servers exclude it from their history")
+        let history = "asks servers to keep no history of it; GNOME, dunst and mako do"
+        values.read("transient", &isTransient, .boolean, summary: history)
         values.read(
             "timeout",
             &timeout,
