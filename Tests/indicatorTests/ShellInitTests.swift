@@ -155,9 +155,11 @@ import Testing
         }
         // It has the last command of the line before, but repeats it only where repetitions are left out.
         guard ["HISTCONTROL=ignorespace", "set +o history"].contains(setting) else { return }
-        for line in ["timeout 3 dash -c 'exit 5'; sleep 0.1", " sleep 0.1"] { session.terminal.type("\(line)\n") }
-        if setting != "set +o history" { try await session.wait(for: "notify;dash;") }
-        try await session.wait(for: "notify;sleep;")
+        let first = setting == "set +o history" ? "sleep" : "dash"
+        for (line, label) in [("timeout 3 dash -c 'exit 5'; sleep 0.1", first), (" sleep 0.1", "sleep")] {
+            session.terminal.type("\(line)\n")
+            try await session.wait(for: "notify;\(label);")
+        }
     }
 
     @Test func `In bash, a repeated line is known from one that is not in the history`() async throws {
