@@ -8,8 +8,7 @@ struct EarlyCompletions: Sendable {
 
     private struct Memory: Sendable {
         let id: Int
-        /// Keeps the memory of a deallocated object, so that no other object gets its address. Not optional: Swift 6.3
-        /// confuses an unowned reference that is `nil` with the absence of its container.
+        /// Keeps the memory of a deallocated object, so that no other object gets its address.
         let object: ObservedObject
         var instant: Duration
     }

@@ -3,7 +3,8 @@ import CIndicatorLinux
 /// A reference to an object that lets it be deallocated, and keeps only its memory.
 ///
 /// Not a weak one, which moves the object's reference count to a side table: from then on, each retain of the app's
-/// object would take several times as long.
+/// object would take several times as long. Not optional where it is stored: Swift 6.3 confuses an unowned reference
+/// that is `nil` with the absence of its container.
 struct ObservedObject: @unchecked Sendable {
     // `@unchecked`: the object is only retained and compared.
 
