@@ -63,10 +63,8 @@ struct CachedResponse: Sendable, Equatable, Codable {
         guard !response.isRedirected, Set(tags).count <= 1, headers.count + response.headers.count <= 5000
         else { return nil }
         var copy = self
-        let ofTheBody: [HTTPField.Name] = [
-            .contentLength, .contentEncoding, .contentRange, .transferEncoding, .setCookie,
-        ]
-        let new = response.headers.filter { !ofTheBody.contains($0.name) }
+        let kept = [.contentLength, .contentEncoding, .contentRange, .transferEncoding, .setCookie] as [HTTPField.Name]
+        let new = response.headers.filter { !kept.contains($0.name) }
         // The stored `Age` belongs to the old response.
         let replaced = Set(new.map(\.name) + [.age])
         copy.headers = HTTPFields(headers.filter { !replaced.contains($0.name) } + new)

@@ -126,16 +126,14 @@ public final class NetworkClient: Sendable {
         while true {
             var sent = request
             do {
-                try Task.checkCancellation()
-                var changed = request
-                for interceptor in interceptors { try await interceptor.change(&changed) }
-                sent = try changed.checked()
+                try task.checkCancellation()
+                sent = try await changed(request, task).checked()
                 return try await attempt(sent, body)
             } catch {
-                try Task.checkCancellation()
+                try task.checkCancellation()
                 if !hasRefreshed, let refresh = sent.refresh, sent.isRejected(by: error, to: task.lastMethod) {
                     hasRefreshed = true
-                    try await refresh()
+                    try await task.call(refresh)
                     task.willRepeat()
                     continue
                 }
@@ -143,9 +141,19 @@ public final class NetworkClient: Sendable {
                     throw error
                 }
                 task.willRepeat(retry: (number, retry.maximumAttempts - 1))
-                try await clock.sleep(for: delay)
+                try await task.call { [clock] in try await clock.sleep(for: delay) }
                 number += 1
             }
+        }
+    }
+
+    /// The request as the interceptors change it.
+    private func changed(_ request: NetworkRequest, _ task: NetworkTask) async throws -> NetworkRequest {
+        guard !interceptors.isEmpty else { return request }
+        return try await task.call { [interceptors] in
+            var changed = request
+            for interceptor in interceptors { try await interceptor.change(&changed) }
+            return changed
         }
     }
 
@@ -190,7 +198,9 @@ public final class NetworkClient: Sendable {
         let log = logger.map { ExchangeLog(logger: $0, request: request) }
         task.write(to: log, "", request.headers)
         var source: any ResponseSource = loop
-        if let stub = options.stub { source = try await stub(request, body?.bytesInMemory ?? Data()) }
+        if let stub = options.stub {
+            source = try await task.call { try await stub(request, body?.bytesInMemory ?? Data()) }
+        }
         return Transfer(request, body: body, delivery: delivery, source: source) { event in
             switch event {
             case .began(let head, _): task.write(to: log, ": status \(head.status.code)", head.headers)

@@ -31,8 +31,8 @@ public final class NetworkTask: Sendable {
         var transfer: Transfer?
         /// The work that ``NetworkTask/start(_:)`` has begun.
         var response: Task<NetworkResponse, any Error>?
-        /// Cancels the Swift task of the request, until that has ended.
-        var cancelWork: (@Sendable () -> Void)?
+        /// Cancels the function of the app that the request waits for.
+        var cancelCall: (@Sendable () -> Void)?
     }
 
     let request: Endpoint
@@ -97,13 +97,11 @@ public final class NetworkTask: Sendable {
 
     /// Cancels the request: what waits for it throws a `CancellationError`. No effect after its end.
     public func cancel() {
-        let (cancelWork, transfer) = state.withLock { state in
-            guard state.phase != .completed else { return (nil, nil) as ((@Sendable () -> Void)?, Transfer?) }
-            state.isCancelled = true
-            return (state.cancelWork, state.transfer)
+        let (cancelCall, transfer) = state.withLock { state in
+            if state.phase != .completed { state.isCancelled = true }
+            return (state.cancelCall, state.transfer)
         }
-        cancelWork?()
-        // Of a stream, the Swift task has ended.
+        cancelCall?()
         transfer?.cancel()
     }
 
@@ -113,47 +111,38 @@ public final class NetworkTask: Sendable {
     func start(_ send: @escaping @Sendable () async throws -> NetworkResponse) {
         // Announces the start before a caller can pause or cancel the task.
         announce(here: true, begin)
-        let work = work(isEnd: true, send)
+        let work = Task { try await run(send) }
         state.withLock { $0.response = work }
     }
 
     /// Makes the request, and waits. Unless `isEnd`, it continues after the return.
-    func run<Value: Sendable>(
-        isEnd: Bool = true,
-        _ send: @escaping @Sendable () async throws -> Value
-    ) async throws -> Value {
-        if Task.isCancelled { cancel() } else { announce(here: true, begin) }
-        let work = work(isEnd: isEnd, send)
-        defer { _ = state.withLock { $0.cancelWork.take() } }
-        return try await withTaskCancellationHandler {
-            try await work.value
-        } onCancel: {
-            work.cancel()
-        }
-    }
-
-    /// Begins the Swift task of the request: to cancel that ends each step of it.
-    private func work<Value: Sendable>(
-        isEnd: Bool,
-        _ send: @escaping @Sendable () async throws -> Value
-    ) -> Task<Value, any Error> {
-        let work = Task {
-            do {
+    func run<Value>(isEnd: Bool = true, _ send: () async throws -> Value) async throws -> Value {
+        if Task.isCancelled { cancel() } else { announce(here: true) { $0.phase == .waiting ? begin(&$0) : nil } }
+        do {
+            return try await withTaskCancellationHandler {
                 try checkCancellation()
                 let value = try await send()
                 if isEnd { await end(.succeeded) }
                 return value
-            } catch {
-                await end(ActivityOutcome(error))
-                throw error
+            } onCancel: {
+                cancel()
             }
+        } catch {
+            await end(ActivityOutcome(error))
+            throw error
         }
+    }
+
+    /// Calls functions of the app, in a Swift task that ends early when the request is cancelled.
+    func call<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        let work = Task { try await body() }
         let isCancelled = state.withLock { state in
-            state.cancelWork = { work.cancel() }
+            state.cancelCall = { work.cancel() }
             return state.isCancelled
         }
+        defer { _ = state.withLock { $0.cancelCall.take() } }
         if isCancelled { work.cancel() }
-        return work
+        return try await work.value
     }
 
     /// Announces the end in the current Swift task, and waits until the observers of all events have returned.

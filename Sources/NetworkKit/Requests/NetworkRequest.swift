@@ -96,8 +96,10 @@ public struct NetworkRequest: Sendable {
         if let used = copy.credentials, (used.user + used.password).utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
             throw .invalidRequest("the user name or the password contains a control character (RFC 7617 §2)")
         }
-        (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
-        copy.url = parts.url ?? url
+        if parts.user != nil || parts.password != nil || parts.fragment != nil {
+            (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
+            copy.url = parts.url ?? url
+        }
         copy.timeout = timeout.map { min($0, .seconds(1e9)) }
         copy.deadline = timeLimit.map { .now + min($0, .seconds(1e9)) }
         for case let (name, limit?) in [("timeout", timeout), ("time limit", timeLimit)] where limit <= .zero {

@@ -19,13 +19,8 @@ extension NetworkRequest {
             copy.setHeader("Host", nil)
             for field in headers where isSensitive(field.name) { copy.setHeader(field.name.rawName, nil) }
         }
-        let becomesGET =
-            switch head.status.code {
-            case 301, 302: method == .post
-            case 303: method != .head
-            default: false
-            }
-        guard becomesGET else { return (copy, true) }
+        let isMoved = [301, 302].contains(head.status.code)
+        guard isMoved && method == .post || head.status == .seeOther && method != .head else { return (copy, true) }
         copy.method = .get
         for field in headers where field.name.canonicalName.hasPrefix("content-") {
             copy.setHeader(field.name.rawName, nil)

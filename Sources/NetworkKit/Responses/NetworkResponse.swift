@@ -72,13 +72,16 @@ public struct NetworkResponse: Sendable, CustomStringConvertible {
 package struct ResponseHead: Sendable {
     var url: URL
     var status: HTTPResponse.Status
-    var headers: HTTPFields
+    let headers: HTTPFields
+    /// The different values of `Content-Length`; several are an error (RFC 9112 §6.3).
+    let lengths: Set<Substring>
     /// Whether a complete body can be distinguished from a truncated one: it has a length or a framing, or is none.
     var announcesEnd = false
     var isRedirected = false
 
     package init(url: URL, status: HTTPResponse.Status, headers: HTTPFields, announcesEnd: Bool = false) {
         (self.url, self.status, self.headers, self.announcesEnd) = (url, status, headers, announcesEnd)
+        lengths = Set(headers[values: .contentLength].flatMap { $0.split { ", \t".contains($0) } })
     }
 
     /// Whether the status allows a body (RFC 9110 §6.4.1).
@@ -86,9 +89,6 @@ package struct ResponseHead: Sendable {
 
     /// Whether the body has no length beforehand.
     var isChunked: Bool { headers[.transferEncoding]?.lowercased().contains("chunked") == true }
-
-    /// The different values of `Content-Length`; several are an error (RFC 9112 §6.3).
-    var lengths: Set<Substring> { Set(headers[values: .contentLength].flatMap { $0.split { ", \t".contains($0) } }) }
 
     /// The length of the body as it is sent.
     var length: Int64? { lengths.count == 1 ? lengths.first.flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil } : nil }

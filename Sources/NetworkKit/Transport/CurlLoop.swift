@@ -46,6 +46,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     /// By canonical names of hosts. The authorities are those of other hosts, and of proxies.
     private let trust: [String: HostTrust]
     private let authorities: URL?
+    private let authoritiesPath: String?
     let watch = SocketWatch()
     private var active: [ObjectIdentifier: CurlTransfer] = [:]
     private var handles: [UnsafeMutableRawPointer: CurlTransfer] = [:]
@@ -62,7 +63,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         self.limit = max(limit, 1)
         self.keepsCookies = keepsCookies
         self.trust = Dictionary(trust.map { ($0.key.canonicalHost, $0.value) }) { first, _ in first }
-        self.authorities = authorities
+        (self.authorities, authoritiesPath) = (authorities, authorities?.path)
         // Not with the first request, which may begin while another thread ends the process.
         _ = Self.isLibraryReady
     }
@@ -92,11 +93,12 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     }
 
     private func add(_ change: (inout Inbox) -> Void) {
-        let mustStart = inbox.withLock { inbox in
-            change(&inbox)
-            defer { inbox.isRunning = true }
-            return !inbox.isRunning
+        let (isFirst, mustStart) = inbox.withLock { inbox in
+            defer { change(&inbox) }
+            return (inbox.transfers.isEmpty && inbox.jobs.isEmpty, !exchange(&inbox.isRunning, with: true))
         }
+        // Otherwise, the thread has been woken, and takes all.
+        guard isFirst else { return }
         guard mustStart else { wakeUp?.wake(); return }
         guard let wakeUp, Self.isLibraryReady, ThreadStarter.start(named: "network-kit", { self.run(wakeUp) }) else {
             return fail("could not start the network thread: the process has reached its limits")
@@ -131,23 +133,25 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     private func run(_ wakeUp: WakeUp) {
         watch.begin()
         defer { watch.end() }
-        guard let share = curl_share_init() else { return fail(Self.outOfMemory) }
+        guard let share = curl_share_init(), let multi = curl_multi_init() else { return fail(Self.outOfMemory) }
         defer { curl_share_cleanup(share) }
-        guard let multi = curl_multi_init() else { return fail(Self.outOfMemory) }
         defer { curl_multi_cleanup(multi) }
         curl_kit_share_cookies(share)
         if keepsCookies { Cookie.withHandle(of: share) { _ in } }
         while let arrived = takeInbox() {
-            var running: Int32 = 0
-            let count = active.count
-            curl_multi_perform(multi, &running)
-            finishEnded(multi)
-            endOverdue(multi)
             for transfer in arrived.transfers { perform(commandsOf: transfer, multi) }
             for job in arrived.jobs { job(keepsCookies ? share : nil) }
             if cookieCount > Cookie.maximumCount / 10 * 11 {
                 cookieCount = Cookie.withHandle(of: share) { Cookie.trim(of: $0) }
             }
+            beginWaiting(multi, share)
+            let count = active.count
+            var running: Int32 = 0
+            curl_multi_perform(multi, &running)
+            roundsLeft = max(roundsLeft - 1, 0)
+            finishEnded(multi)
+            endOverdue(multi)
+            // In the place of those that have ended. libcurl then does not wait.
             beginWaiting(multi, share)
             // After the last transfer, nobody wakes the thread of a loop that was closed before.
             if active.isEmpty, hosts.isEmpty, inbox.withLock({ $0.isClosed }) { continue }
@@ -220,7 +224,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         let curl = CurlTransfer(transfer, handle: handle, loop: self, trust: trust(of: transfer.origin))
         active[ObjectIdentifier(transfer)] = curl
         handles[handle] = curl
-        if let problem = curl.setOptions(proxyAuthorities: authorities) {
+        if let problem = curl.setOptions(proxyAuthorities: authoritiesPath) {
             transfer.finish(throwing: problem)
             return remove(transfer, multi)
         }
@@ -285,7 +289,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     ///
     /// When `curl_multi_perform` looks for a connection, it drops the timers that were set before in the same call (up
     /// to libcurl 8.17). One may stand for data of another transfer that was already read. So with several transfers,
-    /// this only waits after two rounds since the last change, and one since the last event of a socket.
+    /// this only waits after two rounds since the last change or event of a socket.
     ///
     /// - Parameter isAlone: whether at most one transfer was run, and is run next.
     private func wait(_ multi: UnsafeMutableRawPointer, _ wakeUp: WakeUp, isAlone: Bool) {
@@ -302,7 +306,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         curl_multi_poll(multi, &descriptor, 1, timeout, &eventCount)
         idleRounds = eventCount == 0 && delay == 0 ? idleRounds + 1 : 0
         watch.begin()
-        roundsLeft = max(roundsLeft - 1, eventCount > 0 ? 1 : 0)
+        if eventCount > 0 { roundsLeft = 2 }
         if descriptor.revents != 0 { wakeUp.clear() }
     }
 }

@@ -7,7 +7,7 @@ extension CurlTransfer {
     private var request: NetworkRequest { transfer.request }
 
     /// Sets the options. Returns why the transfer cannot begin.
-    func setOptions(proxyAuthorities: URL?) -> NetworkError? {
+    func setOptions(proxyAuthorities: String?) -> NetworkError? {
         setTarget()
         setCallbacks()
         setMethod()

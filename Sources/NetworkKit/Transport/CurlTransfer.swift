@@ -105,11 +105,12 @@ final class CurlTransfer {
     }
 
     private func use(_ next: SocketWatch.Connection?) {
+        let now = ContinuousClock.now
         connection?.useCount -= 1
-        connection?.lastUse = .now
+        connection?.lastUse = now
         connection = next
         connection?.useCount += 1
-        connection?.lastUse = .now
+        connection?.lastUse = now
     }
 
     /// Whether the server has refused the request that libcurl repeats. Otherwise it has an error from the connection,
@@ -120,8 +121,9 @@ final class CurlTransfer {
     }
 
     private func isActive() {
-        lastActivity = .now
-        nextLook = connection == nil ? nil : .now + SocketWatch.silenceLimit
+        let now = ContinuousClock.now
+        lastActivity = now
+        nextLook = connection == nil ? nil : now + SocketWatch.silenceLimit
     }
 
     /// libcurl first calls this when the transfer has a connection or starts to establish one.
@@ -175,9 +177,9 @@ final class CurlTransfer {
     /// The fields in the lines. The status line is none.
     private var fields: HTTPFields {
         let fields = lines.compactMap { line -> HTTPField? in
-            let parts = line.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
-            let name = parts.count == 2 ? HTTPField.Name(String(decoding: parts[0], as: UTF8.self)) : nil
-            return name.map { HTTPField(name: $0, value: Array(parts[1])) }
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+            let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
+            return name.map { HTTPField(name: $0, value: Array(line[(colon + 1)...])) }
         }
         return HTTPFields(fields)
     }

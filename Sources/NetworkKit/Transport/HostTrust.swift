@@ -35,14 +35,14 @@ extension HostTrust: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["pinnedKeys": pinnedKeys], displayStyle: .struct) }
 
     /// Sets the options of a transfer. Returns what is wrong.
-    func apply(to handle: UnsafeMutableRawPointer, origin: [String], proxyAuthorities: URL?) -> String? {
+    func apply(to handle: UnsafeMutableRawPointer, origin: [String], proxyAuthorities: String?) -> String? {
         func set(_ option: CURLoption, _ value: String?, _ what: String) -> String? {
             guard let value, curl_kit_set_string(handle, option, value) != CURLE_OK else { return nil }
             return "libcurl's TLS library does not support \(what)"
         }
         /// Without the folder, libcurl would look for other authorities in the system's, which is its default.
-        func trust(_ file: URL?, _ fileOption: CURLoption, _ folderOption: CURLoption) -> String? {
-            set(fileOption, file?.path, "a file of certificate authorities")
+        func trust(_ file: String?, _ fileOption: CURLoption, _ folderOption: CURLoption) -> String? {
+            set(fileOption, file, "a file of certificate authorities")
                 ?? set(folderOption, file.map { _ in "/dev/null" }, "a file of certificate authorities")
         }
         if let problem = trust(proxyAuthorities, CURLOPT_PROXY_CAINFO, CURLOPT_PROXY_CAPATH) { return problem }
@@ -59,7 +59,7 @@ extension HostTrust: CustomReflectable {
             }
         }
         let pins = pinnedKeys.map { "sha256//\($0.suffix(44))" }.joined(separator: ";")
-        return trust(certificateAuthorities, CURLOPT_CAINFO, CURLOPT_CAPATH)
+        return trust(certificateAuthorities?.path, CURLOPT_CAINFO, CURLOPT_CAPATH)
             ?? set(CURLOPT_PINNEDPUBLICKEY, pins.isEmpty ? nil : pins, "pinned keys")
             ?? set(CURLOPT_SSLCERT, clientCertificate?.path, "client certificates")
             ?? set(CURLOPT_SSLKEY, clientCertificate == nil ? nil : clientKey?.path, "client certificates")

@@ -321,13 +321,12 @@ import Testing
         let request = NetworkRequest(url: try #require(URL(string: "https://h/")), method: .get)
         for source in [.network, isSame ? .revalidatedCache : .network] as [NetworkResponse.Source] {
             let response = try await cache.respond(to: request, cache.rules) { request in
-                var head = ResponseHead(url: request.url, status: 200, headers: [.eTag: "\"x\"", .contentType: "a/b"])
-                head.announcesEnd = true
-                guard request.headers[.ifNoneMatch] != nil else { return (head, Data("whole".utf8)) }
-                head.status = 304
-                let names = (0..<fieldCount).map { HTTPField.Name("x\($0)")! }
-                head.headers = HTTPFields(names.map { HTTPField(name: $0, value: "") })
-                head.headers[.eTag] = tag
+                let known: HTTPFields = [.eTag: "\"x\"", .contentType: "a/b"]
+                let whole = ResponseHead(url: request.url, status: 200, headers: known, announcesEnd: true)
+                guard request.headers[.ifNoneMatch] != nil else { return (whole, Data("whole".utf8)) }
+                var fields: HTTPFields = [.eTag: tag]
+                for number in 0..<fieldCount { fields[HTTPField.Name("x\(number)")!] = "" }
+                let head = ResponseHead(url: request.url, status: 304, headers: fields, announcesEnd: true)
                 return (head, Data())
             }
             #expect(response.source == source)

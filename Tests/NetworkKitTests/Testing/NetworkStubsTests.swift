@@ -45,8 +45,11 @@ import Testing
 
     @Test func `A request that is cancelled while an interceptor works gets no response`() async throws {
         try stubs.respond(to: Store.create(""), with: .status(.created))
-        let cancels = NetworkClient.Interceptor { _ in withUnsafeCurrentTask { $0?.cancel() } }
+        let current = Locked<NetworkClient?>(nil)
+        let cancels = NetworkClient.Interceptor { _ in current.withLock { $0 }?.cancelAllRequests() }
         let client = NetworkClient(interceptors: [cancels], options: stubs.options())
+        current.withLock { $0 = client }
+        defer { current.withLock { $0 = nil } }
         let error = await thrown { _ = try await client.send(Store.create("hello")) }
         #expect(error is CancellationError)
     }
