@@ -21,7 +21,7 @@ import IndicatorCore
 /// - A window that becomes narrower wraps the lines below the cursor, where the next drawing erases them. A drawing for
 ///   a window that has just become smaller is clipped: it neither wraps nor scrolls.
 /// - Removing the lines takes a few bytes, and if the process is killed, the cursor is already in the right place.
-/// - Processes that draw on one terminal at once have rows of their own, below each other.
+/// - Processes that draw on one terminal at once have rows of their own, below each other, and draw each frame anew.
 struct LiveLines: Sendable {
     /// The number of callers that write to the terminal in other ways now. The lines are hidden meanwhile.
     var holds = 0
@@ -65,7 +65,8 @@ struct LiveLines: Sendable {
         } else {
             claims.append((id, lines))
         }
-        if anew || isCovered { mustDrawAnew = true }
+        // Other processes erase the lines at any time, and move them when they write.
+        if anew || isCovered || rows.isShared { mustDrawAnew = true }
         isCovered = false
         resize(to: size)
     }

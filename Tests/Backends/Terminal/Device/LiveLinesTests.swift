@@ -142,6 +142,27 @@ struct LiveLinesTests {
         #expect(device.claim(2, insteadOf: .init()) == .init(offset: 0, count: 2, isShared: true))
     }
 
+    @Test func `of another process are whole one frame after a process has written above them, and ended`() {
+        var (first, second, screen) = (LiveLines(), LiveLines(), ScreenEmulator(columns: size.columns, rows: size.rows))
+        func show(_ live: inout LiveLines, _ text: String, offset: Int, isShared: Bool = true) {
+            live.show(id, lines(text), size: size, anew: false)
+            live.claimRows { count, _ in .init(offset: offset, count: count, isShared: isShared) }
+            screen.receive(take(&live))
+        }
+        show(&first, "one 1", offset: 0, isShared: false)
+        show(&second, "two 1", offset: 1)
+        show(&first, "one 2", offset: 0)
+        first.write(Array("done\r\n".utf8))
+        screen.receive(take(&first))
+        show(&second, "two 2", offset: 1)
+        show(&first, "one 3", offset: 0)
+        #expect(screen.lines == ["done", "", "one 3", "two 2"])
+        first.hide(id)
+        screen.receive(take(&first))
+        show(&second, "two 3", offset: 1, isShared: false)
+        #expect(screen.lines == ["done", "", "", "two 3"])
+    }
+
     /// At two lines a second, one in five was spoiled.
     @Test func `leave nothing behind a line of other output that follows a frame`() {
         var live = LiveLines()
