@@ -8,7 +8,7 @@ package struct ShellInitCommand: AsyncParsableCommand {
         discussion: """
             Add one of these lines to the end of the shell's startup file:
 
-              eval "$(indicator shell-init bash)"      ~/.bashrc (bash 5.1 or later)
+              eval "$(indicator shell-init bash)"      ~/.bashrc (bash 4.4 or later)
               eval "$(indicator shell-init zsh)"       ~/.zshrc
               indicator shell-init fish | source       ~/.config/fish/config.fish
 
@@ -62,42 +62,46 @@ package struct ShellInitCommand: AsyncParsableCommand {
         }
         return switch shell {
         // An inherited variable would be evaluated as arithmetic, and could run a command. `$?` and PIPESTATUS are the
-        // same for every element of PROMPT_COMMAND. The prompt's `\!`, the number of the next line in the history, is
-        // compared, because a line may not be in there; `indicator_last` is the last command of the last one that is.
-        // The head of a `for` reads BASH_COMMAND, the last command of the line, before it changes that. In the mode
-        // `posix`, a prompt (PS0) must not contain `!`.
+        // same for every element of PROMPT_COMMAND. Before bash 5.1, there is only one, which keeps `$?` for the user's
+        // commands; and `\!`, the number of the next line in the history, is no number there. It is compared, because a
+        // line may not be in the history; `indicator_last` is the last command of the last line that is. The head of a
+        // `for` reads BASH_COMMAND, the last command, before it changes that. A prompt in the mode `posix` has no `!`.
         case .bash:
             #"""
-            if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 501)); then
-                echo "indicator: 'shell-init' needs bash 5.1 or later" >&2
+            if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
+                echo "indicator: 'shell-init' needs bash 4.4 or later" >&2
             elif ! (unset -v PS0 PROMPT_COMMAND ${!indicator_@} && unset -f indicator_done) 2>/dev/null; then
                 echo "indicator: 'shell-init' cannot work: PS0, PROMPT_COMMAND or an 'indicator_' name is read-only" >&2
             elif ! shopt -q promptvars; then
                 echo "indicator: 'shell-init' cannot work: it needs 'shopt -s promptvars'" >&2
             else
                 unset -v ${!indicator_@}
+                indicator_clock='${EPOCHREALTIME//[^0-9]/}' indicator_count='\!'
+                if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 501)); then
+                    indicator_clock='\D{%s}000000' indicator_count='$(builtin history 1)'
+                fi
                 indicator_began= indicator_number= indicator_command= indicator_last= indicator_jobs=()
                 indicator_done() {
-                    local indicator_result=$? indicator_statuses=("${PIPESTATUS[@]}") indicator_name='\!'
+                    local indicator_result=$? indicator_statuses=("${PIPESTATUS[@]}") indicator_name
                     local indicator_lasted=${indicator_began//[!0-9]/}
                     local indicator_line indicator_key indicator_found= indicator_other= indicator_stopped=
                     local indicator_begin='(^|[;&|({!]|do|then|else|time|if)' indicator_end='($|[;&|)}<>])'
                     indicator_began=
-                    if [[ -z $indicator_lasted ]]; then return 0; fi
-                    indicator_lasted=$(((${EPOCHREALTIME//[!0-9]/} - indicator_lasted) / 1000000))
+                    if [[ -z $indicator_lasted ]]; then return "$indicator_result"; fi
+                    indicator_lasted=$(((${indicator_clock@P} - indicator_lasted) / 1000000))
                     if ((indicator_result >= 147 && indicator_result <= 150)); then
                         indicator_stopped=$(builtin jobs -s 2>/dev/null)
                     fi
-                    if ((indicator_lasted < \#(seconds))) && [[ -z $indicator_stopped ]]; then return 0; fi
-                    indicator_line=$(HISTTIMEFORMAT='' builtin history 1 2>/dev/null)
+                    if ((indicator_lasted < \#(seconds))) && [[ -z $indicator_stopped ]]; then
+                        return "$indicator_result"
+                    fi
                     # Without its number.
-                    indicator_line=${indicator_line#"${indicator_line%%[![:space:]]*}"}
-                    indicator_line=${indicator_line#*[[:space:]]}
-                    indicator_line=${indicator_line#"${indicator_line%%[![:space:]]*}"}
+                    [[ $(HISTTIMEFORMAT='' builtin history 1 2>/dev/null) =~ [0-9]+\*?[[:space:]]+(.*) ]] && :
+                    indicator_line=${BASH_REMATCH[1]-}
                     if [[ ${PROMPT_COMMAND[0]-} != 'for indicator_command '* ]]; then indicator_command=; fi
                     # A repeated line is not counted, and ends with the same command or another one of it; one that is
                     # not in the history at all is another one. That of a function is in its definition.
-                    if [[ ${indicator_name@P} != "$((indicator_number + 1))" && (-z $indicator_command ||
+                    if [[ ${indicator_count@P} == "$indicator_number" && (-z $indicator_command ||
                         ! -o history || :${HISTCONTROL-}: != *:@(ignoredups|ignoreboth|erasedups):* ||
                         $indicator_command != "$indicator_last" && ! ${indicator_line//[[:space:]]/} =~ \
                         $indicator_begin"${indicator_command//[[:space:]]/}"$indicator_end &&
@@ -110,7 +114,7 @@ package struct ShellInitCommand: AsyncParsableCommand {
                         for indicator_key in "${!indicator_jobs[@]}"; do
                             indicator_line=${indicator_jobs[indicator_key]}
                             case $indicator_name in
-                            '' | [-+%]) ;;
+                            '' | [-+%]) [[ -n $indicator_line ]] || continue ;;
                             \?*) [[ ${indicator_line#* } == *"${indicator_name#?}"* ]] || continue ;;
                             *[!0-9]*) [[ ${indicator_line#* } == "$indicator_name"* ]] || continue ;;
                             *) [[ $indicator_line == "$indicator_name "* ]] || continue ;;
@@ -118,31 +122,27 @@ package struct ShellInitCommand: AsyncParsableCommand {
                             indicator_other=$indicator_found indicator_found=$indicator_key
                         done
                         if [[ $indicator_name == - ]]; then indicator_found=${indicator_other:-$indicator_found}; fi
-                        if [[ -z $indicator_found ]]; then return 0; fi
+                        if [[ -z $indicator_found ]]; then return "$indicator_result"; fi
                         indicator_line=${indicator_jobs[indicator_found]#* }
                         unset -v "indicator_jobs[indicator_found]"
                     fi
                     if [[ -n $indicator_stopped ]]; then
                         indicator_name=$(builtin jobs %+ 2>/dev/null)
                         indicator_name=${indicator_name#[} indicator_name=${indicator_name%%]*}
-                        for indicator_key in "${!indicator_jobs[@]}"; do
-                            if [[ ${indicator_jobs[indicator_key]} == "$indicator_name "* ]]; then
-                                unset -v "indicator_jobs[indicator_key]"
-                            fi
-                        done
-                        indicator_jobs+=("$indicator_name $indicator_line")
-                        return 0
+                        indicator_jobs=("${indicator_jobs[@]/#"$indicator_name "*/}" "$indicator_name $indicator_line")
+                    else
+                        (\#(lineVariable)=$indicator_line \#(aliasesVariable)=$(builtin alias) \
+                            \#(report("$indicator_lasted", "$indicator_result", bashStatuses)) &) &>/dev/null
                     fi
-                    (\#(lineVariable)=$indicator_line \#(aliasesVariable)=$(builtin alias) \
-                        \#(report("$indicator_lasted", "$indicator_result", bashStatuses)) &) &>/dev/null
-                    return 0
+                    return "$indicator_result"
                 }
                 if [[ ${PROMPT_COMMAND[*]-} != *indicator_done* ]]; then
-                    PS0='${indicator_began:0:$((indicator_began = ${EPOCHREALTIME//[^0-9]/}, 0))}'${PS0-}
-                    PROMPT_COMMAND=('for indicator_command in "${BASH_COMMAND-}"; do indicator_done; done'
-                        "${PROMPT_COMMAND[@]}" 'indicator_key="\!" indicator_key=${indicator_key@P}
+                    PS0='${indicator_began:0:$((indicator_began = '$indicator_clock', 0))}'${PS0-}
+                    PROMPT_COMMAND=('for indicator_command in "${BASH_COMMAND-}"; do indicator_done && :; done'
+                        "${PROMPT_COMMAND[@]}" 'indicator_key=${indicator_count@P}
                         if [[ $indicator_key != "$indicator_number" ]]; then indicator_last=$indicator_command; fi
                         indicator_number=$indicator_key')
+                    if [[ $indicator_count != *! ]]; then printf -v PROMPT_COMMAND '%s\n' "${PROMPT_COMMAND[@]}"; fi
                 fi
             fi
 
