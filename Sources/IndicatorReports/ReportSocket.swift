@@ -23,7 +23,7 @@ package final class ReportSocket: Sendable {
     /// It is closed when the socket is released, which is after its thread has removed it.
     let descriptor: CInt
 
-    /// Makes a socket. Removes what killed processes have left.
+    /// Makes a socket.
     ///
     /// - Parameters:
     ///   - runtime: the user's folder for sockets.
@@ -35,10 +35,10 @@ package final class ReportSocket: Sendable {
         func failure(_ place: String) -> Failure {
             Failure(description: "cannot make a socket for reports\(place): \(String(cString: strerror(errno)))")
         }
-        let socket = Self.makeSocket(Int32(SOCK_NONBLOCK.rawValue))
+        let socket = UnixSocket.make(SOCK_DGRAM)
         guard socket >= 0 else { throw failure("") }
-        let path = runtime.flatMap { Self.ownFolder(in: $0) }.flatMap { Self.bind(socket, in: $0) }
-        guard let path = path ?? Self.bind(socket, in: other, "indicator-") else {
+        let path = runtime.flatMap { Self.ownFolder(in: $0) }.flatMap { Self.bind(socket, "\($0)/") }
+        guard let path = path ?? Self.bind(socket, "\(other)/indicator-") else {
             defer { close(socket) }
             throw failure(" in '\(other)'")
         }
@@ -46,10 +46,6 @@ package final class ReportSocket: Sendable {
     }
 
     deinit { close(descriptor) }
-
-    private static func makeSocket(_ flags: Int32 = 0) -> CInt {
-        StandardStreams.excluding(socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue) | flags, 0))
-    }
 
     /// The folder for sockets in a runtime folder; `nil` if that is not the user's: under `sudo -E`, that of another
     /// user would get a folder that is not theirs.
@@ -67,42 +63,49 @@ package final class ReportSocket: Sendable {
             && info.st_mode & 0o077 & ~mode == 0
     }
 
-    /// Binds a socket in a new folder, whose name has a prefix.
+    /// Binds a socket in a new folder, whose path has a prefix.
     ///
     /// - Returns: the path of the socket; `nil`, with the reason in `errno`, if there is none.
-    private static func bind(_ socket: CInt, in parent: String, _ prefix: String = "") -> String? {
-        for name in (try? FileManager.default.contentsOfDirectory(atPath: parent)) ?? [] where name.hasPrefix(prefix) {
-            removeLeftover("\(parent)/\(name)")
-        }
-        var template = Array("\(parent)/\(prefix)XXXXXX".utf8CString)
+    private static func bind(_ socket: CInt, _ prefix: String) -> String? {
+        var template = Array("\(prefix)XXXXXX".utf8CString)
         let folder = template.withUnsafeMutableBufferPointer { template in
             template.baseAddress.flatMap { mkdtemp($0) }.map { String(cString: $0) }
         }
         guard let folder else { return nil }
-        if withAddress(folder + name, { Foundation.bind(socket, $0, $1) }) == 0 { return folder + name }
+        if UnixSocket.withAddress(folder + name, { Foundation.bind(socket, $0, $1) }) == 0 { return folder + name }
         let reason = errno
         rmdir(folder)
         errno = reason
         return nil
     }
 
-    /// Removes a folder with a socket that no process has: only that refuses a connection.
-    private static func removeLeftover(_ folder: String) {
-        let path = folder + name
-        var info = stat()
-        guard isOwn(folder), lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFSOCK else { return }
-        let socket = makeSocket()
-        if withAddress(path, { connect(socket, $0, $1) }) != 0, errno == ECONNREFUSED {
-            Foundation.unlink(path)
-            rmdir(folder)
+    /// Removes what killed processes have left beside it: a socket that no process has refuses a connection.
+    func removeLeftovers() {
+        let socket = UnixSocket.make(SOCK_DGRAM)
+        defer { if socket >= 0 { close(socket) } }
+        var found = glob_t()
+        defer { globfree(&found) }
+        // mkdtemp(3) has replaced six characters.
+        glob("\(path.dropLast(Self.name.count + 6))*\(Self.name)", GLOB_NOSORT, nil, &found)
+        for path in (0..<Int(found.gl_pathc)).compactMap({ found.gl_pathv[$0].map { String(cString: $0) } }) {
+            var info = stat()
+            guard Self.isOwn(Self.folder(of: path)), lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFSOCK,
+                UnixSocket.withAddress(path, { connect(socket, $0, $1) }) != 0, errno == ECONNREFUSED
+            else { continue }
+            Self.remove(path)
         }
-        if socket >= 0 { close(socket) }
+    }
+
+    private static func folder(of path: String) -> String { String(path.dropLast(name.count)) }
+
+    private static func remove(_ path: String) {
+        Foundation.unlink(path)
+        rmdir(folder(of: path))
     }
 
     /// Removes the socket's path, with its folder.
     package func unlink() {
-        Foundation.unlink(path)
-        rmdir(String(path.dropLast(Self.name.count)))
+        Self.remove(path)
         // Nor may those that have found it send more. What waits is still read.
         shutdown(descriptor, Int32(SHUT_RD))
     }
@@ -136,35 +139,13 @@ package final class ReportSocket: Sendable {
     /// - Returns: whether it has arrived.
     @discardableResult
     package static func send(_ text: String, to path: String) -> Bool {
-        let socket = makeSocket()
+        let socket = UnixSocket.make(SOCK_DGRAM)
         defer { if socket >= 0 { close(socket) } }
         var text = text
         return text.withUTF8 { bytes in
-            let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
-            return withAddress(path) { sendto(socket, bytes.baseAddress, bytes.count, flags, $0, $1) } >= 0
-        }
-    }
-
-    /// Calls `body` with the address of a socket file; returns -1 with ENAMETOOLONG for a path of more than 107 bytes.
-    static func withAddress<Result: BinaryInteger>(
-        _ path: String,
-        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
-    ) -> Result {
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        let isFitting = withUnsafeMutableBytes(of: &address.sun_path) { bytes in
-            guard path.utf8.count < bytes.count else { return false }
-            bytes.copyBytes(from: path.utf8)
-            return true
-        }
-        guard isFitting else {
-            errno = ENAMETOOLONG
-            return -1
-        }
-        return withUnsafePointer(to: address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
+            UnixSocket.withAddress(path) {
+                sendto(socket, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL), $0, $1)
+            } >= 0
         }
     }
 }

@@ -169,7 +169,7 @@ struct ProgramReportsTests {
         let path = "\(folder)/reports"
         guard isSocket else { return try Data().write(to: URL(filePath: path)) }
         let dead = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
-        #expect(ReportSocket.withAddress(path) { bind(dead, $0, $1) } == 0)
+        #expect(UnixSocket.withAddress(path) { bind(dead, $0, $1) } == 0)
         close(dead)
     }
 
@@ -178,6 +178,7 @@ struct ProgramReportsTests {
         try await Self.listening { _, reports, folder in
             for name in ["dead", "file"] { try Self.leave("\(folder)/\(name)", socket: name == "dead") }
             let second = try ReportSocket(in: (folder as NSString).deletingLastPathComponent)
+            second.removeLeftovers()
             var info = stat()
             #expect(
                 stat((second.path as NSString).deletingLastPathComponent, &info) == 0 && info.st_mode & 0o777 == 0o700
@@ -247,6 +248,7 @@ struct ProgramReportsTests {
         ]
         for runtime in folders {
             let socket = try ReportSocket(in: runtime)
+            socket.removeLeftovers()
             #expect(socket.path.hasPrefix("/tmp/indicator-") && !FileManager.default.fileExists(atPath: left))
             let folder = (socket.path as NSString).deletingLastPathComponent
             #expect(try FileManager.default.attributesOfItem(atPath: folder)[.posixPermissions] as? Int == 0o700)

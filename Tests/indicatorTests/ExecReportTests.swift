@@ -150,7 +150,8 @@ import Testing
         let left = try await program.run("sh", arguments: ["-c", script], environment: ["XDG_RUNTIME_DIR": runtime])
         let path = left.output.trimmingCharacters(in: .whitespacesAndNewlines)
         #expect(FileManager.default.fileExists(atPath: path))
-        _ = try await finished("exit 0")
+        // One that is shown.
+        _ = try await finished("exit 3")
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 

@@ -166,21 +166,10 @@ struct BusSocket {
     /// A local connection succeeds or fails at once, unless the queue of the bus is full (unix(7)).
     private var outcome: Outcome {
         guard let name = path ?? abstract.map({ "\0\($0)" }) else { return .fails }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        let bytes = Array(name.utf8)
-        guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else { return .fails }
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
-        let terminator = bytes.first == 0 ? 0 : 1
-        let length = socklen_t(MemoryLayout<sa_family_t>.size + bytes.count + terminator)
-        let type = Int32(bitPattern: SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
-        let descriptor = StandardStreams.excluding(socket(AF_UNIX, type, 0))
+        let descriptor = UnixSocket.make(SOCK_STREAM)
         guard descriptor >= 0 else { return .fails }
         defer { close(descriptor) }
-        return withUnsafePointer(to: address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, length) == 0 ? .connects : errno == EAGAIN ? .blocks : .fails
-            }
-        }
+        let isConnected = UnixSocket.withAddress(name) { connect(descriptor, $0, $1) } == 0
+        return isConnected ? .connects : errno == EAGAIN ? .blocks : .fails
     }
 }

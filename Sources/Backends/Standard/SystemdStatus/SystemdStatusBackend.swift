@@ -124,29 +124,17 @@ final class NotifySocket: Sendable {
                 help: "set Type=notify, or NotifyAccess=all, in the section [Service] of the unit"
             )
         }
-        var address = sockaddr_un()
-        let capacity = MemoryLayout.size(ofValue: address.sun_path)
-        var bytes = Array(text.utf8)
-        guard bytes.count < capacity, text.first == "/" || (text.first == "@" && bytes.count > 1), !bytes.contains(0)
-        else {
+        guard text.first == "/" || text.first == "@" && text.utf8.count > 1 else {
             let expected = "which is neither a path nor '@' and a name"
             throw Unavailability(reason: "NOTIFY_SOCKET is '\(QuotedText.shortened(text))', \(expected)")
         }
-        // An abstract address begins with a zero byte, and has no other (unix(7)).
-        if text.first == "@" { bytes[0] = 0 }
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
-        let length = MemoryLayout.size(ofValue: address) - capacity + bytes.count + (bytes[0] == 0 ? 0 : 1)
-        self.address = text
+        address = text
         guard SpareDescriptors.exist() else { throw Self.failure(text, SpareDescriptors.problem) }
-        let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        descriptor = StandardStreams.excluding(socket(AF_UNIX, type, 0))
-        let status = withUnsafePointer(to: address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(length))
-            }
+        descriptor = UnixSocket.make(SOCK_DGRAM)
+        let name = text.first == "@" ? "\0\(text.dropFirst())" : text
+        guard UnixSocket.withAddress(name, { connect(descriptor, $0, $1) }) == 0 else {
+            throw Self.failure(text, String(cString: strerror(errno)))
         }
-        guard status == 0 else { throw Self.failure(text, String(cString: strerror(errno))) }
     }
 
     deinit { close(descriptor) }

@@ -66,7 +66,7 @@ import Testing
     @Test(arguments: [
         ("", "NOTIFY_SOCKET is not set"), ("vsock:2:1234", "neither a path nor '@' and a name"),
         ("@", "neither a path nor '@' and a name"), ("relative", "neither a path nor '@' and a name"),
-        ("/" + String(repeating: "a", count: 107), "neither a path nor"),
+        ("/" + String(repeating: "a", count: 107), "File name too long"),
         ("/nowhere/notify", "the socket '/nowhere/notify' in NOTIFY_SOCKET cannot be used: No such file"),
     ])
     func `Without a usable address it is unavailable, and says what is wrong`(address: String, text: String)
