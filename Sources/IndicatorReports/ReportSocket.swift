@@ -110,12 +110,6 @@ package final class ReportSocket: Sendable {
         shutdown(descriptor, Int32(SHUT_RD))
     }
 
-    /// Sets whether this process gets a SIGIO when a datagram arrives.
-    package func raiseSignal(_ isOn: Bool) {
-        if isOn { _ = fcntl(descriptor, F_SETOWN, getpid()) }
-        _ = fcntl(descriptor, F_SETFL, O_NONBLOCK | (isOn ? O_ASYNC : 0))
-    }
-
     /// Whether a datagram waits.
     package var hasReports: Bool {
         var byte: UInt8 = 0

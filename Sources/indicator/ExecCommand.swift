@@ -169,7 +169,6 @@ struct ExecCommand: ParsableCommand {
             // The command inherits the path. Without a socket, it finds none, and is shown as it is.
             let prepare = {
                 socket = lasted == nil && SpareDescriptors.exist() ? try? ReportSocket() : nil
-                socket?.raiseSignal(true)
                 unsetenv(ReportSocket.variable)
                 if let socket { setenv(ReportSocket.variable, socket.path, 1) }
             }
@@ -188,7 +187,7 @@ struct ExecCommand: ParsableCommand {
         let shownAt = lasted == nil ? began + Self.unshownTime : nil
         while true {
             switch child.wait(until: activity == nil ? shownAt : nil) {
-            case .due: activity = activity ?? show()
+            case nil: activity = activity ?? show()
             case .stopped(let signal):
                 child.stop(by: signal, after: { ProcessSignals.hooks?.willStop() })
                 ProcessSignals.hooks?.didContinue()
