@@ -31,7 +31,6 @@ final class BackendRunner: UpdateReceiver, UpdateSource {
         var duration: Int64
         var begunAt: Int64
         var progressAt: Int64
-        var call: ServiceThread.Call?
 
         /// When the backend is given up: it has made no progress, or all took too long.
         var end: Int64 {
@@ -111,12 +110,7 @@ final class BackendRunner: UpdateReceiver, UpdateSource {
         let end = storage.withLock { $0.machine.isFinished ? nil : $0.limit?.end }
         guard let end else { return }
         if end <= ServiceThread.now { return change { storage, _ in storage.machine.giveUp() } }
-        let call = ServiceThread.shared.call(at: end) { [self] in checkLimit() }
-        let old = storage.withLock { storage in
-            defer { storage.limit?.call = call }
-            return storage.machine.isFinished ? call : storage.limit?.call
-        }
-        if let old { ServiceThread.shared.cancelCall(old) }
+        ServiceThread.shared.call(at: end) { [weak self] in self?.checkLimit() }
     }
 
     /// Returns when the function has returned or was given up, after ``finish(timeLimit:)``.
@@ -175,7 +169,7 @@ final class BackendRunner: UpdateReceiver, UpdateSource {
     /// Makes a change with the lock held, and does what follows from it: calls or resumes the backend, sets the timer.
     private func change(at now: Duration? = nil, _ body: (inout Storage, Duration) -> Void) {
         let now = now ?? time.now
-        let (events, attempt, resumption, isStopped, waiters, limitCall) = storage.withLock { storage in
+        let (events, attempt, resumption, isStopped, waiters) = storage.withLock { storage in
             let progress = storage.machine.progress
             body(&storage, now)
             if storage.machine.progress != progress, storage.limit != nil {
@@ -185,14 +179,10 @@ final class BackendRunner: UpdateReceiver, UpdateSource {
             let isFinished = storage.machine.isFinished
             var waiters = isFinished ? exchange(&storage.waiters, with: []) : []
             if isFinished || storage.machine.isIdle { waiters += exchange(&storage.settlers, with: []) }
-            return (
-                storage.machine.takeEvents(), attempt, resumption, storage.machine.isStopped, waiters,
-                isFinished ? storage.limit?.call.take() : nil
-            )
+            return (storage.machine.takeEvents(), attempt, resumption, storage.machine.isStopped, waiters)
         }
         timer.set({ deadline }, deadlineHasCome)
         for event in events { logger.log(level: event.level, "The backend '\(name)' \(event.text)") }
-        if let limitCall { ServiceThread.shared.cancelCall(limitCall) }
         // From other threads: the calling one may hold the status lock of a task that it cancels.
         for waiter in waiters { ServiceThread.ownCode.call(at: .min) { waiter.resume() } }
         if let (waiter, event) = resumption { thread.call(at: .min) { waiter.resume(returning: event) } }

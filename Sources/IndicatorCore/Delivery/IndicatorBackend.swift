@@ -41,7 +41,7 @@ package import IndicatorThreads
 ///   state.
 /// - Throw errors whose text describes the problem and the solution: it is the reason that the user reads. The failure
 ///   and the recovery are logged once per outage.
-/// - A backend with a connection waits for that, too: see ``IndicatorUpdates/next(orReady:until:)``.
+/// - A backend with a connection waits for that, too: see ``IndicatorUpdates/next(orReadable:orWritable:until:)``.
 public protocol IndicatorBackend: Sendable {
     /// The name that the config file and the diagnostics use. Unique among the backends of one manager.
     var name: String { get }

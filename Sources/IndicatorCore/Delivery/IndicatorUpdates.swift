@@ -6,12 +6,12 @@ package import IndicatorThreads
 /// Asking for the next update says that the last one is shown. The sequence ends when the backend is removed or the
 /// manager is shut down.
 ///
-/// A backend with a connection waits for more than updates, with ``next(orReady:until:)``:
+/// A backend with a connection waits for more than updates, with ``next(orReadable:orWritable:until:)``:
 ///
 /// ```swift
 /// func show(_ updates: IndicatorUpdates) async throws {
 ///     let socket = try Socket(path)
-///     while let event = await updates.next(orReady: [PolledDescriptor(socket.descriptor)]) {
+///     while let event = await updates.next(orReadable: [socket.descriptor]) {
 ///         switch event {
 ///         case .update(let update): try socket.send(update.snapshot.label ?? "")
 ///         case .ready: if try socket.receive() == "stop" { updates.control.requestCancellation() }
@@ -22,7 +22,7 @@ package import IndicatorThreads
 /// ```
 ///
 /// What a library reports on another thread is passed on with ``wake()``. One task at a time waits.
-public struct IndicatorUpdates: AsyncSequence, Sendable {
+public struct IndicatorUpdates: AsyncSequence, AsyncIteratorProtocol, Sendable {
     /// What the sequence consists of.
     public typealias Element = IndicatorUpdate
 
@@ -47,54 +47,57 @@ public struct IndicatorUpdates: AsyncSequence, Sendable {
     /// Says that the last update is shown, and waits for the next one, or for something else, whichever is first.
     ///
     /// - Parameters:
-    ///   - descriptors: open descriptors. They must stay open meanwhile.
+    ///   - readable: open descriptors that can be read, or have ended. They must stay open meanwhile.
+    ///   - writable: the same of those that can be written.
     ///   - deadline: a time of the system's clock; `nil` for none.
     /// - Returns: the event; `nil` at the end.
     public func next(
-        orReady descriptors: [PolledDescriptor] = [],
+        orReadable readable: [Int32] = [],
+        orWritable writable: [Int32] = [],
         until deadline: SuspendingClock.Instant? = nil
     ) async -> IndicatorEvent? {
-        await wait(orReady: descriptors, until: deadline, asks: true)
+        await wait(readable, writable, deadline, asks: true)
     }
 
     /// Waits without saying anything about the last update: before the first one, for what is needed to show it, or
-    /// for an answer to what was sent for it.
+    /// for an answer to what was sent for it. The parameters are those of ``next(orReadable:orWritable:until:)``.
     ///
-    /// - Parameters:
-    ///   - descriptors: open descriptors. They must stay open meanwhile.
-    ///   - deadline: a time of the system's clock; `nil` for none.
     /// - Returns: the event, which is no update; `nil` if the backend should end.
     public func wait(
-        orReady descriptors: [PolledDescriptor] = [],
+        orReadable readable: [Int32] = [],
+        orWritable writable: [Int32] = [],
         until deadline: SuspendingClock.Instant? = nil
     ) async -> IndicatorEvent? {
-        await wait(orReady: descriptors, until: deadline, asks: false)
+        await wait(readable, writable, deadline, asks: false)
     }
 
     private func wait(
-        orReady descriptors: [PolledDescriptor],
-        until deadline: SuspendingClock.Instant?,
+        _ readable: [Int32],
+        _ writable: [Int32],
+        _ deadline: SuspendingClock.Instant?,
         asks: Bool
     ) async -> IndicatorEvent? {
         let thread = source.thread
         let left = deadline.map { Swift.max(SuspendingClock.now.duration(to: $0).wholeNanoseconds, 0) }
         let call = left.map { thread.call(at: ServiceThread.now + $0, wake) }
         defer { if let call { thread.cancelCall(call) } }
-        if descriptors.isEmpty { return await source.wait(attempt, asks: asks) }
+        func requests(_ descriptors: [Int32], _ event: Int32) -> [pollfd] {
+            descriptors.map { pollfd(fd: $0, events: Int16(event), revents: 0) }
+        }
+        var requests = requests(readable, POLLIN) + requests(writable, POLLOUT)
+        if requests.isEmpty { return await source.wait(attempt, asks: asks) }
         return await withTaskExecutorPreference(thread) {
-            let poll = DescriptorWait(descriptors, onReady: wake)
-            guard thread.add(poll) else {
-                // Without a descriptor for the wait, the backend looks itself, ten times a second.
-                let event = await wait(orReady: [], until: .now + .milliseconds(100), asks: asks)
-                if case .due = event { return .ready(descriptors) }
-                return event
+            let wait = DescriptorWait(requests, onReady: wake)
+            // Without a descriptor for the wait, it looks ten times a second.
+            let look = thread.add(wait) ? nil : thread.call(at: ServiceThread.now + 100_000_000, wake)
+            defer {
+                thread.remove(wait)
+                if let look { thread.cancelCall(look) }
             }
-            defer { thread.remove(poll) }
             let event = await source.wait(attempt, asks: asks)
-            guard case .due = event else { return event }
             // A deadline that has passed hides no descriptor.
-            let ready = poll.ready.isEmpty ? PolledDescriptor.ready(of: descriptors) : poll.ready
-            return ready.isEmpty ? event : .ready(ready)
+            if case .due = event, poll(&requests, nfds_t(requests.count), 0) > 0 { return .ready }
+            return event
         }
     }
 
@@ -116,58 +119,18 @@ public struct IndicatorUpdates: AsyncSequence, Sendable {
     @discardableResult
     public func reportUnavailable(_ error: any Error) -> Duration { source.reportUnavailable("\(error)", attempt) }
 
-    /// Makes an iterator. All iterators share the updates.
-    public func makeAsyncIterator() -> Iterator { Iterator(updates: self) }
-
-    /// Iterates the updates.
-    public struct Iterator: AsyncIteratorProtocol {
-        fileprivate let updates: IndicatorUpdates
-
-        /// Says that the last update is shown, and waits for the next one; `nil` at the end.
-        public mutating func next() async -> IndicatorUpdate? { await updates.next() }
-    }
+    /// The sequence itself: all iterators share the updates.
+    public func makeAsyncIterator() -> Self { self }
 }
 
-/// What a backend waits for. See ``IndicatorUpdates/next(orReady:until:)``.
+/// What a backend waits for. See ``IndicatorUpdates/next(orReadable:orWritable:until:)``.
 public enum IndicatorEvent: Sendable {
     /// There is something to show.
     case update(IndicatorUpdate)
-    /// These descriptors are ready.
-    case ready([PolledDescriptor])
+    /// A descriptor is ready. Of several, it may be any.
+    case ready
     /// The deadline has come, or ``IndicatorUpdates/wake()`` was called.
     case due
-}
-
-/// A descriptor to wait for, or one that is ready.
-public struct PolledDescriptor: Sendable, Hashable {
-    /// The number.
-    public var number: Int32
-    /// Whether to wait until it can be read, or has ended; whether it can be, or has.
-    public var reads: Bool
-    /// Whether to wait until it can be written; whether it can be.
-    public var writes: Bool
-
-    /// Makes a descriptor to wait for.
-    public init(_ number: Int32, reads: Bool = true, writes: Bool = false) {
-        (self.number, self.reads, self.writes) = (number, reads, writes)
-    }
-
-    fileprivate var request: pollfd {
-        pollfd(fd: number, events: Int16((reads ? POLLIN : 0) | (writes ? POLLOUT : 0)), revents: 0)
-    }
-
-    /// Those that are ready now.
-    fileprivate static func ready(of descriptors: [Self]) -> [Self] {
-        var requests = descriptors.map(\.request)
-        poll(&requests, nfds_t(requests.count), 0)
-        return requests.filter { $0.revents != 0 }.map(Self.init)
-    }
-
-    fileprivate init(_ answer: pollfd) {
-        number = answer.fd
-        reads = answer.revents & ~Int16(POLLOUT) != 0
-        writes = answer.revents & Int16(POLLOUT) != 0
-    }
 }
 
 /// Where a backend's updates come from. Called from any thread; what concerns an attempt that has ended has no effect.
@@ -192,18 +155,13 @@ private final class DescriptorWait: PollSource, @unchecked Sendable {
     /// Empty after the first turn: it waits once.
     private var requests: [pollfd]
     private let onReady: () -> Void
-    /// What is ready.
-    private(set) var ready: [PolledDescriptor] = []
 
-    init(_ descriptors: [PolledDescriptor], onReady: @escaping () -> Void) {
-        (requests, self.onReady) = (descriptors.map(\.request), onReady)
-    }
+    init(_ requests: [pollfd], onReady: @escaping () -> Void) { (self.requests, self.onReady) = (requests, onReady) }
 
     func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) { (requests, nil) }
 
     func turn(_ descriptors: [pollfd]) {
         requests = []
-        ready = descriptors.filter { $0.revents != 0 }.map(PolledDescriptor.init)
         onReady()
     }
 }

@@ -438,11 +438,10 @@ import Testing
             _ = await updates.wait(until: .now)
             heard.withLock { $0.append(.due) }
             // A deadline that has passed hides no descriptor.
-            let other = PolledDescriptor(writable, reads: false, writes: true)
-            if case .ready? = await updates.wait(orReady: [other], until: .now - .seconds(1)) {
+            if case .ready? = await updates.wait(orWritable: [writable], until: .now - .seconds(1)) {
                 heard.withLock { $0.append(.ready) }
             }
-            while let event = await updates.next(orReady: [PolledDescriptor(descriptor)]) {
+            while let event = await updates.next(orReadable: [descriptor]) {
                 switch event {
                 case .update(let update): heard.withLock { $0.append(.update(update.snapshot.isVisible)) }
                 case .ready:
