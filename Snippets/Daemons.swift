@@ -42,7 +42,7 @@ func tell(_ indicator: IndicatorManager, _ phone: Phone) {
     // snippet.show
     // snippet.hook
     let settings = HookSettings(after: .seconds(60))
-    let hook = HookBackend(name: "phone", applicationName: "my-app", settings: settings) { event in
+    let hook = HookBackend(name: "phone", applicationName: "my-app", settings: settings) { event, _ in
         try await phone.send("\(event.title): \(event.text)")
     }
     indicator.addBackend(hook)

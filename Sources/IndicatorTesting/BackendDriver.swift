@@ -53,7 +53,12 @@ public final class BackendDriver<Backend: IndicatorBackend>: Sendable {
     /// - Throws: what the function throws.
     public func update(_ update: IndicatorUpdate) async throws {
         if isRunning { try await source.settle() } else { try await start() }
-        source.change { $0.next = update }
+        source.change { state in
+            // Periods are counted as by an indicator.
+            if update.snapshot.isVisible == state.period.isMultiple(of: 2) { state.period += 1 }
+            state.next = update
+            if update.snapshot.period == 0 { state.next?.snapshot.period = state.period }
+        }
         try await source.settle()
     }
 
@@ -78,6 +83,7 @@ private final class DriverSource: UpdateSource {
         var attempt = 0
         /// The update to deliver.
         var next: IndicatorUpdate?
+        var period = 0
         var isEnding = false
         var isOver = false
         var isWoken = false

@@ -1,4 +1,4 @@
-package import IndicatorCore
+public import IndicatorCore
 
 /// Which outcomes a backend reports. Cancelled activities are never reported: the user who cancels work knows that it
 /// has ended.
@@ -15,7 +15,7 @@ public enum WhenDone: String, Sendable, Hashable, CaseIterable {
     /// - Parameters:
     ///   - activity: the activity.
     ///   - least: how long it must have lasted.
-    package func covers(_ activity: FinishedActivity, after least: Duration) -> Bool {
+    public func covers(_ activity: FinishedActivity, after least: Duration) -> Bool {
         // A group is reported instead of its members.
         guard activity.duration >= least, !activity.isMember else { return false }
         return switch activity.outcome {
@@ -26,38 +26,42 @@ public enum WhenDone: String, Sendable, Hashable, CaseIterable {
     }
 }
 
-/// The text of a notification about finished activities.
-package struct OutcomeNotice: Sendable, Hashable {
+/// The text of a notification about finished activities, such as `Failed after 12 s: HTTP 503; 2 more have ended`.
+public struct OutcomeNotice: Sendable, Hashable {
     /// The activity that the text is about.
-    package private(set) var activity: FinishedActivity
+    public private(set) var activity: FinishedActivity
     /// How many others have ended, and whether these are not all.
     private var others: Int
     private var hasOmitted: Bool
     private let applicationName: String
 
-    package var isFailure: Bool { activity.outcome.isFailure }
+    /// Whether that is a failure.
+    public var isFailure: Bool { activity.outcome.isFailure }
 
+    /// Makes the text of some activities.
+    ///
     /// - Parameters:
-    ///   - finished: the activities; returns `nil` if there are none.
+    ///   - finished: the activities; returns `nil` if there are none. Failures have precedence.
     ///   - omitted: how many more have ended, of which is not known whether they are to be reported.
     ///   - applicationName: the title if the activity has no label.
-    package init?(_ finished: [FinishedActivity], omitted: Int = 0, applicationName: String) {
-        // Failures have precedence.
+    public init?(_ finished: [FinishedActivity], omitted: Int = 0, applicationName: String) {
         guard let chosen = finished.last(where: \.outcome.isFailure) ?? finished.last else { return nil }
         (activity, others, hasOmitted) = (chosen, finished.count - 1, omitted > 0)
         self.applicationName = applicationName
     }
 
     /// Adds what has ended later.
-    package mutating func add(_ later: Self) {
+    public mutating func add(_ later: Self) {
         if later.isFailure || !isFailure { activity = later.activity }
         others += later.others + 1
         hasOmitted = hasOmitted || later.hasOmitted
     }
 
-    package var title: String { activity.label.isEmpty ? applicationName : activity.label }
+    /// The label of the activity; without one, the name of the app.
+    public var title: String { activity.label.isEmpty ? applicationName : activity.label }
 
-    package var body: String {
+    /// How it ended, after what time, why, and how many others have ended.
+    public var body: String {
         let word =
             switch activity.outcome {
             case .failed: "Failed"
@@ -89,7 +93,7 @@ package struct OutcomeNotice: Sendable, Hashable {
 
 extension ActivityOutcome {
     /// The name in logs and on buses.
-    package var name: String {
+    public var name: String {
         switch self {
         case .unspecified: "unspecified"
         case .succeeded: "succeeded"
@@ -99,12 +103,12 @@ extension ActivityOutcome {
     }
 
     /// Whether the activity has failed.
-    package var isFailure: Bool {
+    public var isFailure: Bool {
         if case .failed = self { true } else { false }
     }
 
     /// The message of a failure, if there is one.
-    package var message: String? {
+    public var message: String? {
         if case .failed(let message) = self, !message.isEmpty { message } else { nil }
     }
 }

@@ -1,5 +1,5 @@
 import Foundation
-package import IndicatorCore
+public import IndicatorCore
 
 extension SafeText {
     /// An error message in the characters of the locale: if its encoding is not UTF-8, others are escaped, such as
@@ -27,14 +27,14 @@ extension SafeText {
     }
 
     /// The width of a text in a terminal, in columns.
-    package static func columns(of text: some StringProtocol) -> Int {
+    public static func columns(of text: some StringProtocol) -> Int {
         text.reduce(0) { $0 + columns(of: $1) }
     }
 
     /// The width of a character in a terminal: 0, 1 or 2 columns.
     ///
     /// Based on the wide characters of Unicode Standard Annex 11, as coarse ranges that err on the wide side.
-    package static func columns(of character: Character) -> Int {
+    public static func columns(of character: Character) -> Int {
         guard let scalar = character.unicodeScalars.first else { return 0 }
         if scalar.isASCII, character.utf8.count == 1 { return 1 }
         // Terminals show the soft hyphen. A mark that follows no character has no column of its own.
@@ -56,7 +56,7 @@ extension SafeText {
     }
 
     /// A text in at most this many columns, truncated between two characters.
-    package static func fitted(_ text: String, to columns: Int, ellipsis: String = Self.ellipsis) -> String {
+    public static func fitted(_ text: String, to columns: Int, ellipsis: String = "…") -> String {
         guard Self.columns(of: text) > columns else { return text }
         var result = ""
         var used = Self.columns(of: ellipsis)

@@ -22,7 +22,7 @@ public import IndicatorCore
 /// label, the format above gives `⠋ (2) - app`, and `{label} - {app}` gives `app`.
 public struct SnapshotFormat: Sendable, Hashable, CustomStringConvertible {
     /// The values that a format can contain.
-    package enum Placeholder: String, Sendable, Hashable, CaseIterable {
+    public enum Placeholder: String, Sendable, Hashable, CaseIterable {
         /// The name of the app.
         case app
         /// The label of the earliest activity that has one.
@@ -73,7 +73,7 @@ public struct SnapshotFormat: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The placeholders that the format uses.
-    package var placeholders: Set<Placeholder> {
+    public var placeholders: Set<Placeholder> {
         Set(
             pieces.compactMap { piece in
                 if case .placeholder(let placeholder) = piece { placeholder } else { nil }
@@ -82,7 +82,7 @@ public struct SnapshotFormat: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether the text changes with time, and must be updated every second.
-    package var showsTime: Bool { placeholders.contains(.elapsed) }
+    public var showsTime: Bool { placeholders.contains(.elapsed) }
 
     /// The format as text.
     public var description: String {

@@ -39,14 +39,15 @@ public struct IndicatorSnapshot: Sendable, Equatable {
         sinceUptime.map { Double(ServiceThread.now - $0) / 1e9 } ?? now.timeIntervalSince(since)
     }
 
-    /// How often the indicator had been shown or hidden; 0 in a snapshot that was not made by an indicator.
-    package var period = 0
+    /// How often the indicator had been shown or hidden: the same in all snapshots of one time, unlike ``since``, which
+    /// follows the wall clock. 0 in a snapshot that was not made by an indicator.
+    public package(set) var period = 0
 
     /// When ``label`` last changed, by the wall clock; if its activity has changed it, when that was published.
-    package var labelSince: Date
+    public package(set) var labelSince: Date
 
     /// The start delay of the indicator, for backends that report single activities. Default: 1 s.
-    package var startDelay: Duration = .seconds(1)
+    public package(set) var startDelay: Duration = .seconds(1)
 
     /// What was shown last, while the indicator is visible and nothing is in progress; otherwise empty.
     var lastActivities: [ActivityDetails] = []
@@ -74,18 +75,9 @@ public struct IndicatorSnapshot: Sendable, Equatable {
     /// Whether the indicator is shown.
     public var isVisible: Bool { state.isVisible }
 
-    /// What is the same in all snapshots since the indicator was last shown or hidden. ``since`` is not: it follows the
-    /// wall clock.
-    package var visibilityID: VisibilityID { period == 0 ? .date(since) : .period(period) }
-
-    package enum VisibilityID: Hashable, Sendable {
-        case period(Int)
-        case date(Date)
-    }
-
     /// The activities to show: ``activities``; while the indicator is visible and nothing is in progress, those that
     /// were shown last, so that a surface shows no empty text in between.
-    package var shownActivities: [ActivityDetails] { activities.isEmpty ? lastActivities : activities }
+    public var shownActivities: [ActivityDetails] { activities.isEmpty ? lastActivities : activities }
 
     /// The label of the first activity in progress that has one; `nil` when none has. During the completion delay, when
     /// nothing is in progress, the one that was shown last.

@@ -94,7 +94,7 @@ public struct BackendContext: Sendable {
     /// The environment variables of the configuration.
     public var environment: [String: String]
     /// Whether a configuration names the backend; otherwise it is a default one.
-    package var isNamed = true
+    public var isNamed = true
 
     /// Makes a context, for the tests of a kind.
     public init(

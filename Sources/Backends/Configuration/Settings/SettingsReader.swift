@@ -1,4 +1,4 @@
-package import DisplayText
+public import DisplayText
 
 /// What the settings of a kind read themselves with: from the app's code, the environment and the config file.
 ///
@@ -128,14 +128,14 @@ public struct SettingsReader: Sendable {
 }
 
 extension SettingsReader {
-    /// Reads which outcomes to report.
-    package mutating func read(whenDone property: inout WhenDone) {
+    /// Reads which outcomes to report, from `whenDone`.
+    public mutating func read(whenDone property: inout WhenDone) {
         let summary = "which activities are reported when they end; cancelled ones never are"
         read("whenDone", &property, .choice, summary: summary)
     }
 
-    /// Reads how long an activity must have lasted for that.
-    package mutating func read(after property: inout Duration) {
+    /// Reads how long an activity must have lasted for that, from `after`.
+    public mutating func read(after property: inout Duration) {
         read("after", &property, .seconds, summary: "how long an activity must have lasted for that")
     }
 }

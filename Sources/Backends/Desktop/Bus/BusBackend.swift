@@ -17,9 +17,9 @@ public class BusBackend: IndicatorBackend, @unchecked Sendable {
     /// What a session is made of.
     public struct Context {
         /// The name of the backend.
-        var name: String
+        public var name: String
         /// The resolved address of the bus.
-        var address: String
+        public var address: String
         /// The handle to the indicator.
         public var control: IndicatorControl
     }
@@ -98,14 +98,12 @@ public class BusBackend: IndicatorBackend, @unchecked Sendable {
         }
     }
 
-    /// The address of the bus, checked.
-    final func address() throws -> String { try bus.resolved(in: ProcessInfo.processInfo.environment) }
-
     private func link(_ control: IndicatorControl, onEvent: @escaping () -> Void) throws -> BusConnection {
-        let context = Context(name: name, address: try address(), control: control)
+        let address = try bus.resolved(in: ProcessInfo.processInfo.environment)
+        let context = Context(name: name, address: address, control: control)
         let session = try makeSession(context)
         return BusConnection(
-            to: context.address,
+            to: address,
             thread: Self.thread(of: bus).thread,
             session: session,
             onEvent: onEvent

@@ -169,21 +169,18 @@ public final class BusConnection: @unchecked Sendable {
 
     /// Has the session show the updates. Throws if it can no longer be used.
     func show(_ updates: IndicatorUpdates) async throws {
-        var snapshot: IndicatorSnapshot?
+        var latest: IndicatorUpdate?
         var due: SuspendingClock.Instant?
         while let event = await updates.next(until: due) {
-            var finished = FinishedActivities()
-            if case .update(let update) = event {
-                snapshot = update.snapshot
-                finished = update.allFinished
-            }
+            if case .update(let update) = event { latest = update }
             do {
                 // What follows is merged until the bus reads. At the end, the last state is sent in any case.
                 while let connection, connection.outgoingBytes >= Self.outgoingLimit, await updates.wait() != nil {}
                 guard let connection, connection.isConnected else { throw BusError.disconnected }
                 if let fault { throw fault }
-                guard let snapshot else { continue }
-                due = try session.show(IndicatorUpdate(snapshot, finished), on: self)
+                guard let update = latest else { continue }
+                latest = IndicatorUpdate(update.snapshot)
+                due = try session.show(update, on: self)
             } catch {
                 throw readable(error)
             }
@@ -305,7 +302,7 @@ public final class BusConnection: @unchecked Sendable {
 
     /// A closure that work on another thread calls once, at its end. Its value is passed to `body` on the thread of the
     /// bus. The end of the session waits for it.
-    func completion<Value: Sendable>(_ body: @escaping (Value) -> Void) -> @Sendable (Value) -> Void {
+    public func completion<Value: Sendable>(_ body: @escaping (Value) -> Void) -> @Sendable (Value) -> Void {
         foreignWorkCount += 1
         return handler { [self] value in
             foreignWorkCount -= 1
@@ -314,7 +311,7 @@ public final class BusConnection: @unchecked Sendable {
     }
 
     /// A closure that passes values to `body` on the thread of the bus, from any thread, while the session runs.
-    func handler<Value: Sendable>(_ body: @escaping (Value) -> Void) -> @Sendable (Value) -> Void {
+    public func handler<Value: Sendable>(_ body: @escaping (Value) -> Void) -> @Sendable (Value) -> Void {
         let work = ForeignWork(body: body)
         return { [weak self, thread] value in
             thread.call(at: .min) { [weak self] in
@@ -331,7 +328,7 @@ public final class BusConnection: @unchecked Sendable {
 
     /// Suspends until the next event, until `deadline`, or until the task is cancelled. Throws if the connection has
     /// ended.
-    package func turn(until deadline: SuspendingClock.Instant) async throws(BusError) {
+    public func turn(until deadline: SuspendingClock.Instant) async throws(BusError) {
         guard let connection, connection.isConnected else { throw .disconnected }
         await thread.wait(orCancelled: ()) { turnWaiters.append((deadline, $0)) }
         guard connection.isConnected else { throw .disconnected }

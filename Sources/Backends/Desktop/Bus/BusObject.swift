@@ -45,12 +45,10 @@ public final class BusObject {
         (self.writable, self.signals, self.onSet) = (writable, signals, onSet)
     }
 
-    /// Announces the properties that have changed since the last call, with `PropertiesChanged`. Returns whether some
-    /// have.
-    @discardableResult
-    public func announce() -> Bool {
+    /// Announces the properties that have changed since the last call, if some have, with `PropertiesChanged`.
+    public func announce() {
         let changes = zip(announced, properties).filter(!=).map(\.1)
-        guard !changes.isEmpty else { return false }
+        guard !changes.isEmpty else { return }
         announced = properties
         bus?.send(
             .signal(
@@ -60,7 +58,6 @@ public final class BusObject {
                 [.string(interface), .properties(changes), .strings([])]
             )
         )
-        return true
     }
 
     /// Sends a signal of the interface.

@@ -1,7 +1,7 @@
 import BackendConfiguration
 import DisplayText
 import CIndicatorDBus
-import Foundation
+public import Foundation
 import IndicatorThreads
 
 /// libdbus, loaded when it is first used. Without it there are no connections, and so no messages.
@@ -134,7 +134,7 @@ public final class BusMessage {
 
 extension BusMessage {
     /// The descriptor that the message consists of, if it does: a copy, which is closed when the handle is deallocated.
-    var descriptor: FileHandle? {
+    public var descriptor: FileHandle? {
         var iterator = CDBusMessageIter()
         guard signature == "h", dbus.message_iter_init(handle, &iterator) != 0 else { return nil }
         var number: Int32 = -1

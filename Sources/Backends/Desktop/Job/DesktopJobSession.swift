@@ -45,8 +45,8 @@ final class DesktopJobSession: BusSession {
 
     private var view = View.none
     private var isKillable = false
-    /// Since when the indicator is shown for which a view was requested last.
-    private var requestedFor: IndicatorSnapshot.VisibilityID?
+    /// The period for which a view was requested last.
+    private var requestedFor: Int?
     /// Whether it is logged that the server refuses views.
     private var hasReportedRefusal = false
     private var sent: [BusProperty] = []
@@ -109,7 +109,7 @@ final class DesktopJobSession: BusSession {
         switch view {
         case .requested: return nil
         case .none:
-            if requestedFor != snapshot.visibilityID { request(snapshot, on: bus) }
+            if requestedFor != snapshot.period { request(snapshot, on: bus) }
             return nil
         case .shown(let place):
             if !isKillable, snapshot.isCancellable {
@@ -143,7 +143,7 @@ final class DesktopJobSession: BusSession {
 
     private func request(_ snapshot: IndicatorSnapshot, on bus: BusConnection) {
         view = .requested
-        requestedFor = snapshot.visibilityID
+        requestedFor = snapshot.period
         isKillable = snapshot.isCancellable
         (sent, label) = (properties(for: snapshot), snapshot.label)
         let hints = [

@@ -38,7 +38,7 @@ final class LiveNotification: NotificationCard {
     var message: NotificationMessage
     var sentAt = SuspendingClock.now
     /// The time during which the indicator is shown.
-    var period: IndicatorSnapshot.VisibilityID
+    var period: Int
     /// What the user has seen in a banner of GNOME: since when the indicator is shown, and whether the app asks.
     var announced: (since: Date?, asks: Bool)?
     /// Whether the user, or the server after `timeout`, has closed it, or the server has refused it: it does not
@@ -47,7 +47,7 @@ final class LiveNotification: NotificationCard {
     /// Whether it was hidden before the reply, which has the identifier to close.
     var isLeaving = false
 
-    init(_ message: NotificationMessage, _ period: IndicatorSnapshot.VisibilityID) {
+    init(_ message: NotificationMessage, _ period: Int) {
         (self.message, self.period) = (message, period)
     }
 }

@@ -191,12 +191,12 @@ final class NotificationSession: BusSession {
             // An update was on its way when it was closed, and has shown it again.
             close(card, on: bus)
             card.identifier = 0
-            if card.period == snapshot.visibilityID { return nil }
+            if card.period == snapshot.period { return nil }
             // The hidden snapshot in between was skipped.
             live = nil
         }
         let shown = live?.message
-        live?.period = snapshot.visibilityID
+        live?.period = snapshot.period
         // During the completion delay, the last content stays.
         let message = snapshot.activityCount == 0 ? shown ?? message(for: snapshot) : message(for: snapshot)
         if style == .list, let card = live, card.message.urgency != message.urgency {
@@ -207,7 +207,7 @@ final class NotificationSession: BusSession {
         guard let card = live, message == card.message else {
             let interval = way == .portal ? Self.portalUpdateInterval : Self.updateInterval
             if let due = live.map({ $0.sentAt + interval }), due > .now { return due }
-            let card = live ?? LiveNotification(message, snapshot.visibilityID)
+            let card = live ?? LiveNotification(message, snapshot.period)
             (card.message, card.announced) = (message, (snapshot.since, snapshot.attention != nil))
             live = card
             send(card, on: bus)

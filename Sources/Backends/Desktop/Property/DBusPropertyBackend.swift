@@ -69,8 +69,8 @@ public final class DBusPropertyBackend: BusBackend, @unchecked Sendable {
         super.init(
             name: name,
             on: settings.bus,
-            // A panel may show activities before the indicator is shown.
-            delivery: BackendDelivery(includesHidden: true)
+            // A panel may show activities before the indicator is shown. At most ten announcements a second.
+            delivery: BackendDelivery(includesHidden: true, minimumInterval: .milliseconds(100))
         ) { context in
             let processID = getpid()
             return DBusPropertySession(
@@ -83,8 +83,6 @@ public final class DBusPropertyBackend: BusBackend, @unchecked Sendable {
             )
         }
     }
-
-    override func probe() async throws -> String { "\(try await super.probe()) on \(try address())" }
 }
 
 extension BackendKind {

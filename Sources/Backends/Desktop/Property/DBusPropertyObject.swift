@@ -42,7 +42,7 @@ package struct DBusPropertyObject {
             BusProperty("Progress", progress(snapshot.progress)),
             BusProperty(
                 "Activities",
-                .structures("sd", snapshot.activities.map { [.string($0.label ?? ""), progress($0.progress)] })
+                .structures("sd", snapshot.shownActivities.map { [.string($0.label ?? ""), progress($0.progress)] })
             ),
             BusProperty("Application", .string(application)),
             BusProperty("ProcessID", .uint32(processID)),
@@ -51,14 +51,14 @@ package struct DBusPropertyObject {
     }
 
     /// The arguments of the signal `Finished`.
-    func outcomes(of finished: FinishedActivities) -> [BusValue] {
-        let outcomes = finished.latest.map { activity -> [BusValue] in
+    func outcomes(of update: IndicatorUpdate) -> [BusValue] {
+        let outcomes = update.finished.map { activity -> [BusValue] in
             [
                 .string(activity.label), .string(activity.outcome.name), .string(activity.outcome.message ?? ""),
                 .double(activity.duration / .seconds(1)),
             ]
         }
-        return [.structures("sssd", outcomes), .uint32(UInt32(clamping: finished.omittedCount))]
+        return [.structures("sssd", outcomes), .uint32(UInt32(clamping: update.omittedFinished))]
     }
 
     private func progress(_ progress: Double?) -> BusValue {

@@ -5,25 +5,15 @@ import IndicatorCore
 
 /// An indicator on one connection to a bus: owns a name, answers calls, announces changes.
 final class DBusPropertySession: BusSession {
-    /// At most ten announcements a second.
-    private static let interval = Duration.milliseconds(100)
-
-    /// How long a value that a panel has set overrides older snapshots.
-    private static let switchLimit = Duration.seconds(1)
-
     private let names: [String]
     private let indicator: DBusPropertyObject
     private let context: BusBackend.Context
     private var latest = IndicatorSnapshot()
-    private var nextAnnouncement = SuspendingClock.now
-    /// The finished activities that were not announced yet.
-    private var finished = FinishedActivities()
-    /// The value of `Enabled` that a panel has set, and until when it overrides snapshots: those with the value arrive
-    /// later.
-    private var switched: (isEnabled: Bool, until: SuspendingClock.Instant)?
+    /// Whether a panel has switched the indicator, and the snapshot of that has not arrived.
+    private var isSwitched = false
     private lazy var object: BusObject = indicator.object { [unowned self] isEnabled in
         context.control.isEnabled = isEnabled
-        switched = (isEnabled, .now + Self.switchLimit)
+        isSwitched = true
         object.properties = indicator.properties(of: current())
     }
 
@@ -34,45 +24,29 @@ final class DBusPropertySession: BusSession {
 
     func begin(on bus: BusConnection) async throws -> String {
         bus.serve(object)
-        return try await Self.own(names, on: bus)
+        return "\(try await Self.own(names, on: bus)) on \(context.address)"
     }
 
     /// Announces the changes since the last call.
     func show(_ update: IndicatorUpdate, on bus: BusConnection) throws -> SuspendingClock.Instant? {
         latest = update.snapshot
-        latest.activities = latest.shownActivities
-        finished.append(update.allFinished)
+        isSwitched = isSwitched && latest.isEnabled != context.control.isEnabled
         object.properties = indicator.properties(of: current())
-        if nextAnnouncement > .now { return min(nextAnnouncement, switched?.until ?? nextAnnouncement) }
-        announce()
-        return switched?.until
+        object.announce()
+        if !update.finished.isEmpty { object.emit("Finished", indicator.outcomes(of: update)) }
+        return nil
     }
 
     func end(on bus: BusConnection) {
         object.properties = indicator.properties(of: current())
-        announce()
-    }
-
-    private func announce() {
-        var hasSent = object.announce()
-        let finished = finished.takeAll()
-        if !finished.latest.isEmpty {
-            object.emit("Finished", indicator.outcomes(of: finished))
-            hasSent = true
-        }
-        if hasSent { nextAnnouncement = .now + Self.interval }
+        object.announce()
     }
 
     private func current() -> IndicatorSnapshot {
         var snapshot = latest
-        guard let (isEnabled, until) = switched else { return snapshot }
-        if until <= .now {
-            switched = nil
-        } else {
-            snapshot.isEnabled = isEnabled
-            // A disabled indicator is hidden immediately.
-            if !isEnabled { snapshot.state = .inactive }
-        }
+        if isSwitched { snapshot.isEnabled = context.control.isEnabled }
+        // A disabled indicator is hidden immediately.
+        if !snapshot.isEnabled { snapshot.state = .inactive }
         return snapshot
     }
 

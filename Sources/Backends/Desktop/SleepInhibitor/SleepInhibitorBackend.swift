@@ -73,8 +73,8 @@ final class SleepInhibitorSession: BusSession {
     private var hasEnded = false
     /// Whether it is logged that login1 refuses.
     private var hasReportedRefusal = false
-    /// Since when the indicator is shown for which a lock was asked for.
-    private var askedFor: IndicatorSnapshot.VisibilityID?
+    /// The period for which a lock was asked for.
+    private var askedFor: Int?
 
     init(applicationName: String, settings: SleepInhibitorSettings, logger: Logger) {
         self.applicationName = SafeText.singleLine(applicationName)
@@ -92,7 +92,7 @@ final class SleepInhibitorSession: BusSession {
             lock = nil
             return nil
         }
-        if lock == nil, !isAsking, askedFor != snapshot.visibilityID { ask(snapshot, on: bus) }
+        if lock == nil, !isAsking, askedFor != snapshot.period { ask(snapshot, on: bus) }
         return nil
     }
 
@@ -105,7 +105,7 @@ final class SleepInhibitorSession: BusSession {
 
     private func ask(_ snapshot: IndicatorSnapshot, on bus: BusConnection) {
         isAsking = true
-        askedFor = snapshot.visibilityID
+        askedFor = snapshot.period
         let call = BusMessage.call(
             Self.login,
             path: "/org/freedesktop/login1",

@@ -30,7 +30,7 @@ public struct HookEvent: Sendable, Hashable {
     public var activity: FinishedActivity?
 
     /// Whether it should be noticed soon: a question, or a failure.
-    var isUrgent: Bool { kind == .attention || activity?.outcome.isFailure == true }
+    public var isUrgent: Bool { kind == .attention || activity?.outcome.isFailure == true }
 }
 
 /// Which events a hook reports.
@@ -44,6 +44,8 @@ public struct HookSettings: Sendable, Hashable {
     /// How long a program or a message may take before it is given up. Default: 30 seconds. A backend that needs four
     /// times as long for an update, which may have an event of each kind, counts as stalled.
     public var timeLimit: Duration
+    /// The time between two reports of ends. Shorter in tests.
+    package var reportInterval = Duration.seconds(5)
 
     /// Makes settings.
     public init(
@@ -63,16 +65,15 @@ public struct HookSettings: Sendable, Hashable {
 /// function throws is not repeated: a warning says which one was lost, and why. In a config file, the kinds `command`
 /// and `webhook` are hooks.
 public final class HookBackend: IndicatorBackend {
-    /// What to do for an event. The function that it is passed returns whether the backend is being ended: what
-    /// follows is lost otherwise.
-    typealias Run = @Sendable (HookEvent, @Sendable () -> Bool) async throws -> Void
+    /// What to do for an event. The function that it is passed returns whether the backend is being ended: then what
+    /// takes long must end, or the events that follow are lost.
+    public typealias Run = @Sendable (HookEvent, @Sendable () -> Bool) async throws -> Void
 
     /// The name that the config file and the diagnostics use.
     public let name: String
 
     private let applicationName: String
     private let settings: HookSettings
-    private let reportInterval: Duration
     private let logger: Logger
     private let run: Run
     private let check: @Sendable () throws -> Void
@@ -84,38 +85,18 @@ public final class HookBackend: IndicatorBackend {
     ///   - applicationName: the name of the app.
     ///   - settings: which events call the function.
     ///   - logger: where it is logged which event was lost, with the name of the backend in the metadata `backend`.
+    ///   - check: throws why the function cannot work; the backend is unavailable then.
     ///   - run: what to do. It may block.
-    public convenience init(
+    public init(
         name: String,
         applicationName: String,
         settings: HookSettings = HookSettings(),
         logger: Logger = Logger(label: "IndicatorBackends.Hook"),
-        run: @escaping @Sendable (HookEvent) async throws -> Void
-    ) {
-        self.init(name: name, applicationName: applicationName, settings: settings, logger: logger) { event, _ in
-            try await run(event)
-        }
-    }
-
-    /// - Parameters:
-    ///   - reportInterval: the time between two reports of ends; shorter in tests.
-    ///   - check: throws if the function cannot work.
-    init(
-        name: String,
-        applicationName: String,
-        settings: HookSettings,
-        reportInterval: Duration = .seconds(5),
-        logger: Logger,
         check: @escaping @Sendable () throws -> Void = {},
         run: @escaping Run
     ) {
-        self.name = name
-        self.applicationName = applicationName
-        self.settings = settings
-        self.reportInterval = reportInterval
-        self.logger = logger
-        self.check = check
-        self.run = run
+        (self.name, self.applicationName, self.settings) = (name, applicationName, settings)
+        (self.logger, self.check, self.run) = (logger, check, run)
     }
 
     /// Includes changes while the indicator is hidden if activities may end then.
@@ -143,10 +124,10 @@ public final class HookBackend: IndicatorBackend {
             var steps = snapshot.map { [$0] } ?? []
             if case .update(let update) = event {
                 steps = update.steps.map(\.snapshot)
-                if let notice = notice(of: update.allFinished), ended?.add(notice) == nil { ended = notice }
+                if let notice = notice(of: update), ended?.add(notice) == nil { ended = notice }
             }
             let isDue = ended != nil && (isOver || nextReport <= .now)
-            if isDue { nextReport = .now + reportInterval }
+            if isDue { nextReport = .now + settings.reportInterval }
             for (index, step) in steps.enumerated() {
                 let report = isDue && index == steps.count - 1 ? ended.take() : nil
                 for event in events(from: snapshot, to: step, report) {
@@ -162,10 +143,10 @@ public final class HookBackend: IndicatorBackend {
     }
 
     /// What is to be reported of what has ended.
-    private func notice(of finished: FinishedActivities) -> OutcomeNotice? {
+    private func notice(of update: IndicatorUpdate) -> OutcomeNotice? {
         guard settings.events.contains(.finished) else { return nil }
-        let reported = finished.latest.filter { settings.whenDone.covers($0, after: settings.after) }
-        return OutcomeNotice(reported, omitted: finished.omittedCount, applicationName: applicationName)
+        let reported = update.finished.filter { settings.whenDone.covers($0, after: settings.after) }
+        return OutcomeNotice(reported, omitted: update.omittedFinished, applicationName: applicationName)
     }
 
     private func events(

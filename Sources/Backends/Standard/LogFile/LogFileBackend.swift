@@ -282,7 +282,7 @@ extension LogFileBackend {
 /// Decides which snapshots get a line: the indicator was shown or hidden, or its label changed while it was visible.
 struct LogTransitions: Sendable {
     private var isVisible = false
-    private var id: IndicatorSnapshot.VisibilityID?
+    private var period: Int?
     private var label: String?
     /// Whether lines were lost. Then the next snapshot is an event in any case: the log has the current state again.
     var isUncertain = false
@@ -293,9 +293,9 @@ struct LogTransitions: Sendable {
     /// event too, so that the log does not suggest that nothing changed.
     mutating func event(for snapshot: IndicatorSnapshot) -> LogFileBackend.Event? {
         let before = self
-        (isVisible, id, label) = (snapshot.isVisible, snapshot.visibilityID, snapshot.label)
+        (isVisible, period, label) = (snapshot.isVisible, snapshot.period, snapshot.label)
         isUncertain = false
-        guard !before.isUncertain, before.isVisible == isVisible, before.id == nil || before.id == id else {
+        guard !before.isUncertain, before.isVisible == isVisible, before.period == nil || before.period == period else {
             return isVisible ? .shown : .hidden
         }
         return isVisible && before.label != label ? .label : nil

@@ -30,19 +30,20 @@ public struct TerminalOutput: TextOutputStream, Sendable {
 
     /// Standard output.
     public static var shared: TerminalOutput {
-        get { TerminalOutput(descriptor: STDOUT_FILENO) }
-        _modify {
-            var output = TerminalOutput(descriptor: STDOUT_FILENO, isBatch: true)
-            defer { output.flush() }
-            yield &output
-        }
+        get { Self[STDOUT_FILENO] }
+        _modify { yield &Self[STDOUT_FILENO] }
     }
 
     /// Standard error.
     public static var sharedError: TerminalOutput {
-        get { TerminalOutput(descriptor: STDERR_FILENO) }
+        get { Self[STDERR_FILENO] }
+        _modify { yield &Self[STDERR_FILENO] }
+    }
+
+    private static subscript(descriptor: CInt) -> TerminalOutput {
+        get { TerminalOutput(descriptor: descriptor) }
         _modify {
-            var output = TerminalOutput(descriptor: STDERR_FILENO, isBatch: true)
+            var output = TerminalOutput(descriptor: descriptor, isBatch: true)
             defer { output.flush() }
             yield &output
         }
@@ -121,6 +122,16 @@ public struct TerminalOutput: TextOutputStream, Sendable {
         for terminal in terminals { terminal.hideLines() }
         defer { for terminal in terminals { terminal.restoreLines() } }
         return try await body()
+    }
+
+    /// Writes a control sequence that moves no cursor, such as that of a badge, to the terminal that the app runs in,
+    /// whatever the standard streams are. One that accepts no bytes for half a second gets the rest later.
+    ///
+    /// - Throws: if there is no terminal, it does not support control sequences, or it was closed: a `BackendProblem`.
+    public static func send(_ sequence: String) throws {
+        let (path, environment) = (TerminalDevice.controllingTerminal, ProcessInfo.processInfo.environment)
+        let terminal = try TerminalRegistry.open(path: path, environment: environment, forSequences: true)
+        try terminal.send(sequence)
     }
 
     static func write(_ bytes: [UInt8], to descriptor: CInt) {

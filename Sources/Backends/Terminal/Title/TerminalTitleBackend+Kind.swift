@@ -30,10 +30,7 @@ extension BackendKind {
             summary: "the title of the terminal that the app runs in",
             settings: TerminalTitleSettings.init(_:),
             make: backend,
-            isApplicable: { context, settings in
-                let backend = backend(context, settings)
-                return !TerminalError.isAbsent(backend.openTerminal)
-            },
+            isApplicable: { !TerminalError.isAbsent(backend($0, $1).openTerminal) },
             availability: { context, settings in
                 let backend = backend(context, settings)
                 let terminal = try backend.openTerminal()

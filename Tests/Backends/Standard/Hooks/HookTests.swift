@@ -51,13 +51,11 @@ import Testing
         every interval: Duration = .zero,
         _ run: @escaping @Sendable (HookEvent) throws -> Void
     ) -> HookBackend {
-        HookBackend(
-            name: "hook",
-            applicationName: "app",
-            settings: settings,
-            reportInterval: interval,
-            logger: logger
-        ) { event, _ in try run(event) }
+        var settings = settings
+        settings.reportInterval = interval
+        return HookBackend(name: "hook", applicationName: "app", settings: settings, logger: logger) { event, _ in
+            try run(event)
+        }
     }
 
     // MARK: - Settings

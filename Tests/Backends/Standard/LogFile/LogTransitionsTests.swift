@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct LogTransitionsTests {
     private static func shown(at seconds: Double, period: Int) -> IndicatorSnapshot {
-        var snapshot = IndicatorSnapshot.shown("a", at: seconds)
+        var snapshot = period.isMultiple(of: 2) ? IndicatorSnapshot.hidden(at: seconds) : .shown("a", at: seconds)
         snapshot.period = period
         return snapshot
     }
@@ -27,13 +27,13 @@ import Testing
         ],
         // A step of the wall clock changes the time at which the indicator was shown.
         "A corrected date is not an event": [
-            (shown(at: 3, period: 1), .shown), (shown(at: 7, period: 1), nil), (shown(at: 9, period: 2), .shown),
+            (shown(at: 3, period: 1), .shown), (shown(at: 7, period: 1), nil), (shown(at: 9, period: 3), .shown),
         ],
         "The end of a label is an event": [(.shown("a"), .shown), (.shown(nil), .label)],
         "The completion delay is not an event": [(.shown("a"), .shown), (ending, nil), (.shown("a"), nil)],
         "A dropped transition is detected": [
-            (.shown("a", at: 1), .shown), (.shown("a", at: 9), .shown), (.hidden(at: 10), .hidden),
-            (.hidden(at: 20), .hidden),
+            (shown(at: 1, period: 1), .shown), (shown(at: 9, period: 3), .shown), (shown(at: 10, period: 4), .hidden),
+            (shown(at: 20, period: 6), .hidden),
         ],
     ]
 

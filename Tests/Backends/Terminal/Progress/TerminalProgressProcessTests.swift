@@ -503,6 +503,9 @@ struct TerminalProgressProcessTests {
         #expect(await eventually { written().contains("Signing has started.\r\n") })
         try await tell("ask Signing Passphrase?")
         #expect(await eventually { written().contains("Signing asks: Passphrase?\r\n") })
+        // A control sequence of the app's own, on the terminal whatever the streams are.
+        try await tell("sequence 1337;SetBadgeFormat=eA==")
+        #expect(written().contains("\u{1B}]1337;SetBadgeFormat=eA==\u{07}"))
         try await tell("fail Signing no key", "shutdown")
         try send("return")
         #expect(await eventually { !daemon.isRunning })
