@@ -139,7 +139,7 @@ let package = Package(
             path: "Tests/Backends/Terminal"
         ),
         tests("DesktopBackendsTests", "\(backendTesting) \(commands) indicator", path: "Tests/Backends/Desktop"),
-        tests("IndicatorMQTTTests", "\(backendTesting) IndicatorCommands", path: "Tests/Backends/MQTT"),
+        tests("IndicatorMQTTTests", "\(backendTesting) IndicatorCommands indicator", path: "Tests/Backends/MQTT"),
         tests("IndicatorBackendsTests", "\(backendTesting) Subprocess", path: "Tests/Backends/Standard"),
         tests("NetworkKitTests", "\(testing) \(network) InMemoryLogging NetworkKitTesting Subprocess test-probe"),
         // As an app: public API only.

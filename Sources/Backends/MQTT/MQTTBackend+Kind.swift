@@ -24,7 +24,8 @@ extension BackendKind {
 }
 
 extension MQTTSettings {
-    init(_ values: inout SettingsReader) {
+    /// Reads the settings of a section, also for a kind of your own that uses an ``MQTTConnection``.
+    public init(_ values: inout SettingsReader) {
         self.init(url: MQTTURL(host: "localhost", port: 1883))
         values.read(
             "url",

@@ -80,118 +80,53 @@ public final class MQTTBackend: IndicatorBackend {
             connections.count += 1
             return (connections.count, connections.lost.take(), exchange(&connections.wasLast, with: false))
         }
+        let noAnswer = MQTTError.unreachable(settings.brokerName, reason: "no answer yet")
         // Another attempt would take over the session, of which a broker that was stopped then publishes the will.
-        if wasLast, updates.isEnding { throw MQTTAttempt.noAnswer(settings) }
-        let attempt = MQTTAttempt(settings: settings, topic: topic, epoch: epoch, avoiding: lost, on: thread.thread)
+        if wasLast, updates.isEnding { throw noAnswer }
         let connection: MQTTConnection
-        do { connection = try await attempt.connection(for: updates) } catch {
+        do {
+            let (id, will) = ("ind-\(topic.instance)", (topic.lost, MQTTReport.lost(epoch: epoch).payload))
+            connection = try await .open(id: id, settings: settings, will: will, avoiding: lost, for: updates)
+        } catch {
             connections.withLock { $0.wasLast = updates.isEnding }
             throw error
         }
-        connection.onTurn = { updates.wake() }
         var publisher = MQTTPublisher(connection, settings: settings, topic: topic, epoch: epoch)
         do {
-            while let event = await updates.next(until: publisher.refreshDue) {
-                if case .update(let update) = event { try publisher.publish(update) }
-                try publisher.refresh()
-                try await publisher.waitForBroker(updates)
+            while let event = try await connection.next(until: publisher.refreshDue) {
+                if case .update(let update) = event { try publisher.publish(update) } else { try publisher.refresh() }
+                try await connection.settle()
             }
         } catch {
             // Without removing what was published before.
-            connection.close()
             connections.withLock { $0.lost = connection.place }
             throw error
         }
-        await publisher.end()
+        try? await publisher.end()
     }
 
     /// Connects with a will and publishes once, both retained and empty: they remove the will of no process, which the
     /// right to publish states permits. Returns whether the broker speaks MQTT 5, with which it would have reported
     /// that it forbids that.
     static func probe(_ settings: MQTTSettings, _ topic: MQTTTopic, within limit: Duration) async throws -> Bool {
-        let thread = ServiceThread(name: "ind-mqtt", idleTime: .zero)
-        let probe = Task.detached(executorPreference: thread) {
-            let id = "ind-probe-\(topic.instance)"
-            let connection = try await MQTTConnection.open(id: id, settings: settings, on: thread) { client in
-                client.setWill(topic: topic.lost, payload: [], expiry: MQTTReport.lostExpiry)
-            }
-            defer { connection.close() }
-            let client = connection.client
-            try client.publish(topic: topic.lost, payload: [], retain: true)
-            while client.unacknowledged > 0 {
-                guard !Task.isCancelled else {
-                    throw MQTTError.lost("\(client.url)", reason: "it does not answer")
-                }
-                try await connection.turn()
-            }
-            await connection.disconnect()
-            return client.isVersion5
+        let probe = Task.detached(executorPreference: ServiceThread(name: "ind-mqtt", idleTime: .zero)) {
+            let (id, will) = ("ind-probe-\(topic.instance)", (topic.lost, [UInt8]()))
+            let connection = try await MQTTConnection.open(id: id, settings: settings, will: will, for: nil)
+            try connection.publish(topic: topic.lost, payload: [], retain: true)
+            let url = connection.place.url
+            guard try await connection.settle() else { throw MQTTError.lost("\(url)", reason: "it does not answer") }
+            connection.disconnect()
+            return connection.client.isVersion5
         }
-        let call = thread.call(at: ServiceThread.now + limit.wholeNanoseconds) { probe.cancel() }
-        defer { thread.cancelCall(call) }
+        // Its own thread waits for the broker.
+        let call = ServiceThread.shared.call(at: ServiceThread.now + limit.wholeNanoseconds) { probe.cancel() }
+        defer { ServiceThread.shared.cancelCall(call) }
         return try await probe.value
     }
 }
 
-/// An attempt to connect, which continues while the backend is unavailable.
-private struct MQTTAttempt {
-    /// After what time without an answer the broker counts as unreachable.
-    private static let answerLimit = Duration.seconds(1)
-
-    private let noAnswer: MQTTError
-    private let thread: ServiceThread
-    private let task: Task<MQTTConnection, any Error>
-
-    init(
-        settings: MQTTSettings,
-        topic: MQTTTopic,
-        epoch: Int,
-        avoiding lost: MQTTConnection.Place?,
-        on thread: ServiceThread
-    ) {
-        (noAnswer, self.thread) = (Self.noAnswer(settings), thread)
-        let will = MQTTReport.lost(epoch: epoch).payload
-        task = Task.detached(executorPreference: thread) {
-            let id = "ind-\(topic.instance)"
-            let connection = try await MQTTConnection.open(id: id, settings: settings, avoiding: lost, on: thread) {
-                $0.setWill(topic: topic.lost, payload: will, expiry: MQTTReport.lostExpiry)
-            }
-            guard Task.isCancelled else { return connection }
-            await connection.disconnect()
-            throw CancellationError()
-        }
-    }
-
-    static func noAnswer(_ settings: MQTTSettings) -> MQTTError {
-        .unreachable(settings.brokerName, reason: "no answer yet")
-    }
-
-    /// The connection. At the end of the updates, an attempt has as long as a farewell.
-    func connection(for updates: IndicatorUpdates) async throws -> MQTTConnection {
-        let isOver = Locked(false)
-        Task.detached(executorPreference: thread) { [task] in
-            _ = await task.result
-            isOver.withLock { $0 = true }
-            updates.wake()
-        }
-        var limit: SuspendingClock.Instant? = .now + Self.answerLimit
-        while !isOver.withLock(\.self), await updates.wait(until: limit) != nil {
-            guard let time = limit, time <= .now else { continue }
-            updates.reportUnavailable(noAnswer)
-            limit = nil
-        }
-        let end = ServiceThread.now + MQTTPublisher.farewellLimit.wholeNanoseconds
-        let call = thread.call(at: end) { [task] in if !isOver.withLock(\.self) { task.cancel() } }
-        defer { thread.cancelCall(call) }
-        do { return try await task.value } catch { throw task.isCancelled ? noAnswer : error }
-    }
-}
-
-/// Publishes on one connection. Only used on its thread.
+/// Publishes on one connection.
 private struct MQTTPublisher {
-    /// How long the broker may delay the end.
-    static let farewellLimit = Duration.milliseconds(700)
-
     private let connection: MQTTConnection
     private let settings: MQTTSettings
     private let topic: MQTTTopic
@@ -200,8 +135,6 @@ private struct MQTTPublisher {
     /// The number of the latest state on the connection.
     private var seq = 0
     private var latest = IndicatorSnapshot()
-    /// When the end must be over; `nil` before it is announced.
-    private var endLimit: SuspendingClock.Instant?
     /// When the state is to be published again.
     private(set) var refreshDue: SuspendingClock.Instant?
 
@@ -209,71 +142,39 @@ private struct MQTTPublisher {
         (self.connection, self.settings, self.topic, self.epoch) = (connection, settings, topic, epoch)
     }
 
-    mutating func publish(_ update: IndicatorUpdate) throws(MQTTError) {
-        if let fault = connection.fault { throw fault }
+    mutating func publish(_ update: IndicatorUpdate) throws {
         latest = update.snapshot
-        let finished = update.allFinished
+        let finished = update.finished.map(MQTTEvents.Finished.init)
         if !finished.isEmpty {
-            let events = MQTTEvents(
-                epoch: epoch,
-                finished: finished.latest.map(MQTTEvents.Finished.init),
-                omitted: finished.omittedCount
-            )
-            try connection.client.publish(topic: topic.events, payload: events.payload, retain: false)
+            let events = MQTTEvents(epoch: epoch, finished: finished, omitted: update.omittedFinished)
+            try connection.publish(topic: topic.events, payload: events.payload)
         }
         try publishState()
     }
 
-    /// Publishes the state again if it is time. Throws if the connection has ended.
-    mutating func refresh() throws(MQTTError) {
-        if let fault = connection.fault { throw fault }
+    /// Publishes the state again if it is time.
+    mutating func refresh() throws {
         if let refreshDue, refreshDue <= .now { try publishState() }
     }
 
-    private mutating func publishState() throws(MQTTError) {
-        let client = connection.client
-        let standard = client.isVersion5 ? MQTTReport.standardRefresh : MQTTReport.shortRefresh
+    private mutating func publishState() throws {
+        let standard = connection.client.isVersion5 ? MQTTReport.standardRefresh : MQTTReport.shortRefresh
         let interval = settings.refresh.map { Int(clamping: max($0.components.seconds, 1)) } ?? standard
         seq += 1
         let report = MQTTReport(latest, epoch: epoch, seq: seq, refresh: interval)
         let expiry = UInt32(report.expiry)
-        try client.publish(topic: topic.state, payload: report.payload, retain: true, expiry: expiry)
+        try connection.publish(topic: topic.state, payload: report.payload, retain: true, expiry: expiry)
         // Of the previous connection. A watcher ignores its will after this state.
-        if seq == 1, epoch > 1 { try client.publish(topic: topic.lost, payload: [], retain: true) }
+        if seq == 1, epoch > 1 { try connection.publish(topic: topic.lost, payload: [], retain: true) }
         refreshDue = .now + .seconds(interval)
     }
 
-    /// Waits until the broker has acknowledged everything; at the end of the updates, only for a limited time.
-    mutating func waitForBroker(_ updates: IndicatorUpdates) async throws(MQTTError) {
-        while connection.client.unacknowledged > 0 {
-            // The acknowledgement may be what ended the wait.
-            if await updates.wait() == nil, connection.client.unacknowledged > 0 {
-                let limit = endLimit ?? .now + Self.farewellLimit
-                endLimit = limit
-                guard .now < limit else { return }
-                try await connection.turn(until: limit)
-            }
-            if let fault = connection.fault { throw fault }
-        }
-    }
-
-    /// Removes the retained state and disconnects, unless the connection is lost. If the broker does not acknowledge in
-    /// time, does not disconnect, so that it publishes the will.
-    func end() async {
-        defer { connection.close() }
-        guard connection.fault == nil else { return }
-        connection.onTurn = {}
-        let client = connection.client
-        let deadline = endLimit ?? .now + Self.farewellLimit
-        try? await {
-            if seq > 0 { try client.publish(topic: topic.state, payload: [], retain: true) }
-            // A late will.
-            if seq > 0, epoch > 1 { try client.publish(topic: topic.lost, payload: [], retain: true) }
-            while client.unacknowledged > 0 {
-                guard .now < deadline else { return }
-                try await connection.turn(until: deadline)
-            }
-            await connection.disconnect(within: SuspendingClock.now.duration(to: deadline))
-        }()
+    /// Removes the retained state and disconnects. If the broker does not acknowledge in time, does not disconnect, so
+    /// that it publishes the will.
+    func end() async throws {
+        if seq > 0 { try connection.publish(topic: topic.state, payload: [], retain: true) }
+        // A late will.
+        if seq > 0, epoch > 1 { try connection.publish(topic: topic.lost, payload: [], retain: true) }
+        if try await connection.settle() { connection.disconnect() }
     }
 }

@@ -6,8 +6,8 @@ package import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// A connection to an MQTT broker through libmosquitto, driven by the thread that creates it, which waits for
-/// ``interest()`` in poll(2): that of an ``MQTTConnection``.
+/// A connection to an MQTT broker through libmosquitto, driven by the thread that uses it, which waits for
+/// ``interest()`` in poll(2), as that of an ``MQTTConnection``.
 ///
 /// With MQTT 5, acknowledgements report what the broker's ACL forbids, and messages expire.
 package final class MQTTClient {
@@ -243,6 +243,17 @@ package final class MQTTClient {
         if isConnected || !url.usesTLS ? library.mosquitto_want_write(handle) : !isOpen { events |= Int16(POLLOUT) }
         if !isConnected { events |= Int16(LINUX_POLLRDHUP) }
         return ([pollfd(fd: socket, events: events, revents: 0)], min(nextCheck, acknowledgementDue ?? nextCheck))
+    }
+
+    /// Reads and writes what is possible now.
+    func turn() throws(MQTTError) {
+        // A bounded number of messages, of which each turn reads one.
+        for _ in 0..<64 {
+            var descriptors = interest().descriptors
+            poll(&descriptors, 1, 0)
+            try turn(descriptors)
+            if descriptors[0].revents & Int16(POLLIN) == 0 { return }
+        }
     }
 
     /// Reads and writes.

@@ -1,64 +1,73 @@
 import BackendConfiguration
 import DisplayText
-package import Foundation
-import IndicatorCore
-package import IndicatorThreads
+import Foundation
+public import IndicatorCore
+import IndicatorThreads
 
-/// A connection to a broker, for which a thread waits together with its other work. Only used on that thread.
-package final class MQTTConnection: PollSource, @unchecked Sendable {
-    // `@unchecked`: only used on the thread.
-
+/// A connection to an MQTT broker: that of ``MQTTBackend``, and for backends of your own.
+///
+/// ```swift
+/// func show(_ updates: IndicatorUpdates) async throws {
+///     let lamp = try await MQTTConnection.open(id: "lamp-\(getpid())", settings: broker, for: updates)
+///     while let event = try await lamp.next() {
+///         guard case .update(let update) = event else { continue }
+///         try lamp.publish(topic: "lamp/set", payload: Array((update.snapshot.isVisible ? "on" : "off").utf8))
+///         try await lamp.settle()
+///     }
+///     lamp.disconnect()
+/// }
+/// ```
+///
+/// It has no thread: it reads and writes while the backend waits in its functions, which one task calls. They throw
+/// when the connection is lost, with what to do. Once it is deallocated without ``disconnect()``, the broker publishes
+/// the will.
+public final class MQTTConnection {
     /// Where a broker is: an address of its host.
-    package struct Place: Sendable, Hashable {
-        var url: MQTTURL
-        var address: String
+    public struct Place: Sendable, Hashable {
+        let url: MQTTURL
+        let address: String
     }
 
     package let client: MQTTClient
-    package let place: Place
-    /// Why it has ended.
-    private(set) var fault: MQTTError?
-    /// Called when something was read or written, or it has ended.
-    var onTurn: () -> Void = {}
+    /// Where the broker is.
+    public let place: Place
+    private let wait: BrokerWait
 
-    private let thread: ServiceThread
-    private var waiters: [(end: SuspendingClock.Instant?, resume: @Sendable (()) -> Void)] = []
-
-    private init(_ client: MQTTClient, to place: Place, on thread: ServiceThread) throws(MQTTError) {
-        (self.client, self.place, self.thread) = (client, place, thread)
-        guard SpareDescriptors.exist(), thread.add(self) else {
-            throw .noResources(reason: SpareDescriptors.problem)
-        }
+    private init(_ client: MQTTClient, at place: Place, _ wait: BrokerWait) {
+        (self.client, self.place, self.wait) = (client, place, wait)
     }
 
-    /// A connection to the first address that accepts the client, beginning with a random one of the settings.
+    /// Connects to the first address that accepts the client, beginning with a random one of the settings.
+    ///
+    /// While no broker answers for a second, the backend is unavailable. At the end of the updates, it has 0.7 s.
     ///
     /// - Parameters:
-    ///   - id: the client's identifier.
-    ///   - settings: the broker.
-    ///   - failed: where the connection before was lost: tried last.
-    ///   - thread: the thread on which this is called.
-    ///   - prepare: called with each client before it connects.
-    /// - Throws: also if the task is cancelled.
-    package static func open(
+    ///   - id: the client's identifier. A broker ends an earlier connection of the same one.
+    ///   - settings: the broker; without the topics.
+    ///   - will: what the broker publishes, retained for a week, when the connection ends without ``disconnect()``.
+    ///   - failed: where a connection was lost: tried last.
+    ///   - updates: those of the backend. With `nil`, in a task without one, waiting blocks the thread, and is over
+    ///     within a second when the task is cancelled.
+    /// - Throws: why there is no connection: a `BackendProblem`.
+    public static func open(
         id: String,
         settings: MQTTSettings,
+        will: (topic: String, payload: [UInt8])? = nil,
         avoiding failed: Place? = nil,
-        on thread: ServiceThread,
-        prepare: (MQTTClient) -> Void = { _ in }
-    ) async throws(MQTTError) -> MQTTConnection {
+        for updates: IndicatorUpdates?
+    ) async throws -> MQTTConnection {
+        let wait = BrokerWait(updates, noAnswer: .unreachable(settings.brokerName, reason: "no answer yet"))
         var problem: MQTTError?
         /// Throws what makes further attempts useless.
         func attempt(_ place: Place) async throws(MQTTError) -> MQTTConnection? {
             for isVersion5 in [true, false] where settings.protocolVersion != (isVersion5 ? .version311 : .version5) {
-                guard !Task.isCancelled else {
-                    throw problem ?? .unreachable("\(place.url)", reason: "its name was not resolved in time")
-                }
                 let client = try MQTTClient(id: id, settings: settings, url: place.url, isVersion5: isVersion5)
-                prepare(client)
+                if let will { client.setWill(topic: will.topic, payload: will.payload, expiry: MQTTReport.lostExpiry) }
                 do throws(MQTTError) {
-                    return try await connected(client, to: place, on: thread)
+                    try await wait.connect(client, to: place.address)
+                    return MQTTConnection(client, at: place, wait)
                 } catch {
+                    if wait.isOver { throw error }
                     // What a broker rejects explains more than that another one is down.
                     switch (problem, error) {
                     case (.refused, .unreachable), (.tls, .unreachable): break
@@ -74,7 +83,8 @@ package final class MQTTConnection: PollSource, @unchecked Sendable {
         var last: Place?
         let start = Int.random(in: 0...max(settings.urls.count - 1, 0))
         for url in settings.urls[start...] + settings.urls[..<start] {
-            guard let addresses = await url.addresses(for: thread) else {
+            guard let addresses = await wait.addresses(of: url) else {
+                if wait.isOver { throw wait.noAnswer }
                 problem = problem ?? .unreachable("\(url)", reason: "its host name could not be resolved")
                 continue
             }
@@ -88,78 +98,150 @@ package final class MQTTConnection: PollSource, @unchecked Sendable {
         throw problem ?? .invalidURL(reason: "there is none")
     }
 
-    private static func connected(
-        _ client: MQTTClient,
-        to place: Place,
-        on thread: ServiceThread
-    ) async throws(MQTTError) -> MQTTConnection {
+    /// Says that the last update is shown, and waits for the next one, for a time of the system's clock, or until
+    /// something was read or written; see `IndicatorUpdates.next(orReadable:orWritable:until:)`.
+    public func next(until deadline: SuspendingClock.Instant? = nil) async throws -> IndicatorEvent? {
+        let event = await wait.next(client, until: deadline)
+        if event != nil { try client.turn() }
+        return event
+    }
+
+    /// Publishes a message with QoS 1, which stays in memory until the broker acknowledges it: see ``settle()``.
+    ///
+    /// - Parameters:
+    ///   - topic: the topic.
+    ///   - payload: the content.
+    ///   - retain: whether the broker keeps it for those that subscribe later.
+    ///   - expiry: the seconds after which a broker of MQTT 5 drops it; `nil` for never.
+    public func publish(topic: String, payload: [UInt8], retain: Bool = false, expiry: UInt32? = nil) throws {
+        try client.publish(topic: topic, payload: payload, retain: retain, expiry: expiry)
+    }
+
+    /// Receives the messages whose topics match a filter, such as `lamp/+/state`; of all subscriptions with the latest
+    /// function. A refusal of the broker ends the connection.
+    public func subscribe(to filter: String, _ receive: @escaping (_ topic: String, _ payload: [UInt8]) -> Void) throws
+    {
+        client.onMessage = { receive($0.topic, Array($0.payload)) }
+        try client.subscribe(to: filter)
+    }
+
+    /// Waits until the broker has acknowledged what was published; after the end of the updates for at most 0.7 s.
+    ///
+    /// - Returns: whether it has.
+    @discardableResult
+    public func settle() async throws -> Bool {
+        while client.unacknowledged > 0 {
+            if wait.isOver { return false }
+            try await turn()
+        }
+        return true
+    }
+
+    /// Waits until something was read or written, or for a time.
+    package func turn(until deadline: SuspendingClock.Instant? = nil) async throws {
+        await wait.turn(client, until: deadline)
+        try client.turn()
+    }
+
+    /// Disconnects, so that the broker discards the will. Blocks until that is sent, for at most 0.7 s.
+    public func disconnect() {
+        client.disconnect()
+        let end = wait.end ?? .now + BrokerWait.farewellLimit
+        while client.socket >= 0, .now < end {
+            BrokerWait.block(client.interest().descriptors, until: end)
+            guard (try? client.turn()) != nil else { return }
+        }
+    }
+}
+
+/// Waits for a broker together with what else its user waits for.
+private final class BrokerWait {
+    /// How long the broker may delay the end.
+    static let farewellLimit = Duration.milliseconds(700)
+
+    /// The error of an attempt that is ended.
+    let noAnswer: MQTTError
+    /// When the end is over; `nil` before it is noticed.
+    private(set) var end: SuspendingClock.Instant?
+    private let updates: IndicatorUpdates?
+    /// When it is reported that no broker answers.
+    private var answerDue: SuspendingClock.Instant? = .now + .seconds(1)
+
+    init(_ updates: IndicatorUpdates?, noAnswer: MQTTError) { (self.updates, self.noAnswer) = (updates, noAnswer) }
+
+    /// Whether there is no more time to wait.
+    var isOver: Bool { updates == nil ? Task.isCancelled : end.map { $0 <= .now } ?? false }
+
+    func next(_ client: MQTTClient, until deadline: SuspendingClock.Instant?) async -> IndicatorEvent? {
+        let (descriptors, check) = client.interest()
+        let (readable, writable) = Self.polled(descriptors)
+        return await updates?.next(orReadable: readable, orWritable: writable, until: min(check, deadline ?? check))
+    }
+
+    func turn(_ client: MQTTClient, until deadline: SuspendingClock.Instant?) async {
+        let (descriptors, check) = client.interest()
+        await wait(descriptors, until: min(check, deadline ?? check))
+    }
+
+    func connect(_ client: MQTTClient, to address: String) async throws(MQTTError) {
         let deadline = SuspendingClock.now + MQTTClient.attemptLimit
-        try client.connect(to: place.address)
-        let connection = try MQTTConnection(client, to: place, on: thread)
+        try client.connect(to: address)
         do throws(MQTTError) {
             while !client.isConnected {
-                guard !Task.isCancelled, .now < deadline else {
-                    throw .unreachable("\(client.url)", reason: "it does not answer")
-                }
-                try await connection.turn(until: deadline)
+                if isOver { throw noAnswer }
+                if deadline <= .now { throw .unreachable("\(client.url)", reason: "it does not answer") }
+                await turn(client, until: deadline)
+                try client.turn()
             }
         } catch {
             // A broker that was stopped would otherwise accept the client later, and publish its will.
             client.disconnect()
-            connection.close()
             throw error
         }
-        return connection
+        answerDue = nil
     }
 
-    /// Suspends until something was read or written, until `deadline`, or until the task is cancelled. Throws if the
-    /// connection has ended.
-    package func turn(until deadline: SuspendingClock.Instant? = nil) async throws(MQTTError) {
-        if let fault { throw fault }
-        await thread.wait(orCancelled: ()) { waiters.append((deadline, $0)) }
-        if let fault { throw fault }
-    }
-
-    /// Disconnects, so that the broker discards the will, and closes when that is sent, or after `limit`. Also in a
-    /// cancelled task.
-    package func disconnect(within limit: Duration = .milliseconds(500)) async {
-        client.disconnect()
-        await Task.detached(executorPreference: thread) { [self] in
-            let deadline = SuspendingClock.now + limit
-            while client.socket >= 0, .now < deadline, (try? await turn(until: deadline)) != nil {}
-            close()
-        }.value
-    }
-
-    /// Ends the connection. Without ``disconnect(within:)``, the broker publishes the will.
-    package func close() {
-        onTurn = {}
-        end(fault ?? .lost("\(client.url)", reason: "it is closed"))
-    }
-
-    private func end(_ error: MQTTError) {
-        fault = error
-        thread.remove(self)
-        resumeWaiters()
-    }
-
-    private func resumeWaiters() {
-        for waiter in exchange(&waiters, with: []) { waiter.resume(()) }
-        onTurn()
-    }
-
-    package func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) {
-        let (descriptors, check) = client.interest()
-        return (descriptors, ([check] + waiters.compactMap(\.end)).min())
-    }
-
-    package func turn(_ descriptors: [pollfd]) {
-        do throws(MQTTError) {
-            try client.turn(descriptors)
-            resumeWaiters()
-        } catch {
-            end(error)
+    /// All addresses of the host as numbers, because libmosquitto tries only one of a name, unless that one is refused
+    /// immediately, and would block this thread. `nil` if there is none, or no time.
+    func addresses(of url: MQTTURL) async -> [String]? {
+        if let numeric = url.addresses(flags: AI_NUMERICHOST) { return numeric }
+        let answer = Locked<[String]??>(nil)
+        ServiceThread.ownCode.call(at: .min) { [updates] in
+            let addresses = url.addresses(flags: 0)
+            answer.withLock { $0 = .some(addresses) }
+            updates?.wake()
         }
+        while !isOver {
+            if let addresses = answer.withLock({ $0 }) { return addresses }
+            // Nothing ends a wait of the thread itself.
+            let isBlocking = updates?.isEnding ?? true
+            await wait([], until: .now + .milliseconds(isBlocking ? 10 : 1000))
+        }
+        return nil
+    }
+
+    private func wait(_ descriptors: [pollfd], until deadline: SuspendingClock.Instant) async {
+        guard let updates else { return Self.block(descriptors, until: min(deadline, .now + .seconds(1))) }
+        let (readable, writable) = Self.polled(descriptors)
+        let due = min(deadline, answerDue ?? deadline)
+        if await updates.wait(orReadable: readable, orWritable: writable, until: due) == nil {
+            let end = end ?? .now + Self.farewellLimit
+            self.end = end
+            Self.block(descriptors, until: min(deadline, end))
+        }
+        if let answerDue, answerDue <= .now {
+            updates.reportUnavailable(noAnswer)
+            self.answerDue = nil
+        }
+    }
+
+    static func block(_ descriptors: [pollfd], until end: SuspendingClock.Instant) {
+        var descriptors = descriptors
+        poll(&descriptors, nfds_t(descriptors.count), WakeUp.milliseconds(until: end))
+    }
+
+    private static func polled(_ descriptors: [pollfd]) -> (readable: [Int32], writable: [Int32]) {
+        (descriptors.map(\.fd), descriptors.filter { $0.events & Int16(POLLOUT) != 0 }.map(\.fd))
     }
 }
 
@@ -167,16 +249,7 @@ extension MQTTURL {
     /// The host as certificates have it: without the dot after which no search domain is tried.
     fileprivate var certifiedHost: String { host.hasSuffix(".") ? String(host.dropLast()) : host }
 
-    /// All addresses of the host as numbers, because libmosquitto tries only one of a name, unless that one is refused
-    /// immediately, and would block this thread. `nil` if there is none.
-    fileprivate func addresses(for thread: ServiceThread) async -> [String]? {
-        if let numeric = addresses(flags: AI_NUMERICHOST) { return numeric }
-        return await thread.wait(orCancelled: [host]) { finish in
-            ServiceThread.ownCode.call(at: .min) { finish(addresses(flags: 0)) }
-        }
-    }
-
-    private func addresses(flags: Int32) -> [String]? {
+    fileprivate func addresses(flags: Int32) -> [String]? {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         hints.ai_flags = flags

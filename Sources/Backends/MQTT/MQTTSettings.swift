@@ -113,23 +113,15 @@ public struct MQTTURL: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// A password, or the file that contains it. No description shows it.
-public struct MQTTPassword: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
-    private enum Source: Hashable {
-        case text(String)
-        case file(path: String)
-    }
-
-    private let source: Source
-
+public enum MQTTPassword: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
     /// The password itself.
-    public static func text(_ text: String) -> Self { Self(source: .text(text)) }
-
+    case text(String)
     /// The first line of a file, which is read for every connection. An empty first line is an error.
-    public static func file(_ path: String) -> Self { Self(source: .file(path: path)) }
+    case file(String)
 
     /// The password.
     func read() throws(MQTTError) -> String {
-        switch source {
+        switch self {
         case .text(let text): return text
         case .file(let path):
             let text: String
@@ -146,7 +138,7 @@ public struct MQTTPassword: Sendable, Hashable, CustomStringConvertible, CustomR
 
     /// Without the password.
     public var description: String {
-        if case .file(let path) = source { "the first line of \(path)" } else { "(hidden)" }
+        if case .file(let path) = self { "the first line of \(path)" } else { "(hidden)" }
     }
 
     /// Without the password.

@@ -125,9 +125,8 @@ private final class Watch: @unchecked Sendable {
         while !Task.isCancelled {
             do {
                 let connection = try await connect()
-                defer { connection.close() }
                 try await follow(connection, untilComplete: once)
-                await connection.disconnect()
+                connection.disconnect()
                 if once { return }
             } catch let error as MQTTError {
                 // One that is half dead is no reason not to try the others.
@@ -143,7 +142,6 @@ private final class Watch: @unchecked Sendable {
 
     func forgetLost() async throws -> [MQTTTopic] {
         let connection = try await connect()
-        defer { connection.close() }
         try await follow(connection, untilComplete: true)
         let lost = roster.lost.sorted { $0.state < $1.state }
         for topic in lost {
@@ -152,7 +150,7 @@ private final class Watch: @unchecked Sendable {
             try connection.client.publish(topic: topic.lost, payload: [], retain: true)
         }
         try await waitUntilAcknowledged(connection)
-        await connection.disconnect()
+        connection.disconnect()
         return lost
     }
 
@@ -165,10 +163,10 @@ private final class Watch: @unchecked Sendable {
         }
     }
 
-    private func connect() async throws(MQTTError) -> MQTTConnection {
+    private func connect() async throws -> MQTTConnection {
         let id = "ind-watch-\(String(UInt64.random(in: 0...UInt64.max), radix: 36))"
         let settings = watcher.settings
-        let connection = try await MQTTConnection.open(id: id, settings: settings, avoiding: failed, on: thread)
+        let connection = try await MQTTConnection.open(id: id, settings: settings, avoiding: failed, for: nil)
         (failed, acceptedCount) = (connection.place, acceptedCount + 1)
         return connection
     }

@@ -65,6 +65,40 @@ import Testing
         #expect(messages.first { $0.contains("/events") }?.contains("Step 199") == true)
     }
 
+    /// A backend of another package, with the public API only.
+    private struct Lamp: IndicatorBackend {
+        let name = "lamp"
+        let settings: MQTTSettings
+
+        func show(_ updates: IndicatorUpdates) async throws {
+            let will = ("lamp/state", Array("lost".utf8))
+            let lamp = try await MQTTConnection.open(id: "lamp", settings: settings, will: will, for: updates)
+            try lamp.subscribe(to: "lamp/+/set") { updates.control.isEnabled = $0 == "lamp/1/set" && $1 == [49] }
+            while let event = try await lamp.next() {
+                guard case .update(let update) = event else { continue }
+                let state = update.snapshot.isVisible ? "on" : "off"
+                try lamp.publish(topic: "lamp/state", payload: Array(state.utf8), retain: true)
+                try await lamp.settle()
+            }
+            lamp.disconnect()
+        }
+    }
+
+    @Test func `A backend of another package publishes and receives over a connection of its own`() async throws {
+        let broker = try await MosquittoBroker()
+        let lamp = Lamp(settings: try MQTTSettings(broker.url))
+        let manager = IndicatorManager(delays: .zero, backends: [lamp])
+        manager.start("work")
+        for number in 0..<2 {
+            #expect(try await broker.retains("on", at: "lamp/state"))
+            try await broker.publish("lamp/1/set", "-m", "0")
+            #expect(try await broker.retains("off", at: "lamp/state"))
+            if number == 0 { try await broker.publish("lamp/1/set", "-m", "1") }
+        }
+        await manager.shutdown()
+        #expect(try await broker.retained()["lamp/state"] == "off", "it has disconnected")
+    }
+
     @Test("A connection has no thread of its own beside that of the backend, and without one there is none")
     func threads() async throws {
         let broker = try await MosquittoBroker()

@@ -138,10 +138,10 @@ import Testing
             var last: MQTTConnection.Place?
             for _ in 0..<10 {
                 let id = "connection"
-                let connection = try await MQTTConnection.open(id: id, settings: settings, avoiding: last, on: thread)
+                let connection = try await MQTTConnection.open(id: id, settings: settings, avoiding: last, for: nil)
                 #expect(connection.place != last)
                 last = connection.place
-                await connection.disconnect()
+                connection.disconnect()
             }
         }.value
     }
