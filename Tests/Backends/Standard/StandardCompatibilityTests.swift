@@ -16,7 +16,11 @@ import Testing
     init() throws { folder = try TemporaryDirectory() }
 
     /// What is in the way is moved away, and something else put in its place.
-    private func surface(of name: String, hangs: String? = nil) -> BackendCompatibility.Surface {
+    private func surface(
+        of name: String,
+        hang: (@Sendable () async throws -> Void)? = nil,
+        goOn: @escaping @Sendable () async throws -> Void = {}
+    ) -> BackendCompatibility.Surface {
         let (path, away) = (folder.appending(name), folder.appending(name) + ".away")
         return BackendCompatibility.Surface(
             take: {
@@ -27,19 +31,24 @@ import Testing
                 try FileManager.default.removeItem(atPath: path)
                 try FileManager.default.moveItem(atPath: away, toPath: path)
             },
-            hang: hangs.map { path in { @Sendable in try Data().write(to: URL(filePath: path)) } },
-            goOn: { try FileManager.default.removeItem(atPath: hangs ?? path) }
+            hang: hang,
+            goOn: goOn
         )
     }
 
     @Test(arguments: BackendCompatibility.Case.allCases)
     func `A log file`(_ expectation: BackendCompatibility.Case) async throws {
         try FileManager.default.createDirectory(atPath: folder.appending("logs"), withIntermediateDirectories: true)
-        let settings = LogFileBackend.Settings(path: folder.appending("logs/x.log"))
+        // A file never hangs, but a terminal that the user has stopped (Ctrl-S) does.
+        let terminal = try PseudoTerminal()
+        let hangs = expectation == .stalls
+        let settings = LogFileBackend.Settings(path: hangs ? terminal.path : folder.appending("logs/x.log"))
         let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let suite = BackendCompatibility(
             make: { LogFileBackend(applicationName: "app", settings: settings, logger: quiet) },
-            surface: surface(of: "logs")
+            surface: hangs
+                ? BackendCompatibility.Surface(hang: terminal.stopOutput, goOn: terminal.startOutput)
+                : surface(of: "logs")
         )
         try await suite.check(expectation)
     }
@@ -75,21 +84,38 @@ import Testing
         try await suite.check(expectation)
     }
 
-    @Test(arguments: BackendCompatibility.Case.allCases)
-    func `A program for events`(_ expectation: BackendCompatibility.Case) async throws {
+    @Test(.needs("curl", package: "curl"), arguments: ["command", "webhook"], BackendCompatibility.Case.allCases)
+    func `Hooks`(_ name: String, _ expectation: BackendCompatibility.Case) async throws {
         let hangs = folder.appending("hangs")
-        let program = try folder.write("#!/bin/sh\nwhile [ -e '\(hangs)' ]; do sleep 0.1; done\n", to: "program")
+        let program = try folder.write("#!/bin/sh\nwhile [ -e '\(hangs)' ]; do sleep 0.1; done\n", to: "command")
         chmod(program, 0o755)
-        let kind = try #require(BackendRegistry.standard.kind(named: "command"))
-        let context = BackendContext(name: kind.name, applicationName: "app", logger: Logger(label: "test"))
-        let configured = try kind.with([
-            "run": .list([program]), "events": .list(["shown", "hidden", "finished"]), "after": 0,
-        ])
+        let address = try LoopbackAddress()
+        let service = try await Daemon.python(
+            """
+            while True:
+                c, _ = s.accept()
+                c.recv(65536)
+                c.sendall(b'HTTP/1.0 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n')
+                c.close()
+            """,
+            at: address
+        )
+        let url = try folder.write("http://\(address.host):\(address.port)\n", to: "webhook")
+        let kind = try #require(BackendRegistry.standard.kind(named: name))
+        let context = BackendContext(name: name, applicationName: "app", logger: Logger(label: "test"))
+        let isCommand = name == "command"
+        let own: [String: SettingValue] = isCommand ? ["run": .list([program])] : ["urlFile": .string(url)]
+        let events: SettingValue = .list(["shown", "hidden", "finished"])
+        let configured = try kind.with(own.merging(["events": events, "after": 0]) { $1 })
+        let hang: @Sendable () throws -> Void = {
+            if isCommand { try Data().write(to: URL(filePath: hangs)) } else { service.send(SIGSTOP) }
+        }
         let suite = BackendCompatibility(
             make: { try configured.make(context) },
-            // A program that fails later is in the log: the backend goes on.
+            // One that fails later is in the log: the backend goes on.
             surface: expectation == .recovers
-                ? BackendCompatibility.Surface() : surface(of: "program", hangs: hangs)
+                ? BackendCompatibility.Surface()
+                : surface(of: name, hang: hang) { if isCommand { unlink(hangs) } else { service.send(SIGCONT) } }
         )
         try await suite.check(expectation)
     }
