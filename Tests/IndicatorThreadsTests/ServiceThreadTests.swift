@@ -7,28 +7,6 @@ import TestSupport
 @testable import IndicatorThreads
 
 @Suite struct ServiceThreadTests {
-    @Test func `Calls are made in the order of their times, and a cancelled call is not made`() async {
-        let thread = ServiceThread(name: "order", idleTime: .zero)
-        let made = Locked<[String]>([])
-        let gate = DispatchSemaphore(value: 0)
-        _ = thread.call(at: ServiceThread.now) { gate.wait() }
-        let start = ServiceThread.now
-        func call(_ name: String, after milliseconds: Int64) -> ServiceThread.Call {
-            thread.call(at: start + milliseconds * 1_000_000) { made.withLock { $0.append(name) } }
-        }
-        _ = call("second", after: 30)
-        _ = call("third", after: 30)
-        _ = call("first", after: 20)
-        let cancelled = call("cancelled", after: 10)
-        Task(executorPreference: thread) { made.withLock { $0.append("job") } }
-        thread.cancelCall(cancelled)
-        gate.signal()
-        #expect(await eventually { made.withLock { $0.count } == 4 })
-        // The job may run before, between or after the calls.
-        #expect(made.withLock { $0.filter { $0 != "job" } } == ["first", "second", "third"])
-        #expect(ServiceThread.now >= start + 30_000_000)
-    }
-
     @Test("Calls that are always due leave jobs their turn")
     func turns() async {
         let thread = ServiceThread(name: "turns", idleTime: .zero)
@@ -38,7 +16,7 @@ import TestSupport
         await Task(executorPreference: thread) { isDone.withLock { $0 = true } }.value
     }
 
-    @Test("Of many calls in any order, also cancelled ones, the others are made in the order of their times")
+    @Test("Calls are made in the order of their times, then of their addition, and not too early; not cancelled ones")
     func many() async {
         var generator = SplitMix(state: 11)
         let thread = ServiceThread(name: "many", idleTime: .zero)
@@ -47,15 +25,18 @@ import TestSupport
         thread.call(at: ServiceThread.now) { gate.wait() }
         let start = ServiceThread.now
         var expected: [Int] = []
+        // Two at each time, the last one after 5 ms.
         for number in Array(0..<5000).shuffled(using: &generator) {
-            let call = thread.call(at: start + Int64(number)) { made.withLock { $0.append(number) } }
-            if number % 5 == 0 { expected.append(number) } else { thread.cancelCall(call) }
+            let call = thread.call(at: start + Int64(number / 2 * 2000)) { made.withLock { $0.append(number) } }
+            if number % 10 < 2 { expected.append(number) } else { thread.cancelCall(call) }
             // Without effect.
-            if number % 5 == 1 { thread.cancelCall(call) }
+            if number % 10 == 5 { thread.cancelCall(call) }
         }
         gate.signal()
         #expect(await eventually { made.withLock { $0.count } == expected.count })
-        #expect(made.withLock { $0 } == expected.sorted())
+        let ordered = expected.enumerated().sorted { ($0.element / 2, $0.offset) < ($1.element / 2, $1.offset) }
+        #expect(made.withLock { $0 } == ordered.map(\.element))
+        #expect(ServiceThread.now >= start + 4990 / 2 * 2000)
         #expect(await eventually { threadState(named: "many") == nil })
     }
 

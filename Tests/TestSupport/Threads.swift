@@ -19,6 +19,29 @@ package final class JoinableThread: Sendable {
     package func join() async { for await _ in done {} }
 }
 
+/// Calls a function again and again on threads, with their number, until another one has returned.
+package func whileRepeating(
+    on threadCount: Int = 1,
+    _ repeated: @escaping @Sendable (Int) -> Void,
+    _ body: () async throws -> Void
+) async rethrows {
+    final class Flag: Sendable { let isDone = Locked(false) }
+    let flag = Flag()
+    let threads = (0..<threadCount).map { number in
+        JoinableThread {
+            while !flag.isDone.withLock(\.self) {
+                repeated(number)
+                // What needs the same lock may wait long for it.
+                usleep(20)
+            }
+        }
+    }
+    defer { flag.isDone.withLock { $0 = true } }
+    try await body()
+    flag.isDone.withLock { $0 = true }
+    for thread in threads { await thread.join() }
+}
+
 /// Calls a closure when it is released, as a value may resume a task then.
 package final class Token: Sendable {
     private let onRelease: @Sendable () -> Void

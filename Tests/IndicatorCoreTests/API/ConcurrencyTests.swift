@@ -47,38 +47,31 @@ import Testing
         let center = NotificationCenter()
         manager.observe(.indicator, in: center)
         manager.lifetimeCheckInterval = .milliseconds(3)
-        var threads: [JoinableThread] = []
-        for number in 0..<8 {
-            threads.append(
-                JoinableThread {
-                    for round in 0..<Self.rounds {
-                        Self.work(manager, center, name: "\(number)-\(round % 5)", round: round)
-                    }
-                }
-            )
-        }
-        threads.append(
-            JoinableThread {
-                for _ in 0..<Self.rounds { manager.isEnabled.toggle() }
-                manager.isEnabled = true
-            }
-        )
-        threads.append(
+        let workers = (0..<8).map { number in
             JoinableThread {
                 for round in 0..<Self.rounds {
-                    let microseconds = round * 100 % 2000
-                    manager.delays.startDelay = .microseconds(microseconds)
-                    manager.delays.completionDelay = .microseconds(2000 - microseconds)
-                    manager.delays.minimumVisibleTime = .microseconds(microseconds / 2)
+                    Self.work(manager, center, name: "\(number)-\(round % 5)", round: round)
                 }
             }
-        )
+        }
+        let switcher = JoinableThread {
+            for _ in 0..<Self.rounds { manager.isEnabled.toggle() }
+            manager.isEnabled = true
+        }
+        let setter = JoinableThread {
+            for round in 0..<Self.rounds {
+                let microseconds = round * 100 % 2000
+                manager.delays.startDelay = .microseconds(microseconds)
+                manager.delays.completionDelay = .microseconds(2000 - microseconds)
+                manager.delays.minimumVisibleTime = .microseconds(microseconds / 2)
+            }
+        }
         let reader = Task {
             var count = 0
             for await snapshot in manager.snapshots where snapshot.activityCount >= 0 { count += 1 }
             return count
         }
-        for thread in threads { await thread.join() }
+        for thread in workers + [switcher, setter] { await thread.join() }
         #expect(await eventually { manager.activityCount == 0 })
         #expect(await eventually { manager.state == .inactive })
         #expect(await eventually { surface.snapshots.last?.state == .inactive })

@@ -212,19 +212,6 @@ import Testing
         #expect(manager.snapshot.progress == nil)
         first.progress = 0.25
         #expect(manager.snapshot.progress == 0.25)
-        first.progress = nil
-        first.total = 200
-        first.advance(by: 50)
-        first.advance(by: 100)
-        #expect(manager.snapshot.progress == 0.75)
-        #expect(first.completed == 150)
-        first.advance(by: .max)
-        #expect(manager.snapshot.progress == 1)
-        first.progress = -7
-        #expect(manager.snapshot.progress == 0)
-        first.progress = .nan
-        first.total = nil
-        #expect(manager.snapshot.progress == nil)
         first.attention = "Passphrase?"
         #expect(manager.snapshot.attention == "Passphrase?")
         first.end()

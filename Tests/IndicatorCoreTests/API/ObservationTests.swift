@@ -23,7 +23,11 @@ extension ActivityDetails {
     private static let alamofireKey = "org.alamofire.notification.key.request"
 
     private let center = NotificationCenter()
+    /// Observes the names of this package.
     private let indicator = TestIndicator()
+    private let request = Request()
+
+    init() { indicator.manager.observe(.indicator, in: center) }
 
     private func post(_ name: String, _ request: Any) {
         notify(Notification.Name(Self.alamofire + name), nil, [Self.alamofireKey: request])
@@ -50,9 +54,7 @@ extension ActivityDetails {
         ("A completion overtakes its start, and does not leave the indicator on", "didFinish 0 didResume 0"),
     ])
     func `Notifications begin and end activities`(sentence: String, script: String) {
-        indicator.manager.observe(.indicator, in: center)
         indicator.manager.observe(.alamofire, in: center)
-        let request = Request()
         let words = script.split(separator: " ").map(String.init)
         for (name, count) in zip(words, words.dropFirst()) where Int(name) == nil {
             notify(
@@ -62,13 +64,11 @@ extension ActivityDetails {
             )
             #expect("\(indicator.manager.activityCount)" == count, "\(sentence): \(name)")
         }
-        withExtendedLifetime(request) {}
     }
 
     @Test func `A task that pauses has one finished record: that of its end`() async throws {
         let indicator = TestIndicator(delays: .zero)
         indicator.manager.observe(.indicator, in: center)
-        let request = Request()
         for name in ["Resume", "Suspend", "Resume", "Complete"] {
             center.post(
                 name: Notification.Name("indicatorTaskDid\(name)"),
@@ -83,8 +83,6 @@ extension ActivityDetails {
     }
 
     @Test func `Label and progress are shown, and end with the task`() {
-        indicator.manager.observe(.indicator, in: center)
-        let request = Request()
         notify(.indicatorTaskDidProgress, request, [TaskNotifications.progressKey: 0.5])
         #expect(indicator.manager.snapshot.progress == nil)
         notify(.indicatorTaskDidResume, request, [TaskNotifications.labelKey: "GET /"])
@@ -117,8 +115,6 @@ extension ActivityDetails {
     }
 
     @Test func `Numbers of any type are progress and what is absent is unchanged`() {
-        indicator.manager.observe(.indicator, in: center)
-        let request = Request()
         func post(_ information: [String: Any]) {
             notify(.indicatorTaskDidProgress, request, information)
         }
@@ -160,8 +156,6 @@ extension ActivityDetails {
 
     /// A cell of a list that was scrolled away and back: the task goes on, and was never counted.
     @Test func `An ignored beginning counts if its object still lives`() async {
-        indicator.manager.observe(.indicator, in: center)
-        let request = Request()
         notify(.indicatorTaskDidComplete, request)
         indicator.clock.advance(by: .milliseconds(100))
         let label = [TaskNotifications.labelKey: "GET /"]
@@ -182,7 +176,7 @@ extension ActivityDetails {
         #expect(indicator.manager.snapshot.label == "GET /")
         notify(.indicatorTaskDidComplete, request)
         #expect(indicator.manager.activityCount == 0)
-        withExtendedLifetime((request, other)) {}
+        withExtendedLifetime(other) {}
     }
 
     /// The notifications of Alamofire's requests, and of ones that use this package's names, with times in ms. All were
@@ -199,14 +193,12 @@ extension ActivityDetails {
         ] as [[(Int, String)]]
     )
     func `A task that continues is shown`(events: [(time: Int, name: String)]) async throws {
-        indicator.manager.observe(.alamofire, in: center)
         let other = TestIndicator()
-        other.manager.observe(.indicator, in: center)
+        other.manager.observe(.alamofire, in: center)
         let names: [String: Notification.Name] = [
             "didResumeTask": .indicatorTaskDidResume, "didSuspendTask": .indicatorTaskDidSuspend,
             "didCompleteTask": .indicatorTaskDidComplete,
         ]
-        let request = Request()
         var now = 0
         for (time, name) in events {
             for clock in [indicator.clock, other.clock] { clock.advance(by: .milliseconds(time - now)) }
@@ -219,12 +211,10 @@ extension ActivityDetails {
             indicator.clock.advance(by: .seconds(2))
             #expect(await eventually { indicator.manager.isVisible })
         }
-        withExtendedLifetime(request) {}
     }
 
     /// Of 1 000 objects, 520 stayed alive.
     @Test func `What is remembered keeps nothing alive`() {
-        indicator.manager.observe(.indicator, in: center)
         var objects: [() -> Request?] = []
         func post(_ events: [Notification.Name]) {
             let object = Request()
@@ -275,7 +265,6 @@ extension ActivityDetails {
             ),
             in: center
         )
-        let request = Request()
         for _ in 0..<2 { notify(begin, request) }
         #expect(indicator.manager.snapshot.activities.map(\.completed) == [2])
         notify(end, request)
@@ -283,7 +272,6 @@ extension ActivityDetails {
     }
 
     @Test func `A task deallocated without a notification ends`() async {
-        indicator.manager.observe(.indicator, in: center)
         do {
             let request = Request()
             notify(.indicatorTaskDidResume, request)
@@ -297,7 +285,6 @@ extension ActivityDetails {
     }
 
     @Test func `An object at the address of a deallocated one is distinct`() async {
-        indicator.manager.observe(.indicator, in: center)
         // Objects of one size reuse the same address.
         for _ in 0..<100 {
             let request = Request()
@@ -345,11 +332,11 @@ extension ActivityDetails {
     }
 
     @Test func `A cancelled observation receives nothing`() {
-        let observation = indicator.manager.observe(.indicator, in: center)
+        let manager = TestIndicator().manager
+        let observation = manager.observe(.indicator, in: center)
         observation.cancel()
-        let request = Request()
         notify(.indicatorTaskDidResume, request)
-        #expect(indicator.manager.activityCount == 0)
+        #expect(manager.activityCount == 0)
         #expect(observation.isCancelled)
     }
 
@@ -378,7 +365,6 @@ extension ActivityDetails {
     /// The caller checked all objects.
     @Test func `Enabling does not check the objects`() async {
         indicator.manager.isEnabled = false
-        indicator.manager.observe(.indicator, in: center)
         do { notify(.indicatorTaskDidResume, Request()) }
         indicator.manager.isEnabled = true
         #expect(indicator.manager.activityCount == 1)
@@ -389,7 +375,6 @@ extension ActivityDetails {
 
     /// An object deallocated during the start delay showed the indicator for 0.2 s with a count of 0.
     @Test(arguments: [false, true]) func `A deallocated object never shows the indicator`(isTracked: Bool) async {
-        indicator.manager.observe(.indicator, in: center)
         // Starts the periodic check for another object.
         let other = Request()
         indicator.manager.track(other)
@@ -455,7 +440,6 @@ extension ActivityDetails {
     /// Each held the task, so neither detected that there was no other reference.
     @Test func `Two observing indicators do not keep tasks alive`() async {
         let second = TestIndicator()
-        indicator.manager.observe(.indicator, in: center)
         second.manager.observe(.indicator, in: center)
         weak var task: Request?
         do {
@@ -488,7 +472,6 @@ extension ActivityDetails {
 
     /// The runtime ended the process: the object was retained in its `deinit`.
     @Test(arguments: [false, true]) func `An object posts notifications when it is deallocated`(isTracked: Bool) async {
-        indicator.manager.observe(.indicator, in: center)
         let names: [Notification.Name] = [.indicatorTaskDidProgress, .indicatorTaskDidResume]
         for _ in 0..<3 {
             let task = PostingTask(names, center)
@@ -500,7 +483,6 @@ extension ActivityDetails {
     }
 
     @Test func `Objects are not checked after the shutdown`() async {
-        indicator.manager.observe(.indicator, in: center)
         let request = Request()
         weak var task: Request?
         do {

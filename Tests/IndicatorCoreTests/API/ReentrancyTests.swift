@@ -14,30 +14,17 @@ import Testing
     /// the status lock.
     @Test func `Consumers are cancelled while the indicator changes`() async throws {
         let manager = IndicatorManager(delays: .zero)
-        let isDone = Atomic(false)
-        let publishers = (0..<2).map { number in
-            JoinableThread {
-                while !isDone.load(ordering: .relaxed) {
-                    manager.start(number, label: "work")
-                    manager.stop(number)
-                    usleep(20)  // The consumers may wait long for other tests.
-                }
+        await whileRepeating(on: 2) { number in
+            manager.start(number, label: "work")
+            manager.stop(number)
+        } _: {
+            for _ in 0..<300 {
+                let consumers = (0..<4).map { _ in Task { for await _ in manager.snapshots {} } }
+                await Task.yield()
+                for consumer in consumers { consumer.cancel() }
+                for consumer in consumers { await consumer.value }
             }
         }
-        for _ in 0..<300 {
-            let consumers = (0..<4).map { _ in
-                Task {
-                    var count = 0
-                    for await _ in manager.snapshots { count += 1 }
-                    return count
-                }
-            }
-            await Task.yield()
-            for consumer in consumers { consumer.cancel() }
-            for consumer in consumers { _ = await consumer.value }
-        }
-        isDone.store(true, ordering: .relaxed)
-        for publisher in publishers { await publisher.join() }
         #expect(manager.activityCount == 0)
         await manager.shutdown()
     }
@@ -346,16 +333,7 @@ import Testing
             }
             return count
         }
-        let isDone = Atomic(false)
-        let thread = JoinableThread {
-            while !isDone.load(ordering: .relaxed) {
-                manager.begin("work").end()
-                usleep(20)
-            }
-        }
-        #expect(await consumer.value == 100)
-        isDone.store(true, ordering: .relaxed)
-        await thread.join()
+        await whileRepeating({ _ in manager.begin("work").end() }) { #expect(await consumer.value == 100) }
     }
 
     @Test func `A backend calls the indicator from every method`() async throws {
@@ -398,29 +376,21 @@ import Testing
     /// Objects and identities also call back when they are released.
     @Test func `Backends are added and removed while the indicator changes`() async throws {
         let manager = IndicatorManager(delays: .zero)
-        let isDone = Atomic(false)
-        let publishers = (0..<2).map { number in
-            JoinableThread {
-                while !isDone.load(ordering: .relaxed) {
-                    manager.start(number, label: "work")
-                    manager.track(Reference(number) { [weak manager] in manager?.begin("released").end() })
-                    manager.start(Reference(number) { [weak manager] in manager?.begin("released").end() })
-                    manager.stop(Reference(number) { [weak manager] in manager?.begin("released").end() })
-                    manager.stop(number)
-                    usleep(20)  // Lets the backends have the lock.
-                }
+        await whileRepeating(on: 2) { number in
+            manager.start(number, label: "work")
+            manager.track(Reference(number) { [weak manager] in manager?.begin("released").end() })
+            manager.start(Reference(number) { [weak manager] in manager?.begin("released").end() })
+            manager.stop(Reference(number) { [weak manager] in manager?.begin("released").end() })
+            manager.stop(number)
+        } _: {
+            for round in 0..<50 {
+                let backend = InMemoryBackend(name: "\(round % 3)")
+                #expect(manager.addBackend(backend))
+                #expect(await eventually { backend.startCount == 1 })
+                await manager.removeBackend(named: backend.name)
+                #expect(backend.stopCount == 1 && !backend.isVisible)
             }
         }
-        for round in 0..<50 {
-            let backend = InMemoryBackend(name: "\(round % 3)")
-            #expect(manager.addBackend(backend))
-            #expect(await eventually { backend.startCount == 1 })
-            await manager.removeBackend(named: backend.name)
-            #expect(backend.stopCount == 1)
-            #expect(!backend.isVisible)
-        }
-        isDone.store(true, ordering: .relaxed)
-        for publisher in publishers { await publisher.join() }
         await manager.shutdown()
         #expect(manager.backendStatuses.isEmpty)
     }

@@ -27,8 +27,8 @@ import Testing
     }
 
     /// With many groups that had no label, each snapshot visited all of them.
-    @Test func `The list follows every change`() {
-        for seed in UInt64(1)...60 {
+    @Test func `The list follows every change`() async {
+        await forEachSeed(60) { seed in
             var generator = SplitMix(state: seed)
             let manager = TestIndicator().manager
             var all: [Node] = []
@@ -74,11 +74,9 @@ import Testing
                 }
                 let expected = tree(in: nil, 0)
                 #expect(manager.activityCount == all.count { !$0.hasEnded && $0.parent?.hasEnded ?? true })
-                guard lines == expected else {
-                    Issue.record("seed \(seed), step \(step): \(lines) instead of \(expected)")
-                    return
-                }
+                if lines != expected { return "step \(step): \(lines) instead of \(expected)" }
             }
+            return nil
         }
     }
 }

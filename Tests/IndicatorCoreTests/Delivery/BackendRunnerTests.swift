@@ -33,29 +33,7 @@ import Testing
         try #require(manager.backendStatuses.first)
     }
 
-    @Test func `A slow backend gets the latest snapshot and blocks nothing else`() async throws {
-        let gate = Gate()
-        let slow = ScriptedBackend(onUpdate: { _ in await gate.pass() })
-        let manager = try manager(with: slow)
-        manager.start("a")
-        #expect(await eventually { gate.waiterCount == 1 })
-        for _ in 0..<20 {
-            manager.stop("a")
-            manager.start("a")
-        }
-        manager.stop("a")
-        #expect(await eventually { healthy.snapshots.count == 42 })
-        #expect(slow.updates.count == 1)
-        gate.open()
-        #expect(await eventually { slow.updates.count == 2 })
-        #expect(slow.snapshots.map(\.isVisible) == [true, false])
-        #expect(slow.updates.last?.transitions.map(\.isVisible) == (0..<40).map { !$0.isMultiple(of: 2) })
-        let delivered = BackendStatus(name: "scripted", state: .running, updatesDelivered: 2)
-        #expect(try await eventually { try status(manager) == delivered })
-        await manager.shutdown()
-    }
-
-    @Test("What was shown and hidden while a backend was busy rides along: the last 64, and how many more")
+    @Test("A busy backend blocks no other; what was shown and hidden rides along: the last 64, and how many more")
     func transitions() async throws {
         let gate = Gate()
         let slow = ScriptedBackend(onUpdate: { _ in await gate.pass() })
@@ -66,6 +44,8 @@ import Testing
             manager.stop("a")
             manager.start("a", label: "\(number)")
         }
+        #expect(await eventually { healthy.snapshots.count == 101 })
+        #expect(slow.updates.count == 1)
         gate.open()
         #expect(await eventually { slow.updates.count == 2 })
         let last = try #require(slow.updates.last)
@@ -74,6 +54,8 @@ import Testing
         #expect(last.transitions.compactMap(\.label) == (18...49).map { "\($0)" })
         // None is reported twice, and all that ended are.
         #expect(last.finished.map(\.label) == (0..<50).map { "\($0)" })
+        let delivered = BackendStatus(name: "scripted", state: .running, updatesDelivered: 2)
+        #expect(try await eventually { try status(manager) == delivered })
         await manager.shutdown()
         #expect(slow.updates.last?.transitions == [])
     }
@@ -117,35 +99,6 @@ import Testing
         #expect(messages(.warning).count == 1)
         #expect(messages(.warning).first?.hasSuffix(reason) == true)
         #expect(healthy.isVisible)
-        await manager.shutdown()
-    }
-
-    @Test func `A backend that throws at every update is restarted and logged once`() async throws {
-        let isRepaired = Locked(false)
-        let broken = ScriptedBackend(onUpdate: { _ in
-            if !isRepaired.withLock({ $0 }) { throw ScriptedBackend.Failure(description: "lost") }
-        })
-        let manager = try manager(with: broken)
-        manager.start("a")
-        // A call that is under way when the clock jumps would count as stalled.
-        #expect(await eventually { manager.backendStatuses.last?.updatesDelivered == 1 })
-        for (seconds, updates) in [(0, 1), (1, 2), (2, 3), (4, 4)] {
-            clock.advance(by: .seconds(seconds))
-            #expect(await eventually { broken.updates.count == updates && broken.stopCount == updates })
-            #expect(await eventually { messages(.debug).count == updates })
-            #expect(try status(manager).state == .unavailable(reason: "lost"))
-        }
-        manager.stop("a")
-        #expect(await eventually { manager.backendStatuses.last?.updatesDelivered == 2 })
-        isRepaired.withLock { $0 = true }
-        clock.advance(by: .seconds(8))
-        #expect(try await eventually { try status(manager).state == .running })
-        #expect(messages(.warning).count == 1)
-        #expect(await eventually { messages(.notice).count == 1 })
-        // It was shown and hidden.
-        #expect(broken.updates.last?.steps.map(\.snapshot.isVisible) == [true, false])
-        #expect(try status(manager).updatesDelivered == 1)
-        #expect(await eventually { healthy.snapshots.map(\.isVisible) == [true, false] })
         await manager.shutdown()
     }
 
@@ -222,55 +175,6 @@ import Testing
         }
 
         func log(event: LogEvent) { onEvent(event) }
-    }
-
-    @Test func `A backend that never returns from stop is given up`() async throws {
-        let gate = Gate()
-        let stuck = ScriptedBackend(onStop: { await gate.pass() })
-        let manager = try manager(with: stuck)
-        manager.start("a")
-        #expect(await eventually { stuck.updates.count == 1 })
-        manager.stop("a")
-        #expect(await eventually { stuck.snapshots.map(\.isVisible) == [true, false] })
-        await manager.shutdown(timeLimit: .milliseconds(10))
-        // On a busy machine, the healthy one may take longer, too.
-        let warning = "The backend 'scripted' did not stop in time and was given up."
-        #expect(await eventually { messages(.warning).count { $0 == warning } == 1 })
-        gate.open()
-        #expect(try await eventually { try status(manager).state == .stopped })
-    }
-
-    @Test func `What waits is delivered before the stop`() async throws {
-        let slow = ScriptedBackend(onUpdate: { _ in await Task.yield() })
-        let manager = try manager(with: slow)
-        for _ in 0..<30 {
-            manager.start("a")
-            manager.stop("a")
-        }
-        await manager.shutdown()
-        #expect(slow.updates.flatMap(\.steps).map(\.snapshot.isVisible) == (0..<60).map { $0.isMultiple(of: 2) })
-        #expect(slow.stopCount == 1)
-    }
-
-    @Test func `An animating backend gets the latest snapshot again while visible`() async throws {
-        let spinner = ScriptedBackend(delivery: BackendDelivery(animationInterval: .milliseconds(100)))
-        let manager = try manager(with: spinner)
-        #expect(try await eventually { try status(manager).state == .running })
-        manager.start("a")
-        for count in 1...5 {
-            let due = Duration.milliseconds(100 * count)
-            #expect(await eventually { spinner.updates.count == count && clock.deadlines.contains(due) })
-            clock.advance(by: .milliseconds(100))
-        }
-        #expect(await eventually { spinner.updates.count == 6 })
-        manager.stop("a")
-        #expect(await eventually { spinner.snapshots.last?.isVisible == false })
-        let count = spinner.updates.count
-        #expect(try await eventually { try status(manager).updatesDelivered == 2 })
-        clock.advance(by: .seconds(10))
-        #expect(await eventually { clock.deadlines.isEmpty })
-        #expect(spinner.updates.count == count)
-        await manager.shutdown()
     }
 
     @Test func `An idle indicator has no timers`() async throws {
@@ -366,20 +270,26 @@ import Testing
     }
 
     /// With an injected clock that stands, a removal never returned, and a shutdown took six seconds.
-    @Test(arguments: [true, false]) func `The time limit of an end is real`(isRemoved: Bool) async throws {
+    @Test(arguments: [(true, true), (false, true), (false, false)])
+    func `The time limit of an end is real`(isRemoved: Bool, atStart: Bool) async throws {
         let gate = Gate()
-        let stuck = ScriptedBackend(onStart: { _ in await gate.pass() })
+        let stuck = ScriptedBackend(
+            onStart: { _ in if atStart { await gate.pass() } },
+            onStop: { if !atStart { await gate.pass() } }
+        )
         let manager = try manager(with: stuck)
-        #expect(await eventually { gate.waiterCount == 1 })
+        #expect(await eventually { stuck.startCount == 1 && gate.waiterCount == (atStart ? 1 : 0) })
         if isRemoved {
             await manager.removeBackend(named: stuck.name, timeLimit: .milliseconds(10))
         } else {
             await manager.shutdown(timeLimit: .milliseconds(10))
         }
         // On a busy machine, the healthy one may take longer, too.
-        let isNamed = await eventually { messages(.warning).count { $0.contains("'\(stuck.name)'") } == 1 }
-        #expect(isNamed && stuck.stopCount == 0)
+        let warning = "The backend 'scripted' did not stop in time and was given up."
+        #expect(await eventually { messages(.warning).count { $0 == warning } == 1 })
+        #expect(stuck.stopCount == (atStart ? 0 : 1))
         gate.open()
+        if !isRemoved { #expect(try await eventually { try status(manager).state == .stopped }) }
         await manager.shutdown()
     }
 

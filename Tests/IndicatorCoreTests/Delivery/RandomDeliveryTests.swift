@@ -6,16 +6,11 @@ import Testing
 
 /// Random traces of the inbox and of the runner's machine, checked against plain formulations of what they promise.
 @Suite struct RandomDeliveryTests {
-    /// Set `INDICATOR_TEST_SEED` to repeat a failing trace: it is then the first one.
-    private static let seed =
-        ProcessInfo.processInfo.environment["INDICATOR_TEST_SEED"].flatMap(UInt64.init) ?? 20_261_125
-    private static let count: UInt64 = 1000
+    private static let count = 1000
 
     @Test func `An inbox reports each period and each end once, in order, and ends in the current state`() async {
         var deliveries = 0
-        for index in 0..<Self.count {
-            if index.isMultiple(of: 100) { await Task.yield() }
-            let seed = Self.seed &+ index
+        await forEachSeed(Self.count) { seed in
             var source = SnapshotSource(seed: seed)
             let delivery = source.delivery()
             var inbox = UpdateInbox(delivery: delivery)
@@ -29,10 +24,7 @@ import Testing
                 }
                 let hasChanges = inbox.hasChanges(since: delivered)
                 let taken = inbox.take(delivered: delivered)
-                guard hasChanges == (taken != nil) else {
-                    Issue.record("seed \(seed), step \(step): changes")
-                    return
-                }
+                guard hasChanges == (taken != nil) else { return "step \(step): changes" }
                 if let taken, !isLast, source.chance(1, of: 6) {
                     // The update failed.
                     inbox.giveBack(taken)
@@ -40,18 +32,15 @@ import Testing
                     if inbox.isEmpty { inbox.restart(with: source.latest) }
                 } else if let taken {
                     deliveries += 1
-                    if let wrong = reports.add(taken) {
-                        Issue.record("seed \(seed), step \(step): \(wrong)")
-                        return
-                    }
+                    if let wrong = reports.add(taken) { return "step \(step): \(wrong)" }
                     inbox.hasShown(taken)
                     delivered = taken.snapshot
                 }
                 if isLast, reports.period != source.latest.period {
-                    Issue.record("seed \(seed): ends in period \(reports.period) of \(source.latest.period)")
-                    return
+                    return "ends in period \(reports.period) of \(source.latest.period)"
                 }
             }
+            return nil
         }
         // A generator whose inboxes never deliver anything would prove nothing.
         #expect(deliveries > Self.count * 5)
@@ -60,17 +49,14 @@ import Testing
     @Test("A backend that fails at any time is called in order, gets every end once, and ends in the current state")
     func runner() async {
         var (updates, failures) = (0, 0)
-        for index in 0..<Self.count {
-            if index.isMultiple(of: 100) { await Task.yield() }
-            var trace = RunnerTrace(seed: Self.seed &+ index)
-            if let wrong = trace.run() {
-                Issue.record("seed \(Self.seed &+ index): \(wrong)")
-                return
-            }
+        await forEachSeed(Self.count) { seed in
+            var trace = RunnerTrace(seed: seed)
+            let wrong = trace.run()
             updates += trace.updates
             failures += trace.failures
+            return wrong
         }
-        #expect(updates > Int(Self.count) * 5 && failures > Int(Self.count))
+        #expect(updates > Self.count * 5 && failures > Self.count)
     }
 }
 

@@ -120,22 +120,6 @@ import Testing
         #expect(!counter.end())
         #expect(counter.isBusy)
     }
-
-    @Test func `Many threads count correctly`() async {
-        let counter = counter(.active)
-        let threads = (0..<8).map { _ in
-            JoinableThread {
-                for _ in 0..<10_000 {
-                    _ = counter.begin()
-                    _ = counter.begin()
-                    for _ in 0..<2 where !counter.end() { _ = counter.remove() }
-                }
-            }
-        }
-        for phase in 0..<1000 { counter.setPhase(phase.isMultiple(of: 2) ? .delayingCompletion : .active) }
-        for thread in threads { await thread.join() }
-        #expect(counter.count == 0)
-    }
 }
 
 /// A clock that performs an action once, when it is read.

@@ -176,28 +176,4 @@ import Testing
         }
         #expect(driver.snapshot.activities.first?.rate == nil)
     }
-
-    @Test func `Every deadline is followed by a timer for the next`() throws {
-        var machine = IndicatorStateMachine(
-            delays: .standard,
-            isEnabled: true,
-            counter: ActivityCounter(phase: .inactive, time: .reading(clock))
-        )
-        func start(_ id: String, at now: Duration) -> Duration? {
-            machine.start(.text(id), label: nil, progress: nil, in: nil) { now }?.wake
-        }
-        func stop(_ id: String, at now: Duration) -> Duration? {
-            machine.stop(.text(id), .unspecified) { now }?.wake
-        }
-        #expect(start("a", at: .zero) == .seconds(1))
-        #expect(stop("a", at: .milliseconds(100)) == nil)
-        #expect(start("b", at: .milliseconds(200)) == nil)
-        let first = machine.advance(to: .seconds(1))
-        #expect(first?.wake == nil)
-        #expect(stop("b", at: .seconds(3)) == .milliseconds(3200))
-        let second = machine.advance(to: .milliseconds(3200))
-        #expect(second?.wake == nil)
-        let deadline = machine.deadline
-        #expect(deadline == nil)
-    }
 }

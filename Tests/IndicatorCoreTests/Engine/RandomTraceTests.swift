@@ -8,9 +8,6 @@ import Testing
 
 /// Random traces, checked against a second formulation of the rules.
 @Suite struct RandomTraceTests {
-    /// Set `INDICATOR_TEST_SEED` to repeat a failing trace: it is then the first one.
-    private static let seed =
-        ProcessInfo.processInfo.environment["INDICATOR_TEST_SEED"].flatMap(UInt64.init) ?? 20_240_601
     /// Fewer under the thread sanitizer, which finds races, but not in a trace that one thread follows.
     private static var count: Int {
         #if THREAD_SANITIZER
@@ -22,18 +19,12 @@ import Testing
 
     @Test func `Random traces follow the rules`() async throws {
         var totalChanges = 0
-        for index in 0..<UInt64(Self.count) {
-            // Lets concurrent tests run.
-            if index.isMultiple(of: 100) { await Task.yield() }
-            let seed = Self.seed &+ index
+        try await forEachSeed(Self.count) { seed in
             let trace = RandomTrace(seed: seed)
             let expected = TickByTickIndicator.changes(of: trace)
             let actual = try trace.replay()
             totalChanges += actual.count
-            if actual != expected {
-                Issue.record("seed \(seed): \(trace)\nexpected \(expected)\nactual   \(actual)")
-                return
-            }
+            return actual == expected ? nil : "\(trace)\nexpected \(expected)\nactual   \(actual)"
         }
         // A generator whose traces never show anything would prove nothing.
         #expect(totalChanges > Self.count * 2)
@@ -43,9 +34,7 @@ import Testing
     /// sometimes when nothing is due.
     @Test func `Managers follow the rules`() async throws {
         var visibleMoments = 0
-        for index in 0..<UInt64(Self.count / 4) {
-            if index.isMultiple(of: 20) { await Task.yield() }
-            let seed = Self.seed &+ index
+        try await forEachSeed(Self.count / 4) { seed in
             let trace = RandomTrace(seed: seed, pauses: true)
             let expected = TickByTickIndicator.changes(of: trace)
             var shouldBeVisible = false
@@ -58,10 +47,7 @@ import Testing
                 if manager.isVisible { visibleMoments += 1 }
                 return manager.isVisible == shouldBeVisible
             }
-            if let failure {
-                Issue.record("seed \(seed): wrong at \(failure): \(trace)\nexpected \(expected)")
-                return
-            }
+            return failure.map { "wrong at \($0): \(trace)\nexpected \(expected)" }
         }
         #expect(visibleMoments > Self.count / 2)
     }
@@ -70,9 +56,7 @@ import Testing
     /// hide it while work is in progress.
     @Test func `Managers with late timers end in the current state`() async throws {
         var visibleMoments = 0
-        for index in 0..<UInt64(Self.count / 4) {
-            if index.isMultiple(of: 20) { await Task.yield() }
-            let seed = Self.seed &+ index
+        try await forEachSeed(Self.count / 4) { seed in
             let trace = RandomTrace(seed: seed, pauses: true)
             var generator = SplitMix(state: ~seed)
             let failure = try trace.perform(on: TimerlessClock(), firesOnTime: false) { _, manager in
@@ -91,10 +75,7 @@ import Testing
                 manager.advance()
                 return manager.state == state
             }
-            if let failure {
-                Issue.record("seed \(seed): wrong at \(failure): \(trace)")
-                return
-            }
+            return failure.map { "wrong at \($0): \(trace)" }
         }
         #expect(visibleMoments > Self.count / 4)
     }
