@@ -1,7 +1,5 @@
 import Foundation
 import HTTPTypes
-import IndicatorCore
-import IndicatorThreads
 import TestSupport
 import Testing
 
@@ -15,28 +13,13 @@ import Testing
 
     private var directory: URL { folder.url.appending(path: "cache") }
 
-    private func client(cookies: Bool = false, _ cache: ResponseCache? = nil) -> NetworkClient {
-        var options = NetworkClient.Options()
-        options.keepsCookies = cookies
-        return NetworkClient(cache: cache ?? ResponseCache(directory: directory), options: options)
-    }
-
-    /// A server that numbers its answers.
-    private func server(headers: [String] = ["Cache-Control: max-age=60"]) throws -> RawServer {
-        let count = Counter()
-        return try RawServer { request, connection in
-            let number = count.next()
-            try connection.respond(headers: headers, text: "\(number)")
-            return true
-        }
-    }
-
-    private func text(_ client: NetworkClient, _ server: RawServer, _ fields: [String: String] = [:]) async throws
-        -> String
-    {
-        var headers = HTTPFields()
-        for (name, value) in fields { headers[try #require(HTTPField.Name(name))] = value }
-        return try await client.send(route(server, .get("", headers: headers))).string()
+    /// Runs a script of requests, whose responses have a lifetime of a minute.
+    private func run(
+        _ script: String,
+        _ fields: [String] = ["Cache-Control: max-age=60"],
+        freshness: Double = 0
+    ) async throws {
+        try await CacheScript(fields, in: directory, freshness: freshness).run(script)
     }
 
     private func stored() throws -> [URL] {
@@ -44,15 +27,20 @@ import Testing
     }
 
     @Test func `Files contain no secrets`() async throws {
-        let server = try server(headers: ["Cache-Control: max-age=60", "Vary: Authorization, Cookie, X-Api-Key"])
+        let server = try RawServer.keeping { _, connection in
+            let fields = ["Cache-Control: max-age=60", "Vary: Authorization, Cookie, X-Api-Key"]
+            try connection.respond(headers: fields, text: "text")
+        }
         var base = try #require(URLComponents(url: server.url, resolvingAgainstBaseURL: true))
         (base.user, base.password) = ("alice", "hunter1")
         let key = try #require(HTTPField.Name("X-Api-Key"))
         let fields: HTTPFields = [.authorization: "Bearer hunter2", .cookie: "id=hunter3", key: "hunter4"]
         let url = try #require(base.url)
         let request = Endpoint.get("", query: ["token": "hunter5"], headers: fields)
-        #expect(try await client().send(URLRoute(url, request)).source == .network)
-        #expect(try await client().send(URLRoute(url, request)).source == .cache)
+        for source in [NetworkResponse.Source.network, .cache] {
+            let client = NetworkClient(cache: ResponseCache(directory: directory))
+            #expect(try await client.send(URLRoute(url, request)).source == source)
+        }
         let files = try stored()
         #expect(files.count == 2)
         for file in files {
@@ -71,39 +59,30 @@ import Testing
         ]
     )
     func `A response is served only for the same field`(field: String) async throws {
-        let server = try server()
-        let client = client()
-        #expect(try await text(client, server, [field: "a"]) == "1")
-        #expect(try await text(client, server, [field: "a"]) == "1")
-        #expect(try await text(client, server, [field: "b"]) == "2")
-        #expect(try await text(client, server) == "3")
-        #expect(try await text(client, server, [field: ""]) == "4")
+        try await run("/ \(field):a 1 | / \(field):a 1c | / \(field):b 2 | / 3 | / \(field): 4")
     }
 
     @Test func `Fields that are no secrets do not matter`() async throws {
-        let server = try server()
+        try await run("/ X-Request-ID:1 Accept:a/1 1 | / X-Request-ID:2 Accept:a/2 1c")
+        let server = try RawServer.keeping { _, connection in
+            try connection.respond(headers: ["Cache-Control: max-age=60"])
+        }
         let cache = ResponseCache(directory: nil)
-        for number in 0..<2 {
+        for (number, source) in [NetworkResponse.Source.network, .cache].enumerated() {
             let version = NetworkClient.Interceptor.header("X-App-Version", "\(number)", isSensitive: false)
             let client = NetworkClient(interceptors: [version], cache: cache)
-            #expect(try await text(client, server, ["X-Request-ID": "\(number)", "Accept": "a/\(number)"]) == "1")
+            #expect(try await client.send(route(server)).source == source)
         }
     }
 
     @Test func `A response to a request with a body is not stored`() async throws {
-        let server = try server()
-        let client = client()
-        func text(_ body: String, _ policy: CachePolicy = .useProtocolCachePolicy) async throws -> String {
-            let request = Endpoint(.get, "", body: .data(Data(body.utf8))).with(\.cachePolicy, policy)
-            return try await client.send(route(server, request)).string()
-        }
-        #expect(try await text("a") == "1")
-        #expect(try await text("b") == "2")
-        #expect(try await self.text(client, server) == "3")
-        #expect(try await text("a", .returnCacheDataElseLoad) == "4")
-        let error = await thrown { _ = try await text("a", .returnCacheDataDontLoad) }
-        #expect("\(error as Any)".contains("not in the cache"))
-        #expect(server.requests.count == 4)
+        // The last number is that of all requests.
+        try await run("/ body:a 1 | / body:b 2 | / 3 | else / body:a 4 | only / body:a x | /other 5")
+    }
+
+    @Test func `A response is served only for the same credentials`() async throws {
+        try await run("/ password:a 1 | / password:a 1c | / password:b 2 | / 3")
+        try await run("/u Authorization:a 1 | /u Authorization:a 1c | /u 2")
     }
 
     @Test func `A lock of another user does not stop the cache`() throws {
@@ -119,35 +98,18 @@ import Testing
         #expect(try Data(contentsOf: directory.appending(path: "key")).count == 16)
     }
 
-    @Test func `A response is served only for the same credentials`() async throws {
-        let server = try server()
-        let client = client()
-        func text(_ password: String?) async throws -> String {
-            let credentials = password.map { Credentials(user: "u", password: $0, isBasic: true) }
-            return try await client.send(route(server, .get("").with(\.credentials, credentials))).string()
-        }
-        #expect(try await text("a") == "1")
-        #expect(try await text("a") == "1")
-        #expect(try await text("b") == "2")
-        #expect(try await text(nil) == "3")
-    }
-
     @Test(arguments: [
         (["Cache-Control: public, max-age=60"], true), (["Cache-Control: max-age=60"], false),
         (["Cache-Control: public, max-age=60", "Vary: Cookie"], false),
         (["Cache-Control: public, max-age=60", "Set-Cookie: id=\u{AD}1"], false),
     ])
     func `A client that keeps cookies stores what is public`(_ headers: [String], _ isStored: Bool) async throws {
-        let server = try server(headers: headers)
-        #expect(try await text(client(cookies: true), server) == "1")
-        #expect(try await text(client(cookies: true), server) == (isStored ? "1" : "2"))
+        try await run("cookies | / 1 | cookies | / \(isStored ? "1c" : "2")", headers)
     }
 
     @Test func `What varies by cookies is not served to a client that keeps them`() async throws {
-        let server = try server(headers: ["Cache-Control: public, max-age=60", "Vary: Cookie"])
-        for (keepsCookies, number) in [(false, "1"), (false, "1"), (true, "2")] {
-            #expect(try await text(client(cookies: keepsCookies), server) == number)
-        }
+        let fields = ["Cache-Control: public, max-age=60", "Vary: Cookie"]
+        try await run("/ 1 | new | / 1c | cookies | / 2", fields)
     }
 
     @Test(arguments: [0o777, 0o770, 0o702])
@@ -156,9 +118,8 @@ import Testing
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: directory.path)
         let cache = ResponseCache(directory: directory)
         #expect("\(try #require(cache.diskProblem))".contains("only this user"))
-        let server = try server()
-        #expect(try await text(client(cache), server) == "1")
-        #expect(try await text(client(cache), server) == "1")
+        // The memory is.
+        try await run("/ 1 | / 1c | new | / 2")
         #expect(try stored().isEmpty)
     }
 
@@ -183,20 +144,11 @@ import Testing
 
     // MARK: - Responses without a lifetime
 
-    @Test func `The default freshness applies to a response without one`() async throws {
-        let server = try server(headers: [])
-        let client = client(ResponseCache(directory: directory, defaultFreshness: .infinity))
-        #expect(try await text(client, server) == "1")
-        #expect(try await text(client, server) == "1")
-    }
-
-    @Test func `A response to return cache data else load is stored`() async throws {
-        let server = try server(headers: [])
-        let client = client()
-        let request = Endpoint.get("").with(\.cachePolicy, .returnCacheDataElseLoad)
-        #expect(try await client.send(route(server, request)).source == .network)
-        #expect(try await client.send(route(server, request)).source == .cache)
-        #expect(try await client.send(route(server)).source == .network)
+    @Test func `A response without a lifetime has the default one, and is stored for a policy that serves it`()
+        async throws
+    {
+        try await run("/ 1 | / 1c", [], freshness: .infinity)
+        try await run("else /other 1 | else /other 1c | /other 2", [])
     }
 
     @Test func `The hash is SipHash`() {

@@ -9,6 +9,19 @@ import Testing
 /// Responses that violate the rules of HTTP, or stretch them. None of them ends the process; each results in a response
 /// or a ``NetworkError``.
 @Suite struct HostileServerTests {
+    private let recorder = NotificationRecorder()
+    private let client: NetworkClient
+
+    init() { client = NetworkClient(notificationCenter: recorder.center) }
+
+    /// The failure of a request, which is announced once.
+    private func failure(_ server: RawServer, _ request: Endpoint = .get("")) async -> TransportFailure.Kind? {
+        let error = await thrown { _ = try await client.send(route(server, request)) }
+        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
+        #expect(kind(of: error) != nil, "\(error as Any)")
+        return kind(of: error)
+    }
+
     static let malformed: [String] = {
         let ok = "HTTP/1.1 200 OK\r\n"
         let chunked = ok + "Transfer-Encoding: chunked\r\n\r\n"
@@ -122,9 +135,8 @@ import Testing
         ]
     )
     func `A malformed challenge is a response or an error`(challenge: String) async throws {
-        let server = try RawServer { request, connection in
+        let server = try RawServer.keeping { request, connection in
             try connection.respond("401 Unauthorized", headers: ["WWW-Authenticate: \(challenge)"])
-            return true
         }
         let credentials = Credentials(user: "user", password: "secret")
         let request = Endpoint.get("").with(\.credentials, credentials).with(\.validation, .all)
@@ -174,5 +186,64 @@ import Testing
                 )
             }
         }
+    }
+
+    // MARK: - What is announced
+
+    @Test(arguments: [
+        "", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\nhalf",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", "SSH-2.0-OpenSSH_9.2\r\n\r\n",
+    ])
+    func `A response that is cut off, or none, is an error`(text: String) async throws {
+        #expect(await failure(try RawServer.sending(text)) != nil)
+    }
+
+    @Test func `What was not announced is cut off`() async throws {
+        let server = try RawServer.sending("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nright, and more")
+        #expect(try await client.send(route(server)).string() == "righ")
+    }
+
+    @Test func `A status line among the fields does no harm`() async throws {
+        for field in ["HTTP/x: y", "HTTP/1.1: 100"] {
+            let server = try RawServer.sending(
+                "HTTP/1.1 200 OK\r\n\(field)\r\nContent-Length: 2000000\r\n\r\n"
+                    + String(repeating: "x", count: 2_000_000)
+            )
+            let request = Endpoint.get("").with(\.timeLimit, .seconds(300))
+            #expect(try await client.send(route(server, request)).data.count == 2_000_000)
+        }
+    }
+
+    /// More than the transfer's buffer.
+    @Test func `A body after an interim status is an error`() async throws {
+        let body = String(repeating: "x", count: 2_000_000)
+        let server = try RawServer.sending("HTTP/1.1 101 Switching Protocols\r\n\r\n\(body)")
+        #expect(await failure(server, .get("").with(\.timeLimit, .seconds(300))) == .invalidResponse)
+    }
+
+    @Test func `A response may arrive byte by byte`() async throws {
+        let server = try RawServer.closing { _, connection in
+            for byte in "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n".utf8 {
+                try connection.send(Data([byte]))
+                usleep(10_000)
+            }
+            for byte in "hello, world".utf8 {
+                try connection.send(Data([byte]))
+                usleep(900_000)
+            }
+        }
+        // Longer than the timeout in total, but never silent for that long.
+        let response = try await client.send(route(server, .get("").with(\.timeout, .seconds(10))))
+        #expect(try response.string() == "hello, world")
+    }
+
+    @Test func `An answer before the body was sent ends the request`() async throws {
+        let server = try RawServer.closing { _, connection in try connection.respond("413 Content Too Large") }
+        let error = await thrown {
+            _ = try await client.send(route(server, .post("", body: .data(Data(count: 1 << 20)))))
+        }
+        #expect(error is NetworkError)
+        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 }

@@ -38,31 +38,18 @@ import Testing
         }
     }
 
-    /// Calls a function for each notification of a request to a path.
-    private func observe(
-        _ name: Notification.Name,
-        of path: String,
-        _ body: @escaping @Sendable (NetworkTask) -> Void
-    ) -> any NSObjectProtocol {
-        let labels = Locked<[ObjectIdentifier: String]>([:])
-        let resumed = center.addObserver(forName: .indicatorTaskDidResume, object: nil, queue: nil) { notification in
-            guard let task = notification.object as? NetworkTask else { return }
-            let label = notification.userInfo?[TaskNotifications.labelKey] as? String
-            labels.withLock { $0[ObjectIdentifier(task)] = label }
-            if name == .indicatorTaskDidResume, label == "GET \(path)" { body(task) }
-        }
-        guard name != .indicatorTaskDidResume else { return resumed }
-        return center.addObserver(forName: name, object: nil, queue: nil) { notification in
-            guard let task = notification.object as? NetworkTask else { return }
-            if labels.withLock({ $0[ObjectIdentifier(task)] }) == "GET \(path)" { body(task) }
+    /// Calls a function with each request that begins.
+    private func observe(_ body: @escaping @Sendable (NetworkTask) -> Void) -> any NSObjectProtocol {
+        center.addObserver(forName: .indicatorTaskDidResume, object: nil, queue: nil) { notification in
+            if let task = notification.object as? NetworkTask { body(task) }
         }
     }
 
     @Test(.timeLimit(.minutes(5)), arguments: Kind.allCases)
     func `An observer can cancel a request when it begins`(_ kind: Kind) async throws {
-        let server = try RawServer.closing { _, connection in connection.waitForEnd() }
+        let server = try RawServer.silent()
         let recorder = NotificationRecorder(center)
-        let token = observe(.indicatorTaskDidResume, of: "/") { $0.cancel() }
+        let token = observe { $0.cancel() }
         defer { center.removeObserver(token) }
         await #expect(throws: CancellationError.self) { try await request(kind, route(server)) }
         #expect(recorder.names == ["Resume", "Complete"])
@@ -114,7 +101,7 @@ import Testing
         }
         let recorder = NotificationRecorder(center)
         let task = Locked<NetworkTask?>(nil)
-        let token = observe(.indicatorTaskDidResume, of: "/") { resumed in task.withLock { $0 = resumed } }
+        let token = observe { resumed in task.withLock { $0 = resumed } }
         defer { center.removeObserver(token) }
         let work = Task { try await request(kind, route(server)) }
         #expect(await eventually { server.requests.count == 1 })
@@ -133,38 +120,30 @@ import Testing
     {
         let server = try RawServer.closing { _, connection in try connection.respond(text: "hello") }
         let seen = Locked(0)
-        let token = observe(.indicatorTaskDidResume, of: "/") { _ in seen.withLock { $0 = Self.value } }
+        let token = observe { _ in seen.withLock { $0 = Self.value } }
         defer { center.removeObserver(token) }
         try await Self.$value.withValue(7) { try await request(kind, route(server)) }
         #expect(seen.withLock { $0 } == 7)
     }
 
-    private final class Gate: Sendable {
-        let waiting = Locked(0)
-        let isOpen = Locked(false)
-
-        func pass() {
-            waiting.withLock { $0 += 1 }
-            waitUntil { isOpen.withLock { $0 } }
-        }
-    }
-
     /// More of them than there are cores.
     @Test(.timeLimit(.minutes(5)), arguments: Kind.allCases)
     func `Blocked functions delay no other request`(_ kind: Kind) async throws {
-        let server = try RawServer { _, connection in
-            try connection.respond(text: "hello")
-            return true
-        }
-        let gate = Gate()
+        let server = try RawServer.keeping { _, connection in try connection.respond(text: "hello") }
+        let (waiting, mayGoOn) = (Counter(), Flag())
         let count = 20
         try await withThrowingTaskGroup { group in
             for _ in 0..<count {
-                group.addTask { try await request(kind, route(server, .get("blocked"))) { _ in gate.pass() } }
+                group.addTask {
+                    try await request(kind, route(server, .get("blocked"))) { _ in
+                        _ = waiting.next()
+                        mayGoOn.wait()
+                    }
+                }
             }
-            #expect(await eventually { gate.waiting.withLock { $0 } == count })
+            #expect(await eventually { waiting.current == count })
             for kind in Kind.allCases { try await request(kind, route(server, .get("other"))) }
-            gate.isOpen.withLock { $0 = true }
+            mayGoOn.raise()
             try await group.waitForAll()
         }
     }

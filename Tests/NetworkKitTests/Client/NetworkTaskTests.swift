@@ -16,16 +16,8 @@ import Testing
         return NetworkClient(retry: retry, options: options, notificationCenter: recorder.center)
     }
 
-    private func transportKind(_ error: (any Error)?) -> TransportFailure.Kind? {
-        guard case .transport(let failure)? = error as? NetworkError else { return nil }
-        return failure.kind
-    }
-
     @Test func `Success is announced once`() async throws {
-        let server = try RawServer { _, connection in
-            try connection.respond(text: "hello")
-            return true
-        }
+        let server = try RawServer.keeping { _, connection in try connection.respond(text: "hello") }
         let response = try await client().send(route(server, .get("a b/c")))
         #expect(try response.string() == "hello")
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
@@ -34,15 +26,15 @@ import Testing
         #expect(recorder.all[0].task == recorder.all[1].task)
     }
 
-    @Test func `An error status is announced once`() async throws {
+    @Test(arguments: [false, true]) func `An error status is announced once`(isStream: Bool) async throws {
         let server = try RawServer.closing { _, connection in
             try connection.respond("404 Not Found", text: "no such thing")
         }
-        let error = await thrown { _ = try await client().send(route(server)) }
-        guard case .unacceptableStatus(let failure)? = error as? NetworkError else {
-            Issue.record("\(error as Any)")
-            return
+        let error = await thrown {
+            if isStream { _ = try await client().bytes(route(server)) }
+            _ = try await client().send(route(server))
         }
+        let failure = try #require(refusal(error), "\(error as Any)")
         #expect(failure.status == 404)
         #expect(failure.headers[.contentLength] == "13")
         #expect(failure.data == Data("no such thing".utf8))
@@ -63,11 +55,11 @@ import Testing
         #expect(kind(of: error) == .cannotConnect)
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
         let missing = URLRoute(try #require(URL(string: "http://missing.invalid")))
-        #expect(transportKind(await thrown { _ = try await client().send(missing) }) == .cannotFindHost)
+        #expect(kind(of: await thrown { _ = try await client().send(missing) }) == .cannotFindHost)
     }
 
     @Test func `A timeout is announced once`() async throws {
-        let server = try RawServer.closing { _, connection in connection.waitForEnd() }
+        let server = try RawServer.silent()
         let error = await thrown { _ = try await client().send(route(server, .get("").with(\.timeout, .seconds(1)))) }
         #expect(kind(of: error) == .timedOut)
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
@@ -85,18 +77,6 @@ import Testing
         #expect(error is CancellationError)
         #expect(await eventually { recorder.names == ["Complete"] })
         #expect(server.requests.isEmpty)
-    }
-
-    @Test func `A cancelled request ends its connection`() async throws {
-        let ended = Locked(false)
-        let server = try RawServer.closing { _, connection in
-            connection.waitForEnd()
-            ended.withLock { $0 = true }
-        }
-        let task = client().start(route(server))
-        #expect(await eventually { server.requests.count == 1 })
-        task.cancel()
-        #expect(await eventually { ended.withLock { $0 } })
     }
 
     @Test func `Suspend and resume are announced once each`() async throws {
@@ -120,7 +100,7 @@ import Testing
     }
 
     @Test func `A suspended request can be cancelled`() async throws {
-        let server = try RawServer.closing { _, connection in connection.waitForEnd() }
+        let server = try RawServer.silent()
         let task = client().start(route(server))
         #expect(await eventually { server.requests.count == 1 })
         task.suspend()
@@ -131,8 +111,8 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5))) func `The timeout begins when the request is sent`() async throws {
-        let silent = try RawServer.closing { _, connection in connection.waitForEnd() }
-        let other = try RawServer.closing { _, connection in connection.waitForEnd() }
+        let silent = try RawServer.silent()
+        let other = try RawServer.silent()
         let client = client(connections: 1)
         let first = client.start(route(silent))
         #expect(await eventually { silent.requests.count == 1 })
@@ -142,34 +122,33 @@ import Testing
             let error = await thrown {
                 _ = try await client.send(route(other, .get("").with(\.timeout, .seconds(0.1))))
             }
-            #expect(transportKind(error) == .timedOut)
+            #expect(kind(of: error) == .timedOut)
             #expect(recorder.all.count { $0.task == ObjectIdentifier(waiting) && $0.name.hasSuffix("Complete") } == 0)
             change()
         }
         first.cancel()
         let error = await thrown { _ = try await waiting.response }
-        #expect(transportKind(error) == .timedOut)
+        #expect(kind(of: error) == .timedOut)
     }
 
     @Test(.timeLimit(.minutes(5)), arguments: [false, true])
     func `A time limit ends a request that was not sent`(_ isSuspended: Bool) async throws {
-        let server = try RawServer.closing { _, connection in connection.waitForEnd() }
+        let server = try RawServer.silent()
         let client = client(connections: 1)
         let first = client.start(route(server))
         #expect(await eventually { server.requests.count == 1 })
         let waiting = client.start(route(server, .get("").with(\.timeLimit, .seconds(0.1))))
         if isSuspended { waiting.suspend() }
         let error = await thrown { _ = try await waiting.response }
-        #expect(transportKind(error) == .timeLimitExceeded)
+        #expect(kind(of: error) == .timeLimitExceeded)
         first.cancel()
     }
 
     /// libcurl's own list of waiting transfers would keep them from beginning.
     @Test(.timeLimit(.minutes(5))) func `A hung host does not delay others`() async throws {
-        let hung = try RawServer.closing { _, connection in connection.waitForEnd() }
-        let other = try RawServer(at: "127.0.0.2") { request, connection in
+        let hung = try RawServer.silent()
+        let other = try RawServer.keeping(at: "127.0.0.2") { request, connection in
             try connection.respond(text: request.target)
-            return true
         }
         let client = client(connections: 2)
         let stuck = (0..<10).map { client.start(route(hung, .get("\($0)").with(\.timeout, nil))) }
@@ -250,10 +229,7 @@ import Testing
     }
 
     @Test func `A thousand concurrent requests are answered`() async throws {
-        let server = try RawServer { request, connection in
-            try connection.respond(text: request.target)
-            return true
-        }
+        let server = try RawServer.keeping { request, connection in try connection.respond(text: request.target) }
         let backend = InMemoryBackend()
         let indicator = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .seconds(1)),

@@ -72,20 +72,18 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5))) func `The thread of a released client ends`() async throws {
-        let server = try RawServer.closing { _, connection in connection.waitForEnd() }
+        let server = try RawServer.silent()
         #expect(try await probe("abandon", server.url.absoluteString, "30").result == "ended")
+    }
+
+    private func request(by proxy: String) async throws -> Command.Result {
+        let probe = [try Command.built("test-probe"), "network", "requests", "http://host.invalid/path", "1"]
+        return try await Command.run("env", ["-u", "no_proxy", "-u", "NO_PROXY", "http_proxy=\(proxy)"] + probe)
     }
 
     @Test func `The proxy of the environment is used`() async throws {
         let proxy = try RawServer.closing { _, connection in try connection.respond(text: "by the proxy") }
-        let result = try await Command.run(
-            "env",
-            [
-                "-u", "no_proxy", "-u", "NO_PROXY", "http_proxy=\(proxy.url)", try Command.built("test-probe"),
-                "network",
-                "requests", "http://host.invalid/path", "1",
-            ]
-        )
+        let result = try await request(by: proxy.url.absoluteString)
         #expect(result.output.hasPrefix("1\n"), "\(result.output)\(result.error)")
         #expect(proxy.requests.map(\.target) == ["http://host.invalid/path"])
     }
@@ -96,13 +94,7 @@ import Testing
         "http://user:s3cr3t@127.0.0.1:9", "s3cr3t:s3cr3t:s3cr3t",
     ])
     func `No message contains the password of a proxy, or a part of it`(_ proxy: String) async throws {
-        let result = try await Command.run(
-            "env",
-            [
-                "-u", "no_proxy", "-u", "NO_PROXY", "http_proxy=\(proxy)", try Command.built("test-probe"), "network",
-                "requests", "http://host.invalid/path", "1",
-            ]
-        )
+        let result = try await request(by: proxy)
         #expect(result.output.hasPrefix("error: http://host.invalid/path: "), "\(result.output)")
         #expect(!result.output.contains("s3cr3t"), "\(result.output)")
     }

@@ -70,6 +70,21 @@ import Testing
 
     private func ranges(_ server: RawServer) -> [String?] { server.requests.map { $0.headers["range"] } }
 
+    /// A call that ends with the whole file, after it has continued the part or begun again.
+    @discardableResult
+    private func complete(
+        _ server: RawServer,
+        isContinued: Bool = true,
+        onProgress: (@Sendable (TransferProgress) -> Void)? = nil,
+        location: SourceLocation = #_sourceLocation
+    ) async throws -> Int {
+        let response = try await NetworkClient()
+            .download(route(server), to: target, acrossRuns: true, onProgress: onProgress)
+        #expect(ranges(server) == [nil, isContinued ? "bytes=60000-" : nil], sourceLocation: location)
+        #expect(try Data(contentsOf: target) == Self.body, sourceLocation: location)
+        return response.status.code
+    }
+
     // MARK: - Continued
 
     @Test func `A later call continues the part`() async throws {
@@ -77,12 +92,8 @@ import Testing
         try await leavePart(server)
         #expect(try [mode(Self.names.part), mode(Self.names.record)] == [0o600, 0o600])
         let reported = Locked<[TransferProgress]>([])
-        let response = try await NetworkClient().download(route(server), to: target, acrossRuns: true) { progress in
-            reported.withLock { $0.append(progress) }
-        }
-        #expect(response.status == 206)
-        #expect(ranges(server) == [nil, "bytes=60000-"])
-        #expect(try Data(contentsOf: target) == Self.body)
+        let status = try await complete(server) { progress in reported.withLock { $0.append(progress) } }
+        #expect(status == 206)
         #expect(try files == ["file.bin"])
         #expect(reported.withLock { $0.allSatisfy { $0.bytesReceived == 0 || $0.bytesReceived >= 60_000 } })
         #expect(reported.withLock { $0.last?.bytesReceived } == 100_000)
@@ -97,9 +108,7 @@ import Testing
         #expect(await eventually { count(Self.names.part) == 60_000 })
         await probe.end(SIGKILL)
         #expect(try files == [Self.names.part, Self.names.record])
-        _ = try await NetworkClient().download(route(server), to: target, acrossRuns: true)
-        #expect(ranges(server) == [nil, "bytes=60000-"])
-        #expect(try Data(contentsOf: target) == Self.body)
+        try await complete(server)
         #expect(try files == ["file.bin"])
     }
 
@@ -133,32 +142,15 @@ import Testing
         work.cancel()
         await #expect(throws: CancellationError.self) { try await work.value }
         #expect(try files == [Self.names.part, Self.names.record])
-        _ = try await NetworkClient().download(route(server), to: target, acrossRuns: true)
-        #expect(ranges(server) == [nil, "bytes=60000-"])
-        #expect(try Data(contentsOf: target) == Self.body)
+        try await complete(server)
     }
 
     // MARK: - Begun again
 
-    /// Killed before the file was moved into place. A request for nothing would be an error.
-    @Test func `A complete part begins again`() async throws {
-        let server = try server()
-        try await leavePart(server)
-        let handle = try FileHandle(forWritingTo: URL(filePath: path(Self.names.part)))
-        try handle.seekToEnd()
-        try handle.write(contentsOf: Self.body.dropFirst(60_000))
-        _ = try await NetworkClient().download(route(server), to: target, acrossRuns: true)
-        #expect(ranges(server) == [nil, nil])
-        #expect(try Data(contentsOf: target) == Self.body)
-    }
-
     @Test func `A changed file begins again`() async throws {
         let server = try server(later: "ETag: \"y\"")
         try await leavePart(server)
-        let response = try await NetworkClient().download(route(server), to: target, acrossRuns: true)
-        #expect(response.status == 200)
-        #expect(ranges(server) == [nil, "bytes=60000-"])
-        #expect(try Data(contentsOf: target) == Self.body)
+        #expect(try await complete(server) == 200)
         #expect(try files == ["file.bin"])
     }
 
@@ -223,8 +215,10 @@ import Testing
     /// What another user, or another program, may have put in the place of the part or its record.
     @Test(arguments: [
         "link", "second name", "fifo", "folder", "readable", "linked record", "readable record", "no record",
+        // Killed before the file was moved into place. A request for nothing would be an error.
+        "complete",
     ])
-    func `A foreign part is not continued`(kind: String) async throws {
+    func `A foreign or a complete part is not continued`(kind: String) async throws {
         let server = try server()
         try await leavePart(server)
         let (part, record, other) = (path(Self.names.part), path(Self.names.record), path("other"))
@@ -236,13 +230,12 @@ import Testing
         case "fifo": #expect(unlink(part) == 0 && mkfifo(part, 0o600) == 0)
         case "folder": #expect(unlink(part) == 0 && mkdir(part, 0o700) == 0)
         case "readable": #expect(chmod(part, 0o644) == 0)
+        case "complete": try Self.body.write(to: URL(filePath: part))
         case "readable record": #expect(chmod(record, 0o644) == 0)
         default: #expect(unlink(record) == 0)
         }
         let old = FileManager.default.contents(atPath: other)
-        _ = try await NetworkClient().download(route(server), to: target, acrossRuns: true)
-        #expect(ranges(server) == [nil, nil])
-        #expect(try Data(contentsOf: target) == Self.body)
+        try await complete(server, isContinued: false)
         #expect(FileManager.default.contents(atPath: other) == old)
     }
 

@@ -87,27 +87,6 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func `A bad status is an error with the beginning of its body`() async throws {
-        let server = try RawServer.closing { _, connection in try connection.respond("404 Not Found", text: "no such") }
-        let error = await thrown { _ = try await client().bytes(route(server)) }
-        guard case .unacceptableStatus(let failure)? = error as? NetworkError else {
-            Issue.record("\(error as Any)")
-            return
-        }
-        #expect(failure.data == Data("no such".utf8))
-        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
-    }
-
-    @Test func `A truncated body is an error`() async throws {
-        let server = try RawServer.sending("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
-        let stream = try await client().bytes(route(server))
-        var count = 0
-        let error = await thrown { for try await piece in stream { count += piece.count } }
-        #expect(count == 5)
-        #expect(kind(of: error) == .incompleteBody)
-        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
-    }
-
     // MARK: - Files
 
     private var target: URL { folder.url.appending(path: "file.bin") }

@@ -59,10 +59,7 @@ import Testing
         let body = Data("sent ".utf8) + Data(count: 60_000)
         #expect(try await client.send(URLRoute(url, .post("echo", body: .data(body)))).data == body)
         let missing = await thrown { _ = try await client.send(URLRoute(url, .get("missing"))) }
-        guard case .unacceptableStatus(let response)? = missing as? NetworkError else {
-            Issue.record("\(missing as Any)")
-            return
-        }
+        let response = try #require(refusal(missing), "\(missing as Any)")
         #expect(response.status.code == 404)
         // The server logs each frame that it receives.
         #expect(server.output.contains(":method: POST"))
@@ -84,10 +81,7 @@ import Testing
             for task in tasks { task.resume() }
             for task in tasks {
                 let error = await thrown { _ = try await task.response }
-                guard case .unacceptableStatus(let response)? = error as? NetworkError else {
-                    Issue.record("\(error as Any)")
-                    continue
-                }
+                let response = try #require(refusal(error), "\(error as Any)")
                 #expect(response.status.code == 404)
             }
         }

@@ -136,10 +136,7 @@ import Testing
         let client = service.client { _ in "wrong \(service.refreshes)" }
         for count in 1...3 {
             let error = await thrown { _ = try await client.send(post("")) }
-            guard case .unacceptableStatus(let failure)? = error as? NetworkError else {
-                Issue.record("\(error as Any)")
-                return
-            }
+            let failure = try #require(refusal(error), "\(error as Any)")
             #expect(failure.status == .unauthorized)
             #expect(service.refreshes == count)
             #expect(service.server.requests.count == 2 * count)

@@ -188,14 +188,13 @@ import Testing
         ("Location: /a\r\nLocation: /b", "/a"), ("Location: /caf\u{E9}", "/caf%e9"), ("Location: /cafÃ©", "/caf%C3%A9"),
     ])
     func `The first location is followed with its bytes`(_ fields: String, _ target: String) async throws {
-        let server = try RawServer { request, connection in
+        let server = try RawServer.keeping { request, connection in
             if request.target == "/" {
                 let head = "HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\(fields)\r\n\r\n"
                 try connection.send(try #require(head.data(using: .isoLatin1)))
             } else {
                 try connection.respond()
             }
-            return true
         }
         let host = try #require(HTTPField.Name("Host"))
         let response = try await NetworkClient().send(route(server, .get("", headers: [host: "name.example"])))
@@ -233,10 +232,9 @@ import Testing
     }
 
     @Test func `Ten thousand hops end at the twentieth`() async throws {
-        let server = try RawServer { request, connection in
+        let server = try RawServer.keeping { request, connection in
             let next = (Int(request.target.dropFirst()) ?? 0) + 1
             try connection.respond("302 Found", headers: ["Location: /\(min(next, 10_000))"])
-            return true
         }
         let error = await thrown { _ = try await NetworkClient().send(route(server, .get("0"))) }
         guard case .tooManyRedirects(let urls)? = error as? NetworkError else {
@@ -249,9 +247,8 @@ import Testing
     }
 
     @Test func `A loop is reported`() async throws {
-        let server = try RawServer { request, connection in
+        let server = try RawServer.keeping { request, connection in
             try connection.respond("302 Found", headers: ["Location: \(request.target == "/a" ? "/b" : "/a")"])
-            return true
         }
         let error = await thrown { _ = try await NetworkClient().send(route(server, .get("a"))) }
         #expect("\(error as Any)".contains("in a loop"))

@@ -11,10 +11,7 @@ import Testing
     private let server: RawServer
 
     init() throws {
-        server = try RawServer { _, connection in
-            try connection.respond(text: "{}")
-            return true
-        }
+        server = try RawServer.keeping { _, connection in try connection.respond(text: "{}") }
     }
 
     private func problem(_ change: @escaping @Sendable (inout NetworkRequest) -> Void) async -> String {
@@ -92,9 +89,8 @@ import Testing
 
     /// Everyone on the way can read the password, and demand Basic.
     @Test func `Basic is not chosen without TLS`() async throws {
-        let plain = try RawServer { _, connection in
+        let plain = try RawServer.keeping { _, connection in
             try connection.respond("401 Unauthorized", headers: ["WWW-Authenticate: Basic realm=a"])
-            return true
         }
         let credentials = Credentials(user: "u", password: "p")
         let request = Endpoint.get("").with(\.credentials, credentials)

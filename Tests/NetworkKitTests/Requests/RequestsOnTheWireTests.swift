@@ -12,10 +12,7 @@ import Testing
     private let server: RawServer
 
     init() throws {
-        server = try RawServer { _, connection in
-            try connection.respond(text: "{}")
-            return true
-        }
+        server = try RawServer.keeping { _, connection in try connection.respond(text: "{}") }
     }
 
     private func received(_ request: Endpoint, interceptors: [NetworkClient.Interceptor] = []) async throws

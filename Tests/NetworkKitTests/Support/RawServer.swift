@@ -95,6 +95,20 @@ final class RawServer: Sendable {
         }
     }
 
+    /// A server that keeps each connection.
+    static func keeping(
+        at host: String = "127.0.0.1",
+        _ answer: @escaping @Sendable (ReceivedRequest, RawConnection) throws -> Void
+    ) throws -> RawServer {
+        try RawServer(at: host) { request, connection in
+            try answer(request, connection)
+            return true
+        }
+    }
+
+    /// A server that answers no request.
+    static func silent() throws -> RawServer { try closing { _, connection in connection.waitForEnd() } }
+
     /// A server that sends the same bytes to each request and closes the connection.
     static func sending(_ text: String) throws -> RawServer {
         try closing { _, connection in try connection.send(text) }
@@ -125,12 +139,25 @@ final class RawServer: Sendable {
 final class Counter: Sendable {
     private let count = Locked(0)
 
+    /// The last number.
+    var current: Int { count.withLock(\.self) }
+
     func next() -> Int {
         count.withLock { count in
             count += 1
             return count
         }
     }
+}
+
+/// What a test and a server's threads share.
+final class Flag: Sendable {
+    private let isUp = Locked(false)
+
+    var isRaised: Bool { isUp.withLock(\.self) }
+    func raise() { isUp.withLock { $0 = true } }
+    /// Blocks the thread until it is raised.
+    func wait() { waitUntil { isRaised } }
 }
 
 /// Blocks the thread until the condition is true, for 300 s at most.
@@ -244,6 +271,11 @@ func route(_ server: RawServer, _ request: Endpoint = .get("")) -> URLRoute {
 func kind(of error: (any Error)?) -> TransportFailure.Kind? {
     guard case .transport(let failure)? = error as? NetworkError else { return nil }
     return failure.kind
+}
+
+/// The response whose status is the error; `nil` for any other error.
+func refusal(_ error: (any Error)?) -> NetworkResponse? {
+    if case .unacceptableStatus(let response)? = error as? NetworkError { response } else { nil }
 }
 
 /// The error that an asynchronous function throws, or `nil`.

@@ -34,13 +34,12 @@ import Testing
     /// curl 3384: libcurl 7.88 sends the second body as empty, and the server answers 200.
     @Test(arguments: ["Basic realm=\"a\"", "Digest realm=\"a\", nonce=\"b\""])
     func `A body after a failed authentication arrives`(_ challenge: String) async throws {
-        let server = try RawServer { request, connection in
+        let server = try RawServer.keeping { request, connection in
             let isFirst = request.target == "/first"
             try connection.respond(
                 isFirst ? "401 Unauthorized" : "200 OK",
                 headers: isFirst ? ["WWW-Authenticate: \(challenge)"] : []
             )
-            return true
         }
         for first in [Endpoint.put("first", body: .data(Data(count: 1000))), .post("first")] {
             let client = NetworkClient(validation: .all)
@@ -71,10 +70,7 @@ import Testing
     }
 
     @Test func `Requests of each method share a connection`() async throws {
-        let server = try RawServer { _, connection in
-            try connection.respond()
-            return true
-        }
+        let server = try RawServer.keeping { _, connection in try connection.respond() }
         let client = NetworkClient()
         for _ in 0..<5 {
             for method in [HTTPRequest.Method.post, .put, .patch, .delete] {
@@ -89,10 +85,7 @@ import Testing
     /// The server may be about to close it. libcurl would close those to other hosts, too.
     @Test func `A POST does not use an idle connection`() async throws {
         let servers = try (0..<2).map { _ in
-            try RawServer { _, connection in
-                try connection.respond()
-                return true
-            }
+            try RawServer.keeping { _, connection in try connection.respond() }
         }
         let client = NetworkClient()
         for server in servers { _ = try await client.send(route(server)) }

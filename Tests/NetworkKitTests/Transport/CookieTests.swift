@@ -12,11 +12,10 @@ import Testing
     }
 
     @Test func `Cookies are read saved and removed`() async throws {
-        let server = try RawServer { request, connection in
+        let server = try RawServer.keeping { request, connection in
             let login = ["Set-Cookie: id=hunter2; Path=/; HttpOnly; Max-Age=1000", "Set-Cookie: theme=dark"]
             let fields = ["/login": login, "/logout": ["Set-Cookie: id=; Path=/; Max-Age=0"]]
             try connection.respond(headers: fields[request.target] ?? [], text: "hello")
-            return true
         }
         let client = client()
         _ = try await client.send(route(server, .get("login")))
@@ -43,10 +42,7 @@ import Testing
 
     /// By libcurl, which takes 127.0.0.1 for as safe as TLS.
     @Test func `A cookie stays on its path and on TLS`() async throws {
-        let server = try RawServer(at: "127.0.0.2") { _, connection in
-            try connection.respond(text: "hello")
-            return true
-        }
+        let server = try RawServer.keeping(at: "127.0.0.2") { _, connection in try connection.respond(text: "hello") }
         let lines = ["127.0.0.2\tFALSE\t/only\tFALSE\t0\tpart\t1", "127.0.0.2\tFALSE\t/\tTRUE\t0\tsafe\t1"]
         let cookies = try lines.map { try #require(Cookie(rawValue: $0)) }
         let client = client()
@@ -59,10 +55,9 @@ import Testing
     /// RFC 6265 §5.4.
     @Test func `The cookies of the route and the client are in one field`() async throws {
         let fields = Locked<[String]>([])
-        let server = try RawServer { request, connection in
+        let server = try RawServer.keeping { request, connection in
             fields.withLock { $0 = request.lines.filter { $0.lowercased().hasPrefix("cookie:") } }
             try connection.respond(headers: ["Set-Cookie: jar=1"])
-            return true
         }
         for client in [client(), NetworkClient()] {
             let request = Endpoint.get("", headers: [.cookie: "own=2; other=3"])

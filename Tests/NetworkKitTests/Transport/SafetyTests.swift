@@ -201,9 +201,8 @@ import Testing
     // MARK: - Streams that are not read
 
     @Test(.timeLimit(.minutes(5))) func `Streams that are not read keep no request from beginning`() async throws {
-        let server = try RawServer { request, connection in
+        let server = try RawServer.keeping { request, connection in
             try connection.respond(body: Data(count: request.target == "/large" ? 16 << 20 : 5))
-            return true
         }
         let client = NetworkClient()
         var streams: [ResponseStream] = []

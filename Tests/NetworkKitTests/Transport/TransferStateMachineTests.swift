@@ -4,207 +4,132 @@ import Testing
 
 @testable import NetworkKit
 
-/// The transfer without a server: inputs, and what they lead to. The waiters are numbers.
+/// The transfer without a server: inputs, and what they lead to.
 @Suite struct TransferStateMachineTests {
-    private typealias State = TransferStateMachine<Int>
-
-    /// A reference: `#expect` cannot call what changes a value.
-    private final class Machine {
-        var state: State
-
-        init(_ delivery: State.Delivery) { state = State(URL(string: "http://h")!, delivery) }
-
-        var isPaused: Bool { state.isPaused }
-        var bytesReceived: Int64 { state.bytesReceived }
-        func setSuspended(_ isSuspended: Bool) { state.isSuspended = isSuspended }
-        func command() -> State.Command { state.command() }
-        func begin() -> Bool { state.begin() }
-        func mayTransfer(sends: Bool) -> Bool { state.mayTransfer(sends: sends) }
-        func receive(_ head: ResponseHead, isFollowed: Bool = false) -> Int? {
-            state.receive(head, isFollowed: isFollowed)
+    /// The words of a script. What follows `=` is the result, with the number of the waiter that is resumed.
+    ///
+    /// - What the reader does: `suspend`, `continue`, `waitHead`, `waitPiece`, `waitEnd` (the waiters have the numbers
+    ///   1, 2, …), `takeHead`, `takePiece` (with `+` if the network continues), `cancelled`.
+    /// - What the network does: `command` (asks what to do), `begin`, `maySend`, `mayReceive`, `head`, `redirect`, `9`
+    ///   (bytes), `end`, `lost`.
+    /// - What is the case: `paused`, `received`.
+    ///
+    /// Pieces have a buffer of 4 bytes, a whole body has 8 at most. `run` begins.
+    @Test(arguments: [
+        ("It is queued once", "command=queue command=none"),
+        ("It begins when it is not suspended, once", "command begin=false continue begin=true begin=false"),
+        ("A cancelled one is not queued", "lost=first command=none"),
+        ("A cancelled one leaves the queue", "command=queue lost command=dequeue command=none"),
+        ("A suspension pauses", "run suspend command=pause command=none paused=true"),
+        ("Its end continues", "run suspend command continue command=resume command=none"),
+        ("What has ended is released once", "run lost=first end=again command=release command=none"),
+        ("Also a paused one", "run suspend command=pause lost=first end=again command=release command=none"),
+        ("A suspension pauses before the network sends", "run maySend=true suspend maySend=false paused=true"),
+        ("The body of a redirect is received all the same", "run redirect suspend mayReceive=true paused=false"),
+        (
+            "The head and each piece resume the reader",
+            """
+            run waitHead=- head=1 takeHead=200 waitPiece=- 3=accepted,2 takePiece=3 waitPiece=- end=first,3
+            takePiece=none
+            """
+        ),
+        (
+            "The network pauses while nobody reads",
+            """
+            run head mayReceive=true 4=accepted mayReceive=false command=none waitPiece=1 takePiece=4+ command=resume
+            mayReceive=true 4=accepted received=8
+            """
+        ),
+        ("The bytes before an error are read", "run head 2 lost takeHead=200 takePiece=2 takePiece=Lost 1=stop"),
+        (
+            "A whole response resumes the reader once",
+            "whole run waitEnd=- head=- 5=accepted 3=accepted end=first,1 takeHead=200 takePiece=8"
+        ),
+        ("The limit is enforced where bytes arrive", "whole run head 8=accepted 1=tooLong(limit:8) received=8"),
+        ("An end without a head is an error", "whole run end takeHead=NetworkError"),
+        (
+            "The body of a redirect is not kept, and its error does not matter",
+            "run waitHead=- redirect=- 100=accepted lost=first,1 takeHead=302 takePiece=none"
+        ),
+        ("A cancelled redirect is not followed", "run redirect cancelled takePiece=CancellationError"),
+        ("A long body of a redirect ends", "run redirect 65536=accepted 1=enough"),
+    ])
+    func `A transfer follows its inputs`(sentence: String, script: String) {
+        let words = script.split(whereSeparator: \.isWhitespace)
+        let transfer = Script(words.first == "whole" ? .whole(limit: 8) : .pieces(capacity: 4))
+        for word in words where word != "whole" {
+            let parts = word.split(separator: "=")
+            let result = transfer.perform(parts[0])
+            if parts.count > 1 { #expect(result == parts[1], "\(sentence): \(word)") }
         }
-        func receive(_ count: Int) -> (State.Reception, Int?) {
-            [UInt8](repeating: 7, count: count).withUnsafeBytes { state.receive($0) }
-        }
-        func end(throwing error: (any Error)?) -> (isFirst: Bool, Int?) { state.end(throwing: error) }
-        func wait(for part: State.Part, _ waiter: Int) -> Int? { state.wait(for: part, waiter) }
-        func takeHead() throws -> ResponseHead { try state.takeHead() }
-        func takePiece() throws -> (Data?, mayContinue: Bool) { try state.takePiece() }
-        func takeWhole() throws -> (ResponseHead, Data) { (try state.takeHead(), try state.takePiece().0 ?? Data()) }
-    }
-
-    private static let head = head(200)
-    private static let redirect = head(302)
-
-    private static func head(_ status: Int) -> ResponseHead {
-        ResponseHead(url: URL(string: "http://h")!, status: .init(code: status), headers: [.location: "/next"])
-    }
-
-    /// A machine that has begun.
-    private static func running(_ delivery: State.Delivery = .pieces(capacity: 4)) -> Machine {
-        let machine = Machine(delivery)
-        machine.setSuspended(false)
-        #expect(machine.command() == .queue)
-        #expect(machine.begin())
-        return machine
     }
 
     private struct Lost: Error {}
 
-    // MARK: - The network
+    /// A transfer, and how many waiters it has had.
+    private final class Script {
+        private let url = URL(string: "http://h")!
+        private var state: TransferStateMachine<Int>
+        private var waiters = 0
 
-    @Test func `A transfer is queued once and begins when it is not suspended`() {
-        let machine = Machine(.whole(limit: 9))
-        #expect(machine.command() == .queue)
-        #expect(machine.command() == .none)
-        #expect(!machine.begin())
-        machine.setSuspended(false)
-        #expect(machine.begin())
-        #expect(!machine.begin())
-    }
-
-    @Test func `A cancelled transfer is not queued and leaves the queue`() {
-        let machine = Machine(.whole(limit: 9))
-        #expect(machine.end(throwing: Lost()).isFirst)
-        #expect(machine.command() == .none)
-        let queued = Machine(.whole(limit: 9))
-        #expect(queued.command() == .queue)
-        _ = queued.end(throwing: Lost())
-        #expect(queued.command() == .dequeue)
-        #expect(queued.command() == .none)
-    }
-
-    @Test func `A suspension pauses and its end continues`() {
-        let machine = Self.running()
-        machine.setSuspended(true)
-        #expect(machine.command() == .pause)
-        #expect(machine.command() == .none)
-        #expect(machine.isPaused)
-        machine.setSuspended(false)
-        #expect(machine.command() == .resume)
-        #expect(machine.command() == .none)
-    }
-
-    @Test func `A transfer that has ended is released once`() {
-        for isPaused in [false, true] {
-            let machine = Self.running()
-            if isPaused {
-                machine.setSuspended(true)
-                #expect(machine.command() == .pause)
-            }
-            #expect(machine.end(throwing: Lost()).isFirst)
-            #expect(!machine.end(throwing: nil).isFirst)
-            #expect(machine.command() == .release)
-            #expect(machine.command() == .none)
+        init(_ delivery: TransferStateMachine<Int>.Delivery) {
+            state = TransferStateMachine(url, delivery)
         }
-    }
 
-    @Test func `A suspension pauses the network before it sends`() {
-        let machine = Self.running()
-        #expect(machine.mayTransfer(sends: true))
-        machine.setSuspended(true)
-        #expect(!machine.mayTransfer(sends: true))
-        #expect(machine.isPaused)
-        // Of a redirect, the body is received all the same.
-        let redirected = Self.running()
-        _ = redirected.receive(Self.redirect, isFollowed: true)
-        redirected.setSuspended(true)
-        #expect(redirected.mayTransfer(sends: false) && !redirected.isPaused)
-    }
+        func perform(_ word: Substring) -> String {
+            switch word {
+            case "run": ["continue", "command", "begin"].map { perform($0) }.joined()
+            case "command": "\(state.command())"
+            case "begin": "\(state.begin())"
+            case "suspend", "continue": setSuspended(word == "suspend")
+            case "maySend", "mayReceive": "\(state.mayTransfer(sends: word == "maySend"))"
+            case "paused": "\(state.isPaused)"
+            case "received": "\(state.bytesReceived)"
+            case "head", "redirect": receive(status: word == "head" ? 200 : 302)
+            case "end": end(nil)
+            case "lost": end(Lost())
+            case "cancelled": end(CancellationError())
+            case "waitHead": wait(for: .head)
+            case "waitPiece": wait(for: .piece)
+            case "waitEnd": wait(for: .end)
+            case "takeHead": taken { "\(try state.takeHead().status.code)" }
+            case "takePiece": taken(piece)
+            default: receive(bytes: Int(word) ?? 0)
+            }
+        }
 
-    // MARK: - Pieces
+        private func setSuspended(_ isSuspended: Bool) -> String {
+            state.isSuspended = isSuspended
+            return ""
+        }
 
-    @Test func `The head and each piece resume the reader`() throws {
-        let machine = Self.running()
-        #expect(machine.wait(for: .head, 1) == nil)
-        #expect(machine.receive(Self.head) == 1)
-        #expect(try machine.takeHead().status == 200)
-        #expect(machine.wait(for: .piece, 2) == nil)
-        #expect(machine.receive(3) == (.accepted, 2))
-        #expect(try machine.takePiece().0?.count == 3)
-        #expect(machine.wait(for: .piece, 3) == nil)
-        #expect(machine.end(throwing: nil) == (true, 3))
-        #expect(try machine.takePiece().0 == nil)
-    }
+        private func receive(status: Int) -> String {
+            let head = ResponseHead(url: url, status: .init(code: status), headers: [.location: "/next"])
+            return state.receive(head, isFollowed: status == 302).map { "\($0)" } ?? "-"
+        }
 
-    @Test func `The network pauses while nobody reads`() throws {
-        let machine = Self.running()
-        _ = machine.receive(Self.head)
-        #expect(machine.mayTransfer(sends: false))
-        #expect(machine.receive(4).0 == .accepted)
-        #expect(!machine.mayTransfer(sends: false))
-        #expect(machine.command() == .none)
-        #expect(machine.wait(for: .piece, 1) == 1)
-        let (piece, mayContinue) = try machine.takePiece()
-        #expect(piece?.count == 4)
-        #expect(mayContinue)
-        #expect(machine.command() == .resume)
-        #expect(machine.mayTransfer(sends: false))
-        #expect(machine.receive(4).0 == .accepted)
-        #expect(machine.bytesReceived == 8)
-    }
+        private func receive(bytes count: Int) -> String {
+            let (reception, waiter) = [UInt8](repeating: 7, count: count).withUnsafeBytes { state.receive($0) }
+            return "\(reception)".replacing(" ", with: "") + (waiter.map { ",\($0)" } ?? "")
+        }
 
-    @Test func `The bytes before an error are read`() throws {
-        let machine = Self.running()
-        _ = machine.receive(Self.head)
-        _ = machine.receive(2)
-        _ = machine.end(throwing: Lost())
-        #expect(try machine.takeHead().status == 200)
-        #expect(try machine.takePiece().0?.count == 2)
-        #expect(throws: Lost.self) { try machine.takePiece() }
-        #expect(machine.receive(1).0 == .stop)
-    }
+        private func end(_ error: (any Error)?) -> String {
+            let (isFirst, waiter) = state.end(throwing: error)
+            return (isFirst ? "first" : "again") + (waiter.map { ",\($0)" } ?? "")
+        }
 
-    // MARK: - Whole
+        private func wait(for part: TransferStateMachine<Int>.Part) -> String {
+            waiters += 1
+            return state.wait(for: part, waiters).map { "\($0)" } ?? "-"
+        }
 
-    @Test func `A whole response resumes the reader once`() throws {
-        let machine = Self.running(.whole(limit: 8))
-        #expect(machine.wait(for: .end, 1) == nil)
-        #expect(machine.receive(Self.head) == nil)
-        #expect(machine.receive(5) == (.accepted, nil))
-        #expect(machine.receive(3) == (.accepted, nil))
-        #expect(machine.end(throwing: nil) == (true, 1))
-        #expect(try machine.takeWhole().1.count == 8)
-    }
+        private func piece() throws -> String {
+            let (piece, mayContinue) = try state.takePiece()
+            return (piece.map { "\($0.count)" } ?? "none") + (mayContinue ? "+" : "")
+        }
 
-    @Test func `The limit of a whole body is enforced where bytes arrive`() {
-        let machine = Self.running(.whole(limit: 8))
-        _ = machine.receive(Self.head)
-        #expect(machine.receive(8).0 == .accepted)
-        #expect(machine.receive(1).0 == .tooLong(limit: 8))
-        #expect(machine.bytesReceived == 8)
-    }
-
-    @Test func `An end without a head is an error`() {
-        let machine = Self.running(.whole(limit: 8))
-        _ = machine.end(throwing: nil)
-        #expect(throws: NetworkError.self) { try machine.takeWhole() }
-        #expect(throws: NetworkError.self) { try machine.takeHead() }
-    }
-
-    // MARK: - Redirects
-
-    @Test func `The body of a redirect is not kept and its error does not matter`() throws {
-        let machine = Self.running()
-        #expect(machine.wait(for: .head, 1) == nil)
-        #expect(machine.receive(Self.redirect, isFollowed: true) == nil)
-        #expect(machine.receive(100) == (.accepted, nil))
-        #expect(machine.end(throwing: Lost()) == (true, 1))
-        #expect(try machine.takeHead().status == 302)
-        #expect(try machine.takePiece().0 == nil)
-    }
-
-    @Test func `A cancelled redirect is not followed`() {
-        let machine = Self.running()
-        _ = machine.receive(Self.redirect, isFollowed: true)
-        _ = machine.end(throwing: CancellationError())
-        #expect(throws: CancellationError.self) { try machine.takeWhole() }
-    }
-
-    @Test func `A long body of a redirect ends`() {
-        let machine = Self.running()
-        _ = machine.receive(Self.redirect, isFollowed: true)
-        #expect(machine.receive(1 << 16).0 == .accepted)
-        #expect(machine.receive(1).0 == .enough)
+        private func taken(_ body: () throws -> String) -> String {
+            do { return try body() } catch { return "\(type(of: error))" }
+        }
     }
 }
