@@ -138,13 +138,28 @@ import Testing
         probe.cancel()
     }
 
-    /// Passes its actions to a function.
-    private struct FunctionScheduler: ActionScheduler {
+    /// Passes its actions to a function, at once.
+    private struct FunctionScheduler: Scheduler {
+        typealias Time = ImmediateScheduler.SchedulerTimeType
+
         let add: @Sendable (Unchecked<() -> Void>) -> Void
 
-        var now: VirtualTime { VirtualTime() }
+        var now: Time { ImmediateScheduler.shared.now }
+        var minimumTolerance: Time.Stride { .nanoseconds(0) }
 
-        func add(_ action: @escaping () -> Void, at date: VirtualTime) { add(Unchecked(action)) }
+        func schedule(options: Never?, _ action: @escaping () -> Void) { add(Unchecked(action)) }
+
+        func schedule(after _: Time, tolerance _: Time.Stride, options: Never?, _ action: @escaping () -> Void) {
+            add(Unchecked(action))
+        }
+
+        func schedule(
+            after _: Time,
+            interval _: Time.Stride,
+            tolerance _: Time.Stride,
+            options: Never?,
+            _ action: @escaping () -> Void
+        ) -> any Cancellable { preconditionFailure("no test repeats an action") }
     }
 
     @Test func `Statuses are delivered on the scheduler, which has one action of a subscription to run`() async {

@@ -137,6 +137,13 @@ import Testing
         await eventually { tracker.core.subscriptionCount == 0 }
     }
 
+    /// Whether the indicator shows nothing of another activity, beside a number of others.
+    private func isDetached(count: Int) async -> Bool {
+        await tracker.withActivity("nothing") {
+            await isUnobserved(tracker) && manager.snapshot.activities.count == count
+        }
+    }
+
     @Test func `A tracker can be a member of a group, until that ends`() async {
         let late: ActivityTrackerAttachment? = await manager.withActivity("Syncing", total: 2) { group in
             let attachment = tracker.attach(to: group)
@@ -147,16 +154,10 @@ import Testing
             }
             #expect(await eventually { manager.snapshot.activities.first?.completed == 1 })
             attachment.detach()
-            let nothing = tracker.begin("nothing")
-            #expect(await isUnobserved(tracker))
-            #expect(manager.snapshot.activities.count == 1)
-            nothing.end()
+            #expect(await isDetached(count: 1))
             return tracker.attach(to: group)
         }
-        let nothing = tracker.begin("nothing")
-        #expect(await isUnobserved(tracker))
-        #expect(manager.activityCount == 0)
-        nothing.end()
+        #expect(await isDetached(count: 0))
         late?.detach()
     }
 
@@ -172,10 +173,7 @@ import Testing
         activity.end()
         #expect(await shows())
         tracker.attach(to: group)
-        let nothing = tracker.begin("nothing")
-        #expect(await isUnobserved(tracker))
-        #expect(manager.activityCount == 0)
-        nothing.end()
+        #expect(await isDetached(count: 0))
     }
 
     @Test func `A group with a tracker ends when it is released`() {

@@ -1,5 +1,4 @@
 import IndicatorCore
-import IndicatorTesting
 import IndicatorThreads
 import IndicatorTracking
 import TestSupport
@@ -73,41 +72,22 @@ struct Elements<Element: Sendable>: AsyncSequence, Sendable {
     func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: elements.makeIterator()) }
 }
 
-/// A piece of work on a virtual clock: delivers its number when its time has passed, and finishes.
-struct Work: AsyncSequence, Sendable {
-    typealias Element = Int
-    typealias Failure = Never
+/// Pieces of work that a test ends: each delivers its number, and finishes.
+struct Works: Sendable {
+    private let all: [Int: (stream: AsyncStream<Int>, continuation: AsyncStream<Int>.Continuation)]
 
-    let number: Int
-    let seconds: Int
-    let clock: VirtualClock
-
-    struct AsyncIterator: AsyncIteratorProtocol {
-        var work: Work?
-
-        mutating func next(isolation actor: isolated (any Actor)?) async -> Int? {
-            guard let work else { return nil }
-            self.work = nil
-            await work.perform()
-            return work.number
-        }
+    init(_ numbers: [Int]) {
+        all = Dictionary(uniqueKeysWithValues: numbers.map { ($0, AsyncStream<Int>.makeStream()) })
     }
 
-    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(work: self) }
+    subscript(number: Int) -> AsyncStream<Int> { all[number]!.stream }
 
-    func perform() async { try? await clock.sleep(for: .seconds(seconds)) }
-}
-
-extension VirtualClock {
-    /// Advances from deadline to deadline, each time after the tasks wait for the given deadlines, in seconds from the
-    /// start, and the given number of lines was printed.
-    func run(through steps: [(deadlines: [Int], lines: Int)], printing output: Output) async -> Bool {
-        for step in steps {
-            let deadlines = step.deadlines.map { Duration.seconds($0) }
-            guard await eventually({ self.deadlines == deadlines && output.lines.count == step.lines }) else {
-                return false
-            }
-            if let next = deadlines.first { advance(to: next) }
+    /// Ends them one after the other, each when a number of lines was printed.
+    func end(_ steps: [(number: Int, lines: Int)], printing output: Output) async -> Bool {
+        for (number, lines) in steps {
+            guard await eventually({ output.lines.count == lines }) else { return false }
+            all[number]?.continuation.yield(number)
+            all[number]?.continuation.finish()
         }
         return true
     }

@@ -197,8 +197,7 @@ import Testing
             for _ in 0..<2 {
                 try await shell.stopJob()
                 result.append(try await shell.value(of: #"printf '\n<%s>\n' "$(jobs -s | wc -l) $(jobs -r | wc -l)""#))
-                shell.terminal.type("fg\n")
-                try await shell.wait(for: "script")
+                try await shell.run("fg", shows: "script")
             }
             try await shell.stopJob()
             shell.terminal.type("bg\n")
@@ -378,8 +377,7 @@ import Testing
             let isStopped = "until jobs -s | grep -q cat; do sleep 0.01; jobs >/dev/null; done"
             try await shell.run(#"\#(isStopped); echo "stopped-$((1 + 1))""#, shows: "stopped-2")
             try await shell.run("jobs -l", shows: "Stopped (tty input)")
-            shell.terminal.type("fg\n")
-            try await shell.wait(for: "fg\r\n")
+            try await shell.run("fg", shows: "fg\r\n")
             try await shell.wait(for: "cat\r\n")
             try await shell.run("hello", shows: "hello\r\nhello")
             shell.terminal.type("\u{04}")

@@ -37,7 +37,7 @@ final class InteractiveShell: Sendable {
                 + shell,
             environment: environment.merging(["TERM": "xterm", "TMUX": ""]) { own, _ in own }
         )
-        try await run(#"ulimit -c 0; printf 'ready-%s\n' 2"#, shows: "ready-2")
+        try await done("ulimit -c 0")
     }
 
     deinit {
@@ -84,6 +84,11 @@ final class InteractiveShell: Sendable {
         try await wait(for: text)
     }
 
+    /// Types a command, and waits until it has ended.
+    func done(_ command: String = "true") async throws {
+        try await run("\(command); printf 'done-%s\\n' 2", shows: "done-2")
+    }
+
     /// Types a command that prints something between < and >, and returns it.
     func value(of command: String) async throws -> String {
         terminal.type(command + "\n")
@@ -93,14 +98,8 @@ final class InteractiveShell: Sendable {
         try await wait(for: ">")
         let text = shown
         let utf8 = text.utf8
-        return String(
-            text[
-                utf8.index(
-                    text.startIndex,
-                    offsetBy: start
-                )..<utf8.index(text.startIndex, offsetBy: position.withLock { $0 } - 1)
-            ]
-        )
+        let (first, last) = (utf8.index(utf8.startIndex, offsetBy: start), position.withLock { $0 } - 1)
+        return String(text[first..<utf8.index(utf8.startIndex, offsetBy: last)])
     }
 
     private struct NotShown: Error, CustomStringConvertible {

@@ -4,68 +4,68 @@ import Testing
 
 /// The code of `indicator shell-init` in the real shells.
 @Suite(.needs(.shells)) struct ShellInitTests {
-    private static let shells: [(name: String, command: [String])] = [
-        ("bash", InteractiveShell.bash), ("zsh", ["zsh", "--no-rcs", "-i"]), ("fish", ["fish", "--no-config", "-i"]),
-    ]
+    private static let shells = ["bash", "zsh", "fish"]
+    private static let loading = " --after 0"
 
     private let program: ExecProgram
 
     init() throws { program = try ExecProgram() }
 
-    private func load(_ shell: String, _ options: String = "") -> String {
+    private func load(_ shell: String, _ options: String = loading) -> String {
         let code = "indicator shell-init \(shell)\(options)"
         return shell == "fish" ? "\(code) | source" : "eval \"$(\(code))\""
     }
 
-    private func session(_ shell: String, _ command: [String], _ more: [String: String] = [:]) async throws
-        -> InteractiveShell
-    {
+    /// A shell that knows the program, and has run commands; by default those that load its code.
+    private func session(
+        _ shell: String,
+        _ commands: String? = nil,
+        ignoring ignored: String = "eval",
+        _ more: [String: String] = [:]
+    ) async throws -> InteractiveShell {
         let folder = (program.path as NSString).deletingLastPathComponent
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
-        return try await program.shell(
-            command,
+        let variables = [
+            "PATH": "\(folder):\(path)", "TERM": "foot", "SSH_CONNECTION": "::1 2 ::1 22", "INDICATOR_IGNORE": ignored,
+        ]
+        let commandLines = [
+            "bash": InteractiveShell.bash, "zsh": ["zsh", "--no-rcs", "-i"], "fish": ["fish", "--no-config", "-i"],
+        ]
+        let session = try await program.shell(
+            commandLines[shell] ?? [],
             package: shell,
-            environment: ["PATH": "\(folder):\(path)", "TERM": "foot", "SSH_CONNECTION": "::1 2 ::1 22"].merging(more) {
-                $1
-            }
+            environment: variables.merging(more) { $1 }
         )
+        try await session.done(commands ?? load(shell))
+        return session
     }
 
     @Test("A long command leaves a notification with its name and outcome; others leave none", arguments: shells)
-    func notification(shell: String, command: [String]) async throws {
+    func notification(shell: String) async throws {
+        let began = "a[$(touch \(program.home.appending("executed")))]"
         let session = try await session(
             shell,
-            command,
-            [
-                "indicator_began": "a[$(touch \(program.home.appending("executed")))]",
-                "INDICATOR_IGNORE": "dash:less:git log",
-            ]
+            load(shell, ""),
+            ignoring: "dash:less:git log",
+            ["indicator_began": began]
         )
         // Neither of these commands is long enough for a notification.
-        try await session.run("\(load(shell)); printf 'loaded-%s\\n' 2", shows: "loaded-2")
-        try await session.run("printf 'quick-%s\\n' 2", shows: "quick-2")
-        try await session.run("\(load(shell, " --after 0")); printf 'set-%s\\n' 2", shows: "set-2")
+        try await session.done("true")
+        try await session.done(load(shell))
         // Ignored.
         try await session.run("dash -c 'echo ignored-$((1 + 1))'", shows: "ignored-2")
-        session.terminal.type("alias d=dash\n")
-        try await session.wait(for: "notify;alias;Done")
+        try await session.run("alias d=dash", shows: "notify;alias;Done")
         try await session.run("d -c 'echo alias-$((1 + 1))'", shows: "alias-2")
-        session.terminal.type("TOKEN='s3 cr3t' sh -c 'sleep 0.01; exit 3'\n")
-        try await session.wait(for: "]777;notify;sh;")
+        try await session.run("TOKEN='s3 cr3t' sh -c 'sleep 0.01; exit 3'", shows: "]777;notify;sh;")
         try await session.wait(for: "exit status 3")
-        session.terminal.type("sh -c 'kill -TERM $$'\n")
-        try await session.wait(for: "killed by SIGTERM")
+        try await session.run("sh -c 'kill -TERM $$'", shows: "killed by SIGTERM")
         // The user can still read the status.
-        session.terminal.type("sh -c 'exit 5'\n")
-        try await session.wait(for: "exit status 5")
-        session.terminal.type("sleep 1.6\n")
-        try await session.wait(for: "]777;notify;sleep;Done after \(shell == "fish" ? 2 : 1) s")
+        try await session.run("sh -c 'exit 5'", shows: "exit status 5")
+        try await session.run("sleep 1.6", shows: "]777;notify;sleep;Done after \(shell == "fish" ? 2 : 1) s")
         // Not the shell's clock, which the user may set.
         if shell != "fish" {
-            session.terminal.type("SECONDS=100\n")
-            try await session.wait(for: "]777;notify;")
-            session.terminal.type("SECONDS=1\n")
-            try await session.wait(for: "Done\u{1B}")
+            try await session.run("SECONDS=100", shows: "]777;notify;")
+            try await session.run("SECONDS=1", shows: "Done\u{1B}")
         }
         let shown = session.shown
         #expect(!shown.contains("notify;eval") && !shown.contains("notify;dash") && !shown.contains("notify;d;"))
@@ -85,21 +85,18 @@ import Testing
     }
 
     @Test(arguments: shells)
-    func `A stopped job has not ended; it is reported when it ends after fg`(shell: String, command: [String])
-        async throws
-    {
-        let session = try await session(shell, command, ["INDICATOR_IGNORE": "dash printf"])
-        try await session.run("\(load(shell, " --after 0")); printf 'set-%s\\n' 2", shows: "set-2")
+    func `A stopped job has not ended; it is reported when it ends after fg`(shell: String) async throws {
+        let session = try await session(shell, ignoring: "dash printf true")
         try await session.run("T=s3cret bash -c 'echo run-$((1 + 1)); exec cat'", shows: "run-2")
         try await session.stopJob(shell == "zsh" ? "suspended" : "topped")
         try await session.run("dash -c 'echo dash-$((1 + 1)); exec cat'", shows: "dash-2")
         try await session.stopJob(shell == "zsh" ? "suspended" : "topped")
-        try await session.run("printf 'stopped-%s\\n' 2", shows: "stopped-2")
+        try await session.done()
         #expect(!session.shown.contains("notify;"))
         // The job of an ignored command.
         try await resume("fg", in: session)
         session.terminal.type("\u{04}")
-        try await session.run("printf 'ended-%s\\n' 2", shows: "ended-2")
+        try await session.done()
         #expect(!session.shown.contains("notify;"))
         try await resume(shell == "fish" ? "fg" : shell == "zsh" ? "fg %T" : "fg %?cret", in: session)
         session.terminal.type("\u{04}")
@@ -109,34 +106,28 @@ import Testing
     }
 
     @Test(arguments: shells) func `Without the program, the shell does not notice the hook, and a stopped job stays`(
-        shell: String,
-        command: [String]
+        shell: String
     ) async throws {
-        let session = try await session(shell, command)
-        try await session.run("\(load(shell, " --after 0")); printf 'set-%s\\n' 2", shows: "set-2")
-        let assignment = shell == "fish" ? "set -x PATH " : "PATH="
-        try await session.run("\(assignment)/usr/bin:/bin; printf 'path-%s\\n' 2", shows: "path-2")
+        let session = try await session(shell)
+        try await session.done("\(shell == "fish" ? "set -x PATH " : "PATH=")/usr/bin:/bin")
         try await session.run("bash -c 'echo run-$((1 + 1)); exec cat'", shows: "run-2")
         try await session.stopJob(shell == "zsh" ? "suspended" : "topped")
-        try await session.run("printf 'next-%s\\n' 2", shows: "next-2")
+        try await session.done()
         try await session.run("jobs", shows: "exec cat'")
         try await resume("fg", in: session)
     }
 
     @Test func `In bash, PIPESTATUS, an ERR trap, nounset and read-only names are the user's`() async throws {
-        let session = try await session("bash", InteractiveShell.bash)
         let prompt =
             #"PROMPT_COMMAND='pipe="${PIPESTATUS[*]}"'; set -uE; trap 'echo trapped-$((1 + 1))' ERR"#
             + "; readonly line= result= number= lasted= began="
-        try await session.run("\(prompt); printf 'set-%s\\n' 2", shows: "set-2")
-        try await session.run("\(load("bash", " --after 0")); printf 'loaded-%s\\n' 2", shows: "loaded-2")
-        session.terminal.type("true | (exit 3) | true\n")
-        try await session.wait(for: "notify;")
+        let session = try await session("bash", prompt)
+        try await session.done(load("bash"))
+        try await session.run("true | (exit 3) | true", shows: "notify;")
         #expect(try await session.value(of: #"printf '\n<%s>\n' "$pipe""#) == "0 3 0")
         #expect(!session.shown.contains("trapped-2") && !session.shown.contains("readonly variable"))
-        try await session.run("history() { echo wrong; }; printf 'function-%s\\n' 2", shows: "function-2")
-        session.terminal.type("sleep 0.1\n")
-        try await session.wait(for: "notify;sleep;Done")
+        try await session.done("history() { echo wrong; }")
+        try await session.run("sleep 0.1", shows: "notify;sleep;Done")
     }
 
     @Test(
@@ -147,68 +138,54 @@ import Testing
         ]
     )
     func history(setting: String) async throws {
-        let session = try await session("bash", InteractiveShell.bash, ["INDICATOR_IGNORE": "eval"])
         let isOld = setting.hasSuffix("old=(4 4)")
-        let code = load("bash", " --after 0\(isOld ? " | sed s/BASH_VERSINFO/old/g" : "")")
-        try await session.run("\(setting); \(code); printf 'set-%s\\n' 2", shows: "set-2")
+        let code = load("bash", Self.loading + (isOld ? " | sed s/BASH_VERSINFO/old/g" : ""))
+        let session = try await session("bash", "\(setting); \(code)")
         for (line, label) in [("sleep 0.1", "sleep"), ("sleep 0.1", "sleep"), (" timeout 3 sh -c 'exit 4'", "sh")] {
-            session.terminal.type("\(line)\n")
-            try await session.wait(for: "notify;\(label);")
+            try await session.run(line, shows: "notify;\(label);")
         }
         if isOld { #expect(try await session.value(of: #"printf '\n<%s>\n' "$before""#) == "4") }
         // It has the last command of the line before, but repeats it only where repetitions are left out.
         guard ["HISTCONTROL=ignorespace", "set +o history"].contains(setting) else { return }
         let first = setting == "set +o history" ? "sleep" : "dash"
         for (line, label) in [("timeout 3 dash -c 'exit 5'; sleep 0.1", first), (" sleep 0.1", "sleep")] {
-            session.terminal.type("\(line)\n")
-            try await session.wait(for: "notify;\(label);")
+            try await session.run(line, shows: "notify;\(label);")
         }
     }
 
     @Test func `In bash, a repeated line is known from one that is not in the history`() async throws {
-        let session = try await session("bash", InteractiveShell.bash, ["INDICATOR_IGNORE": "eval"])
         let setting = "HISTCONTROL=ignoreboth; deploy() { sleep 0.1; return $((result += 1)); }"
-        try await session.run("\(setting); \(load("bash", " --after 0")); printf 'set-%s\\n' 2", shows: "set-2")
+        let session = try await session("bash", "\(setting); \(load("bash"))")
         let lines = [
             ("deploy", "deploy"), ("deploy", "deploy;Failed: exit status 2"), ("(sleep 0.1)", "sleep"),
             ("(sleep 0.1)", "sleep"), (" leep", "leep;Failed"), (" sh -c 'exit 3' | cat", "cat;Ended"),
         ]
         for (line, end) in lines {
-            session.terminal.type("\(line)\n")
-            try await session.wait(for: "notify;\(end)")
+            try await session.run(line, shows: "notify;\(end)")
         }
     }
 
     @Test func `A shell in which the code cannot work says so once`() async throws {
-        let session = try await session("bash", InteractiveShell.bash)
-        try await session.run(
-            "readonly PROMPT_COMMAND; \(load("bash"))",
-            shows: "PROMPT_COMMAND or an 'indicator_' name"
-        )
-        try await session.run("printf 'next-%s\\n' 2", shows: "next-2")
+        let session = try await session("bash", "readonly PROMPT_COMMAND")
+        try await session.run(load("bash", ""), shows: "PROMPT_COMMAND or an 'indicator_' name")
+        try await session.done()
         #expect(session.shown.matches(of: /is read-only/).count == 1)
-        let other = try await self.session("bash", InteractiveShell.bash)
-        try await other.run("shopt -u promptvars; \(load("bash"))", shows: "it needs 'shopt -s promptvars'")
+        let other = try await self.session("bash", "shopt -u promptvars")
+        try await other.run(load("bash", ""), shows: "it needs 'shopt -s promptvars'")
     }
 
     @Test("The outcome is that of the labelled command in a pipeline or a list", arguments: shells)
-    func pipelines(shell: String, command: [String]) async throws {
-        let session = try await session(shell, command, ["INDICATOR_IGNORE": "eval"])
-        try await session.run("\(load(shell, " --after 0")); printf 'set-%s\\n' 2", shows: "set-2")
-        session.terminal.type("sh -c 'exit 3' | cat\n")
-        try await session.wait(for: "notify;sh;Failed: exit status 3")
-        session.terminal.type("sh -c 'exit 4'; true\n")
-        try await session.wait(for: "notify;sh;Ended")
-        session.terminal.type("sh -c 'exit 149'\n")
-        try await session.wait(for: "exit status 149")
+    func pipelines(shell: String) async throws {
+        let session = try await session(shell)
+        try await session.run("sh -c 'exit 3' | cat", shows: "notify;sh;Failed: exit status 3")
+        try await session.run("sh -c 'exit 4'; true", shows: "notify;sh;Ended")
+        try await session.run("sh -c 'exit 149'", shows: "exit status 149")
     }
 
     @Test func `zsh with nounset, errexit in functions, and arrays of ksh`() async throws {
-        let session = try await session("zsh", ["zsh", "--no-rcs", "-i"])
-        try await session.run("setopt nounset ksharrays warncreateglobal; printf 'set-%s\\n' 2", shows: "set-2")
-        try await session.run("\(load("zsh", " --after 0")); printf 'loaded-%s\\n' 2", shows: "loaded-2")
-        session.terminal.type("sleep 0.1\n")
-        try await session.wait(for: "notify;sleep;Done")
+        let session = try await session("zsh", "setopt nounset ksharrays warncreateglobal")
+        try await session.done(load("zsh"))
+        try await session.run("sleep 0.1", shows: "notify;sleep;Done")
         #expect(!session.shown.contains("parameter not set") && !session.shown.contains("created globally"))
     }
 }

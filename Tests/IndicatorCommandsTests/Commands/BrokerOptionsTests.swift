@@ -251,6 +251,7 @@ import Testing
         (["--forget"], "without --mqtt"), (["--topic", "x"], "without --mqtt"),
         (["--password-file", "x"], "without --mqtt"),
         (["--mqtt", "mqtt://x", "--format", "{host}"], "'{host}' is invalid for '--format"),
+        (["--format", "wayba"], "'wayba' is invalid for '--format <format>'"),
         (["--mqtt", "nonsense"], "must begin with mqtt://"), (["--mqtt", ""], "--mqtt must not be empty"),
         (["--mqtt", "mqtt://x", "--topic", "#"], "--topic is '#'"),
         (["--mqtt", "mqtt://x", "--topic", ""], "--topic is ''"),

@@ -17,6 +17,13 @@ import Testing
         return row
     }
 
+    private func render(_ timeline: Timeline, columns: Int = 80, _ environment: [String: String] = [:]) -> [String] {
+        let environment = ["LANG": "C.UTF-8"].merging(environment) { $1 }
+        let isTerminal = environment["TERM"] != nil
+        let style = TerminalStyle(columns: columns, isTerminal: isTerminal, environment: environment)
+        return TimelineRenderer(style: style).render(timeline)
+    }
+
     private var timeline: Timeline {
         Timeline(
             rows: [
@@ -29,9 +36,7 @@ import Testing
     }
 
     @Test func `Draws bars on one axis`() {
-        let lines = TimelineRenderer(
-            style: TerminalStyle(columns: 53, isTerminal: false, environment: ["LANG": "C.UTF-8"])
-        ).render(timeline)
+        let lines = render(timeline, columns: 53)
         func spaces(_ count: Int) -> String { String(repeating: " ", count: count) }
         #expect(lines.count == 9)
         #expect(lines[2] == "GET /a" + spaces(8) + "━━━━━━━━━━━" + spaces(17) + "  200")
@@ -43,12 +48,7 @@ import Testing
 
     @Test(arguments: 1...130) func `Fits every width`(width: Int) {
         for usesUnicode in [true, false] {
-            let style = TerminalStyle(
-                columns: width,
-                isTerminal: false,
-                environment: ["LANG": usesUnicode ? "C.UTF-8" : ""]
-            )
-            for line in TimelineRenderer(style: style).render(timeline) {
+            for line in render(timeline, columns: width, usesUnicode ? [:] : ["LANG": ""]) {
                 #expect(SafeText.columns(of: line) <= max(width, 12), "\(line)")
                 #expect(!line.contains("\u{1B}"))
                 if !usesUnicode { #expect(line.utf8.allSatisfy { (0x20..<0x7F).contains($0) }, "\(line)") }
@@ -65,25 +65,20 @@ import Testing
     func narrow(width: Int, end: String) {
         let command = row("a command with a long label", (0, 4), note: "failed: exit status 3", isGood: false)
         let timeline = Timeline(rows: [command], indicator: row("indicator", (1, 5)), end: 5)
-        let style = TerminalStyle(columns: width, isTerminal: false, environment: ["LANG": "C.UTF-8"])
-        let lines = TimelineRenderer(style: style).render(timeline)
+        let lines = render(timeline, columns: width)
         #expect(lines[2].hasSuffix(end) && SafeText.columns(of: lines[2]) <= width, "\(lines)")
         #expect(width < 35 || lines.last?.hasSuffix("indicator shown") == true, "\(lines)")
     }
 
     @Test func `Colours are used only if supported`() {
-        let style = TerminalStyle(columns: 80, isTerminal: true, environment: ["LANG": "C.UTF-8", "TERM": "xterm"])
-        let coloured = TimelineRenderer(style: style).render(timeline).joined(separator: "\n")
+        let coloured = render(timeline, ["TERM": "xterm"]).joined(separator: "\n")
         #expect(coloured.contains("\u{1B}[0;36m"))
         #expect(!coloured.contains("\u{7}"))
     }
 
     @Test func `Draws an empty timeline`() {
         let nothing = Timeline(rows: [], indicator: Timeline.Row("indicator"), end: 0)
-        #expect(
-            TimelineRenderer(style: TerminalStyle(columns: 80, isTerminal: false, environment: ["LANG": "C.UTF-8"]))
-                .render(nothing).count == 5
-        )
+        #expect(render(nothing).count == 5)
     }
 
     @Test(arguments: [0.001, 0.5, 9, 60, 4000, 90_000, 1e7, 1e10]) func `Marks are not crowded`(duration: Double) {

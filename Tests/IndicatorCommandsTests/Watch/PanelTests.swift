@@ -230,13 +230,6 @@ import Testing
         Foundation.kill(hanging.processID, SIGCONT)
     }
 
-    @Test func `A panel format that does not exist is wrong usage`() async throws {
-        let program = try Command.built("indicator")
-        let wrong = try await Command.run(program, ["watch", "--format", "wayba"])
-        #expect(wrong.status == 64)
-        #expect(wrong.error.contains("'wayba' is invalid for '--format <format>'"), "\(wrong.error)")
-    }
-
     @Test(.needs("tmux", package: "tmux"), .needs(.bus))
     func `tmux shows the line in its status, without its own syntax`() async throws {
         let bus = try await PrivateBus()
