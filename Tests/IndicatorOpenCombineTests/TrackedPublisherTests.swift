@@ -130,14 +130,6 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func `A publisher that fails immediately leaves nothing on`() {
-        _ = Fail<Int, SomeError>(error: SomeError()).tracked(in: tracker)
-            .sink { _ in
-            } receiveValue: { _ in
-            }
-        #expect(!tracker.status.isLoading)
-    }
-
     @Test func `Cancelling ends the activity and reaches the upstream`() {
         var cancellations = 0
         let subject = PassthroughSubject<Int, Never>()
@@ -151,19 +143,6 @@ import Testing
         #expect(!tracker.status.isLoading)
         #expect(cancellations == 1)
         subject.send(1)
-    }
-
-    @Test func `Cancelling on subscription leaves nothing on`() {
-        let subscriber = Puller<Int, Never>(demand: .none, onSubscription: { $0.cancel() })
-        PassthroughSubject<Int, Never>().tracked(in: tracker).subscribe(subscriber)
-        #expect(!tracker.status.isLoading)
-    }
-
-    @Test func `Cancelling on an element leaves nothing on`() {
-        var elements: [Int] = []
-        _ = (0..<10).publisher.tracked(in: tracker).prefix(3).sink { elements.append($0) }
-        #expect(elements == [0, 1, 2])
-        #expect(!tracker.status.isLoading)
     }
 
     @Test func `An activity before flat map ends with its own publisher`() {
@@ -198,13 +177,25 @@ import Testing
         withExtendedLifetime((first, prefix)) {}
     }
 
-    @Test func `An upstream that drops its subscriber ends the activity`() {
-        struct Forgetful: Publisher {
-            typealias Output = Int
-            typealias Failure = Never
+    private struct Forgetful: Publisher {
+        typealias Output = Int
+        typealias Failure = Never
 
-            func receive(subscriber: some Subscriber<Int, Never>) {}
+        func receive(subscriber: some Subscriber<Int, Never>) {}
+    }
+
+    @Test
+    func `A failure at once, a cancellation on subscription or an element, and a lost subscriber leave nothing on`() {
+        _ = Fail<Int, SomeError>(error: SomeError()).tracked(in: tracker).sink { _ in
+        } receiveValue: { _ in
         }
+        #expect(!tracker.status.isLoading)
+        let subscriber = Puller<Int, Never>(demand: .none, onSubscription: { $0.cancel() })
+        PassthroughSubject<Int, Never>().tracked(in: tracker).subscribe(subscriber)
+        #expect(!tracker.status.isLoading)
+        var elements: [Int] = []
+        _ = (0..<10).publisher.tracked(in: tracker).prefix(3).sink { elements.append($0) }
+        #expect(elements == [0, 1, 2] && !tracker.status.isLoading)
         Forgetful().tracked(in: tracker).subscribe(Puller<Int, Never>(demand: .unlimited))
         #expect(!tracker.status.isLoading)
     }
