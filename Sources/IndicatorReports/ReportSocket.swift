@@ -4,9 +4,9 @@ import IndicatorThreads
 
 /// A datagram socket to which programs report their work.
 ///
-/// It is in a folder of its own, which only the user has, below `$XDG_RUNTIME_DIR/indicator`. Where that is not the
-/// user's, cannot be written, or has too long a path, the folder is in `/tmp`. A path survives what an inherited
-/// descriptor does not: sudo(8), a shell in tmux(1), Python's `subprocess`.
+/// It is in `$XDG_RUNTIME_DIR/indicator`, which only the user has. Where that is not the user's, cannot be written, or
+/// has too long a path, it is in a folder of its own in `/tmp`. A path survives what an inherited descriptor does not:
+/// sudo(8), a shell in tmux(1), Python's `subprocess`.
 package final class ReportSocket: Sendable {
     /// Why there is no socket.
     package struct Failure: Error, CustomStringConvertible {
@@ -16,10 +16,10 @@ package final class ReportSocket: Sendable {
     /// The variable with the path, which the programs inherit.
     package static var variable: String { "INDICATOR_SOCKET" }
 
-    /// The name in the folder.
-    private static var name: String { "/reports" }
-
     package let path: String
+    /// The paths of all sockets that are made in the same place, as a pattern of glob(3).
+    private let pattern: String
+    private let hasOwnFolder: Bool
     /// It is closed when the socket is released, which is after its thread has removed it.
     let descriptor: CInt
 
@@ -37,12 +37,19 @@ package final class ReportSocket: Sendable {
         }
         let socket = UnixSocket.make(SOCK_DGRAM)
         guard socket >= 0 else { throw failure("") }
-        let path = runtime.flatMap { Self.ownFolder(in: $0) }.flatMap { Self.bind(socket, "\($0)/") }
-        guard let path = path ?? Self.bind(socket, "\(other)/indicator-") else {
-            defer { close(socket) }
-            throw failure(" in '\(other)'")
+        if let folder = runtime.flatMap({ Self.ownFolder(in: $0) }), let path = Self.bind(socket, in: folder) {
+            (descriptor, self.path, pattern, hasOwnFolder) = (socket, path, "\(folder)/*", false)
+            return
         }
-        (descriptor, self.path) = (socket, path)
+        var template = Array("\(other)/indicator-XXXXXX".utf8CString)
+        let folder = mkdtemp(&template).map { String(cString: $0) }
+        guard let path = folder.flatMap({ Self.bind(socket, in: $0) }) else {
+            let failure = failure(" in '\(other)'")
+            if let folder { rmdir(folder) }
+            close(socket)
+            throw failure
+        }
+        (descriptor, self.path, pattern, hasOwnFolder) = (socket, path, "\(other)/indicator-*/*", true)
     }
 
     deinit { close(descriptor) }
@@ -63,20 +70,10 @@ package final class ReportSocket: Sendable {
             && info.st_mode & 0o077 & ~mode == 0
     }
 
-    /// Binds a socket in a new folder, whose path has a prefix.
-    ///
-    /// - Returns: the path of the socket; `nil`, with the reason in `errno`, if there is none.
-    private static func bind(_ socket: CInt, _ prefix: String) -> String? {
-        var template = Array("\(prefix)XXXXXX".utf8CString)
-        let folder = template.withUnsafeMutableBufferPointer { template in
-            template.baseAddress.flatMap { mkdtemp($0) }.map { String(cString: $0) }
-        }
-        guard let folder else { return nil }
-        if UnixSocket.withAddress(folder + name, { Foundation.bind(socket, $0, $1) }) == 0 { return folder + name }
-        let reason = errno
-        rmdir(folder)
-        errno = reason
-        return nil
+    /// Binds a socket to a random name; `nil`, with the reason in `errno`, if that cannot be done.
+    private static func bind(_ socket: CInt, in folder: String) -> String? {
+        let path = "\(folder)/\(String(UInt64.random(in: 0...UInt64.max), radix: 36))"
+        return UnixSocket.withAddress(path) { Foundation.bind(socket, $0, $1) } == 0 ? path : nil
     }
 
     /// Removes what killed processes have left beside it: a socket that no process has refuses a connection.
@@ -85,27 +82,23 @@ package final class ReportSocket: Sendable {
         defer { if socket >= 0 { close(socket) } }
         var found = glob_t()
         defer { globfree(&found) }
-        // mkdtemp(3) has replaced six characters.
-        glob("\(path.dropLast(Self.name.count + 6))*\(Self.name)", GLOB_NOSORT, nil, &found)
+        glob(pattern, GLOB_NOSORT, nil, &found)
         for path in (0..<Int(found.gl_pathc)).compactMap({ found.gl_pathv[$0].map { String(cString: $0) } }) {
             var info = stat()
             guard Self.isOwn(Self.folder(of: path)), lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFSOCK,
                 UnixSocket.withAddress(path, { connect(socket, $0, $1) }) != 0, errno == ECONNREFUSED
             else { continue }
-            Self.remove(path)
+            Foundation.unlink(path)
+            if hasOwnFolder { rmdir(Self.folder(of: path)) }
         }
     }
 
-    private static func folder(of path: String) -> String { String(path.dropLast(name.count)) }
+    private static func folder(of path: String) -> String { (path as NSString).deletingLastPathComponent }
 
-    private static func remove(_ path: String) {
-        Foundation.unlink(path)
-        rmdir(folder(of: path))
-    }
-
-    /// Removes the socket's path, with its folder.
+    /// Removes the socket's path, with its folder in `/tmp`.
     package func unlink() {
-        Self.remove(path)
+        Foundation.unlink(path)
+        if hasOwnFolder { rmdir(Self.folder(of: path)) }
         // Nor may those that have found it send more. What waits is still read.
         shutdown(descriptor, Int32(SHUT_RD))
     }

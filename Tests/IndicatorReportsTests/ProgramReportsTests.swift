@@ -163,12 +163,9 @@ struct ProgramReportsTests {
         }
     }
 
-    /// Makes a folder like that of a process that was killed; or with a file instead of the socket.
-    private static func leave(_ folder: String, socket isSocket: Bool = true) throws {
-        mkdir(folder, 0o700)
-        let path = "\(folder)/reports"
-        guard isSocket else { return try Data().write(to: URL(filePath: path)) }
-        let dead = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+    /// Makes a socket like that of a process that was killed.
+    private static func leave(_ path: String) {
+        let dead = UnixSocket.make(SOCK_DGRAM)
         #expect(UnixSocket.withAddress(path) { bind(dead, $0, $1) } == 0)
         close(dead)
     }
@@ -176,16 +173,15 @@ struct ProgramReportsTests {
     @Test("A socket that a killed process has left is removed; one that is in use is not, nor is another file")
     func leftovers() async throws {
         try await Self.listening { _, reports, folder in
-            for name in ["dead", "file"] { try Self.leave("\(folder)/\(name)", socket: name == "dead") }
+            Self.leave("\(folder)/dead")
+            try Data().write(to: URL(filePath: "\(folder)/file"))
             let second = try ReportSocket(in: (folder as NSString).deletingLastPathComponent)
             second.removeLeftovers()
+            let names = [second.path, try #require(reports.environment["INDICATOR_SOCKET"]), "file"]
+            let left = try FileManager.default.contentsOfDirectory(atPath: folder)
+            #expect(Set(left) == Set(names.map { ($0 as NSString).lastPathComponent }))
             var info = stat()
-            #expect(
-                stat((second.path as NSString).deletingLastPathComponent, &info) == 0 && info.st_mode & 0o777 == 0o700
-            )
-            #expect(!FileManager.default.fileExists(atPath: "\(folder)/dead"))
-            #expect(FileManager.default.fileExists(atPath: "\(folder)/file/reports"))
-            #expect(FileManager.default.fileExists(atPath: try #require(reports.environment["INDICATOR_SOCKET"])))
+            #expect(stat(folder, &info) == 0 && info.st_mode & 0o777 == 0o700)
             second.unlink()
             try FileManager.default.removeItem(atPath: "\(folder)/file")
         }
@@ -240,7 +236,8 @@ struct ProgramReportsTests {
         chmod("\(open.path)/indicator", 0o777)
         try file.write("", to: "indicator")
         let left = "/tmp/indicator-\(UUID())"
-        try Self.leave(left)
+        mkdir(left, 0o700)
+        Self.leave("\(left)/dead")
         let folders = [
             nil, "/dev/null", "relative", "\(shared.path)/missing", shared.path, isRoot ? foreign.path : "/usr",
             long.path,
