@@ -103,7 +103,7 @@ private func check(_ response: CachedResponse?) {
 /// A report that is read can be written, and read again, but for what no surface shows; it fits a terminal.
 private func fuzzReports(_ bytes: [UInt8]) {
     for case .status(let status) in ProgramReport.all(in: bytes) {
-        precondition(ProgramStatus(Array(status.body.utf8))?.body == status.body, status.body)
+        precondition(ProgramStatus(Array(status.body.utf8)[...])?.body == status.body, status.body)
         precondition(status.sequence.utf8.count <= ProgramStatus.Limit.sequence)
         precondition(status.body.unicodeScalars.allSatisfy { $0.isASCII && $0.properties.generalCategory != .control })
     }

@@ -148,7 +148,7 @@ import Testing
         #expect(rows.count == 11)
         for row in rows {
             let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
-            let status = ProgramStatus(Array(cells[0].trimmingCharacters(in: ["`"]).utf8))
+            let status = ProgramStatus(Array(cells[0].trimmingCharacters(in: ["`"]).utf8)[...])
             let parts = [
                 status?.state.rawValue ?? "discarded", status?.progress.map { "\($0) %" },
                 status?.id.map { "the part `\($0)`" }, status?.message.map { "\"\($0)\"" },

@@ -76,10 +76,7 @@ package struct ProgramStatus: Sendable, Hashable {
     ///
     /// A pair that is malformed or unknown is skipped. The last of equal keys counts; if its value is invalid, as none.
     /// A report without a known state, or with a limit exceeded, an invalid identifier or an invalid text is discarded.
-    package init?(_ body: some Collection<UInt8>) { self.init(bytes: ArraySlice(body)) }
-
-    /// Not generic: other modules would run the generic code, which takes five times as long.
-    fileprivate init?(bytes body: ArraySlice<UInt8>) {
+    package init?(_ body: ArraySlice<UInt8>) {
         var state: State?
         for pair in body.split(separator: UInt8(ascii: ":")) {
             guard let separator = pair.firstIndex(of: UInt8(ascii: "=")) else { continue }
@@ -103,12 +100,10 @@ package struct ProgramStatus: Sendable, Hashable {
             case "app":
                 if value.count > Limit.name { return nil }
                 app = value.allSatisfy(Self.isNameCharacter) ? text : nil
-            case "title":
-                guard let decoded = Self.decoded(value, limit: Limit.title) else { return nil }
-                title = decoded
-            case "msg":
-                guard let decoded = Self.decoded(value, limit: Limit.message) else { return nil }
-                message = decoded
+            case "title", "msg":
+                let limit = name == "msg" ? Limit.message : Limit.title
+                guard let decoded = Self.decoded(value, limit: limit) else { return nil }
+                if name == "msg" { message = decoded } else { title = decoded }
             default: break
             }
         }
@@ -119,20 +114,14 @@ package struct ProgramStatus: Sendable, Hashable {
     }
 
     /// Without white space of ASCII at its ends.
-    private static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ bytes: Bytes) -> Bytes.SubSequence {
+    private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
-        var rest = bytes.drop(while: isSpace)
-        while let last = rest.last, isSpace(last) { rest.removeLast() }
-        return rest
+        guard let last = bytes.lastIndex(where: { !isSpace($0) }) else { return [] }
+        return bytes[...last].drop(while: isSpace)
     }
 
     private static func isNameCharacter(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "_.+-".utf8.contains(byte)
-        }
+        byte < 0x80 && isalnum(CInt(byte)) != 0 || "_.+-".utf8.contains(byte)
     }
 
     /// Whether a text is an identifier: names joined by `/`, within the limits.
@@ -144,7 +133,7 @@ package struct ProgramStatus: Sendable, Hashable {
     }
 
     /// The text of a value in base64, of which the padding is optional; `nil` if it is invalid.
-    private static func decoded(_ value: some Collection<UInt8>, limit: Int) -> String? {
+    private static func decoded(_ value: ArraySlice<UInt8>, limit: Int) -> String? {
         let padding = UInt8(ascii: "=")
         let unpadded = value.prefix { $0 != padding }
         let rest = value.dropFirst(unpadded.count)
@@ -211,7 +200,7 @@ package enum ProgramReport: Sendable, Hashable {
         let isFramed = line.starts(with: "\u{1B}]7501;".utf8)
         let body = line.dropFirst(isFramed ? 7 : 0).prefix { !isFramed || $0 != 0x1B && $0 != 0x07 }
         if isFramed || line.starts(with: "state=".utf8) {
-            guard let status = ProgramStatus(bytes: body) else { return nil }
+            guard let status = ProgramStatus(body) else { return nil }
             self = .status(status)
         } else if let text = text(after: "STATUS=") {
             self = .label(text.isEmpty ? nil : text)

@@ -6,7 +6,7 @@ import Testing
 /// The vectors of the article "Reporting from any language", and what a parser could get wrong.
 @Suite("The grammar of the Program Status Protocol")
 struct ProgramStatusTests {
-    private static func status(_ body: String) -> ProgramStatus? { ProgramStatus(Array(body.utf8)) }
+    private static func status(_ body: String) -> ProgramStatus? { ProgramStatus(Array(body.utf8)[...]) }
     private static func text(_ count: Int) -> String {
         Data(String(repeating: "x", count: count).utf8).base64EncodedString()
     }
