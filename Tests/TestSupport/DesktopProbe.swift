@@ -1,4 +1,5 @@
 import Foundation
+package import Testing
 
 /// How the probe sends notifications.
 package enum NotificationWay: String, Sendable, CaseIterable {
@@ -23,6 +24,7 @@ package final class DesktopProbe: Sendable {
     ///   - address: the address of the session bus, if it is not that of `bus`.
     ///   - descriptors: how many descriptors the process may have (`ulimit -n`) from the start of its `main`; `nil` for
     ///     as many as this one.
+    ///   - backend: the backend to wait for, until it is running.
     package init(
         _ arguments: String...,
         through way: NotificationWay = .auto,
@@ -30,7 +32,8 @@ package final class DesktopProbe: Sendable {
         program: String? = nil,
         bus: PrivateBus?,
         address: String? = nil,
-        descriptors: Int? = nil
+        descriptors: Int? = nil,
+        running backend: String? = nil
     ) async throws {
         let probe = try Daemon(
             try program ?? Command.built("test-probe"),
@@ -44,6 +47,8 @@ package final class DesktopProbe: Sendable {
         )
         daemon = probe
         guard await eventually({ probe.output.hasPrefix("ready\n") }) else { throw Silent(error: probe.errors) }
+        guard let backend else { return }
+        guard try await self.backend(backend, is: "running") else { throw Silent(error: probe.errors) }
     }
 
     /// Starts one with a config file that shows and hides the indicator at once; `folder` is for the file.
@@ -84,7 +89,10 @@ package final class DesktopProbe: Sendable {
 
     /// Sends it a command, in words that are separated by tabs, and waits for the answer. One at a time.
     @discardableResult
-    package func tell(_ words: String...) async throws -> String {
+    package func tell(_ words: String...) async throws -> String { try await tell(words) }
+
+    @discardableResult
+    private func tell(_ words: [String]) async throws -> String {
         let before = daemon.output.count(where: \.isNewline)
         daemon.write(words.joined(separator: "\t"))
         guard await eventually({ daemon.output.count(where: \.isNewline) > before }) else {
@@ -93,8 +101,31 @@ package final class DesktopProbe: Sendable {
         return String(daemon.output.split(separator: "\n", omittingEmptySubsequences: false)[before])
     }
 
+    /// Sends it a command, and waits for its answer and for a condition, whose failure is one of the test.
+    package func tell(
+        _ words: String...,
+        at location: SourceLocation = #_sourceLocation,
+        until condition: () async throws -> Bool
+    ) async throws {
+        try await tell(words)
+        try await expectEventually(Comment(rawValue: "\(words): \(self.log)"), at: location, condition)
+    }
+
+    /// Sends it a command, and waits until a snapshot that follows was delivered.
+    package func deliver(_ words: String..., at location: SourceLocation = #_sourceLocation) async throws {
+        let before = try await tell("delivered")
+        try await tell(words)
+        try await expectEventually(at: location) { try await tell("delivered") != before }
+    }
+
     /// Sends it a command without waiting for the answer.
     package func send(_ words: String...) { daemon.write(words.joined(separator: "\t")) }
+
+    /// Ends it at once, without a shutdown, and waits until it has ended.
+    package func quit(at location: SourceLocation = #_sourceLocation) async {
+        send("quit")
+        await expectEventually(at: location) { !isRunning }
+    }
 
     /// Ends it with SIGKILL.
     package func kill() async { await daemon.end() }
@@ -111,8 +142,22 @@ package final class DesktopProbe: Sendable {
         try await eventually { try await status(of: backend).contains(text) }
     }
 
+    /// Waits until backends are in a state whose text contains `text`.
+    package func backends(_ backends: String..., are text: String) async throws -> Bool {
+        for name in backends { guard try await backend(name, is: text) else { return false } }
+        return true
+    }
+
     /// Shuts the indicator down, and returns when that is done.
     package func shutdown() async throws { try await tell("shutdown") }
+
+    /// The same, and waits for a condition, whose failure is one of the test.
+    package func shutdown(
+        at location: SourceLocation = #_sourceLocation,
+        until condition: () async throws -> Bool
+    ) async throws {
+        try await tell("shutdown", at: location, until: condition)
+    }
 
     private struct Silent: Error, CustomStringConvertible {
         var error: String

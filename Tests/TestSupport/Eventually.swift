@@ -1,3 +1,5 @@
+package import Testing
+
 /// Waits until a condition holds, by checking it after 2 ms, 4 ms, … and then every 20 ms: for events on threads, in
 /// other processes or on a real clock.
 ///
@@ -20,4 +22,17 @@ package func eventually(
         pause = min(pause * 2, .milliseconds(20))
     }
     return try await condition()
+}
+
+/// Waits until a condition holds, as ``eventually(within:_:)`` does, and fails the test if it does not.
+///
+/// - Parameter comment: escaping, because Swift 6.3 crashes where both closures capture a variable.
+package func expectEventually(
+    within limit: Duration = .seconds(60),
+    _ comment: @autoclosure @escaping () -> Comment? = nil,
+    at location: SourceLocation = #_sourceLocation,
+    _ condition: () async throws -> Bool
+) async rethrows {
+    let isTrue = try await eventually(within: limit, condition)
+    #expect(isTrue, comment(), sourceLocation: location)
 }

@@ -65,6 +65,12 @@ package final class NotifyMonitor: Sendable {
 }
 
 extension PrivateBus {
+    /// A bus with dunst.
+    package static func withServer() async throws -> (bus: PrivateBus, server: NotificationServer) {
+        let bus = try await PrivateBus()
+        return (bus, try await NotificationServer(on: bus))
+    }
+
     /// A bus with dunst, and a monitor of what is sent to it.
     package static func withNotifications() async throws -> (
         bus: PrivateBus, server: NotificationServer, monitor: NotifyMonitor

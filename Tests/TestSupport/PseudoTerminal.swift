@@ -16,6 +16,7 @@ package final class PseudoTerminal: Sendable {
     /// Keeps the terminal from being hung up when the program under test closes it.
     private let slave: CInt
     private let isHungUp = Locked(false)
+    private let record = Locked<[UInt8]>([])
 
     package init() throws {
         // With ioctl(2), because Swift imports neither `posix_openpt` and its companions nor the kernel's numbers.
@@ -58,6 +59,21 @@ package final class PseudoTerminal: Sendable {
             bytes += buffer[..<count]
         }
     }
+
+    /// What was written since ``forget()``, as text. ``read()`` takes bytes away from it.
+    package var transcript: String {
+        let bytes = read()
+        return record.withLock { record in
+            record += bytes
+            return String(decoding: record, as: UTF8.self)
+        }
+    }
+
+    /// Lets ``transcript`` begin again.
+    package func forget() { record.withLock { $0 = [] } }
+
+    /// Waits until ``transcript`` contains a text.
+    package func shows(_ text: String) async -> Bool { await eventually { transcript.contains(text) } }
 
     /// The next byte that was written; `nil` when there is none.
     package func readByte() -> UInt8? {
