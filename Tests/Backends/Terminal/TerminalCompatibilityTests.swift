@@ -41,6 +41,25 @@ import Testing
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: new.path)
     }
 
+    /// The terminal. A descriptor of the app becomes that of the one that is opened.
+    private func surface(
+        isTaken: Bool = true,
+        replacing descriptor: Int32? = nil,
+        _ shown: (@Sendable ([UInt8]) -> String)? = nil
+    ) -> BackendCompatibility.Surface {
+        BackendCompatibility.Surface(
+            take: isTaken ? { @Sendable [self] in try close() } : nil,
+            giveBack: { [self] in
+                try open()
+                guard let descriptor else { return }
+                dup2(try #require(FileHandle(forUpdatingAtPath: path)).fileDescriptor, descriptor)
+            },
+            hang: { [self] in current.stopOutput() },
+            goOn: { [self] in current.startOutput() },
+            shown: shown.map { shown in { @Sendable [self] in shown(current.read()) } }
+        )
+    }
+
     @Test(arguments: BackendCompatibility.Case.allCases)
     func `The title`(_ expectation: BackendCompatibility.Case) async throws {
         let environment = ["TERM": "xterm-ghostty", "LC_ALL": "C.UTF-8"]
@@ -50,19 +69,12 @@ import Testing
             make: { [path] in
                 TerminalTitleBackend(applicationName: "app", settings: settings, path: path, environment: environment)
             },
-            surface: BackendCompatibility.Surface(
-                take: { [self] in try close() },
-                giveBack: { [self] in try open() },
-                hang: { [self] in current.stopOutput() },
-                goOn: { [self] in current.startOutput() },
-                shown: { [self] in
-                    let bytes = current.read()
-                    return title.withLock { title in
-                        title.receive(bytes)
-                        return title.title
-                    }
+            surface: surface { [self] bytes in
+                title.withLock { title in
+                    title.receive(bytes)
+                    return title.title
                 }
-            )
+            }
         )
         try await suite.check(expectation)
     }
@@ -83,23 +95,12 @@ import Testing
                 )
             },
             // The app's descriptor becomes that of another terminal. One that is closed at first is like a file.
-            surface: BackendCompatibility.Surface(
-                take: expectation == .recovers ? { @Sendable [self] in try close() } : nil,
-                giveBack: { [self] in
-                    try open()
-                    let new = try #require(FileHandle(forUpdatingAtPath: path))
-                    dup2(new.fileDescriptor, file.fileDescriptor)
-                },
-                hang: { [self] in current.stopOutput() },
-                goOn: { [self] in current.startOutput() },
-                shown: { [self] in
-                    let text = String(decoding: current.read(), as: UTF8.self)
-                    return screen.withLock { screen in
-                        screen.receive(text)
-                        return screen.lines.joined(separator: "\n")
-                    }
+            surface: surface(isTaken: expectation == .recovers, replacing: file.fileDescriptor) { [self] bytes in
+                screen.withLock { screen in
+                    screen.receive(String(decoding: bytes, as: UTF8.self))
+                    return screen.lines.joined(separator: "\n")
                 }
-            )
+            }
         )
         try await suite.check(expectation)
     }
@@ -111,12 +112,7 @@ import Testing
                 TerminalNotificationBackend(applicationName: "app", path: path, environment: ["TERM": "foot"])
             },
             // It writes only when work has ended.
-            surface: BackendCompatibility.Surface(
-                take: expectation == .recovers ? nil : { @Sendable [self] in try close() },
-                giveBack: { [self] in try open() },
-                hang: { [self] in current.stopOutput() },
-                goOn: { [self] in current.startOutput() }
-            )
+            surface: surface(isTaken: expectation != .recovers)
         )
         try await suite.check(expectation)
     }

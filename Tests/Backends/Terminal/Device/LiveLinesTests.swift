@@ -26,6 +26,12 @@ struct LiveLinesTests {
         String(decoding: live.render(), as: UTF8.self)
     }
 
+    /// Changes the lines, and draws them.
+    private func draw(_ live: inout LiveLines, _ screen: inout ScreenEmulator, _ change: (inout LiveLines) -> Void) {
+        change(&live)
+        screen.receive(take(&live))
+    }
+
     @Test func `are drawn below the cursor, whose position is restored, and only changes are redrawn`() {
         var live = LiveLines()
         #expect(take(&live) == "")
@@ -64,8 +70,7 @@ struct LiveLinesTests {
             if preceding == .above { live.write(Array("first\r\n".utf8)) }
             screen.receive(take(&live))
             if [.hidden, .held, .covered].contains(preceding) {
-                live.write(Array("fir".utf8))
-                screen.receive(take(&live))
+                draw(&live, &screen) { $0.write(Array("fir".utf8)) }
                 switch preceding {
                 case .hidden: live.hide(id)
                 case .held: live.holds = 1
@@ -74,19 +79,14 @@ struct LiveLinesTests {
                 screen.receive(take(&live))
                 screen.receive("st\r\n")
                 live.holds = 0
-                live.show(id, lines("one"), size: size, anew: false)
-                screen.receive(take(&live))
+                draw(&live, &screen) { $0.show(id, lines("one"), size: size, anew: false) }
             }
             for _ in 0..<times {
-                live.write(Array(text.utf8))
-                screen.receive(take(&live))
+                draw(&live, &screen) { $0.write(Array(text.utf8)) }
             }
-            live.show(id, lines("two"), size: size, anew: true)
-            screen.receive(take(&live))
-            live.write(Array("continued\r\n".utf8))
-            screen.receive(take(&live))
-            live.hide(id)
-            screen.receive(take(&live))
+            draw(&live, &screen) { $0.show(id, lines("two"), size: size, anew: true) }
+            draw(&live, &screen) { $0.write(Array("continued\r\n".utf8)) }
+            draw(&live, &screen) { $0.hide(id) }
             // Without live lines.
             var expected = ScreenEmulator(columns: size.columns, rows: size.rows)
             expected.receive("first\r\n")
@@ -101,11 +101,9 @@ struct LiveLinesTests {
         var screen = ScreenEmulator(columns: 20, rows: 3)
         let size = TerminalDevice.Size(columns: 20, rows: 3)
         live.show(id, lines("a", "b"), size: size, anew: false)
-        live.show(ObjectIdentifier(other), lines("c"), size: size, anew: false)
-        screen.receive(take(&live))
+        draw(&live, &screen) { $0.show(ObjectIdentifier(other), lines("c"), size: size, anew: false) }
         #expect(screen.lines == ["", "a", "b"] && screen.row == 0)
-        live.hide(id)
-        screen.receive(take(&live))
+        draw(&live, &screen) { $0.hide(id) }
         #expect(screen.lines == ["", "c"])
     }
 
@@ -118,8 +116,7 @@ struct LiveLinesTests {
         live.cover()
         live.resize(to: .init(columns: size.columns - 1, rows: size.rows))
         #expect(take(&live) == "")
-        live.hide(id)
-        screen.receive(take(&live))
+        draw(&live, &screen) { $0.hide(id) }
         #expect(screen.lines == [])
     }
 
@@ -168,8 +165,7 @@ struct LiveLinesTests {
         var live = LiveLines()
         var screen = ScreenEmulator(columns: size.columns, rows: size.rows)
         for number in 1...4 {
-            live.show(id, lines("a long bar \(number)"), size: size, anew: number == 1)
-            screen.receive(take(&live))
+            draw(&live, &screen) { $0.show(id, lines("a long bar \(number)"), size: size, anew: number == 1) }
             screen.receive("line\r\n")
         }
         #expect(screen.lines.prefix(4) == ["line", "line", "line", "line"])
@@ -198,24 +194,19 @@ struct LiveLinesTests {
                 foreign.append("")
             case 3 where live.isDrawn:
                 guard foreign[foreign.count - 1].count + 5 < size.columns else { continue }
-                live.write(Array("above\r\n".utf8))
-                screen.receive(take(&live))
+                draw(&live, &screen) { $0.write(Array("above\r\n".utf8)) }
                 foreign[foreign.count - 1] += "above"
                 foreign.append("")
             case 3, 4:
-                live.hide(id)
-                screen.receive(take(&live))
+                draw(&live, &screen) { $0.hide(id) }
             default:
                 let count = Int.random(in: 1...4, using: &random)
                 let texts = (0..<count).map { "\($0):\(step)" }
-                live.show(id, texts.map(line), size: size, anew: step.isMultiple(of: 5))
-                screen.receive(take(&live))
+                draw(&live, &screen) { $0.show(id, texts.map(line), size: size, anew: step.isMultiple(of: 5)) }
             }
         }
-        live.show(id, lines("1"), size: size, anew: true)
-        screen.receive(take(&live))
-        live.hide(id)
-        screen.receive(take(&live))
+        draw(&live, &screen) { $0.show(id, lines("1"), size: size, anew: true) }
+        draw(&live, &screen) { $0.hide(id) }
         // Live lines have only digits and colons. At most the rest of one may remain, behind foreign text.
         let expected = foreign
         let found = screen.all(count: expected.count)

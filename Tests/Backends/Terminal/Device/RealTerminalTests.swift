@@ -67,14 +67,7 @@ struct RealTerminalTests {
             try await endHelper()
             #expect(await eventually { FileManager.default.fileExists(atPath: folder.appending("ended")) })
             // A title that was set would not return. The terminal may show its own one later than it starts programs.
-            var present: [String] = []
-            #expect(
-                try await eventually {
-                    present = try await titles(on: display)
-                    return present.contains { $0.hasSuffix(terminal.own) }
-                },
-                "\(present)"
-            )
+            try await expectEventually { try await titles(on: display).contains { $0.hasSuffix(terminal.own) } }
         }
     }
 
@@ -105,11 +98,8 @@ struct RealTerminalTests {
         let monitor = try await NotifyMonitor(bus)
         try await onScreen { display in
             let kitty = Terminal(package: "kitty", command: ["kitty", "-o", "linux_display_server=x11"], own: "sh")
-            let daemon = try start(
-                kitty,
-                on: display,
-                ["DBUS_SESSION_BUS_ADDRESS": bus.address, "LIBGL_ALWAYS_SOFTWARE": "1"]
-            )
+            let environment = ["DBUS_SESSION_BUS_ADDRESS": bus.address, "LIBGL_ALWAYS_SOFTWARE": "1"]
+            let daemon = try start(kitty, on: display, environment)
             try await isBusy(on: display, daemon)
             #expect(try await endsBusy(on: display, restored: kitty.own))
         }
@@ -127,19 +117,15 @@ struct RealTerminalTests {
         let ending = Task { try await terminal.run("sh", "-c", command) }
         var emulator = TitleEmulator()
         // More than a turn of the spinner.
-        #expect(
-            await eventually {
-                emulator.receive(terminal.read())
-                return emulator.titlesSet.count > 24
-            }
-        )
+        await expectEventually {
+            emulator.receive(terminal.read())
+            return emulator.titlesSet.count > 24
+        }
         try await endHelper()
-        #expect(
-            await eventually {
-                emulator.receive(terminal.read())
-                return !emulator.title.contains("Working")
-            }
-        )
+        await expectEventually {
+            emulator.receive(terminal.read())
+            return !emulator.title.contains("Working")
+        }
         terminal.hangUp()
         _ = try await ending.value
         await endProcesses()
@@ -150,21 +136,11 @@ struct RealTerminalTests {
 
     /// Runs `body` with a separate X server.
     private func onScreen(body: (String) async throws -> Void) async throws {
-        let server = try Daemon(
-            "Xvfb",
-            ["-displayfd", "1", "-noreset", "-screen", "0", "800x600x24", "-nolisten", "tcp"],
-            package: "xvfb"
-        )
-        try #require(await eventually { server.output.contains("\n") }, "Xvfb does not start: \(server.errors)")
-        let number = server.output.trimmingCharacters(in: .whitespacesAndNewlines)
+        let screen = try await Screen(size: "800x600")
         var failure: (any Error)?
-        do { try await body(":\(number)") } catch { failure = error }
+        do { try await body(screen.display) } catch { failure = error }
         await endProcesses()
-        // Before the server ends: afterwards they may belong to another one with the same number.
-        for path in ["/tmp/.X\(number)-lock", "/tmp/.X11-unix/X\(number)"] {
-            try? FileManager.default.removeItem(atPath: path)
-        }
-        server.send(SIGKILL)
+        withExtendedLifetime(screen) {}
         if let failure { throw failure }
     }
 

@@ -103,12 +103,10 @@ import Testing
         #expect(await eventually { indicator.backendStatuses[0].updatesDelivered > 0 })
         indicator.begin("A").end(.failed("HTTP 503"))
         var text = ""
-        #expect(
-            await eventually {
-                text += output()
-                return text == "\u{1B}]777;notify;A;Failed: HTTP 503\u{1B}\\"
-            }
-        )
+        await expectEventually {
+            text += output()
+            return text == "\u{1B}]777;notify;A;Failed: HTTP 503\u{1B}\\"
+        }
         await indicator.shutdown()
         #expect(output() == "")
     }

@@ -297,10 +297,20 @@ struct ProgressLinesTests {
     }
 }
 
+private let start = Date(timeIntervalSince1970: 1_000_000)
+
+extension ProgressReport {
+    fileprivate mutating func line(
+        _ snapshot: IndicatorSnapshot,
+        _ finished: [FinishedActivity] = [],
+        at seconds: Double
+    ) -> String? {
+        line(for: snapshot, finished: finished, date: start, at: .seconds(seconds))
+    }
+}
+
 @Suite("Plain reports of progress")
 struct ProgressReportTests {
-    private let start = Date(timeIntervalSince1970: 1_000_000)
-
     private func makeReport(_ settings: TerminalProgressSettings = .init(), _ environment: [String: String] = [:])
         -> ProgressReport
     {
@@ -325,7 +335,7 @@ struct ProgressReportTests {
         func line(age: Double, ends: [FinishedActivity] = [], at now: Int) -> String? {
             var busy = snapshot(["a"], age: age)
             busy.startDelay = .seconds(seconds)
-            return report.line(for: busy, finished: ends, date: start, at: .seconds(now))
+            return report.line(busy, ends, at: Double(now))
         }
         if seconds > 0 { #expect(line(age: seconds - 0.1, at: 0) == nil) }
         #expect(line(age: seconds, at: 2) == "a: started\n")
@@ -344,30 +354,28 @@ struct ProgressReportTests {
     @Test("announce work that has lasted a second, and its end; at most one line a second")
     func lines() {
         var report = makeReport()
-        #expect(report.line(for: snapshot(["a"], age: 0.5), finished: [], date: start, at: .zero) == nil)
-        #expect(report.line(for: snapshot(["a"], age: 1), finished: [], date: start, at: .seconds(1)) == "a: started\n")
-        #expect(report.line(for: snapshot(["a"], age: 1.5), finished: [], date: start, at: .seconds(1.5)) == nil)
+        #expect(report.line(snapshot(["a"], age: 0.5), at: 0) == nil)
+        #expect(report.line(snapshot(["a"], age: 1), at: 1) == "a: started\n")
+        #expect(report.line(snapshot(["a"], age: 1.5), at: 1.5) == nil)
         let ends = [finished("b", .succeeded, 0), finished("c", .failed("no"), 0), finished("d", .succeeded, 70)]
+        #expect(report.line(snapshot(["a", "e"], age: 1.9), ends, at: 1.9) == nil)
         #expect(
-            report.line(for: snapshot(["a", "e"], age: 1.9), finished: ends, date: start, at: .seconds(1.9)) == nil
-        )
-        #expect(
-            report.line(for: snapshot(["a", "e"], age: 2), finished: [], date: start, at: .seconds(2))
+            report.line(snapshot(["a", "e"], age: 2), at: 2)
                 == "c: failed: no (0.0 s); d: done (1:10); e: started\n"
         )
     }
 
     @Test func `announce an activity once, also if the list has no room for it for a while`() {
         var report = makeReport()
-        #expect(report.line(for: snapshot(["a"], age: 2), finished: [], date: start, at: .zero) == "a: started\n")
-        #expect(report.line(for: snapshot([], age: 2), finished: [], date: start, at: .seconds(2)) == nil)
-        #expect(report.line(for: snapshot(["a"], age: 6), finished: [], date: start, at: .seconds(4)) == nil)
+        #expect(report.line(snapshot(["a"], age: 2), at: 0) == "a: started\n")
+        #expect(report.line(snapshot([], age: 2), at: 2) == nil)
+        #expect(report.line(snapshot(["a"], age: 6), at: 4) == nil)
     }
 
     @Test func `combine many events, failures first, and count those that are omitted`() {
         var report = makeReport()
         let ends = (1...70).map { finished("a\($0)", .succeeded, 2) } + [finished("z", .failed(""), 2)]
-        let line = report.line(for: snapshot([], age: 0), finished: Array(ends.suffix(64)), date: start, at: .zero)
+        let line = report.line(snapshot([], age: 0), Array(ends.suffix(64)), at: 0)
         #expect(line?.hasPrefix("z: failed (2.0 s); a8: done (2.0 s); ") == true)
         #expect(line?.hasSuffix("; and 59 more\n") == true)
         #expect(report.takeLine(at: .seconds(9)) == nil)
@@ -377,22 +385,17 @@ struct ProgressReportTests {
         var report = makeReport()
         var busy = snapshot(["a"], age: 2, progress: 0.4)
         busy.activities[0].remaining = .seconds(20)
-        #expect(report.line(for: busy, finished: [], date: start, at: .zero) == "a: started\n")
-        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(9)) == nil)
-        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(10)) == "a: 40%, 0:20 left\n")
-        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(19)) == nil)
+        #expect(report.line(busy, at: 0) == "a: started\n")
+        #expect(report.line(busy, at: 9) == nil)
+        #expect(report.line(busy, at: 10) == "a: 40%, 0:20 left\n")
+        #expect(report.line(busy, at: 19) == nil)
         let vague = snapshot(["a"], age: 22)
-        #expect(report.line(for: vague, finished: [], date: start, at: .seconds(20)) == "a: 0:22\n")
+        #expect(report.line(vague, at: 20) == "a: 0:22\n")
     }
 
     @Test(arguments: [false, true]) func `do not report an end without an outcome as a success`(accessible: Bool) {
         var report = makeReport(.init(accessible: accessible))
-        let line = report.line(
-            for: snapshot([], age: 0),
-            finished: [finished("a", .unspecified, 2)],
-            date: start,
-            at: .zero
-        )
+        let line = report.line(snapshot([], age: 0), [finished("a", .unspecified, 2)], at: 0)
         #expect(line == (accessible ? "a ended after 2.0 s.\n" : "a: ended (2.0 s)\n"))
     }
 
@@ -400,7 +403,7 @@ struct ProgressReportTests {
         var report = makeReport(.init(accessible: accessible))
         var group = finished("Files", .failed("HTTP 503"), 2)
         group.messageAfterMembers = ""
-        let line = report.line(for: snapshot([], age: 0), finished: [group], date: start, at: .zero)
+        let line = report.line(snapshot([], age: 0), [group], at: 0)
         #expect(line == (accessible ? "Files failed after 2.0 s.\n" : "Files: failed (2.0 s)\n"))
     }
 
@@ -415,7 +418,7 @@ struct ProgressReportTests {
                 busy.activities[index].id = UInt64(second * 2 + index)
             }
             let ends = (1...6).map { finished("\($0)", .failed("no"), 2) }
-            let line = report.line(for: busy, finished: ends, date: start, at: .seconds(second)) ?? ""
+            let line = report.line(busy, ends, at: Double(second)) ?? ""
             if line.hasPrefix("Backing up: 40%, ") { totals.append(second) }
         }
         #expect(totals == [10, 20, 30, 40])
@@ -425,17 +428,17 @@ struct ProgressReportTests {
     func ends() {
         var report = makeReport(.init(finished: .none))
         let failed = [finished("a", .failed("no"), 5)]
-        #expect(report.line(for: snapshot(["a"], age: 2), finished: [], date: start, at: .zero) == "a: started\n")
-        #expect(report.line(for: snapshot([], age: 2), finished: failed, date: start, at: .seconds(5)) == nil)
+        #expect(report.line(snapshot(["a"], age: 2), at: 0) == "a: started\n")
+        #expect(report.line(snapshot([], age: 2), failed, at: 5) == nil)
 
         report = makeReport()
-        #expect(report.line(for: snapshot(["x"], age: 2), finished: [], date: start, at: .zero) == "x: started\n")
+        #expect(report.line(snapshot(["x"], age: 2), at: 0) == "x: started\n")
         // Begins and fails before the next line is due.
         var busy = snapshot(["x", "b"], age: 2)
-        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(0.5)) == nil)
+        #expect(report.line(busy, at: 0.5) == nil)
         var end = finished("b", .failed("no"), 2)
         end.id = busy.activities.removeLast().id
-        #expect(report.line(for: busy, finished: [end], date: start, at: .seconds(1)) == "b: failed: no (2.0 s)\n")
+        #expect(report.line(busy, [end], at: 1) == "b: failed: no (2.0 s)\n")
     }
 
     @Test(arguments: [false, true]) func `report once what an activity asks for, with the words`(accessible: Bool) {
@@ -443,53 +446,42 @@ struct ProgressReportTests {
         var busy = snapshot(["Signing"], age: 0.1)
         busy.activities[0].attention = "Passphrase?\u{7}"
         let line = accessible ? "Signing asks: Passphrase?\n" : "Signing: asks: Passphrase?\n"
-        #expect(report.line(for: busy, finished: [], date: start, at: .zero) == line)
-        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(2)) == nil)
+        #expect(report.line(busy, at: 0) == line)
+        #expect(report.line(busy, at: 2) == nil)
         busy.activities[0].since = start.addingTimeInterval(-3)
-        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(3)) == nil)
+        #expect(report.line(busy, at: 3) == nil)
         busy.activities[0].attention = nil
-        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(4)) == nil)
+        #expect(report.line(busy, at: 4) == nil)
         busy.activities[0].attention = "Passphrase?"
-        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(6)) == line)
+        #expect(report.line(busy, at: 6) == line)
     }
 
     @Test func `have no failure of the first activity before its beginning`() {
         var report = makeReport()
         let early = [finished("early", .failed("no"), 0)]
         let busy = snapshot(["first"], age: 2)
-        #expect(report.line(for: snapshot([], age: 0), finished: early, date: start, at: .zero) != nil)
-        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(0.5)) == nil)
+        #expect(report.line(snapshot([], age: 0), early, at: 0) != nil)
+        #expect(report.line(busy, at: 0.5) == nil)
         var end = finished("first", .failed("no"), 2)
         end.id = busy.activities[0].id
-        #expect(
-            report.line(for: snapshot([], age: 0), finished: [end], date: start, at: .seconds(1))
-                == "first: failed: no (2.0 s)\n"
-        )
+        #expect(report.line(snapshot([], age: 0), [end], at: 1) == "first: failed: no (2.0 s)\n")
     }
 
     @Test func `are sentences for a screen reader`() {
         var report = makeReport(.init(accessible: true))
         let busy = snapshot(["Fetching"], age: 2, progress: 0.4)
-        #expect(report.line(for: busy, finished: [], date: start, at: .zero) == "Fetching has started.\n")
-        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(5)) == nil)
-        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(10)) == "Fetching is 40 percent done.\n")
+        #expect(report.line(busy, at: 0) == "Fetching has started.\n")
+        #expect(report.line(busy, at: 5) == nil)
+        #expect(report.line(busy, at: 10) == "Fetching is 40 percent done.\n")
         let failed = [finished("Fetching", .failed("HTTP 503"), 12)]
-        #expect(
-            report.line(for: IndicatorSnapshot(), finished: failed, date: start, at: .seconds(11))
-                == "Fetching failed after 12.0 s: HTTP 503.\n"
-        )
+        #expect(report.line(IndicatorSnapshot(), failed, at: 11) == "Fetching failed after 12.0 s: HTTP 503.\n")
     }
 
     @Test func `have a colour only if it is forced`() {
         let failed = [finished("a", .failed(""), 2)]
         var plain = makeReport()
-        #expect(
-            plain.line(for: IndicatorSnapshot(), finished: failed, date: start, at: .zero)?.contains("\u{1B}") == false
-        )
+        #expect(plain.line(IndicatorSnapshot(), failed, at: 0)?.contains("\u{1B}") == false)
         var forced = makeReport(.init(), ["CLICOLOR_FORCE": "1"])
-        #expect(
-            forced.line(for: IndicatorSnapshot(), finished: failed, date: start, at: .zero)?.contains("\u{1B}[0;31m")
-                == true
-        )
+        #expect(forced.line(IndicatorSnapshot(), failed, at: 0)?.contains("\u{1B}[0;31m") == true)
     }
 }

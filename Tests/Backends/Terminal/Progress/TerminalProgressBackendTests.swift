@@ -41,6 +41,32 @@ struct TerminalProgressBackendTests {
         )
     }
 
+    /// An indicator with a backend on this terminal; unless `isPlain`, with live lines without colours.
+    private func indicator(
+        _ settings: TerminalProgressSettings,
+        delay: Duration = .zero,
+        isPlain: Bool = false,
+        clock: any Clock<Duration> = SuspendingClock()
+    ) throws -> IndicatorManager {
+        let look = ["TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"]
+        let backend = TerminalProgressBackend(
+            applicationName: "app",
+            settings: settings,
+            descriptor: file.fileDescriptor,
+            environment: isPlain ? [:] : look,
+            clock: clock
+        )
+        let delays = try IndicatorDelays(startDelay: delay, completionDelay: .zero)
+        return IndicatorManager(delays: delays, backends: [backend])
+    }
+
+    /// What the screen of the terminal shows after all that was written.
+    private var screen: ScreenEmulator {
+        var screen = ScreenEmulator(columns: 80, rows: 24)
+        screen.receive(terminal.transcript)
+        return screen
+    }
+
     private func busy(_ labels: String...) -> IndicatorSnapshot {
         let activities = labels.enumerated().map { index, label in
             var details = ActivityDetails(label: label, since: start)
@@ -52,18 +78,22 @@ struct TerminalProgressBackendTests {
 
     private func written() -> String { String(decoding: terminal.read(), as: UTF8.self) }
 
+    /// What a backend writes for a snapshot.
+    private func written(_ snapshot: IndicatorSnapshot, by backend: BackendDriver<TerminalProgressBackend>) async throws
+        -> String
+    {
+        try await backend.update(snapshot)
+        return written()
+    }
+
     @Test("writes nothing while the indicator is hidden, and removes its lines when it is hidden or stopped")
     func hides() async throws {
         let backend = try await makeBackend().started()
-        try await backend.update(IndicatorSnapshot())
-        #expect(written() == "")
+        #expect(try await written(IndicatorSnapshot(), by: backend) == "")
         for _ in 0..<2 {
-            try await backend.update(busy("Work"))
-            #expect(written().contains("Work"))
-            try await backend.update(IndicatorSnapshot())
-            #expect(written() == LiveLines.erasure())
-            try await backend.update(IndicatorSnapshot())
-            #expect(written() == "")
+            #expect(try await written(busy("Work"), by: backend).contains("Work"))
+            #expect(try await written(IndicatorSnapshot(), by: backend) == LiveLines.erasure())
+            #expect(try await written(IndicatorSnapshot(), by: backend) == "")
         }
         try await backend.update(busy("Work"))
         _ = written()
@@ -110,26 +140,22 @@ struct TerminalProgressBackendTests {
         let backend = try await makeBackend().started()
         try await backend.update(busy("Work"))
         clock.advance(by: .seconds(2))
-        try await backend.update(busy("Work"))
-        #expect(written() == "Work: started\r\n")
+        #expect(try await written(busy("Work"), by: backend) == "Work: started\r\n")
         await backend.stop()
         // One that is unknown only later.
         terminal.setSize(columns: 80, rows: 24)
         let live = try await makeBackend().started()
         terminal.setSize(columns: 0, rows: 0)
-        try await live.update(busy("Work"))
-        #expect(written() == "")
+        #expect(try await written(busy("Work"), by: live) == "")
         terminal.setSize(columns: 40, rows: 5)
         clock.advance(by: .seconds(1))
-        try await live.update(busy("Work"))
-        #expect(written().contains("Work"))
+        #expect(try await written(busy("Work"), by: live).contains("Work"))
         await live.stop()
     }
 
     @Test func `The lines are suspended while a prompt has the terminal, and appear again after it`() async throws {
         let backend = try await makeBackend().started()
-        try await backend.update(busy("Work"))
-        #expect(written().contains("Work"))
+        #expect(try await written(busy("Work"), by: backend).contains("Work"))
         try await TerminalOutput.suspend {
             #expect(written() == LiveLines.erasure())
             TerminalOutput.suspend {}
@@ -209,33 +235,14 @@ struct TerminalProgressBackendTests {
         ]
     )
     func finished(which: TerminalProgressSettings.Finished, expected: [String]) async throws {
-        let backend = BackendDriver(
-            TerminalProgressBackend(
-                applicationName: "app",
-                settings: .init(finished: which),
-                descriptor: file.fileDescriptor,
-                environment: ["TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"]
-            )
-        )
-        let indicator = IndicatorManager(
-            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
-            backends: [backend.backend]
-        )
+        let indicator = try indicator(.init(finished: which))
         let first = indicator.begin("a")
         let second = indicator.begin("b")
-        var text = ""
-        #expect(
-            await eventually {
-                text += written()
-                // It may have begun after the first frame: with any spinner.
-                return text.contains("b  ")
-            }
-        )
+        // It may have begun after the first frame: with any spinner.
+        #expect(await terminal.shows("b  "))
         second.end(.failed("HTTP 503"))
         first.end(.succeeded)
         await indicator.shutdown()
-        var screen = ScreenEmulator(columns: 80, rows: 24)
-        screen.receive(text + written())
         #expect(screen.lines.map { $0.replacing(#/ \(\d+\.\d s\)$/#, with: "") } == expected)
         #expect(screen.unknown == [] && screen.column == 0 && screen.row == expected.count)
     }
@@ -248,90 +255,38 @@ struct TerminalProgressBackendTests {
         mode: TerminalProgressSettings.Mode,
         finished: TerminalProgressSettings.Finished
     ) async throws {
-        let backend = BackendDriver(
-            TerminalProgressBackend(
-                applicationName: "app",
-                settings: .init(mode: mode, finished: finished),
-                descriptor: file.fileDescriptor,
-                environment: ["TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"]
-            )
-        )
-        let indicator = IndicatorManager(
-            delays: try IndicatorDelays(startDelay: .seconds(1000), completionDelay: .zero),
-            backends: [backend.backend]
-        )
-        var text = ""
+        let indicator = try indicator(.init(mode: mode, finished: finished), delay: .seconds(1000))
         let ends = [ActivityOutcome.failed("HTTP 404"), .succeeded, .cancelled]
         for outcome in ends { indicator.begin("Packages.gz").end(outcome) }
-        if finished != .none {
-            #expect(
-                await eventually {
-                    text += written()
-                    return text.contains("HTTP 404")
-                }
-            )
-        }
+        if finished != .none { #expect(await terminal.shows("HTTP 404")) }
         indicator.begin("other").end()
         await indicator.shutdown()
-        text += written()
+        let text = terminal.transcript
         #expect(text.components(separatedBy: "Packages.gz").count == (finished == .none ? 1 : 2))
         #expect(text.components(separatedBy: "\r\n").count == (finished == .none ? 1 : 2))
     }
 
     @Test func `reports nothing of many activities that succeed before the indicator is shown`() async throws {
-        let backend = BackendDriver(
-            TerminalProgressBackend(
-                applicationName: "app",
-                settings: .init(mode: .plain),
-                descriptor: file.fileDescriptor,
-                environment: [:]
-            )
-        )
-        let indicator = IndicatorManager(
-            delays: try IndicatorDelays(startDelay: .seconds(1000), completionDelay: .zero),
-            backends: [backend.backend]
-        )
+        let indicator = try indicator(.init(mode: .plain), delay: .seconds(1000), isPlain: true)
         for number in 0..<1000 { indicator.begin("\(number)").end(.succeeded) }
         await indicator.shutdown()
         #expect(written() == "")
     }
 
     @Test func `reports how many more have failed if there are too many for a line each`() async throws {
-        let backend = BackendDriver(
-            TerminalProgressBackend(
-                applicationName: "app",
-                descriptor: file.fileDescriptor,
-                environment: ["TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"]
-            )
-        )
-        let indicator = IndicatorManager(
-            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
-            backends: [backend.backend]
-        )
+        let indicator = try indicator(.init())
         let work = indicator.begin("Work")
-        var text = ""
-        #expect(
-            await eventually {
-                text += written()
-                return text.contains("Work")
-            }
-        )
+        #expect(await terminal.shows("Work"))
         for number in 0..<2000 { indicator.begin("\(number)").end(.failed("no")) }
         work.end(.failed("no"))
         // The unread output does not fit into the terminal's buffer.
         let end = Task { await indicator.shutdown() }
-        var listed = 0
-        var more = 0
-        #expect(
-            await eventually {
-                text += written()
-                listed = text.components(separatedBy: "✗ ").count - 1
-                more = text.matches(of: /and (\d+) more (?:has|have) ended/).reduce(0) { $0 + (Int($1.1) ?? 0) }
-                return listed + more == 2001
-            },
-            "\(listed) lines, and \(more) more"
-        )
-        #expect(more > 0 && text.contains("✗ 1999: no ("))
+        func listed() -> Int { terminal.transcript.components(separatedBy: "✗ ").count - 1 }
+        func more() -> Int {
+            terminal.transcript.matches(of: /and (\d+) more (?:has|have) ended/).reduce(0) { $0 + (Int($1.1) ?? 0) }
+        }
+        #expect(await eventually { listed() + more() == 2001 }, "\(listed()) lines, and \(more()) more")
+        #expect(more() > 0 && terminal.transcript.contains("✗ 1999: no ("))
         await end.value
     }
 
@@ -360,42 +315,19 @@ struct TerminalProgressBackendTests {
         #expect(written() == "")
         let plain = try await makeBackend(.init(), type: "dumb").started()
         clock.advance(by: .seconds(2))
-        try await plain.update(busy("Work"))
-        #expect(written() == "Work: started\r\n")
+        #expect(try await written(busy("Work"), by: plain) == "Work: started\r\n")
         await plain.stop()
     }
 
     @Test func `writes at most one plain line a second, and the rest when the indicator is hidden`() async throws {
-        let backend = BackendDriver(
-            TerminalProgressBackend(
-                applicationName: "app",
-                settings: .init(mode: .plain),
-                descriptor: file.fileDescriptor,
-                environment: [:],
-                clock: clock
-            )
-        )
-        let indicator = IndicatorManager(
-            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
-            backends: [backend.backend]
-        )
+        let indicator = try indicator(.init(mode: .plain), isPlain: true, clock: clock)
         let first = indicator.begin("one")
-        var text = ""
-        #expect(
-            await eventually {
-                text += written()
-                return text == "one: started\r\n"
-            }
-        )
+        #expect(await eventually { terminal.transcript == "one: started\r\n" })
         let second = indicator.begin("two")
         first.end(.succeeded)
         second.end(.failed("no"))
-        #expect(
-            await eventually {
-                text += written()
-                return text.hasPrefix("one: started\r\ntwo: failed: no (") && text.contains("; one: done (")
-            }
-        )
+        #expect(await terminal.shows("; one: done ("))
+        #expect(terminal.transcript.hasPrefix("one: started\r\ntwo: failed: no ("))
         await indicator.shutdown()
     }
 
@@ -421,20 +353,18 @@ struct TerminalProgressBackendTests {
             try await updates.value
             isOver.withLock { $0 = true }
         }
-        #expect(
-            await eventually {
-                for _ in 0..<97 {
-                    guard let byte = terminal.readByte() else { break }
-                    taken += 1
-                    if taken > filled { bytes.append(byte) }
-                }
-                return isOver.withLock { $0 }
+        await expectEventually {
+            for _ in 0..<97 {
+                guard let byte = terminal.readByte() else { break }
+                taken += 1
+                if taken > filled { bytes.append(byte) }
             }
-        )
+            return isOver.withLock { $0 }
+        }
         try await end.value
         var screen = ScreenEmulator(columns: 80, rows: 24)
         // The last bytes arrive later.
-        let isClean = await eventually {
+        await expectEventually("\(screen.lines) \(screen.row)") {
             let rest = terminal.read()
             bytes += rest.dropFirst(max(filled - taken, 0))
             taken += rest.count
@@ -442,7 +372,6 @@ struct TerminalProgressBackendTests {
             screen.receive(String(decoding: bytes, as: UTF8.self))
             return screen.lines == [] && screen.row == 0
         }
-        #expect(isClean, "\(screen.lines) \(screen.row)")
         #expect(screen.unknown == [])
         #expect(String(decoding: bytes, as: UTF8.self).contains("number 28"))
     }

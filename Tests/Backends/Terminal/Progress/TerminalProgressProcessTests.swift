@@ -10,16 +10,18 @@ import Testing
 struct TerminalProgressProcessTests {
     private let folder: TemporaryDirectory
     private let helper: String
+    private let terminal: PseudoTerminal
 
     init() throws {
         folder = try TemporaryDirectory()
         helper = try Command.built("test-probe")
-        let settings = "terminalProgress: {finished: failures}"
-        try folder.write(
-            "startDelay: 0\ncompletionDelay: 0\nbackends: [terminalProgress]\n\(settings)\n",
-            to: "config.yaml"
-        )
+        terminal = try PseudoTerminal()
+        try configure("completionDelay: 0\nbackends: [terminalProgress]\nterminalProgress: {finished: failures}")
         try #require(mkfifo(folder.appending("commands"), 0o600) == 0)
+    }
+
+    private func configure(_ lines: String) throws {
+        try folder.write("startDelay: 0\n\(lines)\n", to: "config.yaml")
     }
 
     private var arguments: [String] { ["progress", folder.appending("config.yaml"), folder.appending("commands")] }
@@ -29,36 +31,36 @@ struct TerminalProgressProcessTests {
         for command in commands {
             func count() -> Int { ((try? folder.read("commands.done")) ?? "").count(where: \.isNewline) }
             let before = count()
-            // For reading, too, so that opening does not wait for the app.
-            let file = try #require(FileHandle(forUpdatingAtPath: folder.appending("commands")))
-            try file.write(contentsOf: Data((command + "\n").utf8))
+            // Open until the app has read the command.
+            let file = try send(command)
+            defer { withExtendedLifetime(file) {} }
             try #require(await eventually { count() > before }, "\(command) is not answered")
         }
     }
 
-    /// Sends a command that ends the app, so that there is no answer.
-    private func send(_ command: String) throws {
+    /// Sends a command without waiting for an answer.
+    @discardableResult
+    private func send(_ command: String) throws -> FileHandle {
+        // For reading, too, so that opening does not wait for the app.
         let file = try #require(FileHandle(forUpdatingAtPath: folder.appending("commands")))
         try file.write(contentsOf: Data((command + "\n").utf8))
+        return file
     }
 
     /// Runs the app in the shell of a real terminal with a prompt that can be recognized.
     private func inTerminal(
         columns: Int = 80,
         rows: Int = 24,
-        prefix: String = "",
         suffix: String = "",
         _ body: (Tmux) async throws -> Void
     ) async throws {
         try await Tmux.withServer { tmux in
             try await tmux.command("resize-window", "-x", "\(columns)", "-y", "\(rows)")
             // Without Swift's crash handler, which waits 30 s for a key.
-            try await tmux.type(
-                "export LC_ALL=C.UTF-8 NO_COLOR=1 SWIFT_BACKTRACE=enable=no; unset CI; PS1='ready> '; clear"
-            )
+            let variables = "LC_ALL=C.UTF-8 NO_COLOR=1 SWIFT_BACKTRACE=enable=no"
+            try await tmux.type("export \(variables); unset CI; PS1='ready> '; clear")
             try #require(await eventually { try await screen(tmux) == ["ready>"] })
-            let line = "clear; \(prefix)\(helper) \(arguments.joined(separator: " "))\(suffix)"
-            try await tmux.type(line)
+            try await tmux.type("clear; \(helper) \(arguments.joined(separator: " "))\(suffix)")
             try await body(tmux)
         }
     }
@@ -78,17 +80,42 @@ struct TerminalProgressProcessTests {
         try await eventually { try await condition(screen(tmux)) }
     }
 
+    /// Whether these are the lines: each is the text, or begins with it if it ends in a space or `(`, or is empty here.
+    private static func have(_ lines: some Collection<String>, _ texts: [String]) -> Bool {
+        lines.count == texts.count
+            && zip(lines, texts).allSatisfy { line, text in
+                guard let last = text.last else { return true }
+                return last == " " || last == "(" ? line.hasPrefix(text) : line == text
+            }
+    }
+
+    /// Waits until these are the lines of the screen.
+    private func expect(_ tmux: Tmux, _ texts: String..., at location: SourceLocation = #_sourceLocation) async throws {
+        let isShown = try await shows(tmux) { Self.have($0, texts) }
+        let lines = try await screen(tmux)
+        #expect(isShown, "\(lines)", sourceLocation: location)
+    }
+
+    /// Waits until the history and the screen have these lines, after which there may be bars.
+    private func expect(
+        _ tmux: Tmux,
+        text expected: [String],
+        bars: String...,
+        at location: SourceLocation = #_sourceLocation
+    ) async throws {
+        let isShown = try await eventually {
+            let lines = try await text(tmux)
+            return lines.prefix(expected.count) == expected[...] && Self.have(lines.dropFirst(expected.count), bars)
+        }
+        let lines = try await text(tmux)
+        #expect(isShown, "\(lines)", sourceLocation: location)
+    }
+
     @Test(.needs("tmux", package: "tmux"), arguments: [20, 40, 80, 200])
     func `fits windows of every width, and follows a change`(columns: Int) async throws {
         try await inTerminal(columns: columns, rows: 12) { tmux in
-            try await tell(
-                "begin debian-13.iso",
-                "bytes debian-13.iso 20000000 40000000",
-                "begin 日本語 äöü",
-                "begin 3",
-                "begin 4",
-                "begin 5"
-            )
+            try await tell("begin debian-13.iso", "bytes debian-13.iso 20000000 40000000", "begin 日本語 äöü")
+            try await tell("begin 3", "begin 4", "begin 5")
             func isWhole(_ lines: ArraySlice<String>, columns: Int) -> Bool {
                 let lines = Array(lines)
                 return lines.count == 5 && lines[0].hasPrefix("debian-1")
@@ -98,10 +125,8 @@ struct TerminalProgressProcessTests {
             #expect(try await shows(tmux) { isWhole($0[...], columns: columns) })
             for width in [60, 100, columns] {
                 try await tmux.command("resize-window", "-x", "\(width)", "-y", "12")
-                #expect(
-                    // A window that grows may show earlier lines again.
-                    try await shows(tmux) { isWhole($0.suffix(5), columns: width) }
-                )
+                // A window that grows may show earlier lines again.
+                #expect(try await shows(tmux) { isWhole($0.suffix(5), columns: width) })
             }
             try await tell("shutdown")
             #expect(try await shows(tmux) { $0.last != "and 1 more" })
@@ -112,17 +137,13 @@ struct TerminalProgressProcessTests {
     func `keeps text that ends at the right margin, also after text that preceded the lines`() async throws {
         try await inTerminal { tmux in
             try await tell("print earlier", "begin one")
-            #expect(try await shows(tmux) { $0.count == 2 && $0[0] == "earlier" && $0[1].hasPrefix("one ") })
+            try await expect(tmux, "earlier", "one ")
             let full = String(repeating: "x", count: 79) + "y"
             try await tell("piece \(full)")
             // Drawing would cancel the delayed line break.
             #expect(try await shows(tmux) { $0.count == 2 && $0[1] == full })
             try await tell("print continued")
-            #expect(
-                try await shows(tmux) {
-                    $0.count == 4 && $0[1] == full && $0[2] == "continued" && $0[3].hasPrefix("one ")
-                }
-            )
+            try await expect(tmux, "earlier", full, "continued", "one ")
             try await tell("shutdown")
         }
     }
@@ -146,22 +167,18 @@ struct TerminalProgressProcessTests {
     func output() async throws {
         try await inTerminal { tmux in
             try await tell("begin one", "begin two", "log logged 日本", "print printed", "raw foreign")
-            func isWhole(_ lines: [String]) -> Bool {
-                lines.count == 5 && lines[0].hasSuffix("logged 日本") && lines[1] == "printed" && lines[2] == "foreign"
-                    && lines[3].hasPrefix("one ") && lines[4].hasPrefix("two ")
-            }
-            #expect(try await shows(tmux, isWhole))
+            #expect(
+                try await shows(tmux) {
+                    $0.first?.hasSuffix("logged 日本") == true
+                        && Self.have($0.dropFirst(), ["printed", "foreign", "one ", "two "])
+                }
+            )
             // Up to the right margin, and wider.
             let full = String(repeating: "日", count: 30) + String(repeating: "x", count: 20)
             try await tell("piece \(full)")
             #expect(try await shows(tmux) { $0.count == 4 && $0[3] == full })
             try await tell("print y\(full)")
-            #expect(
-                try await shows(tmux) {
-                    $0.count == 8 && $0[3] == full && $0[4] == "y\(full.dropLast())" && $0[5] == "x"
-                        && $0[7].hasPrefix("two ")
-                }
-            )
+            try await expect(tmux, "", "printed", "foreign", full, "y\(full.dropLast())", "x", "one ", "two ")
             try await tell("part Password: ")
             // The terminal echoes typed keys at the cursor.
             try await tmux.command("send-keys", "-l", "secret")
@@ -169,7 +186,7 @@ struct TerminalProgressProcessTests {
             try await tell("fail two HTTP 503", "end one")
             #expect(
                 try await shows(tmux) {
-                    $0.count == 8 && $0[6] == "Password: secret" && $0[7].hasPrefix("✗ two: HTTP 503 (")
+                    $0.count == 8 && Self.have($0.suffix(2), ["Password: secret", "✗ two: HTTP 503 ("])
                 }
             )
         }
@@ -192,24 +209,10 @@ struct TerminalProgressProcessTests {
             #expect(try await eventually { try await text(tmux).contains("unfinished") })
             try await tell("plain ")
             expected.append("unfinished")
-            var lines: [String] = []
-            #expect(
-                try await eventually {
-                    lines = try await text(tmux)
-                    return lines.count == 11 && lines[9].hasPrefix("one ") && lines[10].hasPrefix("two ")
-                        && lines.dropLast(2) == expected[...]
-                },
-                "\(lines)"
-            )
+            try await expect(tmux, text: expected, bars: "one ", "two ")
             try await tell("shutdown")
             try send("return")
-            #expect(
-                try await eventually {
-                    lines = try await text(tmux)
-                    return lines == expected + ["ready>"]
-                },
-                "\(lines)"
-            )
+            try await expect(tmux, text: expected + ["ready>"])
         }
     }
 
@@ -222,13 +225,11 @@ struct TerminalProgressProcessTests {
             for modes in ["-echo", "-icanon"] {
                 _ = try await Command.run("stty", ["-F", path, modes])
                 // A frame that was begun before may still be written. There would be several in half a second.
-                #expect(
-                    try await eventually {
-                        try await tmux.command("send-keys", "-R")
-                        try await Task.sleep(for: .milliseconds(500))
-                        return try await !screen(tmux).contains { $0.hasPrefix("one ") }
-                    }
-                )
+                try await expectEventually {
+                    try await tmux.command("send-keys", "-R")
+                    try await Task.sleep(for: .milliseconds(500))
+                    return try await !screen(tmux).contains { $0.hasPrefix("one ") }
+                }
                 _ = try await Command.run("stty", ["-F", path, "sane"])
                 #expect(try await shows(tmux) { $0.last?.hasPrefix("one ") == true })
             }
@@ -245,27 +246,15 @@ struct TerminalProgressProcessTests {
             try await tell("begin one", "begin two", "bytes two 1000 2000", "begin three")
             #expect(try await shows(tmux) { $0.last?.hasPrefix("three ") == true })
             for number in 0..<120 {
-                try await tmux.command(
-                    "resize-window",
-                    "-x",
-                    "\([90, 44, 70, 52][number % 4])",
-                    "-y",
-                    "\([20, 12, 24, 9][number / 3 % 4])"
-                )
+                let (columns, rows) = ([90, 44, 70, 52][number % 4], [20, 12, 24, 9][number / 3 % 4])
+                try await tmux.command("resize-window", "-x", "\(columns)", "-y", "\(rows)")
                 // On a busy machine, each size is drawn. A narrower one moves the cursor up by three rows.
                 for line in 0..<3 { try await tell("plain text \(number * 3 + line)") }
             }
             try await tell("shutdown")
             try send("return")
             let expected = (1...30).map { "first \($0)" } + (0..<360).map { "text \($0)" } + ["ready>"]
-            var lines: [String] = []
-            #expect(
-                try await eventually {
-                    lines = try await text(tmux)
-                    return lines == expected
-                },
-                "\(lines)"
-            )
+            try await expect(tmux, text: expected)
         }
     }
 
@@ -312,14 +301,13 @@ struct TerminalProgressProcessTests {
         let texts = stride(from: 0, to: 90, by: 3).map { "text \($0)" }
         let expected = (1...30).map { "first \($0)" } + texts + ["all done"]
         var lines: [String] = []
-        let isClean = try await eventually {
+        try await expectEventually("\(lines)") {
             // Selects all of the window; X has the text.
             _ = try await xdotool("mousemove 1 1 mousedown 1 mousemove 600 500 mousemove 1278 998 mouseup 1")
             lines = try await screen.run("xclip", ["-o", "-selection", "primary"], package: "xclip")
                 .split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { $0 != "" }
             return lines == expected
         }
-        #expect(isClean, "\(lines)")
         await alacritty.end()
     }
 
@@ -412,18 +400,22 @@ struct TerminalProgressProcessTests {
         await daemon.end()
     }
 
-    /// Starts the app with standard error on a terminal. The file `pid` has its process ID.
-    private func start(on terminal: PseudoTerminal, environment: [String: String] = [:]) throws -> Daemon {
-        let script = #"echo $$ >"$0"; exec "$@""#
-        return try Daemon(
+    /// Runs the app with standard error on a terminal, and ends it. The file `pid` has its process ID.
+    private func onTerminal(
+        _ environment: [String: String] = [:],
+        end: String = "return",
+        _ body: () async throws -> Void
+    ) async throws {
+        let start = #"terminal=$1; shift; exec setsid --ctty --wait "$@" <"$terminal" 2<>"$terminal""#
+        let record = ["sh", "-c", #"echo $$ >"$0"; exec "$@""#, folder.appending("pid")]
+        let daemon = try Daemon(
             "sh",
-            [
-                "-c", #"terminal=$1; shift; exec setsid --ctty --wait "$@" <"$terminal" 2<>"$terminal""#, "sh",
-                terminal.path, "sh", "-c", script, folder.appending("pid"), helper,
-            ]
-                + arguments,
+            ["-c", start, "sh", terminal.path] + record + [helper] + arguments,
             environment: ["LC_ALL": "C.UTF-8", "TERM": "xterm", "NO_COLOR": "1", "CI": ""].merging(environment) { $1 }
         )
+        try await body()
+        try send(end)
+        #expect(await daemon.ends())
     }
 
     private func processID() throws -> Int32 {
@@ -431,21 +423,14 @@ struct TerminalProgressProcessTests {
     }
 
     @Test func `writes plain lines without control characters to a terminal in CI`() async throws {
-        let terminal = try PseudoTerminal()
-        let daemon = try start(on: terminal, environment: ["CI": "true"])
-        try await tell("begin one")
-        var text = ""
-        func written() -> String {
-            text += String(decoding: terminal.read(), as: UTF8.self)
-            return text
+        try await onTerminal(["CI": "true"]) {
+            try await tell("begin one")
+            #expect(await eventually { terminal.transcript.hasPrefix("one: started\r\n") })
+            try await tell("fail one HTTP 503", "shutdown")
+            // After ten seconds, the progress is reported in between.
+            #expect(terminal.transcript.contains("\r\none: failed: HTTP 503 ("))
+            #expect(!terminal.transcript.unicodeScalars.contains { $0.value < 0x20 && $0 != "\r" && $0 != "\n" })
         }
-        #expect(await eventually { written().hasPrefix("one: started\r\n") })
-        try await tell("fail one HTTP 503", "shutdown")
-        // After ten seconds, the progress is reported in between.
-        #expect(written().contains("\r\none: failed: HTTP 503 ("))
-        #expect(!text.unicodeScalars.contains { $0.value < 0x20 && $0 != "\r" && $0 != "\n" })
-        try send("return")
-        #expect(await eventually { !daemon.isRunning })
     }
 
     @Test(
@@ -454,62 +439,32 @@ struct TerminalProgressProcessTests {
         arguments: [("de_DE", "20,0 of 40,0 MB"), ("ru_RU", "20,0 of 40,0 MB"), ("en_US", "20.0 of 40.0 MB")]
     )
     func locale(name: String, amount: String) async throws {
-        let made = try await Command.run(
-            "localedef",
-            ["--no-archive", "-i", name, "-f", "UTF-8", folder.appending("\(name).UTF-8")],
-            package: "locales"
-        )
+        let options = ["--no-archive", "-i", name, "-f", "UTF-8", folder.appending("\(name).UTF-8")]
+        let made = try await Command.run("localedef", options, package: "locales")
         try #require(made.status == 0, "\(made.error)")
-        let config = """
-            startDelay: 0
-            backends: [terminalProgress, terminalTitle]
-            terminalTitle: {format: "{progress} done"}
-            """
-        try folder.write(config, to: "config.yaml")
-        let terminal = try PseudoTerminal()
-        let environment = ["LC_ALL": "\(name).UTF-8", "LOCPATH": folder.appending("")]
-        let daemon = try start(on: terminal, environment: environment)
-        try await tell("begin one", "bytes one 20000000 40000000")
-        var text = ""
-        #expect(
-            await eventually {
-                text += String(decoding: terminal.read(), as: UTF8.self)
-                return text.contains(amount) && text.contains("50% done")
-            },
-            "\(text.debugDescription)"
-        )
-        try send("return")
-        #expect(await eventually { !daemon.isRunning })
+        try configure("backends: [terminalProgress, terminalTitle]\nterminalTitle: {format: '{progress} done'}")
+        try await onTerminal(["LC_ALL": "\(name).UTF-8", "LOCPATH": folder.appending("")]) {
+            try await tell("begin one", "bytes one 20000000 40000000")
+            #expect(await terminal.shows(amount), "\(terminal.transcript.debugDescription)")
+            #expect(await terminal.shows("50% done"))
+        }
     }
 
-    @Test(
-        "with 'accessible', writes sentences, with the words that an activity asks for, and no animation of the title"
-    )
+    @Test("with 'accessible', writes sentences, with the words that are asked for, and no animation of the title")
     func accessible() async throws {
-        let config = """
-            startDelay: 0
-            accessible: true
-            backends: [terminalProgress, terminalTitle]
-            """
-        try folder.write(config, to: "config.yaml")
-        let terminal = try PseudoTerminal()
-        let daemon = try start(on: terminal)
-        var text = ""
-        func written() -> String {
-            text += String(decoding: terminal.read(), as: UTF8.self)
-            return text
+        try configure("accessible: true\nbackends: [terminalProgress, terminalTitle]")
+        try await onTerminal {
+            try await tell("begin Signing")
+            #expect(await terminal.shows("Signing has started.\r\n"))
+            try await tell("ask Signing Passphrase?")
+            #expect(await terminal.shows("Signing asks: Passphrase?\r\n"))
+            // A control sequence of the app's own, on the terminal whatever the streams are.
+            try await tell("sequence 1337;SetBadgeFormat=eA==")
+            #expect(terminal.transcript.contains("\u{1B}]1337;SetBadgeFormat=eA==\u{07}"))
+            try await tell("fail Signing no key", "shutdown")
+            #expect(await terminal.shows("Signing failed after "))
         }
-        try await tell("begin Signing")
-        #expect(await eventually { written().contains("Signing has started.\r\n") })
-        try await tell("ask Signing Passphrase?")
-        #expect(await eventually { written().contains("Signing asks: Passphrase?\r\n") })
-        // A control sequence of the app's own, on the terminal whatever the streams are.
-        try await tell("sequence 1337;SetBadgeFormat=eA==")
-        #expect(written().contains("\u{1B}]1337;SetBadgeFormat=eA==\u{07}"))
-        try await tell("fail Signing no key", "shutdown")
-        try send("return")
-        #expect(await eventually { !daemon.isRunning })
-        #expect(written().contains("Signing failed after "))
+        let text = terminal.transcript
         #expect(text.components(separatedBy: "Passphrase?\r\n").count == 2)
         // One title for the beginning and one for the question.
         #expect(text.components(separatedBy: "\u{1B}]0;").dropFirst().filter { $0.hasPrefix("Signing") }.count == 2)
@@ -521,82 +476,71 @@ struct TerminalProgressProcessTests {
         arguments: [true, false]
     )
     func silence(isDumb: Bool) async throws {
-        let config = """
-            startDelay: 0
+        let log = folder.appending(isDumb ? "log" : "missing/folder")
+        try configure(
+            """
             backends: [terminalTitle, terminalProgress, logFile]
             terminalProgress: {mode: terminal}
-            logFile: {path: \(folder.appending(isDumb ? "log" : "missing/folder")), events: [shown]}
+            logFile: {path: \(log), events: [shown]}
             """
-        try folder.write(config, to: "config.yaml")
-        if !isDumb { try folder.write("", to: "missing") }
-        // Under cron there is no terminal at all; otherwise one that is dumb.
-        let terminal = try PseudoTerminal()
-        let daemon =
-            isDumb
-            ? try start(on: terminal, environment: ["TERM": "dumb"])
-            : try Daemon("setsid", ["--wait", helper] + arguments, environment: ["TERM": "xterm"])
-        try await tell("begin one", "end one", "shutdown")
-        let written = String(decoding: terminal.read(), as: UTF8.self) + daemon.errors
+        )
+        func work() async throws { try await tell("begin one", "end one", "shutdown") }
         if isDumb {
-            #expect(written == "")
+            try await onTerminal(["TERM": "dumb"]) {
+                try await work()
+                #expect(terminal.transcript == "")
+            }
         } else {
+            // Under cron there is no terminal at all.
+            try folder.write("", to: "missing")
+            let daemon = try Daemon("setsid", ["--wait", helper] + arguments, environment: ["TERM": "xterm"])
+            try await work()
             #expect(await eventually { daemon.errors.contains("warning") && daemon.errors.contains("logFile") })
             #expect(!daemon.errors.contains("'terminal"), "\(daemon.errors)")
+            // The daemon is `setsid`, not the app.
+            try send("return")
+            #expect(await daemon.ends())
         }
-        // The daemon is `setsid`, not the app.
-        try send("return")
-        #expect(await eventually { daemon.status != nil })
     }
 
     @Test func `writes a frame with one system call`() async throws {
-        let terminal = try PseudoTerminal()
-        let daemon = try start(on: terminal, environment: ["XDG_RUNTIME_DIR": folder.path])
-        // The system calls of the process that write, as the kernel counts them (proc(5)).
-        func count() throws -> Int {
-            let text = try String(contentsOfFile: "/proc/\(processID())/io", encoding: .utf8)
-            return try #require(text.firstMatch(of: /syscw: (\d+)/).flatMap { Int($0.1) })
+        try await onTerminal(["XDG_RUNTIME_DIR": folder.path]) {
+            // The system calls of the process that write, as the kernel counts them (proc(5)).
+            func count() throws -> Int {
+                let text = try String(contentsOfFile: "/proc/\(processID())/io", encoding: .utf8)
+                return try #require(text.firstMatch(of: /syscw: (\d+)/).flatMap { Int($0.1) })
+            }
+            try await tell("begin one", "begin two", "bytes two 1000 2000")
+            // What ends before it is drawn is never drawn.
+            #expect(await terminal.shows("two "))
+            try await tell("end one", "end two")
+            #expect(await eventually { terminal.transcript.hasSuffix("\u{1B}[J\u{1B}8") })
+            terminal.forget()
+            let before = try count()
+            try await tell("begin one", "begin two", "bytes two 1000 2000")
+            // A frame restores the line breaks and the cursor.
+            func frames() -> Int { terminal.transcript.components(separatedBy: "\u{1B}[?7h\u{1B}8").count - 1 }
+            #expect(await eventually { frames() >= 20 })
+            try await tell("end one", "end two")
+            #expect(await eventually { terminal.transcript.hasSuffix("\u{1B}[J\u{1B}8") })
+            // A write for each frame, one that removes the lines, and the answers to the five commands.
+            #expect(try count() - before == frames() + 1 + 5)
         }
-        var text = ""
-        func written() -> String {
-            text += String(decoding: terminal.read(), as: UTF8.self)
-            return text
-        }
-        try await tell("begin one", "begin two", "bytes two 1000 2000")
-        // What ends before it is drawn is never drawn.
-        #expect(await eventually { written().contains("two ") })
-        try await tell("end one", "end two")
-        #expect(await eventually { written().hasSuffix("\u{1B}[J\u{1B}8") })
-        text = ""
-        let before = try count()
-        try await tell("begin one", "begin two", "bytes two 1000 2000")
-        // A frame restores the line breaks and the cursor.
-        func frames() -> Int { written().components(separatedBy: "\u{1B}[?7h\u{1B}8").count - 1 }
-        #expect(await eventually { frames() >= 20 })
-        try await tell("end one", "end two")
-        #expect(await eventually { written().hasSuffix("\u{1B}[J\u{1B}8") })
-        // A write for each frame, one that removes the lines, and the answers to the five commands.
-        #expect(try count() - before == frames() + 1 + 5)
-        try send("return")
-        #expect(await eventually { !daemon.isRunning })
     }
 
     @Test func `causes no wake-ups while the indicator is hidden`() async throws {
-        let terminal = try PseudoTerminal()
-        let daemon = try start(on: terminal)
-        try await tell("begin one")
-        let process = try processID()
-        #expect(await eventually { !wakingThreads(of: process).waking.isEmpty })
-        try await tell("end one")
-        #expect(await eventually { wakingThreads(of: process).waking.isEmpty })
-        #expect(wakingThreads(of: process).names.contains { $0.hasPrefix("ind-terminalPro") })
-        try send("return")
-        #expect(await eventually { !daemon.isRunning })
+        try await onTerminal {
+            try await tell("begin one")
+            let process = try processID()
+            #expect(await eventually { !wakingThreads(of: process).waking.isEmpty })
+            try await tell("end one")
+            #expect(await eventually { wakingThreads(of: process).waking.isEmpty })
+            #expect(wakingThreads(of: process).names.contains { $0.hasPrefix("ind-terminalPro") })
+        }
     }
 
-    @Test
-    func `neither blocks nor damages anything on a terminal that takes a byte a second throughout`() async throws {
-        let terminal = try PseudoTerminal()
-        let daemon = try start(on: terminal)
+    @Test func `neither blocks nor damages anything on a terminal that takes a byte a second throughout`() async throws
+    {
         let reader = SlowReader(terminal)
         let isEnded = Locked(false)
         defer { isEnded.withLock { $0 = true } }
@@ -608,82 +552,64 @@ struct TerminalProgressProcessTests {
                 sleep(1)
             }
         }
-        try await tell("begin one", "begin two", "bytes one 1 40")
-        // What ends before anything is drawn is never drawn.
-        #expect(await eventually { terminal.unreadBytes > 0 })
-        try await tell("log logged", "fail two HTTP 503", "begin three")
-        try await tell("raw foreign", "end one", "end three", "shutdown")
-        try send("return")
-        #expect(await eventually { !daemon.isRunning })
+        try await onTerminal {
+            try await tell("begin one", "begin two", "bytes one 1 40")
+            // What ends before anything is drawn is never drawn.
+            #expect(await eventually { terminal.unreadBytes > 0 })
+            try await tell("log logged", "fail two HTTP 503", "begin three")
+            try await tell("raw foreign", "end one", "end three", "shutdown")
+        }
         isEnded.withLock { $0 = true }
         await reading.join()
-        var screen = ScreenEmulator(columns: 80, rows: 24)
-        let bytes = reader.bytes(all: true)
-        screen.receive(String(decoding: bytes, as: UTF8.self))
-        let lines = screen.lines
-        #expect(lines.contains { $0.hasSuffix(" logged") } && lines.contains("foreign"), "\(bytes.count): \(lines)")
-        #expect(lines.contains { $0.hasPrefix("✗ two: HTTP 503 (") } && lines.count == 3, "\(bytes.count): \(lines)")
+        let screen = reader.screen
+        #expect(
+            screen.lines.contains { $0.hasSuffix(" logged") } && screen.lines.contains("foreign"),
+            "\(screen.lines)"
+        )
+        #expect(screen.lines.contains { $0.hasPrefix("✗ two: HTTP 503 (") } && screen.lines.count == 3)
         #expect(screen.unknown == [])
     }
 
-    @Test
-    func `Bars do not block on a terminal that takes a byte a second, and are complete afterwards`() async throws {
-        let terminal = try PseudoTerminal()
-        let daemon = try start(on: terminal)
-        try await tell("begin one")
-        let reader = SlowReader(terminal)
-        func screen() -> ScreenEmulator {
-            var screen = ScreenEmulator(columns: 80, rows: 24)
-            screen.receive(String(decoding: reader.bytes(all: true), as: UTF8.self))
-            return screen
-        }
-        #expect(await eventually { screen().lines.contains { $0.hasPrefix("one ") } })
-        // A window that hangs: the terminal's buffer is full, and from now on a byte a second is read.
-        let filled = try terminal.fill()
-        let before = reader.bytes(all: false).count
-        let reading = Task {
-            while !Task.isCancelled {
-                reader.readByte()
-                try await Task.sleep(for: .seconds(1))
+    @Test func `Bars do not block on a terminal that takes a byte a second, and are complete afterwards`() async throws
+    {
+        try await onTerminal(end: "exit") {
+            try await tell("begin one")
+            let reader = SlowReader(terminal)
+            #expect(await eventually { reader.screen.lines.contains { $0.hasPrefix("one ") } })
+            // A window that hangs: the terminal's buffer is full, and from now on a byte a second is read.
+            let filled = try terminal.fill()
+            let before = reader.bytes(all: false).count
+            let reading = Task {
+                while !Task.isCancelled {
+                    reader.readByte()
+                    try await Task.sleep(for: .seconds(1))
+                }
             }
+            try await tell("bytes one 1 40", "begin two", "fail two HTTP 503", "begin three")
+            #expect(reader.bytes(all: false).count - before < filled, "a command has waited for the terminal")
+            reading.cancel()
+            // With all bytes read, the screen is complete: the latest bars, and the failure.
+            await expectEventually {
+                let lines = reader.screen.lines.filter { !$0.allSatisfy { $0 == "x" } }
+                return Self.have(lines.suffix(3), ["✗ two: HTTP 503 (", "one ", "three "])
+            }
+            #expect(reader.screen.unknown == [])
+            // The end waits neither for the terminal nor for a warning that the backend has not returned.
+            _ = try terminal.fill()
         }
-        try await tell("bytes one 1 40", "begin two", "fail two HTTP 503", "begin three")
-        #expect(reader.bytes(all: false).count - before < filled, "a command has waited for the terminal")
-        reading.cancel()
-        // With all bytes read, the screen is complete: the latest bars, and the failure.
-        #expect(
-            await eventually {
-                let lines = screen().lines.filter { !$0.allSatisfy { $0 == "x" } }
-                return lines.count >= 3 && lines[lines.count - 3].hasPrefix("✗ two: HTTP 503 (")
-                    && lines[lines.count - 2].hasPrefix("one ") && lines[lines.count - 1].hasPrefix("three ")
-            },
-            "\(screen().lines)"
-        )
-        #expect(screen().unknown == [])
-        // The end waits neither for the terminal nor for a warning that the backend has not returned.
-        _ = try terminal.fill()
-        try send("exit")
-        #expect(await eventually { !daemon.isRunning })
     }
 
     @Test func `Log messages wait for a stopped terminal, as print does, and none is lost`() async throws {
-        let terminal = try PseudoTerminal()
-        let daemon = try start(on: terminal)
-        var text = ""
-        func written() -> String {
-            text += String(decoding: terminal.read(), as: UTF8.self)
-            return text
+        try await onTerminal(end: "exit") {
+            try await tell("begin one")
+            #expect(await terminal.shows("one"))
+            terminal.stopOutput()
+            for command in ["log first", "log second", "log third"] { try send(command) }
+            terminal.startOutput()
+            #expect(await terminal.shows("third"))
+            #expect(terminal.transcript.contains("first") && terminal.transcript.contains("second"))
+            try await tell("shutdown")
         }
-        try await tell("begin one")
-        #expect(await eventually { written().contains("one") })
-        terminal.stopOutput()
-        for command in ["log first", "log second", "log third"] { try send(command) }
-        terminal.startOutput()
-        #expect(await eventually { written().contains("third") })
-        #expect(text.contains("first") && text.contains("second"))
-        try await tell("shutdown")
-        try send("exit")
-        #expect(await eventually { !daemon.isRunning })
     }
 }
 
@@ -706,5 +632,12 @@ private final class SlowReader: Sendable {
             taken += rest
             return taken
         }
+    }
+
+    /// What all bytes show.
+    var screen: ScreenEmulator {
+        var screen = ScreenEmulator(columns: 80, rows: 24)
+        screen.receive(String(decoding: bytes(all: true), as: UTF8.self))
+        return screen
     }
 }

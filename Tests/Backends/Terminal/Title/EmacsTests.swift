@@ -23,11 +23,10 @@ import Testing
             let variables = "HOME='\(folder.path)' TMPDIR='\(folder.path)' LC_ALL=C.UTF-8"
             try await tmux.type("\(variables) exec emacs -nw -Q -l '\(lisp)'")
             var screen = ""
-            let isShown = try await eventually {
+            try await expectEventually("\(screen)") {
                 screen = try await tmux.screen
                 return screen.contains("shown")
             }
-            #expect(isShown, "\(screen)")
             for text in ["]0;", "]2;", "^[", "\\033", "22;0t", "Working"] {
                 #expect(!screen.contains(text), "\(screen)")
             }

@@ -1,9 +1,11 @@
-import BackendConfiguration
-import Foundation
+@testable import BackendConfiguration
 @testable import DisplayText
-@testable import TerminalBackends
+import Foundation
 @testable import IndicatorCore
 import IndicatorTesting
+import IndicatorThreads
+import Logging
+@testable import TerminalBackends
 import TestSupport
 import Testing
 
@@ -39,6 +41,14 @@ import Testing
 
     private func written() -> String { String(decoding: terminal.read(), as: UTF8.self) }
 
+    /// What a backend writes for a snapshot.
+    private func written(_ snapshot: IndicatorSnapshot, by backend: BackendDriver<TerminalTitleBackend>) async throws
+        -> String
+    {
+        try await backend.update(snapshot)
+        return written()
+    }
+
     private func busy(_ label: String? = "Work", count: Int = 1, progress: Double? = nil) -> IndicatorSnapshot {
         IndicatorSnapshot(state: .active, activityCount: count, label: label, progress: progress)
     }
@@ -52,10 +62,8 @@ import Testing
         let expected = Array("\u{1B}[22;0t\u{1B}]0;Work - app\u{07}".utf8)
         for byte in expected { #expect(terminal.readByte() == byte) }
         #expect(terminal.readByte() == nil)
-        try await backend.update(busy(count: 2))
-        #expect(written() == "\u{1B}]0;Work (2) - app\u{07}")
-        try await backend.update(idle)
-        #expect(written() == "\u{1B}[23;0t")
+        #expect(try await written(busy(count: 2), by: backend) == "\u{1B}]0;Work (2) - app\u{07}")
+        #expect(try await written(idle, by: backend) == "\u{1B}[23;0t")
         await backend.stop()
         #expect(terminal.read() == [])
     }
@@ -76,8 +84,7 @@ import Testing
         #expect(terminal.read() == [])
         try await backend.update(busy())
         _ = terminal.read()
-        try await backend.update(busy(progress: 0.5))
-        #expect(terminal.read() == [])
+        #expect(try await written(busy(progress: 0.5), by: backend) == "")
     }
 
     @Test func `The spinner turns ten times a second at most`() async throws {
@@ -85,38 +92,27 @@ import Testing
         let backend = try makeBackend("{spinner} {label}", clock: clock)
         #expect(backend.backend.delivery.animationInterval == .milliseconds(100))
         try await backend.start()
-        try await backend.update(busy())
-        #expect(written() == "\u{1B}[22;0t\u{1B}]0;⠋ Work\u{07}")
+        #expect(try await written(busy(), by: backend) == "\u{1B}[22;0t\u{1B}]0;⠋ Work\u{07}")
         for _ in 0..<9 {
             clock.advance(by: .milliseconds(11))
             try await backend.update(busy())
         }
         #expect(terminal.read() == [])
         clock.advance(by: .milliseconds(1))
-        try await backend.update(busy())
-        #expect(written() == "\u{1B}]0;⠙ Work\u{07}")
+        #expect(try await written(busy(), by: backend) == "\u{1B}]0;⠙ Work\u{07}")
         clock.advance(by: .milliseconds(900))
-        try await backend.update(busy())
-        #expect(written() == "\u{1B}]0;⠋ Work\u{07}")
+        #expect(try await written(busy(), by: backend) == "\u{1B}]0;⠋ Work\u{07}")
         try await backend.update(idle)
         _ = terminal.read()
         clock.advance(by: .milliseconds(100))
-        try await backend.update(idle)
-        #expect(terminal.read() == [])
-    }
-
-    @Test func `A format without spinner asks for no animation`() throws {
-        #expect(try makeBackend().backend.delivery.animationInterval == nil)
+        #expect(try await written(idle, by: backend) == "")
     }
 
     @Test func `Progress is shown beside the title`() async throws {
         let backend = try await makeBackend("{label}", progress: .on).started()
-        try await backend.update(busy())
-        #expect(written() == "\u{1B}[22;0t\u{1B}]0;Work\u{07}\u{1B}]9;4;3\u{1B}\\")
-        try await backend.update(busy(progress: 0.42))
-        #expect(written() == "\u{1B}]9;4;1;42\u{1B}\\")
-        try await backend.update(idle)
-        #expect(written() == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t")
+        #expect(try await written(busy(), by: backend) == "\u{1B}[22;0t\u{1B}]0;Work\u{07}\u{1B}]9;4;3\u{1B}\\")
+        #expect(try await written(busy(progress: 0.42), by: backend) == "\u{1B}]9;4;1;42\u{1B}\\")
+        #expect(try await written(idle, by: backend) == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t")
         try await backend.update(busy(progress: 0.42))
         _ = terminal.read()
         await backend.stop()
@@ -130,8 +126,7 @@ import Testing
         try await backend.start()
         try await backend.update(busy())
         clock.advance(by: .seconds(60))
-        try await backend.update(busy())
-        #expect(written().matches(of: /\]9;4/).count == 1)
+        #expect(try await written(busy(), by: backend).matches(of: /\]9;4/).count == 1)
     }
 
     @Test func `Progress is repeated before Ghostty removes it`() async throws {
@@ -143,12 +138,10 @@ import Testing
         try await backend.update(busy())
         _ = terminal.read()
         clock.advance(by: .milliseconds(4999))
-        try await backend.update(busy())
-        #expect(terminal.read() == [])
+        #expect(try await written(busy(), by: backend) == "")
         clock.advance(by: .milliseconds(1))
         try await backend.update(busy())
-        try await backend.update(busy())
-        #expect(written() == "\u{1B}]9;4;3\u{1B}\\")
+        #expect(try await written(busy(), by: backend) == "\u{1B}]9;4;3\u{1B}\\")
     }
 
     @Test(arguments: [
@@ -165,15 +158,16 @@ import Testing
         #expect(written().contains("\u{1B}]9;") == shown)
     }
 
-    @Test func `Progress is repeated only for a terminal that removes it`() throws {
-        let environment = ["TERM": "xterm-256color", "VTE_VERSION": "8203"]
-        #expect(try makeBackend(progress: .auto, environment: environment).backend.delivery.animationInterval == nil)
-        #expect(try makeBackend(progress: .off).backend.delivery.animationInterval == nil)
-    }
-
-    @Test func `A title with the elapsed time is updated every second`() throws {
-        #expect(try makeBackend("{label} {elapsed}").backend.delivery.animationInterval == .seconds(1))
-        #expect(try makeBackend("{spinner} {elapsed}").backend.delivery.animationInterval == .milliseconds(100))
+    @Test func `A title is updated as often as a part of it changes, and progress where a terminal removes it`() throws
+    {
+        func interval(_ format: String, _ progress: TerminalTitleSettings.When = .off) throws -> Duration? {
+            let environment = ["TERM": "xterm-256color", "VTE_VERSION": "8203"]
+            return try makeBackend(format, progress: progress, environment: environment).backend.delivery
+                .animationInterval
+        }
+        #expect(try interval("{label}") == nil && interval("{label}", .auto) == nil)
+        #expect(try interval("{label} {elapsed}") == .seconds(1))
+        #expect(try interval("{spinner} {elapsed}") == .milliseconds(100))
     }
 
     @Test func `GNU Screen is written to in ASCII`() async throws {
@@ -184,13 +178,11 @@ import Testing
         for (label, title) in [
             ("Überprüfe café…", "| Uberprufe cafe... - app"), ("日本 “x” ½ ⠇", "| ?? 'x' 1?2 ? - app"),
         ] {
-            try await backend.update(busy(label))
-            #expect(written().hasSuffix("\u{1B}]0;\(title)\u{07}"))
+            #expect(try await written(busy(label), by: backend).hasSuffix("\u{1B}]0;\(title)\u{07}"))
         }
         for frame in ["/", "-", "\\", "|"] {
             clock.advance(by: .milliseconds(100))
-            try await backend.update(busy("x"))
-            #expect(written() == "\u{1B}]0;\(frame) x - app\u{07}")
+            #expect(try await written(busy("x"), by: backend) == "\u{1B}]0;\(frame) x - app\u{07}")
         }
         await backend.stop()
         #expect(written() == "\u{1B}]0;\u{07}\u{1B}[23;0t")
@@ -270,8 +262,7 @@ import Testing
 
     @Test func `An empty title shows the app`() async throws {
         let backend = try await makeBackend("{label}").started()
-        try await backend.update(busy(nil))
-        #expect(written().hasSuffix("\u{1B}]0;app\u{07}"))
+        #expect(try await written(busy(nil), by: backend).hasSuffix("\u{1B}]0;app\u{07}"))
     }
 
     @Test func `The default format omits missing values`() {
@@ -401,9 +392,7 @@ import Testing
         #expect(emulator.records == [:])
     }
 
-    @Test func `The status is reported ten times a second at most, and an outcome also if its work was skipped`()
-        async throws
-    {
+    @Test func `The status is reported ten times a second at most, and an outcome of skipped work`() async throws {
         let backend = try makeBackend("{label}", status: .on)
         #expect(backend.backend.delivery.minimumInterval == .milliseconds(100))
         #expect(try makeBackend("{label}").backend.delivery.minimumInterval == .zero)
@@ -430,5 +419,206 @@ import Testing
         await backend.stop()
         emulator.receive(terminal.read())
         #expect(Array(emulator.records.values) == ["done"])
+    }
+
+    // MARK: Missing, stopped and closed terminals
+
+    private func trouble(_ path: String? = nil, type: String? = "alacritty") throws
+        -> BackendDriver<TerminalTitleBackend>
+    {
+        BackendDriver(
+            TerminalTitleBackend(
+                applicationName: "app",
+                settings: TerminalTitleSettings(format: try SnapshotFormat("{label}"), progress: .on),
+                path: path ?? terminal.path,
+                environment: type.map { ["TERM": $0] } ?? [:]
+            )
+        )
+    }
+
+    @Test(arguments: ["dumb", "", nil]) func `A dumb terminal is not written to`(type: String?) async throws {
+        let backend = try trouble(type: type)
+        let error = await #expect(throws: TerminalError.dumbTerminal(type: type)) { try await backend.start() }
+        #expect(error?.description.contains("set TERM to the type of the terminal") == (type != "dumb"))
+        try? await backend.update(busy())
+        await backend.stop()
+        #expect(terminal.read() == [])
+    }
+
+    @Test func `A file or a pipe is not written to`() async throws {
+        let (folder, pipe) = (try TemporaryDirectory(), Pipe())
+        let writer = "/proc/self/fd/\(pipe.fileHandleForWriting.fileDescriptor)"
+        for path in [try folder.write("", to: "file"), writer] {
+            let backend = try trouble(path)
+            await #expect(throws: TerminalError.notATerminal(path: path)) { try await backend.start() }
+            try? await backend.update(busy())
+            await backend.stop()
+        }
+        try pipe.fileHandleForWriting.close()
+        #expect(try pipe.fileHandleForReading.readToEnd() == nil && folder.read("file") == "")
+    }
+
+    @Test func `A missing terminal is named in the error`() async throws {
+        let backend = try trouble("/dev/no-such-terminal")
+        let error = await #expect(throws: TerminalError.self) { try await backend.start() }
+        #expect(error?.reason == "cannot open /dev/no-such-terminal: No such file or directory")
+    }
+
+    @Test(.timeLimit(.minutes(10)))
+    func `An update waits for a stopped terminal, and is written as a whole`() async throws {
+        let backend = try await trouble().started()
+        terminal.stopOutput()
+        let update = Task { try await backend.update(busy("first")) }
+        #expect(terminal.read() == [])
+        terminal.startOutput()
+        try await update.value
+        var emulator = terminal.emulated
+        #expect(emulator.titlesSet == ["first"] && emulator.screen == "")
+        await backend.stop()
+        emulator.receive(terminal.read())
+        #expect(emulator.title == "the old title" && emulator.saves == 1 && emulator.restores == 1)
+    }
+
+    @Test(.timeLimit(.minutes(10)))
+    func `Stop does not wait for a stopped terminal and the title is restored later`() async throws {
+        let backend = try await trouble().started()
+        try await backend.update(busy())
+        var emulator = terminal.emulated
+        terminal.stopOutput()
+        // It waits for half a second on its own clock; without a limit it would wait forever.
+        await Task(executorPreference: ServiceThread(name: "own", idleTime: .zero)) { await backend.stop() }.value
+        #expect(terminal.read() == [])
+        terminal.startOutput()
+        // The title is restored although the backend is not called again.
+        await expectEventually {
+            emulator.receive(terminal.read())
+            return emulator.title == "the old title"
+        }
+        #expect(emulator.restores == 1 && emulator.progress == nil && !emulator.isInsideSequence)
+    }
+
+    @Test(.timeLimit(.minutes(10))) func `An incomplete sequence is completed on a slow terminal`() async throws {
+        let backend = try await trouble().started()
+        // A window that hangs: its buffer is full, and occasionally it takes a few bytes.
+        let filled = try terminal.fill()
+        let labels = (0..<30).map { "\($0)" + String(repeating: "ä", count: 100) }
+        let updates = Task(executorPreference: ServiceThread(name: "own", idleTime: .zero)) {
+            for label in labels { try await backend.update(busy(label)) }
+            await backend.stop()
+            try await backend.start()
+            try await backend.update(busy("again"))
+            await backend.stop()
+        }
+        var emulator = TitleEmulator()
+        var taken = 0
+        await expectEventually(within: .seconds(300)) {
+            for _ in 0..<97 {
+                guard let byte = terminal.readByte() else { break }
+                taken += 1
+                if taken > filled { emulator.receive(byte) }
+            }
+            return emulator.titlesSet.last == "again" && emulator.stack.isEmpty
+        }
+        try await updates.value
+        emulator.receive(terminal.read())
+        #expect(emulator.screen == "" && !emulator.isInsideSequence)
+        #expect(emulator.saves == emulator.restores && emulator.title == "the old title")
+    }
+
+    @Test(.timeLimit(.minutes(10))) func `Closing a stopped terminal ends the wait`() async throws {
+        let backend = try await trouble().started()
+        terminal.stopOutput()
+        let update = Task { try await backend.update(busy()) }
+        terminal.hangUp()
+        await #expect(throws: TerminalError.hungUp) { try await update.value }
+    }
+
+    // MARK: The kind
+
+    private let context = BackendContext(name: "title", applicationName: "app", logger: Logger(label: "test"))
+
+    private func kind(_ environment: [String: String] = ["TERM": "xterm"], path: String? = nil) -> BackendKind {
+        .terminalTitle(path: path ?? terminal.path, environment: environment)
+    }
+
+    private let konsole = ["TERM": "xterm-256color", "KONSOLE_VERSION": "260400"]
+
+    @Test func `A backend is created from settings`() async throws {
+        let backend = try kind().with(["format": "busy: {label}", "progress": "on"]).make(context)
+        #expect(backend.name == "title")
+        let driver = try await BackendDriver(try #require(backend as? TerminalTitleBackend)).started()
+        try await driver.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "Work"))
+        await driver.stop()
+        let emulator = terminal.emulated
+        #expect(emulator.titlesSet == ["busy: Work", ""])
+        #expect(emulator.progressesSet == ["3", "0"])
+    }
+
+    @Test func `The defaults are those of the settings`() throws {
+        #expect(BackendKind.terminalTitle.name == "terminalTitle")
+        let backend = try kind(path: "/dev/tty").with().make(context)
+        #expect(backend.delivery.animationInterval == .milliseconds(100))
+        #expect(kind().settings.allSatisfy { $0.standard != nil })
+    }
+
+    @Test func `A format is checked before a backend is created`() throws {
+        let error = #expect(throws: ConfigurationError.self) {
+            try BackendKind.terminalTitle.with(["format": "{lable}"])
+        }
+        let problem = "unknown placeholder '{lable}' at character 1, did you mean '{label}'? For a brace, write '{{'"
+        let message = "expected a format with known placeholders (\(problem)), found '{lable}'"
+        #expect(error?.mistakes.map(\.message) == [message])
+    }
+
+    @Test func `Availability names the terminal and writes nothing`() async throws {
+        #expect(try await kind().with().availability(context) == .success(terminal.path))
+        let place = try await kind().with(["status": "on"]).availability(context)
+        #expect(place == .success("\(terminal.path), for the title and the status (OSC 7501)"))
+        let progress = try await kind(konsole).with().availability(context)
+        #expect(progress == .success("\(terminal.path), for the progress (OSC 9;4)"))
+        #expect(terminal.read() == [])
+    }
+
+    @Test func `It is skipped without a terminal but not if one fails`() throws {
+        func isApplicable(_ path: String, _ type: String?) throws -> Bool {
+            try kind(type.map { ["TERM": $0] } ?? [:], path: path).with().isApplicable(context)
+        }
+        #expect(try isApplicable(terminal.path, "xterm"))
+        #expect(try !isApplicable(terminal.path, "dumb") && !isApplicable(terminal.path, nil))
+        #expect(try isApplicable("/dev/null/missing", "xterm"))
+    }
+
+    @Test func `A title that is not written wakes nobody`() throws {
+        #expect(try kind(konsole, path: "/dev/tty").with().make(context).delivery.animationInterval == nil)
+    }
+
+    @Test func `Accessible stops the animation`() async throws {
+        var context = context
+        context.isAccessible = true
+        let backend = try kind(["TERM": "xterm", "LANG": "C.UTF-8"]).with().make(context)
+        #expect(backend.delivery.animationInterval == nil)
+        let driver = try await BackendDriver(try #require(backend as? TerminalTitleBackend)).started()
+        try await driver.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "Work"))
+        await driver.stop()
+        let emulator = terminal.emulated
+        #expect(emulator.titlesSet.first == "Work - app")
+    }
+
+    @Test func `Unavailability has a reason and help`() async throws {
+        func reason(_ type: String, path: String? = nil) async throws -> Result<String?, Unavailability> {
+            try await kind(["TERM": type], path: path).with().availability(context)
+        }
+        let dumb = "the terminal does not support control sequences (TERM is 'dumb')"
+        #expect(try await reason("dumb") == .failure(Unavailability(reason: dumb)))
+        let unknown = Unavailability(reason: "this terminal (vt100) is not known to have a title")
+        #expect(try await reason("vt100") == .failure(unknown))
+        #expect(try !kind(["TERM": "vt100"]).with().isApplicable(context))
+        // `auto` gives the same answer.
+        for (type, title, isChosen) in [("vt100", "auto", false), ("vt100", "on", true), ("xterm", "auto", true)] {
+            let fit = try kind(["TERM": type]).with(["title": .string(title)]).fit?(context)
+            #expect(fit?.isChosen == isChosen, "\(type)")
+        }
+        let file = Unavailability(reason: "/dev/null is not a terminal")
+        #expect(try await reason("xterm", path: "/dev/null") == .failure(file))
     }
 }

@@ -1,6 +1,15 @@
 import TestSupport
 import Testing
 
+extension PseudoTerminal {
+    /// A terminal after what was written since the last reading.
+    var emulated: TitleEmulator {
+        var emulator = TitleEmulator()
+        emulator.receive(read())
+        return emulator
+    }
+}
+
 /// What a real process writes to its controlling terminal, and what remains on it.
 @Suite struct TerminalTitleProcessTests {
     private let helper: String
@@ -14,8 +23,7 @@ import Testing
         let ending = try await terminal.run("env", arguments: ["-uCI"] + shown + [helper, "title", mode])
         // The title was written to the terminal, although neither standard stream is connected to it.
         #expect(ending == .init(status: status, output: "shown\n", errors: ""))
-        var emulator = TitleEmulator()
-        emulator.receive(terminal.read())
+        let emulator = terminal.emulated
         #expect(emulator.titlesSet == ["⠋ Working - helper", ""])
         #expect(emulator.title == "the old title")
         #expect(emulator.saves == 1 && emulator.restores == 1 && emulator.screen == "")
@@ -38,11 +46,10 @@ import Testing
         let terminal = try PseudoTerminal()
         async let ending = terminal.run("env", "-uCI", "sh", "-c", script)
         var emulator = TitleEmulator()
-        let isShown = await eventually {
+        await expectEventually {
             emulator.receive(terminal.read())
             return emulator.title.contains("Working") && emulator.records.values.sorted() == ["working", "working"]
         }
-        #expect(isShown)
         try folder.write("", to: "go")
         #expect(try await ending.status > 128)
         emulator.receive(terminal.read())
@@ -53,8 +60,7 @@ import Testing
         let terminal = try PseudoTerminal()
         let ending = try await terminal.run(helper, "title", "exit-stopped")
         #expect(ending.status == 3)
-        var emulator = TitleEmulator()
-        emulator.receive(terminal.read())
+        let emulator = terminal.emulated
         #expect(emulator.saves == 1 && emulator.restores == 0 && !emulator.isInsideSequence)
     }
 
@@ -62,8 +68,7 @@ import Testing
         let terminal = try PseudoTerminal()
         let ending = try await terminal.run(helper, "title", "exit-child")
         #expect(ending == .init(status: 0, output: "shown\nchild has ended\n", errors: ""))
-        var emulator = TitleEmulator()
-        emulator.receive(terminal.read())
+        let emulator = terminal.emulated
         // The parent ended with `_exit`, so only the child could have restored the title.
         #expect(emulator.saves == 1 && emulator.restores == 0)
     }
@@ -84,8 +89,7 @@ import Testing
         let script = "stty tostop < /dev/tty; set -m; \(helper) title stop & wait $!; echo status $?"
         let ending = try await terminal.run("sh", "-c", script)
         #expect(ending.output == "shown\nstatus 0\n")
-        var emulator = TitleEmulator()
-        emulator.receive(terminal.read())
+        let emulator = terminal.emulated
         #expect(emulator.saves == 1 && emulator.restores == 1)
     }
 }
