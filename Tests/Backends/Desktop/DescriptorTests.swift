@@ -6,18 +6,11 @@ import Testing
 /// An app that has run out of file descriptors, with every backend.
 @Suite(.needs(.notifications)) struct DescriptorTests {
     @Test func `With any limit from the start, the app keeps running and its backends stop`() async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
+        let (bus, server) = try await PrivateBus.withServer()
         let folder = try TemporaryDirectory()
         for limit in 3...40 {
-            let probe = try await DesktopProbe(
-                "notification",
-                "property",
-                "title",
-                "log=\(folder.path)/log",
-                bus: bus,
-                descriptors: limit
-            )
+            let log = "log=\(folder.path)/log"
+            let probe = try await DesktopProbe("notification", "property", "title", log, bus: bus, descriptors: limit)
             try await probe.tell("begin", "work")
             let states = try await probe.tell("status")
             try await probe.tell("label", "changed")
@@ -30,8 +23,7 @@ import Testing
 
     @Test("With any limit from the start, an app with a config file keeps running, reloads and shuts down")
     func configuredLimits() async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
+        let (bus, server) = try await PrivateBus.withServer()
         let folder = try TemporaryDirectory()
         let config = "\(folder.path)/indicator.yaml"
         let backends = "backends: [terminalTitle, logFile, desktopNotification, dbusProperty]"
@@ -65,8 +57,7 @@ import Testing
 
     @Test("The backends leave descriptors for libdispatch, which the app first uses after they have connected")
     func reserve() async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
+        let (bus, server) = try await PrivateBus.withServer()
         // With less than 8, libdispatch itself has too few.
         for limit in 8...16 {
             let probe = try await DesktopProbe("notification", "property", bus: bus, descriptors: limit)
@@ -81,13 +72,12 @@ import Testing
     }
 
     @Test(
-        "An app whose threads compete for the last descriptors keeps running, and leaves no notification",
+        "Threads that compete for the last descriptors end no app",
         arguments: ["hog", "edge", "turns"],
         [true, false]
     )
     func competition(kind: String, isEarly: Bool) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
+        let (bus, server) = try await PrivateBus.withServer()
         #if THREAD_SANITIZER
         let rounds = 2
         #else
@@ -121,42 +111,99 @@ import Testing
 
     @Test("When descriptors run out later, the app keeps running, and the backends recover when some are free")
     func exhaustion() async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
+        let (bus, server) = try await PrivateBus.withServer()
         let folder = try TemporaryDirectory()
-        let probe = try await DesktopProbe(
-            "notification",
-            "property",
-            "log=\(folder.path)/log",
-            bus: bus,
-            descriptors: 64
-        )
-        for backend in ["desktopNotification", "dbusProperty"] {
-            #expect(try await probe.backend(backend, is: "running"))
-        }
+        let log = "log=\(folder.path)/log"
+        let probe = try await DesktopProbe("notification", "property", log, bus: bus, descriptors: 64)
+        #expect(try await probe.backends("desktopNotification", "dbusProperty", are: "running"))
         try await probe.tell("exhaust")
         // Existing connections continue to work.
-        try await probe.tell("begin", "without descriptors")
-        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("begin", "without descriptors") { try await server.displayedCount == 1 }
         // New connections fail.
         await bus.kill()
-        for backend in ["desktopNotification", "dbusProperty"] {
-            #expect(try await probe.backend(backend, is: "unavailable"))
-        }
+        #expect(try await probe.backends("desktopNotification", "dbusProperty", are: "unavailable"))
         try await bus.start()
         let second = try await NotificationServer(on: bus)
-        for backend in ["desktopNotification", "dbusProperty"] {
-            #expect(try await probe.backend(backend, is: "unavailable"))
-        }
+        #expect(try await probe.backends("desktopNotification", "dbusProperty", are: "unavailable"))
         try await probe.tell("label", "still without")
         #expect(probe.isRunning)
-        try await probe.tell("release")
-        #expect(try await eventually { try await second.displayedCount == 1 })
-        for backend in ["desktopNotification", "dbusProperty"] {
-            #expect(try await probe.backend(backend, is: "running"))
+        try await probe.tell("release") { try await second.displayedCount == 1 }
+        #expect(try await probe.backends("desktopNotification", "dbusProperty", are: "running"))
+        try await probe.shutdown { try await second.displayedCount == 0 }
+    }
+}
+
+/// An app that has reached its limit of threads or of memory, with every backend.
+@Suite struct ThreadLimitTests {
+    private static let message = "No thread can be created"
+
+    @Test("Without a thread, the indicator is off, says so once, and is on when there are threads again")
+    func off() async throws {
+        let folder = try TemporaryDirectory()
+        let log = "\(folder.path)/log"
+        let probe = try await DesktopProbe("log=\(log)", "threads=0", bus: nil)
+        for number in 0..<100 {
+            try await probe.tell("begin", "work")
+            try await probe.tell("label", "\(number)")
+            try await probe.tell("flip", "100", "0")
+            try await probe.tell("end")
         }
+        #expect(probe.log.components(separatedBy: Self.message).count == 2, "\(probe.log)")
+        #expect(!FileManager.default.fileExists(atPath: log))
+        try await probe.tell("unlimit")
+        try await probe.tell("begin", "later")
+        try await expectEventually("\(probe.log)") {
+            try await probe.tell("end")
+            try await probe.tell("begin", "later")
+            return (try? String(contentsOfFile: log, encoding: .utf8))?.contains("later") == true
+        }
+        #expect(probe.log.components(separatedBy: Self.message).count == 2)
         try await probe.shutdown()
-        #expect(try await eventually { try await second.displayedCount == 0 })
+    }
+
+    @Test("Without a thread, an indicator is shut down, and the app runs on")
+    func shutdown() async throws {
+        for limit in ["threads=0", "memory=1024"] {
+            let probe = try await DesktopProbe("title", limit, bus: nil)
+            try await probe.tell("begin", "work")
+            try await probe.shutdown()
+            #expect(probe.isRunning)
+        }
+    }
+
+    @Test("With any limit of threads, the app runs on, and backends stop", .needs(.notifications), .needs(.root))
+    func threads() async throws { try await expectLife { (0...12).map { "threads=\($0)" } } }
+
+    @Test("With any limit of memory, the app runs on, and backends stop", .needs(.notifications))
+    func memory() async throws {
+        // Each thread may get an arena of malloc(3), for which 128 MB are mapped at first.
+        let megabytes = Array(4..<64) + stride(from: 64, to: 640, by: 8)
+        let kilobytes = [512, 1024, 2048] + megabytes.map { $0 * 1024 }
+        try await expectLife { kilobytes.map { "memory=\($0)" } }
+    }
+
+    private func expectLife(with limits: () -> [String]) async throws {
+        let (bus, server) = try await PrivateBus.withServer()
+        let folder = try TemporaryDirectory()
+        let text = """
+            backends: [terminalTitle, logFile, desktopNotification, dbusProperty]
+            startDelay: 0
+            logFile: {path: \(folder.path)/configured-log}
+            """
+        let config = try folder.write(text, to: "indicator.yaml")
+        for limit in limits() {
+            for parts in [["notification", "property", "title"], ["config=\(config)"]] {
+                let (log, last) = ("log=\(folder.path)/log", parts.count > 1 ? parts[1] : "")
+                let probe = try await DesktopProbe(parts[0], parts.last!, last, log, limit, bus: bus)
+                try await probe.tell("begin", "work")
+                try await probe.tell("flip", "300", "0.01")
+                try await probe.tell("label", "changed")
+                try await probe.tell("end")
+                try await probe.shutdown()
+                #expect(probe.isRunning, "\(limit): \(probe.log)")
+            }
+        }
+        #expect(try await eventually { try await server.displayedCount == 0 })
     }
 }
 #endif

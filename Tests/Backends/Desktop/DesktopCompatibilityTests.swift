@@ -3,7 +3,6 @@ import Foundation
 import IndicatorCore
 import IndicatorTesting
 import IndicatorThreads
-import Logging
 import TestSupport
 import Testing
 
@@ -11,8 +10,6 @@ import Testing
 
 /// The backends of this module on a private bus that ends and returns.
 @Suite(.needs(.busScripts)) struct DesktopCompatibilityTests {
-    private static let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-
     /// - Parameter service: starts the service that the backend needs, whose end takes the surface away; without one,
     ///   the end of the bus does.
     private func check<Service: Sendable>(
@@ -43,7 +40,7 @@ import Testing
             shown: read
         )
         let suite = BackendCompatibility(
-            make: { BusBackend(name: "probe", on: .address(bus.address), makeSession: session) },
+            make: { BusBackend.probe(on: bus, session) },
             surface: surface
         )
         try await suite.check(expectation)
@@ -53,52 +50,34 @@ import Testing
 
     @Test(arguments: BackendCompatibility.Case.allCases)
     func `The property`(_ expectation: BackendCompatibility.Case) async throws {
-        try await check(expectation, on: PrivateBus(), service: Self.noService) {
-            DBusPropertySession(
-                names: ["org.activityindicator.Indicator1.probe"],
-                object: DBusPropertyObject(application: "probe", processID: 1),
-                context: $0
-            )
-        }
+        try await check(expectation, on: PrivateBus(), service: Self.noService, BusBackend.property("probe"))
     }
 
     @Test(arguments: BackendCompatibility.Case.allCases)
     func `The dock`(_ expectation: BackendCompatibility.Case) async throws {
-        try await check(expectation, on: PrivateBus(), service: Self.noService) { _ in
-            LauncherEntrySession(desktopFile: "org.example.probe.desktop")
-        }
+        try await check(expectation, on: PrivateBus(), service: Self.noService, BusBackend.dock)
     }
 
     @Test(arguments: BackendCompatibility.Case.allCases)
     func `Jobs`(_ expectation: BackendCompatibility.Case) async throws {
         let bus = try await PrivateBus()
         let start: @Sendable () async throws -> JobServer = { try JobServer(on: bus) }
-        try await check(expectation, on: bus, service: start, shown: { "\($0.open.count)" }) {
-            DesktopJobSession(applicationName: "probe", settings: .init(), logger: Self.quiet, context: $0)
-        }
+        try await check(expectation, on: bus, service: start, shown: { "\($0.open.count)" }, BusBackend.job)
     }
 
     @Test(.needs(.notifications), arguments: BackendCompatibility.Case.allCases)
     func `Notifications`(_ expectation: BackendCompatibility.Case) async throws {
         let bus = try await PrivateBus()
         let start: @Sendable () async throws -> ScriptedServer = { try ScriptedServer(address: bus.address) }
-        try await check(expectation, on: bus, service: start, shown: { "\($0.shown)" }) {
-            NotificationSession(
-                applicationName: "probe",
-                settings: DesktopNotificationSettings(through: .dbus),
-                logger: Self.quiet,
-                context: $0
-            )
-        }
+        try await check(expectation, on: bus, service: start, shown: { "\($0.shown)" }, BusBackend.notification)
     }
 
     @Test(.needs(.rootMounts), .needs(.login), arguments: BackendCompatibility.Case.allCases)
     func `The lock of login1`(_ expectation: BackendCompatibility.Case) async throws {
         let bus = try await PrivateBus()
         let start: @Sendable () async throws -> LoginManager = { try await LoginManager(on: bus) }
-        try await check(expectation, on: bus, service: start, shown: { "\(try await $0.inhibitors() ?? [])" }) { _ in
-            SleepInhibitorSession(applicationName: "probe", settings: .init(), logger: Self.quiet)
-        }
+        let shown: @Sendable (LoginManager) async throws -> String = { "\(try await $0.inhibitors() ?? [])" }
+        try await check(expectation, on: bus, service: start, shown: shown, BusBackend.lock)
     }
 }
 #endif

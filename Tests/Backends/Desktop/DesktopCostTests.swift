@@ -70,12 +70,10 @@ import Testing
         var texts: [String] = []
         async let answer = update(probe)
         // The kernel keeps only a few.
-        #expect(
-            await eventually {
-                texts += manager.receiveAll()
-                return texts.count > 1 && texts.last == "STATUS="
-            }
-        )
+        await expectEventually {
+            texts += manager.receiveAll()
+            return texts.count > 1 && texts.last == "STATUS="
+        }
         let limit = try await answer
         #expect(texts.count > 3 && texts.count <= limit, "\(texts.count)")
         #expect(await eventually { wakingThreads(of: probe.processID).waking.isEmpty })

@@ -16,9 +16,7 @@ import Testing
     }
 
     private func areRunning(_ probe: DesktopProbe) async throws -> Bool {
-        let notification = try await probe.backend("desktopNotification", is: "running")
-        let property = try await probe.backend("dbusProperty", is: "running")
-        return notification && property
+        try await probe.backends("desktopNotification", "dbusProperty", are: "running")
     }
 
     @Test("When the bus is killed and restarted, both backends recover", arguments: NotificationWay.allCases)
@@ -27,14 +25,12 @@ import Testing
         let first = try await NotificationServer(on: bus)
         let probe = try await DesktopProbe("notification", "property", through: way, bus: bus)
         #expect(try await areRunning(probe))
-        try await probe.tell("begin", "before")
-        #expect(try await eventually { try await first.displayedCount == 1 })
+        try await probe.tell("begin", "before") { try await first.displayedCount == 1 }
         for round in 1...2 {
             await bus.kill()
             // "was lost", and "cannot be reached" after the first attempt to reconnect.
-            for backend in ["desktopNotification", "dbusProperty"] {
-                #expect(try await probe.backend(backend, is: "unavailable: the bus at '\(bus.address)' "))
-            }
+            let lost = "unavailable: the bus at '\(bus.address)' "
+            #expect(try await probe.backends("desktopNotification", "dbusProperty", are: lost))
             let delivered = try await probe.tell("delivered")
             try await probe.tell("label", "round \(round)")
             // Backends that need no bus continue.
@@ -55,8 +51,7 @@ import Testing
     /// The panel showed an empty text, and MQTT sent one, at every end.
     @Test func `While the indicator is visible, its label stays on the bus`() async throws {
         let bus = try await PrivateBus()
-        let probe = try await DesktopProbe("property", "delays", bus: bus)
-        #expect(try await probe.backend("dbusProperty", is: "running"))
+        let probe = try await DesktopProbe("property", "delays", bus: bus, running: "dbusProperty")
         let signals = try await SignalMonitor(bus, name: Self.name)
         try await probe.tell("begin", "work")
         try await probe.tell("progress", "0.4")
@@ -77,15 +72,11 @@ import Testing
 
     @Test func `The second process of an app has its own bus name`() async throws {
         let bus = try await PrivateBus()
-        let first = try await DesktopProbe("property", bus: bus)
-        #expect(try await first.backend("dbusProperty", is: "running"))
-        let second = try await DesktopProbe("property", bus: bus)
-        #expect(try await second.backend("dbusProperty", is: "running"))
+        let first = try await DesktopProbe("property", bus: bus, running: "dbusProperty")
+        let second = try await DesktopProbe("property", bus: bus, running: "dbusProperty")
         let instance = "\(Self.name).instance\(second.processID)"
         #expect(try await eventually { try await property("ProcessID", on: bus) == "u \(first.processID)" })
-        #expect(
-            try await eventually { try await property("ProcessID", of: instance, on: bus) == "u \(second.processID)" }
-        )
+        try await expectEventually { try await property("ProcessID", of: instance, on: bus) == "u \(second.processID)" }
         try await second.tell("begin", "second")
         #expect(try await eventually { try await property("Label", of: instance, on: bus) == "s \"second\"" })
         #expect(try await eventually { try await property("Label", on: bus) == "s \"\"" })
@@ -93,41 +84,32 @@ import Testing
 
     @Test(arguments: NotificationWay.allCases)
     func `The app's disposition of SIGPIPE is unchanged`(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
+        let (bus, server) = try await PrivateBus.withServer()
         // Both connect to a bus that is silent.
         bus.pause()
         let probe = try await DesktopProbe("notification", "property", through: way, bus: bus)
         for backend in ["desktopNotification", "dbusProperty"] {
-            let isUnavailable = try await eventually {
+            try await expectEventually {
                 #expect(try await probe.tell("sigpipe") == "default")
                 return try await probe.status(of: backend).hasPrefix("unavailable")
             }
-            #expect(isUnavailable)
         }
         bus.resume()
         #expect(try await areRunning(probe))
-        try await probe.tell("begin", "work")
-        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("begin", "work") { try await server.displayedCount == 1 }
         #expect(try await probe.tell("sigpipe") == "default")
     }
 
     @Test(
-        "100 000 flips in 10 s: flat memory, few signals, and the right final state",
+        "100 000 flips: flat memory, few signals, the right end",
         .needs(.night),
         arguments: [true, false],
         NotificationWay.allCases
     )
     func flips(delays: Bool, way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let probe = try await DesktopProbe(
-            "notification",
-            "property",
-            delays ? "delays" : "none",
-            through: way,
-            bus: bus
-        )
+        let (bus, server) = try await PrivateBus.withServer()
+        let part = delays ? "delays" : "none"
+        let probe = try await DesktopProbe("notification", "property", part, through: way, bus: bus)
         #expect(try await areRunning(probe))
         let signals = try await SignalMonitor(bus, name: Self.name)
         let monitor = try await NotifyMonitor(bus)
@@ -152,25 +134,20 @@ import Testing
             #expect(Double(monitor.shown.count) <= seconds * 2 + rounds * 10, "\(monitor.shown.count)")
         }
         // The last signal has the current state.
-        #expect(
-            await eventually {
-                let states = signals.output.matches(of: /'State': <'([A-Za-z]+)'>/).map { String($0.1) }
-                return states.last == "inactive"
-            }
-        )
-        try await probe.tell("begin", "after")
-        #expect(try await eventually { try await property("Visible", on: bus) == "b true" })
+        await expectEventually {
+            let states = signals.output.matches(of: /'State': <'([A-Za-z]+)'>/).map { String($0.1) }
+            return states.last == "inactive"
+        }
+        try await probe.tell("begin", "after") { try await property("Visible", on: bus) == "b true" }
         #expect(try await eventually { try await server.displayedCount == 1 })
         try await probe.shutdown()
     }
 
     @Test func `An app that uses libdbus itself is not disturbed`() async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
+        let (bus, server) = try await PrivateBus.withServer()
         let probe = try await DesktopProbe("notification", "property", "neighbour", bus: bus)
         #expect(try await areRunning(probe))
-        try await probe.tell("begin", "work")
-        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("begin", "work") { try await server.displayedCount == 1 }
         #expect(try await probe.tell("neighbour") == "ok")
         try await probe.shutdown()
         #expect(try await probe.tell("neighbour") == "ok")
@@ -178,14 +155,11 @@ import Testing
 
     @Test("When idle, no thread wakes up", arguments: NotificationWay.allCases)
     func idle(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
+        let (bus, server) = try await PrivateBus.withServer()
         let probe = try await DesktopProbe("notification", "property", "delays", through: way, bus: bus)
         #expect(try await areRunning(probe))
-        try await probe.tell("begin", "work")
-        #expect(try await eventually { try await server.displayedCount == 1 })
-        try await probe.tell("end")
-        #expect(try await eventually { try await server.displayedCount == 0 })
+        try await probe.tell("begin", "work") { try await server.displayedCount == 1 }
+        try await probe.tell("end") { try await server.displayedCount == 0 }
         #expect(await eventually { wakingThreads(of: probe.processID).waking.isEmpty })
         let names = wakingThreads(of: probe.processID).names
         #expect(names.count { $0 == "ind-dbus" } == 1)

@@ -28,35 +28,34 @@ import Testing
         var testDescription: String { folder }
     }
 
+    /// Our names, each the real one after a C.
+    private static func named(_ names: String) -> [String: String] {
+        Dictionary(
+            uniqueKeysWithValues: names.split(whereSeparator: \.isWhitespace).map { ("\($0)", "\($0.dropFirst())") }
+        )
+    }
+
     private static let libraries = [
         Library(
             folder: "CDBus",
             module: "dbus-1",
             headers: ["dbus/dbus.h"],
             prefix: "dbus_##",
-            incomplete: [
-                "CDBusAddressEntry": "DBusAddressEntry", "CDBusConnection": "DBusConnection",
-                "CDBusMessage": "DBusMessage", "CDBusWatch": "DBusWatch",
-            ],
-            structures: [
-                "CDBusError": "DBusError", "CDBusMessageIter": "DBusMessageIter",
-                "CDBusObjectPathVTable": "DBusObjectPathVTable",
-            ],
-            values: [
-                "CDBUS_DISPATCH_DATA_REMAINS": "DBUS_DISPATCH_DATA_REMAINS",
-                "CDBUS_HANDLER_RESULT_HANDLED": "DBUS_HANDLER_RESULT_HANDLED",
-                "CDBUS_HANDLER_RESULT_NOT_YET_HANDLED": "DBUS_HANDLER_RESULT_NOT_YET_HANDLED",
-                "CDBUS_WATCH_WRITABLE": "DBUS_WATCH_WRITABLE",
-                "CDBUS_MESSAGE_TYPE_METHOD_CALL": "DBUS_MESSAGE_TYPE_METHOD_CALL",
-                "CDBUS_MESSAGE_TYPE_ERROR": "DBUS_MESSAGE_TYPE_ERROR",
-                "CDBUS_MESSAGE_TYPE_SIGNAL": "DBUS_MESSAGE_TYPE_SIGNAL",
+            incomplete: named("CDBusAddressEntry CDBusConnection CDBusMessage CDBusWatch"),
+            structures: named("CDBusError CDBusMessageIter CDBusObjectPathVTable"),
+            values: named(
+                """
+                CDBUS_DISPATCH_DATA_REMAINS CDBUS_HANDLER_RESULT_HANDLED CDBUS_HANDLER_RESULT_NOT_YET_HANDLED
+                CDBUS_WATCH_WRITABLE CDBUS_MESSAGE_TYPE_METHOD_CALL CDBUS_MESSAGE_TYPE_ERROR CDBUS_MESSAGE_TYPE_SIGNAL
+                """
+            ).merging([
                 "offsetof(CDBusError, padding)": "offsetof(DBusError, padding1)",
                 "offsetof(CDBusMessageIter, numbers)": "offsetof(DBusMessageIter, dummy3)",
                 "offsetof(CDBusMessageIter, padding)": "offsetof(DBusMessageIter, pad2)",
                 "sizeof ((CDBusMessageIter *)0)->numbers":
                     "offsetof(DBusMessageIter, pad1) + sizeof(int) - offsetof(DBusMessageIter, dummy3)",
                 "offsetof(CDBusObjectPathVTable, padding)": "offsetof(DBusObjectPathVTable, dbus_internal_pad1)",
-            ],
+            ]) { $1 },
             members: [
                 ("CDBusError", "name"), ("CDBusError", "message"),
                 ("CDBusObjectPathVTable", "unregister_function"), ("CDBusObjectPathVTable", "message_function"),

@@ -3,7 +3,6 @@ import Foundation
 import IndicatorCore
 import IndicatorTesting
 import IndicatorThreads
-import Logging
 import TestSupport
 import Testing
 
@@ -43,16 +42,7 @@ import Testing
     @Test func `1000 shown jobs leave no view and no match rule`() async throws {
         let bus = try await PrivateBus()
         let server = try JobServer(on: bus)
-        let surface = try await BackendDriver(
-            BusBackend(name: "probe", on: .address(bus.address)) {
-                DesktopJobSession(
-                    applicationName: "probe",
-                    settings: .init(),
-                    logger: Logger(label: "tests"),
-                    context: $0
-                )
-            }
-        ).started()
+        let surface = try await BackendDriver(BusBackend.probe(on: bus, BusBackend.job)).started()
         #expect(try await ruleCount(on: bus) == 2)
         try await cycle(surface, isShown: { server.open.count == 1 }, isHidden: { server.open.isEmpty })
         #expect(server.views.count == Self.cycles)
@@ -65,11 +55,7 @@ import Testing
     @Test func `1000 shows and hides on the dock leave no entry and no match rule`() async throws {
         let bus = try await PrivateBus()
         let monitor = try await LauncherMonitor(bus)
-        let surface = try await BackendDriver(
-            BusBackend(name: "probe", on: .address(bus.address)) { _ in
-                LauncherEntrySession(desktopFile: "org.example.probe.desktop")
-            }
-        ).started()
+        let surface = try await BackendDriver(BusBackend.probe(on: bus, BusBackend.dock)).started()
         try await cycle(surface)
         #expect(await eventually { monitor.updates.last ?? .nothing == .nothing })
         // For the start of a dock.
@@ -81,17 +67,7 @@ import Testing
     @Test(.needs(.notifications)) func `1000 shown notifications are closed, and leave no match rule`() async throws {
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address)
-        let settings = DesktopNotificationSettings(through: .dbus)
-        let surface = try await BackendDriver(
-            BusBackend(name: "probe", on: .address(bus.address)) {
-                NotificationSession(
-                    applicationName: "probe",
-                    settings: settings,
-                    logger: Logger(label: "tests"),
-                    context: $0
-                )
-            }
-        ).started()
+        let surface = try await BackendDriver(BusBackend.probe(on: bus, BusBackend.notification)).started()
         #expect(try await ruleCount(on: bus) == 2)
         try await cycle(surface, isShown: { server.shown.count == 1 }, isHidden: { server.shown.isEmpty })
         #expect(server.lastIdentifier == Self.cycles)
@@ -104,13 +80,8 @@ import Testing
     @Test("1000 shows and hides leave one name on the bus, and the property as it was")
     func properties() async throws {
         let bus = try await PrivateBus()
-        let (name, interface) = ("org.activityindicator.Indicator1.cycles", DBusPropertyObject.interface)
-        let object = DBusPropertyObject(application: "cycles", processID: 1)
-        let surface = try await BackendDriver(
-            BusBackend(name: "probe", on: .address(bus.address)) {
-                DBusPropertySession(names: [name], object: object, context: $0)
-            }
-        ).started()
+        let (name, interface) = (IndicatorBusName.prefix + "cycles", DBusPropertyObject.interface)
+        let surface = try await BackendDriver(BusBackend.probe(on: bus, BusBackend.property("cycles"))).started()
         let signals = try await SignalMonitor(bus, name: name)
         func properties() async throws -> String {
             let (all, path) = ("org.freedesktop.DBus.Properties", DBusPropertyObject.path)
@@ -135,11 +106,7 @@ import Testing
         let bus = try await PrivateBus()
         let login = try await LoginManager(on: bus)
         let before = try await ruleCount(on: bus)
-        let surface = try await BackendDriver(
-            BusBackend(name: "probe", on: .address(bus.address)) { _ in
-                SleepInhibitorSession(applicationName: "probe", settings: .init(), logger: Logger(label: "tests"))
-            }
-        ).started()
+        let surface = try await BackendDriver(BusBackend.probe(on: bus, BusBackend.lock)).started()
         try await cycle(surface)
         // logind lists a lock as long as a process has its descriptor.
         #expect(try await eventually { try await login.inhibitors() == [] })

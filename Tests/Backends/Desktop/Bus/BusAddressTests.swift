@@ -65,10 +65,7 @@ import Testing
         #expect(throws: Unavailability.self) { try DBusAddress.address(address).resolved(in: [:]) }
     }
 
-    @Test(
-        "A policy that denies the name is reported with the rule to add; the check leaves nothing on the bus",
-        .needs(.bus)
-    )
+    @Test("A policy that denies the name is reported with the rule to add; the check leaves nothing", .needs(.bus))
     func policy() async throws {
         let bus = try await PrivateBus(policy: "<deny own=\"org.activityindicator.Indicator1.my_app\"/>")
         let context = BackendContext(name: "dbusProperty", applicationName: "my app", logger: .init(label: "test"))

@@ -1,6 +1,7 @@
 #if DBus
 import Foundation
 import IndicatorThreads
+import Logging
 import TestSupport
 import Testing
 
@@ -51,6 +52,50 @@ final class BusPeer: Sendable {
         mustEnd.signal()
         wakeUp.wake()
         hasEnded.wait()
+    }
+}
+
+extension BusPeer {
+    /// A notification server that never answers.
+    static func hangingServer(on bus: PrivateBus) throws -> BusPeer {
+        let (name, path) = (NotificationSession.interface, NotificationSession.path)
+        return try BusPeer(name: name, path: path, address: bus.address) { _ in [] }
+    }
+
+    /// A login manager with these answers.
+    static func login(on bus: PrivateBus, _ answer: @escaping @Sendable (BusMessage) -> [BusMessage?]) throws -> BusPeer
+    {
+        let (name, path) = ("org.freedesktop.login1", "/org/freedesktop/login1")
+        return try BusPeer(name: name, path: path, address: bus.address, answer: answer)
+    }
+}
+
+extension BusBackend {
+    /// A backend on a private bus, without an app, with one of the sessions below.
+    static func probe(on bus: PrivateBus, _ session: @escaping SessionMaker) -> BusBackend {
+        BusBackend(name: "probe", on: .address(bus.address), makeSession: session)
+    }
+
+    private static let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    static func property(_ application: String) -> SessionMaker {
+        let object = DBusPropertyObject(application: application, processID: 1)
+        return { DBusPropertySession(names: [IndicatorBusName.prefix + application], object: object, context: $0) }
+    }
+
+    static let dock: SessionMaker = { _ in LauncherEntrySession(desktopFile: "org.example.probe.desktop") }
+
+    static let job: SessionMaker = {
+        DesktopJobSession(applicationName: "probe", settings: .init(), logger: quiet, context: $0)
+    }
+
+    static let notification: SessionMaker = {
+        let settings = DesktopNotificationSettings(through: .dbus)
+        return NotificationSession(applicationName: "probe", settings: settings, logger: quiet, context: $0)
+    }
+
+    static let lock: SessionMaker = { _ in
+        SleepInhibitorSession(applicationName: "probe", settings: .init(), logger: quiet)
     }
 }
 #endif

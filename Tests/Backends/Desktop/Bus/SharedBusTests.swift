@@ -38,47 +38,35 @@ import Testing
 
     @Test(.needs(.notifications), .needs(.rootMounts), .needs(.login))
     func `There is at most one thread for each backend, one for timers and one for the log`() async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
+        let (bus, server) = try await PrivateBus.withServer()
         let jobs = try JobServer(on: bus)
         let login = try await LoginManager(on: bus)
         let backends = Self.session + ["sleepInhibitor", "logFile"]
         let probe = try await probe(backends, bus)
-        try await probe.tell("begin", "work")
-        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("begin", "work") { try await server.displayedCount == 1 }
         // One for each of the two buses, and one for the file.
         let names = Set(["ind-dbus", "ind-logFile", "indicator", "ind-log"])
-        #expect(
-            await eventually {
-                let threads = wakingThreads(of: probe.processID).names.filter { $0.hasPrefix("ind") }
-                return threads.count <= 5 && Set(threads).isSubset(of: names)
-            },
-            "\(wakingThreads(of: probe.processID).names)"
-        )
+        await expectEventually("\(wakingThreads(of: probe.processID).names)") {
+            let threads = wakingThreads(of: probe.processID).names.filter { $0.hasPrefix("ind") }
+            return threads.count <= 5 && Set(threads).isSubset(of: names)
+        }
         try await probe.shutdown()
         withExtendedLifetime((jobs, login)) {}
     }
 
     @Test func `While a backend waits for a server that hangs, the others on the bus go on`() async throws {
         let bus = try await PrivateBus()
-        let server = try BusPeer(
-            name: NotificationSession.interface,
-            path: NotificationSession.path,
-            address: bus.address,
-            answer: { _ in [] }
-        )
+        let server = try BusPeer.hangingServer(on: bus)
         var wentOn = false
         // The wait ends after two seconds, which may be too short on a busy machine.
         for _ in 0..<5 where !wentOn {
             let probe = try await DesktopProbe("notification", "property", through: .dbus, bus: bus)
             try await probe.tell("begin", "work")
             let get = ["get-property", "org.activityindicator.Indicator1.probe", DBusPropertyObject.path]
-            #expect(
-                try await eventually {
-                    try await bus.busctl(get[0], get[1], get[2], DBusPropertyObject.interface, "Visible").output
-                        .hasPrefix("b true")
-                }
-            )
+            try await expectEventually {
+                try await bus.busctl(get[0], get[1], get[2], DBusPropertyObject.interface, "Visible").output
+                    .hasPrefix("b true")
+            }
             wentOn = try await probe.status(of: "desktopNotification").contains("starting")
             try await probe.shutdown()
             await probe.kill()

@@ -31,13 +31,19 @@ import Testing
         return probe
     }
 
+    /// A server on a bus of its own, and an app there.
+    private func job(_ answer: JobServer.Answer = .view, settings: String = "{}") async throws -> (
+        server: JobServer, probe: DesktopProbe
+    ) {
+        let bus = try await PrivateBus()
+        let server = try JobServer(on: bus, answer: answer)
+        return (server, try await probe(bus, settings: settings))
+    }
+
     @Test("The view has the label, the progress, the amounts and the rest; it ends without a message")
     func values() async throws {
-        let bus = try await PrivateBus()
-        let server = try JobServer(on: bus)
-        let probe = try await probe(bus)
-        try await probe.tell("begin", "Copying <b>\u{1B}[1m")
-        #expect(await eventually { server.views.count == 1 })
+        let (server, probe) = try await job()
+        try await probe.tell("begin", "Copying <b>\u{1B}[1m") { server.views.count == 1 }
         let view = try #require(server.views.first)
         #expect(view.desktopEntry.isEmpty && !view.isKillable)
         #expect(view.properties["application-display-name"] == .string("probe"))
@@ -56,8 +62,7 @@ import Testing
         let escaped = BusValue.string("Passphrase for &lt;a&gt;&amp;?")
         #expect(await eventually { server.views.first?.properties["infoMessage"] == escaped })
         try await probe.tell("end-other")
-        try await probe.tell("end")
-        #expect(await eventually { server.open.isEmpty })
+        try await probe.tell("end") { server.open.isEmpty }
         #expect(server.views.first?.end?.code == 0 && server.views.first?.end?.message == "")
         try await probe.shutdown()
         #expect(server.views.count == 1)
@@ -68,51 +73,35 @@ import Testing
         arguments: [("failures", UInt32(100)), ("never", 1), ("always", 100)]
     )
     func outcomes(whenDone: String, code: UInt32) async throws {
-        let bus = try await PrivateBus()
-        let server = try JobServer(on: bus)
-        let probe = try await probe(bus, settings: "{whenDone: \(whenDone)}")
-        try await probe.tell("begin", "Copying")
-        #expect(await eventually { server.open.count == 1 })
+        let (server, probe) = try await job(settings: "{whenDone: \(whenDone)}")
+        try await probe.tell("begin", "Copying") { server.open.count == 1 }
         #expect(server.views.first?.properties["transient"] == .boolean(whenDone != "always"))
-        try await probe.tell("fail", "disk <full>")
-        #expect(await eventually { server.open.isEmpty })
+        try await probe.tell("fail", "disk <full>") { server.open.isEmpty }
         #expect(server.views.first?.end?.code == code)
         #expect(server.views.first?.end?.message == "disk &lt;full&gt;")
         // The next one ends, and nobody says how: it does not remain as a success.
-        try await probe.tell("begin", "Copying")
-        #expect(await eventually { server.open.count == 1 })
-        try await probe.tell("end")
-        #expect(await eventually { server.open.isEmpty })
+        try await probe.tell("begin", "Copying") { server.open.count == 1 }
+        try await probe.tell("end") { server.open.isEmpty }
         #expect(server.views.last?.end?.code == (whenDone == "always" ? 1 : 0))
         // The last one succeeds.
-        try await probe.tell("begin", "Copying")
-        #expect(await eventually { server.open.count == 1 })
-        try await probe.tell("succeed")
-        #expect(await eventually { server.open.isEmpty })
+        try await probe.tell("begin", "Copying") { server.open.count == 1 }
+        try await probe.tell("succeed") { server.open.isEmpty }
         #expect(server.views.last?.end?.code == 0)
     }
 
     @Test func `The button appears when the app begins to observe requests, without another change`() async throws {
-        let bus = try await PrivateBus()
-        let server = try JobServer(on: bus)
-        let probe = try await probe(bus)
-        try await probe.tell("begin", "Copying")
-        #expect(await eventually { server.open.count == 1 })
-        try await probe.tell("observe")
-        #expect(await eventually { server.open.first?.isKillable == true })
+        let (server, probe) = try await job()
+        try await probe.tell("begin", "Copying") { server.open.count == 1 }
+        try await probe.tell("observe") { server.open.first?.isKillable == true }
         #expect(server.views.map(\.end?.code) == [1, nil])
     }
 
     @Test("The button is there only while the app can cancel; it cancels the task, and reaches the app")
     func cancel() async throws {
-        let bus = try await PrivateBus()
-        let server = try JobServer(on: bus)
-        let probe = try await probe(bus)
-        try await probe.tell("begin", "Copying")
-        #expect(await eventually { server.open.count == 1 })
+        let (server, probe) = try await job()
+        try await probe.tell("begin", "Copying") { server.open.count == 1 }
         #expect(server.open.first?.isKillable == false)
-        try await probe.tell("cancellable", "Uploading")
-        #expect(await eventually { server.open.first?.isKillable == true })
+        try await probe.tell("cancellable", "Uploading") { server.open.first?.isKillable == true }
         #expect(server.views.count == 2 && server.views.first?.end?.code == 1)
         try await server.cancel()
         #expect(try await eventually { try await probe.tell("outcome") == "cancelled" })
@@ -120,24 +109,19 @@ import Testing
         try await probe.tell("observe")
         try await server.cancel()
         #expect(try await eventually { try await probe.tell("outcome") == "requested: Copying" })
-        try await probe.tell("cancel")
-        #expect(await eventually { server.open.isEmpty })
+        try await probe.tell("cancel") { server.open.isEmpty }
         // The indicator is shown as long as the app needs to end the work.
         #expect(server.views.last?.end?.code == 0)
     }
 
     @Test func `A view that comes after the indicator was hidden ends at once`() async throws {
-        let bus = try await PrivateBus()
-        let server = try JobServer(on: bus, answer: .late)
-        let probe = try await probe(bus)
-        try await probe.tell("begin", "Copying")
-        #expect(await eventually { server.views.count == 1 })
+        let (server, probe) = try await job(.late)
+        try await probe.tell("begin", "Copying") { server.views.count == 1 }
         try await probe.tell("cycles", "100")
         try await probe.tell("end")
         try await server.release()
         #expect(await eventually { server.open.isEmpty })
-        try await probe.tell("begin", "Copying")
-        #expect(await eventually { server.open.count == 1 })
+        try await probe.tell("begin", "Copying") { server.open.count == 1 }
         // The process waits for no answer.
         try await probe.shutdown()
         try await server.release()
@@ -145,14 +129,9 @@ import Testing
         #expect(server.views.count == 2)
     }
 
-    @Test(
-        "A server that answers with an error, another type or nothing costs one call each time",
-        arguments: [0, 1, 2]
-    )
+    @Test("A server that answers with an error, another type or nothing is asked once a time", arguments: [0, 1, 2])
     func wrongAnswers(index: Int) async throws {
-        let bus = try await PrivateBus()
-        let server = try JobServer(on: bus, answer: [.error, .wrongType, .nothing][index])
-        let probe = try await probe(bus)
+        let (server, probe) = try await job([.error, .wrongType, .nothing][index])
         try await probe.tell("begin", "Copying")
         if index < 2 { #expect(await eventually { probe.log.contains("Plasma shows no job") }) }
         try await probe.tell("progress", "0.5")
@@ -172,28 +151,23 @@ import Testing
         let settings = "{desktopFile: org.example.probe.desktop}"
         let probes = [try await probe(bus, settings: settings), try await probe(bus, settings: settings)]
         for (index, probe) in probes.enumerated() {
-            try await probe.tell("begin", "app \(index)")
-            #expect(await eventually { server.open.count == index + 1 })
+            try await probe.tell("begin", "app \(index)") { server.open.count == index + 1 }
         }
         #expect(server.open.allSatisfy { $0.desktopEntry == "org.example.probe" })
-        try await probes[0].tell("end")
-        #expect(await eventually { server.open.map { $0.properties["title"] } == [.string("app 1")] })
-        try await probes[1].tell("progress", "0.5")
-        #expect(await eventually { server.open.first?.properties["percent"] == .uint32(50) })
+        try await probes[0].tell("end") { server.open.map { $0.properties["title"] } == [.string("app 1")] }
+        try await probes[1].tell("progress", "0.5") { server.open.first?.properties["percent"] == .uint32(50) }
     }
 
     @Test func `A server that dies before it has answered leaves nothing; the next one shows the job`() async throws {
         let bus = try await PrivateBus()
         var server: JobServer? = try JobServer(on: bus, answer: .late)
         let probe = try await probe(bus)
-        try await probe.tell("begin", "Copying")
-        #expect(await eventually { server?.requestCount == 1 })
+        try await probe.tell("begin", "Copying") { server?.requestCount == 1 }
         server = nil
         #expect(try await probe.backend("desktopJob", is: "no service owns org.kde.JobViewServer"))
         let next = try JobServer(on: bus)
         #expect(await eventually { next.open.count == 1 })
-        try await probe.tell("end")
-        #expect(await eventually { next.open.isEmpty })
+        try await probe.tell("end") { next.open.isEmpty }
         #expect(next.views.count == 1)
     }
 
@@ -201,8 +175,7 @@ import Testing
         let bus = try await PrivateBus()
         let probe = try await probe(bus, isRunning: false)
         var server: JobServer? = try JobServer(on: bus)
-        try await probe.tell("begin", "Copying")
-        #expect(await eventually { server?.open.count == 1 })
+        try await probe.tell("begin", "Copying") { server?.open.count == 1 }
         // The app learns of both at once, and still has the first view.
         #expect(kill(probe.processID, SIGSTOP) == 0)
         server = nil
@@ -213,9 +186,7 @@ import Testing
     }
 
     @Test func `1000 shows and hides leave no view behind, and update one at most five times a second`() async throws {
-        let bus = try await PrivateBus()
-        let server = try JobServer(on: bus)
-        let probe = try await probe(bus)
+        let (server, probe) = try await job()
         try await probe.tell("cycles", "1000")
         try await probe.tell("begin", "last")
         // One reading: another view may end between two.
@@ -225,8 +196,7 @@ import Testing
         #expect(await eventually { server.open.first?.properties["percent"] == .uint32(99) })
         let seconds = start.duration(to: .now) / .seconds(1)
         #expect(try Double(#require(server.open.first).updateCount) <= 5 * seconds + 3)
-        try await probe.tell("end")
-        #expect(await eventually { server.open.isEmpty })
+        try await probe.tell("end") { server.open.isEmpty }
         let count = server.views.count
         try await probe.shutdown()
         #expect(server.views.count == count)
@@ -244,14 +214,12 @@ import Testing
         )
         #expect(try await probe.backend("launcherEntry", is: "running"))
         try await probe.tell("begin", "Copying")
-        try await probe.tell("progress", "0.5")
-        #expect(await eventually { server?.open.first?.properties["percent"] == .uint32(50) })
+        try await probe.tell("progress", "0.5") { server?.open.first?.properties["percent"] == .uint32(50) }
         #expect(server?.open.first?.desktopEntry == "org.example.probe")
         #expect(monitor.updates.isEmpty)
         server = nil
         #expect(try await probe.backend("desktopJob", is: "unavailable"))
-        try await probe.tell("progress", "0.75")
-        #expect(await monitor.ends(with: .init(progress: 0.75)))
+        try await probe.tell("progress", "0.75") { monitor.updates.last == .init(progress: 0.75) }
     }
 }
 #endif

@@ -35,37 +35,30 @@ import Testing
         #expect(try await probe.backend("desktopJob", is: "running"))
 
         // Plasma counts the jobs.
-        try await probe.tell("cancellable", "Uploading")
-        #expect(await docks.ends(with: .init(progress: 0, count: 1)))
-        let isCancelled = try await eventually {
+        try await probe.tell("cancellable", "Uploading") { docks.updates.last == .init(progress: 0, count: 1) }
+        try await expectEventually {
             try await pressCancel(on: screen)
             return try await probe.tell("outcome") == "cancelled"
         }
-        #expect(isCancelled)
         #expect(await docks.ends(with: .nothing))
         try await probe.tell("observe")
         try await probe.tell("begin", "Copying")
-        try await probe.tell("progress", "0.25")
-        #expect(await docks.ends(with: .init(progress: 0.25, count: 1)))
-        let isRequested = try await eventually {
+        try await probe.tell("progress", "0.25") { docks.updates.last == .init(progress: 0.25, count: 1) }
+        try await expectEventually {
             try await pressCancel(on: screen)
             return try await probe.tell("outcome") == "requested: Copying"
         }
-        #expect(isRequested)
 
-        try await probe.tell("end")
-        #expect(await docks.ends(with: .nothing))
+        try await probe.tell("end") { docks.updates.last == .nothing }
         try await probe.tell("begin", "Copying")
         await plasma.end()
         #expect(try await probe.backend("desktopJob", is: "no service owns org.kde.JobViewServer"))
         try await probe.tell("progress", "0.5")
         plasma = try await self.plasma(on: bus, screen)
         #expect(await docks.ends(with: .init(progress: 0.5, count: 1)))
-        try await probe.tell("fail", "disk full")
-        #expect(await docks.ends(with: .nothing))
+        try await probe.tell("fail", "disk full") { docks.updates.last == .nothing }
         try await probe.tell("begin", "Copying")
-        try await probe.tell("progress", "0.75")
-        #expect(await docks.ends(with: .init(progress: 0.75, count: 1)))
+        try await probe.tell("progress", "0.75") { docks.updates.last == .init(progress: 0.75, count: 1) }
         await probe.kill()
         // Plasma removes the jobs of a process that has ended.
         #expect(await docks.ends(with: .nothing))
@@ -82,29 +75,21 @@ import Testing
         let monitor = try await NotifyMonitor(bus)
         let screen = try await Screen()
         let plasma = try await plasma(on: bus, screen)
-        let probe = try await DesktopProbe("notification", through: way, bus: bus)
-        #expect(try await probe.backend("desktopNotification", is: "running"))
-        try await probe.tell("begin", "work")
-        #expect(try await eventually { try await popups(on: screen).count == 1 })
-        try await probe.tell("progress", "0.4")
-        #expect(await eventually { monitor.shown.last?.body == "work 40%" })
+        let probe = try await DesktopProbe("notification", through: way, bus: bus, running: "desktopNotification")
+        try await probe.tell("begin", "work") { try await popups(on: screen).count == 1 }
+        try await probe.tell("progress", "0.4") { monitor.shown.last?.body == "work 40%" }
         #expect(monitor.shown.map(\.identifier) == [0, 1])
         #expect(try await popups(on: screen).count == 1)
-        let isClosed = try await eventually {
+        try await expectEventually {
             for popup in try await popups(on: screen) {
                 try await screen.click(x: popup.x + popup.width - 22, y: popup.y + 22)
             }
             return monitor.closingReasons.contains(2)
         }
-        #expect(isClosed)
-        let delivered = try await probe.tell("delivered")
-        try await probe.tell("label", "kept away")
-        #expect(try await eventually { try await probe.tell("delivered") != delivered })
+        try await probe.deliver("label", "kept away")
         try await probe.tell("end")
-        try await probe.tell("begin", "again")
-        #expect(try await eventually { try await popups(on: screen).count == 1 })
-        try await probe.shutdown()
-        #expect(try await eventually { try await popups(on: screen).isEmpty })
+        try await probe.tell("begin", "again") { try await popups(on: screen).count == 1 }
+        try await probe.shutdown { try await popups(on: screen).isEmpty }
         try await monitor.catchUp()
         #expect(monitor.shown.map(\.body) == ["work", "work 40%", "again"])
         // A slow Plasma reports a second click on the same popup, too.
@@ -123,8 +108,7 @@ import Testing
                 "QT_QUICK_BACKEND": "software", "QT_QPA_PLATFORM": "xcb", "XDG_CURRENT_DESKTOP": "KDE",
             ]
         )
-        let isReady = try await eventually { try await bus.hasOwner("org.kde.JobViewServer") }
-        #expect(isReady, "\(plasma.errors)")
+        try await expectEventually("\(plasma.errors)") { try await bus.hasOwner("org.kde.JobViewServer") }
         return plasma
     }
 

@@ -8,7 +8,7 @@ import Testing
 @testable import DesktopBackends
 
 /// The dock's icon, as what docks receive.
-@Suite struct LauncherEntryTests {
+@Suite(.needs(.bus)) struct LauncherEntryTests {
     private static let file = "org.example.probe.desktop"
 
     private let folder: TemporaryDirectory
@@ -18,51 +18,44 @@ import Testing
         try folder.write("[Desktop Entry]\nType=Application\nName=Probe\nExec=true\n", to: "applications/\(Self.file)")
     }
 
-    private func probe(_ bus: PrivateBus, kind: String = "launcherEntry") async throws -> DesktopProbe {
+    private func probe(_ bus: PrivateBus, is state: String = "running") async throws -> DesktopProbe {
         let probe = try await DesktopProbe(
             configuration: "backends: [launcherEntry]\nlauncherEntry: {desktopFile: \(Self.file)}",
             in: folder,
             environment: ["XDG_DATA_HOME": folder.path],
             bus: bus
         )
-        #expect(try await probe.backend("launcherEntry", is: "running"))
+        #expect(try await probe.backend("launcherEntry", is: state))
         return probe
     }
 
-    @Test(
-        "Progress, the count of several and attention are shown; a single one, and the hidden indicator, have no badge",
-        .needs(.bus)
-    )
-    func values() async throws {
+    /// An app on a bus of its own, with a monitor.
+    private func entry() async throws -> (bus: PrivateBus, monitor: LauncherMonitor, probe: DesktopProbe) {
         let bus = try await PrivateBus()
-        let monitor = try await LauncherMonitor(bus)
-        let probe = try await probe(bus)
+        return (bus, try await LauncherMonitor(bus), try await probe(bus))
+    }
+
+    @Test("Progress, the count of several and attention are shown; one, and the hidden, have no badge")
+    func values() async throws {
+        let (_, monitor, probe) = try await entry()
         try await probe.tell("begin", "work")
-        try await probe.tell("progress", "0.25")
-        #expect(await monitor.ends(with: .init(progress: 0.25)))
-        try await probe.tell("begin-other", "other")
-        #expect(await monitor.ends(with: .init(progress: 0.25, count: 2)))
+        try await probe.tell("progress", "0.25") { monitor.updates.last == .init(progress: 0.25) }
+        try await probe.tell("begin-other", "other") { monitor.updates.last == .init(progress: 0.25, count: 2) }
         try await probe.tell("end-other")
         try await probe.tell("attention", "Passphrase?")
         #expect(await monitor.ends(with: .init(progress: 0.25, isUrgent: true)))
-        try await probe.tell("attention", "")
-        #expect(await monitor.ends(with: .init(progress: 0.25)))
-        try await probe.tell("end")
-        #expect(await monitor.ends(with: .nothing))
+        try await probe.tell("attention", "") { monitor.updates.last == .init(progress: 0.25) }
+        try await probe.tell("end") { monitor.updates.last == .nothing }
         try await probe.tell("begin", "again")
-        try await probe.tell("progress", "0.5")
-        #expect(await monitor.ends(with: .init(progress: 0.5)))
+        try await probe.tell("progress", "0.5") { monitor.updates.last == .init(progress: 0.5) }
         try await probe.shutdown()
         #expect(await monitor.ends(with: .nothing))
     }
 
-    @Test(.needs(.bus)) func `A failure is urgent, also after the indicator is hidden`() async throws {
-        let bus = try await PrivateBus()
-        let monitor = try await LauncherMonitor(bus)
-        let probe = try await probe(bus)
+    @Test func `A failure is urgent, also after the indicator is hidden`() async throws {
+        let (_, monitor, probe) = try await entry()
         try await probe.tell("begin", "work")
-        try await probe.tell("progress", "0.25")
-        #expect(await monitor.ends(with: .init(progress: 0.25)))
+        try await probe.tell("progress", "0.25") { monitor.updates.last == .init(progress: 0.25) }
         try await probe.tell("fail", "disk full")
         // For a minute, which a busy machine may take to look.
         #expect(await eventually { monitor.updates.contains(.init(isUrgent: true)) })
@@ -79,45 +72,37 @@ import Testing
         #expect(due >= earliest && due <= .now + .seconds(60))
     }
 
-    @Test("1000 shows and hides leave nothing behind, and are at most ten messages a second", .needs(.bus))
+    @Test("1000 shows and hides leave nothing behind, and are at most ten messages a second")
     func cycles() async throws {
-        let bus = try await PrivateBus()
-        let monitor = try await LauncherMonitor(bus)
-        let probe = try await probe(bus)
+        let (_, monitor, probe) = try await entry()
         let start = ContinuousClock.now
         try await probe.tell("cycles", "1000")
         try await probe.tell("begin", "work")
-        try await probe.tell("progress", "0.5")
-        #expect(await monitor.ends(with: .init(progress: 0.5)))
-        try await probe.tell("end")
-        #expect(await monitor.ends(with: .nothing))
+        try await probe.tell("progress", "0.5") { monitor.updates.last == .init(progress: 0.5) }
+        try await probe.tell("end") { monitor.updates.last == .nothing }
         let seconds = start.duration(to: .now) / .seconds(1)
         #expect(Double(monitor.updates.count) <= 10 * seconds + 2, "\(monitor.updates.count) in \(seconds) s")
         #expect(try await probe.status(of: "launcherEntry") == "running")
     }
 
-    @Test(.needs(.bus)) func `After the bus was restarted, it is shown again`() async throws {
+    @Test func `After the bus was restarted, it is shown again`() async throws {
         let bus = try await PrivateBus()
         var monitor = try await LauncherMonitor(bus)
         let probe = try await probe(bus)
         try await probe.tell("begin", "work")
-        try await probe.tell("progress", "0.25")
-        #expect(await monitor.ends(with: .init(progress: 0.25)))
+        try await probe.tell("progress", "0.25") { monitor.updates.last == .init(progress: 0.25) }
         await bus.kill()
         #expect(try await probe.backend("launcherEntry", is: "unavailable"))
         try await bus.start()
         monitor = try await LauncherMonitor(bus)
         // What was sent before the monitor listens is lost.
-        try await probe.tell("progress", "0.5")
-        #expect(await monitor.ends(with: .init(progress: 0.5)))
+        try await probe.tell("progress", "0.5") { monitor.updates.last == .init(progress: 0.5) }
     }
 
     /// Found with Plank on a busy machine: the bar was sent before the dock listened, and never again.
-    @Test("A dock that starts is told what is shown, once, and nothing while it is hidden", .needs(.bus))
+    @Test("A dock that starts is told what is shown, once, and nothing while it is hidden")
     func newDock() async throws {
-        let bus = try await PrivateBus()
-        let monitor = try await LauncherMonitor(bus)
-        let probe = try await probe(bus)
+        let (bus, monitor, probe) = try await entry()
         var dock: BusPeer?
         func startDock() throws {
             dock = nil
@@ -125,32 +110,26 @@ import Testing
         }
         try startDock()
         try await probe.tell("begin", "work")
-        try await probe.tell("progress", "0.25")
-        #expect(await monitor.ends(with: .init(progress: 0.25)))
+        try await probe.tell("progress", "0.25") { monitor.updates.last == .init(progress: 0.25) }
         let count = monitor.updates.count
         try startDock()
         #expect(await eventually { monitor.updates.count > count })
-        try await probe.tell("progress", "0.5")
-        #expect(await monitor.ends(with: .init(progress: 0.5)))
+        try await probe.tell("progress", "0.5") { monitor.updates.last == .init(progress: 0.5) }
         #expect(monitor.updates.dropFirst(count) == [.init(progress: 0.25), .init(progress: 0.5)])
         // The first dock may still be there.
         try startDock()
-        try await probe.tell("end")
-        #expect(await monitor.ends(with: .nothing))
+        try await probe.tell("end") { monitor.updates.last == .nothing }
         let quiet = monitor.updates.count
         try startDock()
         try await probe.tell("begin", "again")
-        try await probe.tell("progress", "0.75")
-        #expect(await monitor.ends(with: .init(progress: 0.75)))
+        try await probe.tell("progress", "0.75") { monitor.updates.last == .init(progress: 0.75) }
         #expect(monitor.updates.dropFirst(quiet) == [.init(progress: 0.75)])
         withExtendedLifetime(dock) {}
     }
 
-    @Test("Docks that come and go all the time delay neither what is shown nor its end", .needs(.bus))
+    @Test("Docks that come and go all the time delay neither what is shown nor its end")
     func manyDocks() async throws {
-        let bus = try await PrivateBus()
-        let monitor = try await LauncherMonitor(bus)
-        let probe = try await probe(bus)
+        let (bus, monitor, probe) = try await entry()
         func ends(with update: LauncherMonitor.Update) async throws -> Bool {
             try await eventually {
                 _ = try BusPeer(name: "com.canonical.Unity", path: "/Unity", address: bus.address) { _ in [] }
@@ -167,18 +146,11 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test(.needs(.bus))
-    func `Without its desktop file it is unavailable, and says where the file is missing`() async throws {
+    @Test func `Without its desktop file it is unavailable, and says where the file is missing`() async throws {
         let bus = try await PrivateBus()
         let monitor = try await LauncherMonitor(bus)
         try FileManager.default.removeItem(atPath: "\(folder.path)/applications/\(Self.file)")
-        let probe = try await DesktopProbe(
-            configuration: "backends: [launcherEntry]\nlauncherEntry: {desktopFile: \(Self.file)}",
-            in: folder,
-            environment: ["XDG_DATA_HOME": folder.path],
-            bus: bus
-        )
-        #expect(try await probe.backend("launcherEntry", is: "there is no '\(Self.file)' in the folder 'applications'"))
+        let probe = try await probe(bus, is: "there is no '\(Self.file)' in the folder 'applications'")
         try await probe.tell("begin", "work")
         try await probe.tell("progress", "0.25")
         try folder.write("[Desktop Entry]\n", to: "applications/\(Self.file)")
@@ -206,6 +178,8 @@ import Testing
         #expect(!DesktopFile.isInstalled("my-app.desktop", in: environment))
         #expect(DesktopFile.name(of: "other", in: environment) == "other")
         #expect(DesktopFile.name(of: "../applications/other", in: environment) == nil)
+        #expect(DesktopFile.name(of: "missing", in: environment) == nil)
+        #expect(DesktopFile.name(of: "my-app", in: ["FLATPAK_ID": "org.me.App"]) == "org.me.App")
     }
 }
 #endif

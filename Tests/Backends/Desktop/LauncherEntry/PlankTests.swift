@@ -44,8 +44,7 @@ import Testing
         let bamf = try Daemon("/usr/libexec/bamf/bamfdaemon", environment: environment)
         #expect(try await eventually { try await bus.hasOwner("org.ayatana.bamf") })
         let plank = try Daemon("plank", environment: environment)
-        let isReady = try await eventually { try await bus.hasOwner("com.canonical.Unity") }
-        #expect(isReady, "\(plank.errors)")
+        try await expectEventually("\(plank.errors)") { try await bus.hasOwner("com.canonical.Unity") }
         return [compositor, bamf, plank].compactMap(\.self)
     }
 
@@ -84,14 +83,13 @@ import Testing
         try await probe.tell("begin", "work")
         try await probe.tell("progress", "0.25")
         #expect(try await steady(on: screen) == hidden)
-        let glows = try await eventually {
+        try await expectEventually {
             // Plank ends the glow after ten seconds.
             try await probe.tell("attention", "")
             try await probe.tell("attention", "Passphrase?")
             for _ in 0..<10 where try await screen.picture() != hidden { return true }
             return false
         }
-        #expect(glows)
         await probe.kill()
         #expect(try await eventually { try await screen.picture() == hidden })
         withExtendedLifetime(dock) {}
@@ -114,7 +112,7 @@ import Testing
     private func pictures(on screen: Screen, of app: DesktopProbe) async throws -> [String] {
         var nothing = try await steady(on: screen)
         var pictures: [String] = []
-        let areKnown = try await eventually(within: .seconds(120)) {
+        try await expectEventually(within: .seconds(120)) {
             let previous = pictures
             try await showBar(of: app)
             let bar = try await steady(on: screen, after: nothing)
@@ -126,10 +124,8 @@ import Testing
             pictures = [nothing, bar, badge]
             return pictures == previous && Set(pictures).count == 3
         }
-        #expect(areKnown)
         try await showBar(of: app)
-        try await app.tell("begin-other", "other")
-        #expect(try await eventually { try await screen.picture() == pictures[2] })
+        try await app.tell("begin-other", "other") { try await screen.picture() == pictures[2] }
         return pictures
     }
 

@@ -30,13 +30,11 @@ import Testing
         #expect(monitor.shown.map(\.body) == ["first"])
         #expect(try await shown(on: bus) == [])
         try await show(for: 3600, on: bus)
-        try await probe.tell("label", "second")
-        #expect(try await eventually { try await shown(on: bus) == ["second"] })
-        let isClosed = try await eventually {
+        try await probe.tell("label", "second") { try await shown(on: bus) == ["second"] }
+        try await expectEventually {
             try await pressButton(on: bus, screen)
             return try await shown(on: bus) == []
         }
-        #expect(isClosed)
         #expect(await eventually { monitor.closingReasons == [2, 0] })
         // Cinnamon keeps one that is under the pointer.
         _ = try await screen.run("xdotool", ["mousemove", "320", "400"], package: "xdotool")
@@ -66,10 +64,8 @@ import Testing
             through: way,
             bus: bus
         )
-        try await other.tell("begin", "work")
-        #expect(try await eventually { try await shown(on: bus) == ["work"] })
-        try await other.tell("end")
-        #expect(try await eventually { try await shown(on: bus).first?.hasPrefix("work") == false })
+        try await other.tell("begin", "work") { try await shown(on: bus) == ["work"] }
+        try await other.tell("end") { try await shown(on: bus).first?.hasPrefix("work") == false }
         try await other.shutdown()
         try await monitor.catchUp()
         #expect(monitor.shown.dropFirst(5).map(\.body).first == "work")
@@ -106,8 +102,7 @@ import Testing
             ]
         )
         let state = "[Main.runState, AppletManager.get_role_provider_exists(AppletManager.Roles.NOTIFICATIONS)]"
-        let isReady = try await eventually { try await bus.evaluate(state, in: Self.name) == "[2,true]" }
-        #expect(isReady, "\(cinnamon.errors)")
+        try await expectEventually("\(cinnamon.errors)") { try await bus.evaluate(state, in: Self.name) == "[2,true]" }
         return cinnamon
     }
 
@@ -119,14 +114,10 @@ import Testing
 
     /// What the user has closed is shown when the indicator is shown again, not earlier. Then the app ends.
     private func isKeptAway(_ probe: DesktopProbe, on bus: PrivateBus, _ monitor: NotifyMonitor) async throws {
-        let delivered = try await probe.tell("delivered")
-        try await probe.tell("label", "kept away")
-        #expect(try await eventually { try await probe.tell("delivered") != delivered })
+        try await probe.deliver("label", "kept away")
         try await probe.tell("end")
-        try await probe.tell("begin", "again")
-        #expect(try await eventually { try await shown(on: bus) == ["again"] })
-        try await probe.shutdown()
-        #expect(try await eventually { try await shown(on: bus) == [] })
+        try await probe.tell("begin", "again") { try await shown(on: bus) == ["again"] }
+        try await probe.shutdown { try await shown(on: bus) == [] }
         try await monitor.catchUp()
     }
 

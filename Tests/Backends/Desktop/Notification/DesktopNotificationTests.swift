@@ -9,23 +9,18 @@ import Testing
 @testable import DisplayText
 
 /// The notification, as dunst shows it.
-@Suite struct DesktopNotificationTests {
-    @Test("Shown once, updated in place, closed", .needs(.notifications), arguments: NotificationWay.allCases)
+@Suite(.needs(.notifications)) struct DesktopNotificationTests {
+    @Test("Shown once, updated in place, closed", arguments: NotificationWay.allCases)
     func shownUpdatedClosed(way: NotificationWay) async throws {
         let (bus, server, monitor) = try await PrivateBus.withNotifications()
-        let probe = try await DesktopProbe("notification", through: way, bus: bus)
-        #expect(try await probe.backend("desktopNotification", is: "running"))
+        let probe = try await DesktopProbe("notification", through: way, bus: bus, running: "desktopNotification")
         #expect(try await server.displayedCount == 0)
-        try await probe.tell("begin", "Fetching")
-        #expect(try await eventually { try await server.displayedCount == 1 })
-        try await probe.tell("label", "Unpacking")
-        #expect(await eventually { monitor.shown.last?.body == "Unpacking" })
-        try await probe.tell("progress", "0.4")
-        #expect(await eventually { monitor.shown.last?.hints["value"] == "i 40" })
+        try await probe.tell("begin", "Fetching") { try await server.displayedCount == 1 }
+        try await probe.tell("label", "Unpacking") { monitor.shown.last?.body == "Unpacking" }
+        try await probe.tell("progress", "0.4") { monitor.shown.last?.hints["value"] == "i 40" }
         #expect(try await server.displayedCount == 1)
         #expect(try await server.historyCount == 0)
-        try await probe.tell("end")
-        #expect(try await eventually { try await server.displayedCount == 0 })
+        try await probe.tell("end") { try await server.displayedCount == 0 }
         #expect(
             try await server.history == [
                 NotificationServer.Notification(summary: "probe", body: "Unpacking 40%", progress: 40)
@@ -45,19 +40,16 @@ import Testing
         #expect(identifiers.count == 1 && !identifiers.contains(0), "\(calls)")
 
         // The next time, a new notification is shown.
-        try await probe.tell("begin", "Again")
-        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("begin", "Again") { try await server.displayedCount == 1 }
         #expect(await eventually { monitor.shown.last?.body == "Again" && monitor.shown.last?.identifier == 0 })
-        try await probe.shutdown()
-        #expect(try await eventually { try await server.displayedCount == 0 })
+        try await probe.shutdown { try await server.displayedCount == 0 }
     }
 
-    @Test(.needs(.notifications), arguments: NotificationWay.allCases)
+    @Test(arguments: NotificationWay.allCases)
     func `The last text stays until the notification is closed`(way: NotificationWay) async throws {
         let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let probe = try await DesktopProbe("notification", "completion=2", "outcomes", through: way, bus: bus)
-        try await probe.tell("begin", "work")
-        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("begin", "work") { try await server.displayedCount == 1 }
         // In the completion delay, there is time for an update.
         try await probe.tell("end")
         // The outcome, which stays for a while.
@@ -68,27 +60,20 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test(
-        "SwayNotificationCenter loses what follows a close immediately: the outcome is shown before it",
-        .needs(.notifications),
-        arguments: NotificationWay.allCases
-    )
+    @Test("The outcome is shown before the close, after which swaync loses it", arguments: NotificationWay.allCases)
     func outcomeBeforeClose(way: NotificationWay) async throws {
         let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let probe = try await DesktopProbe("notification", "outcomes", through: way, bus: bus)
-        try await probe.tell("begin", "work")
-        #expect(try await eventually { try await server.displayedCount == 1 })
-        try await probe.tell("succeed")
-        #expect(await eventually { monitor.calls.count { $0.member == "CloseNotification" } == 1 })
+        try await probe.tell("begin", "work") { try await server.displayedCount == 1 }
+        try await probe.tell("succeed") { monitor.calls.count { $0.member == "CloseNotification" } == 1 }
         #expect(await eventually { monitor.shown.count == 2 })
         #expect(monitor.calls.map(\.member) == ["Notify", "Notify", "CloseNotification"])
         #expect(try await server.displayedCount == 1)
         try await probe.shutdown()
     }
 
-    @Test(.needs(.notifications)) func `With 'live: false', only the outcome is shown`() async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
+    @Test func `With 'live: false', only the outcome is shown`() async throws {
+        let (bus, server) = try await PrivateBus.withServer()
         defer { withExtendedLifetime(server) {} }
         let monitor = try await NotifyMonitor(bus)
         let settings = "{live: false, after: 0}"
@@ -97,30 +82,24 @@ import Testing
             "startDelay: 0\nbackends: [desktopNotification]\ndesktopNotification: \(settings)\n",
             to: "config.yaml"
         )
-        let probe = try await DesktopProbe("config=\(config)", bus: bus)
-        #expect(try await probe.backend("desktopNotification", is: "running"))
+        let probe = try await DesktopProbe("config=\(config)", bus: bus, running: "desktopNotification")
         try await probe.tell("begin", "work")
-        try await probe.tell("end")
-        #expect(await eventually { !monitor.shown.isEmpty })
+        try await probe.tell("end") { !monitor.shown.isEmpty }
         try await probe.shutdown()
         try await monitor.catchUp()
         #expect(monitor.shown.count == 1 && monitor.shown[0].body.hasPrefix("Ended"), "\(monitor.shown)")
     }
 
-    @Test(.needs(.notifications), arguments: NotificationWay.allCases)
+    @Test(arguments: NotificationWay.allCases)
     func `A request for the user's attention has normal urgency and no sound`(way: NotificationWay) async throws {
         let (bus, server, monitor) = try await PrivateBus.withNotifications()
-        let probe = try await DesktopProbe("notification", through: way, bus: bus)
-        #expect(try await probe.backend("desktopNotification", is: "running"))
-        try await probe.tell("begin", "Signing")
-        #expect(try await eventually { try await server.displayedCount == 1 })
+        let probe = try await DesktopProbe("notification", through: way, bus: bus, running: "desktopNotification")
+        try await probe.tell("begin", "Signing") { try await server.displayedCount == 1 }
         #expect(await eventually { monitor.shown.last?.hints["urgency"] == "y 0" })
-        try await probe.tell("attention", "Passphrase?")
-        #expect(await eventually { monitor.shown.last?.body == "Signing: Passphrase?" })
+        try await probe.tell("attention", "Passphrase?") { monitor.shown.last?.body == "Signing: Passphrase?" }
         #expect(monitor.shown.last?.hints["urgency"] == "y 1")
         #expect(monitor.shown.allSatisfy { $0.hints["suppress-sound"] == "b 1" && $0.hints["sound-name"] == nil })
-        try await probe.tell("attention", "")
-        #expect(await eventually { monitor.shown.last?.hints["urgency"] == "y 0" })
+        try await probe.tell("attention", "") { monitor.shown.last?.hints["urgency"] == "y 0" }
         try await probe.shutdown()
     }
 
@@ -131,8 +110,7 @@ import Testing
     ]
 
     @Test(
-        "No label is read as markup, whether or not the server supports it",
-        .needs(.notifications),
+        "No label is read as markup, whatever the server supports",
         arguments: [true, false],
         NotificationWay.allCases
     )
@@ -140,21 +118,16 @@ import Testing
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus, markup: markup)
         let monitor = try await NotifyMonitor(bus)
-        let probe = try await DesktopProbe("notification", through: way, bus: bus)
-        #expect(try await probe.backend("desktopNotification", is: "running"))
+        let probe = try await DesktopProbe("notification", through: way, bus: bus, running: "desktopNotification")
         for label in Self.labels {
-            try await probe.tell("begin", label)
-            #expect(try await eventually { try await server.displayedCount == 1 })
+            try await probe.tell("begin", label) { try await server.displayedCount == 1 }
             let text = SafeText.singleLine(label, limit: 300)
             let body = markup ? SafeText.markup(text) : text
             #expect(await eventually { monitor.shown.last?.body == body }, "\(label)")
-            try await probe.tell("end")
-            #expect(try await eventually { try await server.displayedCount == 0 })
+            try await probe.tell("end") { try await server.displayedCount == 0 }
         }
-        try await probe.tell("begin", "long")
-        #expect(try await eventually { try await server.displayedCount == 1 })
-        try await probe.tell("long", "<&漢")
-        #expect(await eventually { (monitor.shown.last?.body.count ?? 0) >= 300 })
+        try await probe.tell("begin", "long") { try await server.displayedCount == 1 }
+        try await probe.tell("long", "<&漢") { (monitor.shown.last?.body.count ?? 0) >= 300 }
         #expect(monitor.shown.last?.body.unicodeScalars.count ?? .max < 3000)
         #expect(try await server.displayedCount == 1)
         #expect(try await probe.status(of: "desktopNotification") == "running")
@@ -162,8 +135,7 @@ import Testing
     }
 
     @Test(
-        "Updated at most twice a second, and only when something changed; the last text is the current one",
-        .needs(.notifications),
+        "Updated twice a second at most, only by a change, and to the current text",
         arguments: NotificationWay.allCases
     )
     func coalesced(way: NotificationWay) async throws {
@@ -174,73 +146,55 @@ import Testing
         let start = ContinuousClock.now
         try await probe.tell("begin", "label 0")
         var last = 0
-        #expect(
-            try await eventually {
-                last += 1
-                try await probe.tell("label", "label \(last)")
-                return monitor.shown.count >= 4
-            }
-        )
+        try await expectEventually {
+            last += 1
+            try await probe.tell("label", "label \(last)")
+            return monitor.shown.count >= 4
+        }
         #expect(await eventually { monitor.shown.last?.body == "label \(last)" })
         let calls = monitor.shown
         for (earlier, later) in zip(calls, calls.dropFirst()) { #expect(later.body != earlier.body) }
         // At most one each half second after the first one, however slow the machine is.
         #expect(calls.count - 1 <= Int(start.duration(to: .now) / .milliseconds(500)))
         // An invisible change: the same text, the same percentage.
-        try await probe.tell("progress", "0.401")
-        #expect(await eventually { monitor.shown.last?.hints["value"] == "i 40" })
+        try await probe.tell("progress", "0.401") { monitor.shown.last?.hints["value"] == "i 40" }
         let count = monitor.shown.count
         try await probe.tell("progress", "0.402")
-        try await probe.tell("progress", "0.41")
-        #expect(await eventually { monitor.shown.last?.hints["value"] == "i 41" })
+        try await probe.tell("progress", "0.41") { monitor.shown.last?.hints["value"] == "i 41" }
         #expect(monitor.shown.count == count + 1)
-        try await probe.tell("end")
-        #expect(try await eventually { try await server.displayedCount == 0 })
+        try await probe.tell("end") { try await server.displayedCount == 0 }
     }
 
-    @Test(.needs(.notifications), arguments: NotificationWay.allCases)
-    func `A notification that the user closes stays closed until the indicator is shown again`(way: NotificationWay)
-        async throws
-    {
+    @Test(arguments: NotificationWay.allCases)
+    func `One that the user closes stays closed until the next time`(way: NotificationWay) async throws {
         let (bus, server, monitor) = try await PrivateBus.withNotifications()
         // On a busy machine, the default one would be renewed meanwhile, every 35 s.
         let probe = try await DesktopProbe("notification", "expiry=3600", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
-        try await probe.tell("begin", "first")
-        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("begin", "first") { try await server.displayedCount == 1 }
         try await server.dismiss()
         #expect(try await eventually { try await server.displayedCount == 0 })
-        let delivered = try await probe.tell("delivered")
-        try await probe.tell("label", "second")
-        #expect(try await eventually { try await probe.tell("delivered") != delivered })
+        try await probe.deliver("label", "second")
         try await probe.tell("end")
-        try await probe.tell("begin", "third")
-        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("begin", "third") { try await server.displayedCount == 1 }
         #expect(await eventually { monitor.shown.last?.body == "third" })
         #expect(monitor.shown.map(\.body) == ["first", "third"])
     }
 
     /// dunst shows the update again, with the same identifier, and reports the close only to the sender.
-    @Test(
-        "One that the user closes while an update is on its way to dunst stays closed",
-        .needs(.notifications),
-        arguments: NotificationWay.allCases
-    )
+    @Test("One that the user closes during an update stays closed", arguments: NotificationWay.allCases)
     func closedDuringUpdate(way: NotificationWay) async throws {
         let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let probe = try await DesktopProbe("notification", "expiry=3600", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
-        try await probe.tell("begin", "first")
-        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("begin", "first") { try await server.displayedCount == 1 }
         server.pause()
         try await server.dismiss(waits: false)
-        try await probe.tell("label", "second")
-        #expect(await eventually { monitor.shown.last?.body == "second" })
+        try await probe.tell("label", "second") { monitor.shown.last?.body == "second" }
         server.resume()
         #expect(try await eventually { try await server.displayedCount == 0 })
         try await probe.tell("end")
-        try await probe.tell("begin", "third")
-        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("begin", "third") { try await server.displayedCount == 1 }
         #expect(monitor.shown.map(\.body) == ["first", "second", "third"])
     }
 }

@@ -48,23 +48,17 @@ import Testing
         )
         #expect(try await eventually { try await bus.hasOwner("org.freedesktop.Notifications") })
 
-        let probe = try await DesktopProbe("notification", bus: bus)
-        #expect(try await probe.backend("desktopNotification", is: "running"))
+        let probe = try await DesktopProbe("notification", bus: bus, running: "desktopNotification")
         #expect(probe.log.contains("sent to gnome-shell "))
         #expect(try await bus.evaluate(Self.recording, in: Self.name) != nil)
-        try await probe.tell("begin", "work")
-        #expect(try await eventually { try await shown(on: bus).contains("1 work") })
-        try await probe.tell("progress", "0.4")
-        #expect(try await eventually { try await shown(on: bus).last == "0 work 40%" })
-        try await probe.tell("label", "more")
-        #expect(try await eventually { try await shown(on: bus).last == "0 more 40%" })
-        try await probe.tell("attention", "Passphrase?")
-        #expect(try await eventually { try await shown(on: bus).last == "0 more: Passphrase? 40%" })
+        try await probe.tell("begin", "work") { try await shown(on: bus).contains("1 work") }
+        try await probe.tell("progress", "0.4") { try await shown(on: bus).last == "0 work 40%" }
+        try await probe.tell("label", "more") { try await shown(on: bus).last == "0 more 40%" }
+        try await probe.tell("attention", "Passphrase?") { try await shown(on: bus).last == "0 more: Passphrase? 40%" }
         // GNOME removes the notification for a moment when its urgency changes.
         let history = try await shown(on: bus).filter { !$0.isEmpty }
         #expect(history.dropLast().last == "1 more: Passphrase? 40%", "\(history)")
-        probe.send("quit")
-        #expect(await eventually { !probe.isRunning })
+        await probe.quit()
         #expect(try await eventually { try await shown(on: bus).last == "" })
         withExtendedLifetime([logind, shell, notifications]) {}
     }

@@ -19,8 +19,7 @@ import Testing
 
     @Test("The availability and the log say how notifications are sent, and why", .needs("cc", package: "gcc"))
     func reasons() async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
+        let (bus, server) = try await PrivateBus.withServer()
         let folder = try TemporaryDirectory()
         // They mask the installed library: a file that is no library, and a library without functions.
         let file = try folder.write("", to: "libnotify.so.4")
@@ -28,41 +27,34 @@ import Testing
         let other = try TemporaryDirectory()
         try other.write("", to: "empty.c")
         let library = other.appending("libnotify.so.4")
-        let compiled = try await Command.run(
-            "cc",
-            ["-shared", "-o", library, other.appending("empty.c")],
-            package: "gcc"
-        )
+        let options = ["-shared", "-o", library, other.appending("empty.c")]
+        let compiled = try await Command.run("cc", options, package: "gcc")
         try #require(compiled.status == 0, "\(compiled.error)")
         let empty = ["LD_LIBRARY_PATH": other.path]
         let runtime = ["XDG_RUNTIME_DIR": bus.folder.path]
-        let unset = runtime.merging(["DBUS_SESSION_BUS_ADDRESS": ""]) { $1 }
-        let launched = runtime.merging(["DBUS_SESSION_BUS_ADDRESS": "autolaunch:"]) { $1 }
-        let direct = "over D-Bus, without libnotify: "
+        func launched(_ address: String) -> [String: String] {
+            runtime.merging(["DBUS_SESSION_BUS_ADDRESS": address]) { $1 }
+        }
+        func app(_ part: String = "", _ environment: [String: String] = [:], descriptors: Int? = nil) async throws
+            -> DesktopProbe
+        {
+            try await DesktopProbe("notification", part, environment: environment, bus: bus, descriptors: descriptors)
+        }
+        let (direct, unloaded) = (
+            "over D-Bus, without libnotify: ", "libnotify (package libnotify4) cannot be loaded: "
+        )
         for (probe, expected) in [
-            (try await DesktopProbe("notification", bus: bus), "through libnotify"),
+            (try await app(), "through libnotify"),
             (try await DesktopProbe("notification", through: .dbus, bus: bus), direct + "as configured"),
+            (try await app("", masked), direct + unloaded + "\(file): file too short"),
+            (try await app("", empty), direct + unloaded + "libnotify.so.4 lacks g_main_context_new"),
+            (try await app("", launched("")), "through libnotify"),
             (
-                try await DesktopProbe("notification", environment: masked, bus: bus),
-                direct + "libnotify (package libnotify4) cannot be loaded: \(file): file too short"
-            ),
-            (
-                try await DesktopProbe("notification", environment: empty, bus: bus),
-                direct + "libnotify (package libnotify4) cannot be loaded: libnotify.so.4 lacks g_main_context_new"
-            ),
-            (try await DesktopProbe("notification", environment: unset, bus: bus), "through libnotify"),
-            (
-                try await DesktopProbe("notification", environment: launched, bus: bus),
+                try await app("", launched("autolaunch:")),
                 direct + "GLib would look for the bus elsewhere, or start one"
             ),
-            (
-                try await DesktopProbe("notification", "own", bus: bus),
-                direct + "the app itself uses libnotify, which is not thread-safe"
-            ),
-            (
-                try await DesktopProbe("notification", bus: bus, descriptors: 20),
-                direct + "the process has too few descriptors left"
-            ),
+            (try await app("own"), direct + "the app itself uses libnotify, which is not thread-safe"),
+            (try await app(descriptors: 20), direct + "the process has too few descriptors left"),
         ] {
             #expect(try await probe.backend(Self.name, is: "running"))
             #expect(await eventually { probe.log.contains(expected) }, "\(expected): \(probe.log)")
@@ -74,12 +66,9 @@ import Testing
         }
     }
 
-    @Test(
-        .needs(.root)
-    )
+    @Test(.needs(.root))
     func `A process with more privileges than its user does not use libnotify`() async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
+        let (bus, server) = try await PrivateBus.withServer()
         let folder = try TemporaryDirectory()
         let program = folder.appending("probe")
         try FileManager.default.copyItem(atPath: try Command.built("test-probe"), toPath: program)
@@ -90,35 +79,27 @@ import Testing
         withExtendedLifetime(server) {}
     }
 
-    @Test
-    func `An app loads libnotify only when it sends`() async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
+    @Test func `An app loads libnotify only when it sends`() async throws {
+        let (bus, server) = try await PrivateBus.withServer()
         func libraries(_ probe: DesktopProbe) async throws -> Set<Substring> {
             let maps = try await Command.run("cat", ["/proc/\(probe.processID)/maps"]).output
             return Set(maps.split(whereSeparator: \.isWhitespace).filter { $0.contains(".so") })
         }
         let tool = try await Command.run("readelf", ["-d", try Command.built("indicator")], package: "binutils")
         #expect(tool.output.contains("libc.so") && !tool.output.contains(/lib(dbus|glib|notify|systemd)/))
-        let without = try await DesktopProbe("property", bus: bus)
-        #expect(try await without.backend("dbusProperty", is: "running"))
+        let without = try await DesktopProbe("property", bus: bus, running: "dbusProperty")
         #expect(try await !libraries(without).contains { $0.contains("libnotify") })
         for way in NotificationWay.allCases {
-            let probe = try await DesktopProbe("notification", through: way, bus: bus)
-            #expect(try await probe.backend(Self.name, is: "running"))
+            let probe = try await DesktopProbe("notification", through: way, bus: bus, running: Self.name)
             let loaded = try await libraries(probe)
-            #expect(
-                loaded.contains { $0.contains("libnotify") } == (way == .auto),
-                "\(way): \(probe.log) \(loaded)"
-            )
+            #expect(loaded.contains { $0.contains("libnotify") } == (way == .auto), "\(way): \(probe.log) \(loaded)")
         }
         withExtendedLifetime(server) {}
     }
 
     @Test(arguments: ["autolaunch:", "", "unix:path=/nowhere;autolaunch:"])
     func `GDBus never runs dbus-launch`(address: String) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
+        let (bus, server) = try await PrivateBus.withServer()
         let folder = try TemporaryDirectory()
         let launcher = try folder.write("#!/bin/sh\ntouch \(folder.path)/launched\n", to: "dbus-launch")
         chmod(launcher, 0o755)
@@ -142,55 +123,43 @@ import Testing
 
     @Test("An app that uses libnotify itself is not disturbed", arguments: ["own", "own=loop"])
     func neighbour(own: String) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
+        let (bus, server) = try await PrivateBus.withServer()
         let probe = try await DesktopProbe("notification", own, bus: bus)
         #expect(try await probe.tell("own-show", "before") == "done")
-        try await probe.tell("begin", "work")
-        #expect(try await eventually { try await server.displayedCount == 2 })
+        try await probe.tell("begin", "work") { try await server.displayedCount == 2 }
         for number in 1...20 { #expect(try await probe.tell("own-show", "beside \(number)") == "done") }
         #expect(try await eventually { try await server.displayedCount == 2 })
-        try await probe.shutdown()
-        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.shutdown { try await server.displayedCount == 1 }
         #expect(try await probe.tell("own-show", "after") == "done")
-        try await probe.tell("own-close")
-        #expect(try await eventually { try await server.displayedCount == 0 })
+        try await probe.tell("own-close") { try await server.displayedCount == 0 }
         #expect(probe.log.contains("the app itself uses libnotify"))
     }
 
-    @Test
-    func `When an app that begins to use libnotify later ends its use, D-Bus is used`() async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+    @Test func `When an app that begins to use libnotify later ends its use, D-Bus is used`() async throws {
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let probe = try await DesktopProbe("notification", bus: bus)
-        try await probe.tell("begin", "first")
-        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("begin", "first") { try await server.displayedCount == 1 }
         try await probe.tell("own-load")
         #expect(try await probe.tell("own-show", "own") == "done")
         #expect(try await eventually { try await server.displayedCount == 2 })
         try await probe.tell("own-close")
         // This would end the process in the next call of libnotify.
         try await probe.tell("own-end")
-        try await probe.tell("label", "second")
-        #expect(await eventually { monitor.shown.last?.body == "second" })
+        try await probe.tell("label", "second") { monitor.shown.last?.body == "second" }
         #expect(probe.log.contains("now sent over D-Bus, without libnotify: the app itself uses libnotify"))
         // Its `notify_init` comes too late to choose another name.
         #expect(Set(monitor.shown.map(\.applicationName)) == ["probe"])
         #expect(try await server.displayedCount == 1)
-        try await probe.shutdown()
-        #expect(try await eventually { try await server.displayedCount == 0 })
+        try await probe.shutdown { try await server.displayedCount == 0 }
     }
 
     @Test("After the session bus has ended, notifications are sent over D-Bus")
     func restartedBus() async throws {
         let bus = try await PrivateBus()
         let first = try await NotificationServer(on: bus)
-        let probe = try await DesktopProbe("notification", bus: bus)
-        #expect(try await probe.backend(Self.name, is: "running"))
+        let probe = try await DesktopProbe("notification", bus: bus, running: Self.name)
         #expect(probe.log.contains("through libnotify"))
-        try await probe.tell("begin", "work")
-        #expect(try await eventually { try await first.displayedCount == 1 })
+        try await probe.tell("begin", "work") { try await first.displayedCount == 1 }
         await bus.kill()
         #expect(try await probe.backend(Self.name, is: "unavailable"))
         try await bus.start()
@@ -199,50 +168,36 @@ import Testing
         #expect(try await probe.backend(Self.name, is: "running"))
         let reason = "the connection to the bus was closed"
         #expect(probe.log.contains("over D-Bus, without libnotify: \(reason)"))
-        try await probe.shutdown()
-        #expect(try await eventually { try await second.displayedCount == 0 })
+        try await probe.shutdown { try await second.displayedCount == 0 }
     }
 
-    @Test(
-        .needs("cc", package: "gcc"),
-        arguments: [true, false]
-    )
+    @Test(.needs("cc", package: "gcc"), arguments: [true, false])
     func `When a call of GLib gets no descriptor, which ends other apps, D-Bus is used`(isEarly: Bool) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let folder = try TemporaryDirectory()
         let library = try await exhausting(folder)
         if isEarly { try folder.write("", to: "exhausted") }
         let probe = try await DesktopProbe("notification", environment: ["LD_PRELOAD": library], bus: bus)
-        try await probe.tell("begin", "before")
-        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("begin", "before") { try await server.displayedCount == 1 }
         try folder.write("", to: "exhausted")
-        try await probe.tell("label", "after")
-        #expect(await eventually { monitor.shown.last?.body == "after" })
+        try await probe.tell("label", "after") { monitor.shown.last?.body == "after" }
         #expect(probe.log.contains("without libnotify: GLib failed: "), "\(probe.log)")
         #expect(try await probe.backend(Self.name, is: "running"))
         #expect(try await way(of: probe).contains("GLib failed: "))
         #expect(try await server.displayedCount == 1)
-        try await probe.shutdown()
-        #expect(try await eventually { try await server.displayedCount == 0 })
+        try await probe.shutdown { try await server.displayedCount == 0 }
     }
 
     @Test(.needs("cc", package: "gcc"))
     func `An outcome that waits while GLib fails is sent over D-Bus`() async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
+        let (bus, server) = try await PrivateBus.withServer()
         let folder = try TemporaryDirectory()
         let environment = ["LD_PRELOAD": try await exhausting(folder)]
         let probe = try await DesktopProbe("notification", "outcomes", environment: environment, bus: bus)
-        try await probe.tell("begin", "first")
-        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("begin", "first") { try await server.displayedCount == 1 }
         try folder.write("", to: "held")
-        try await probe.tell("label", "second")
-        #expect(await eventually { FileManager.default.fileExists(atPath: folder.appending("waiting")) })
-        let delivered = try await probe.tell("delivered")
-        try await probe.tell("succeed")
-        #expect(try await eventually { try await probe.tell("delivered") != delivered })
+        try await probe.tell("label", "second") { FileManager.default.fileExists(atPath: folder.appending("waiting")) }
+        try await probe.deliver("succeed")
         try folder.write("", to: "exhausted")
         try FileManager.default.removeItem(atPath: folder.appending("held"))
         #expect(await eventually { probe.log.contains("without libnotify: GLib failed: ") })
@@ -290,8 +245,7 @@ import Testing
     @Test func `With another session bus than before, libnotify is not used`() async throws {
         let bus = try await PrivateBus()
         var server: NotificationServer? = try await NotificationServer(on: bus)
-        let probe = try await DesktopProbe("notification", bus: bus)
-        #expect(try await probe.backend(Self.name, is: "running"))
+        let probe = try await DesktopProbe("notification", bus: bus, running: Self.name)
         let other = try await PrivateBus()
         let next = try ScriptedServer(address: other.address)
         try await probe.tell("environment", "DBUS_SESSION_BUS_ADDRESS", other.address)
@@ -299,8 +253,7 @@ import Testing
         // The next attempt may follow at once.
         #expect(await eventually { probe.log.contains("no service owns") })
         server = try await NotificationServer(on: bus)
-        try await probe.tell("begin", "work")
-        #expect(await eventually { next.shown.count == 1 })
+        try await probe.tell("begin", "work") { next.shown.count == 1 }
         #expect(probe.log.contains("over D-Bus, without libnotify: it is connected to another bus"))
         try await probe.shutdown()
         #expect(next.shown.isEmpty)
@@ -310,8 +263,7 @@ import Testing
     @Test("A server that reports no close to libnotify costs no memory") func memory() async throws {
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address, reportsClosed: false)
-        let probe = try await DesktopProbe("notification", bus: bus)
-        #expect(try await probe.backend(Self.name, is: "running"))
+        let probe = try await DesktopProbe("notification", bus: bus, running: Self.name)
         // Reused memory is allocated in the first rounds; a leak grows in every round.
         var growth = [Int.max]
         while growth.count < 6, growth.last ?? 0 >= 500 {
@@ -324,31 +276,25 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test
-    func `A server that replaces another during updates keeps no notification`() async throws {
+    @Test func `A server that replaces another during updates keeps no notification`() async throws {
         let bus = try await PrivateBus()
         var server = try await NotificationServer(on: bus)
         let probe = try await DesktopProbe("notification", bus: bus)
         for round in 0..<5 {
-            try await probe.tell("begin", "round \(round)")
-            #expect(try await eventually { try await server.displayedCount == 1 })
+            try await probe.tell("begin", "round \(round)") { try await server.displayedCount == 1 }
             try await probe.tell("label", "update \(round)")
             await server.kill()
             try await probe.tell("label", "between \(round)")
             server = try await NotificationServer(on: bus)
-            try await probe.tell("label", "after \(round)")
-            #expect(try await eventually { try await server.displayedCount == 1 })
-            try await probe.tell("end")
-            #expect(try await eventually { try await server.displayedCount == 0 })
+            try await probe.tell("label", "after \(round)") { try await server.displayedCount == 1 }
+            try await probe.tell("end") { try await server.displayedCount == 0 }
         }
         withExtendedLifetime(server) {}
     }
 
     @Test(arguments: NotificationWay.allCases)
     func `Processes that end while the server hangs leave nothing when it resumes`(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         var probes: [DesktopProbe] = []
         for number in 1...10 {
             let probe = try await DesktopProbe("notification", through: way, bus: bus)
@@ -360,8 +306,7 @@ import Testing
         for (index, probe) in probes.enumerated() {
             // Half of them are sending an update.
             if index.isMultiple(of: 2) {
-                try await probe.tell("label", "hanging \(index)")
-                #expect(await eventually { monitor.output.contains("hanging \(index)\"") })
+                try await probe.tell("label", "hanging \(index)") { monitor.output.contains("hanging \(index)\"") }
             }
             probe.send("quit")
         }
@@ -373,9 +318,7 @@ import Testing
 
     @Test(.needs(.night))
     func `200 processes show, close and end on a busy machine, and leave nothing`() async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let load = try (0..<2).map { _ in try Daemon("/bin/sh", ["-c", "while :; do :; done"]) }
         let rounds = 20
         for round in 0..<rounds {
@@ -388,8 +331,7 @@ import Testing
                             #expect(await eventually { monitor.output.contains("\"\(round) \(number)\"") })
                         }
                         if number.isMultiple(of: 3) { try await probe.tell("end") }
-                        probe.send("quit")
-                        #expect(await eventually { !probe.isRunning })
+                        await probe.quit()
                     }
                 }
                 try await group.waitForAll()
@@ -403,38 +345,14 @@ import Testing
 
     @Test(arguments: NotificationWay.allCases)
     func `The notification names the app's desktop file, where it has one`(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let data = try TemporaryDirectory()
-        try FileManager.default.createDirectory(
-            atPath: data.appending("applications"),
-            withIntermediateDirectories: true
-        )
         try data.write("[Desktop Entry]\n", to: "applications/probe.desktop")
         let environment = ["XDG_DATA_HOME": data.path]
         let probe = try await DesktopProbe("notification", through: way, environment: environment, bus: bus)
-        try await probe.tell("begin", "work")
-        #expect(await eventually { monitor.shown.last?.hints["desktop-entry"] == "s probe" })
+        try await probe.tell("begin", "work") { monitor.shown.last?.hints["desktop-entry"] == "s probe" }
         try await probe.shutdown()
         withExtendedLifetime(server) {}
-    }
-
-    @Test
-    func `The name of the desktop file`() throws {
-        let data = try TemporaryDirectory()
-        try FileManager.default.createDirectory(
-            atPath: data.appending("applications"),
-            withIntermediateDirectories: true
-        )
-        try data.write("", to: "applications/my-app.desktop")
-        let variables = [["XDG_DATA_HOME": data.path], ["HOME": "/nowhere", "XDG_DATA_DIRS": "/nowhere:\(data.path)"]]
-        for environment in variables {
-            #expect(DesktopFile.name(of: "my-app", in: environment) == "my-app")
-            #expect(DesktopFile.name(of: "other", in: environment) == nil)
-            #expect(DesktopFile.name(of: "../applications/my-app", in: environment) == nil)
-        }
-        #expect(DesktopFile.name(of: "my-app", in: ["FLATPAK_ID": "org.me.App"]) == "org.me.App")
     }
 }
 #endif

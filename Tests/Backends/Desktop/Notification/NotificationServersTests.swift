@@ -13,9 +13,7 @@ import Testing
     @Test(
         "A server that shows no bar beside the text gets the percentage in the text",
         .needs(.notificationServers),
-        arguments: [
-            NotificationServer.Program.xfce, .mate, .lxqt, .notifyOSD,
-        ],
+        arguments: [NotificationServer.Program.xfce, .mate, .lxqt, .notifyOSD],
         NotificationWay.allCases
     )
     func percentage(program: NotificationServer.Program, way: NotificationWay) async throws {
@@ -24,12 +22,9 @@ import Testing
         let monitor = try await NotifyMonitor(bus)
         let server = try await NotificationServer(on: bus, program)
         let closed = try await SignalMonitor(bus, name: "org.freedesktop.Notifications")
-        let probe = try await DesktopProbe("notification", through: way, bus: bus)
-        #expect(try await probe.backend("desktopNotification", is: "running"))
-        try await probe.tell("begin", "Fetching")
-        #expect(await eventually { monitor.shown.last?.body == "Fetching" })
-        try await probe.tell("progress", "0.4")
-        #expect(await eventually { monitor.shown.last?.body == "Fetching 40%" })
+        let probe = try await DesktopProbe("notification", through: way, bus: bus, running: "desktopNotification")
+        try await probe.tell("begin", "Fetching") { monitor.shown.last?.body == "Fetching" }
+        try await probe.tell("progress", "0.4") { monitor.shown.last?.body == "Fetching 40%" }
         #expect(monitor.shown.allSatisfy { $0.hints["value"] == nil })
         // Updated in place, and always with an expiry.
         let identifiers = monitor.shown.map(\.identifier)
@@ -50,43 +45,12 @@ import Testing
 
     @Test("dunst gets both the bar and the text", arguments: NotificationWay.allCases)
     func bar(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus)
-        let monitor = try await NotifyMonitor(bus)
+        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let probe = try await DesktopProbe("notification", through: way, bus: bus)
         try await probe.tell("begin", "Fetching")
-        try await probe.tell("progress", "0.4")
-        #expect(await eventually { monitor.shown.last?.hints["value"] == "i 40" })
+        try await probe.tell("progress", "0.4") { monitor.shown.last?.hints["value"] == "i 40" }
         #expect(monitor.shown.last?.body == "Fetching 40%")
         withExtendedLifetime(server) {}
-    }
-
-    @Test(
-        "One that the server closes of its own accord reappears with the next change; one that the user closes does not",
-        arguments: [1, 2, 3, 4],
-        NotificationWay.allCases
-    )
-    func closed(reason: Int, way: NotificationWay) async throws {
-        try await closes(for: reason, isDismissal: reason == 2, by: "tests", way: way)
-    }
-
-    @Test(
-        "Cinnamon reports its own close, 4 s after the last change, as the user's",
-        arguments: [true, false],
-        NotificationWay.allCases
-    )
-    func closedByCinnamon(isDismissal: Bool, way: NotificationWay) async throws {
-        try await closes(for: 2, isDismissal: isDismissal, by: "cinnamon", way: way)
-    }
-
-    @Test(arguments: NotificationWay.allCases)
-    func `Cinnamon's button to close a notification reports the reason 0`(way: NotificationWay) async throws {
-        try await closes(for: 0, isDismissal: true, by: "cinnamon", way: way)
-    }
-
-    @Test(arguments: NotificationWay.allCases)
-    func `One with a timeout that the server has closed stays closed`(way: NotificationWay) async throws {
-        try await closes(for: 1, isDismissal: true, by: "tests", way: way, "timeout=3600")
     }
 
     @Test(
@@ -111,20 +75,16 @@ import Testing
         let probe = try await DesktopProbe("notification", "expiry=3600", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         try await probe.tell("begin", "first")
-        let isClosed = try await eventually {
+        try await expectEventually("\(monitor.closingReasons)") {
             for window in try await server.screen.windows() where window.width > 50 && window.height > 50 {
                 try await server.screen.click(x: window.x + window.width - button.x, y: window.y + button.y)
             }
             return monitor.closingReasons == [button.reason]
         }
-        #expect(isClosed, "\(monitor.closingReasons)")
-        let delivered = try await probe.tell("delivered")
-        try await probe.tell("label", "next")
-        #expect(try await eventually { try await probe.tell("delivered") != delivered })
+        try await probe.deliver("label", "next")
         try await probe.tell("end")
         // The next time, it is shown again.
-        try await probe.tell("begin", "again")
-        #expect(await eventually { monitor.shown.last?.body == "again" })
+        try await probe.tell("begin", "again") { monitor.shown.last?.body == "again" }
         #expect(monitor.shown.map(\.body) == ["first", "again"])
         try await probe.shutdown()
     }
@@ -134,13 +94,10 @@ import Testing
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address, closesUpdated: true)
         let probe = try await DesktopProbe("notification", "expiry=3600", through: way, bus: bus)
-        try await probe.tell("begin", "first")
-        #expect(await eventually { server.shown == [1] })
-        try await probe.tell("label", "second")
-        #expect(await eventually { server.notifyCount == 2 && server.shown.isEmpty })
+        try await probe.tell("begin", "first") { server.shown == [1] }
+        try await probe.tell("label", "second") { server.notifyCount == 2 && server.shown.isEmpty }
         try await probe.tell("end")
-        try await probe.tell("begin", "again")
-        #expect(await eventually { server.shown == [3] })
+        try await probe.tell("begin", "again") { server.shown == [3] }
         #expect(server.notifyCount == 3)
         try await probe.shutdown()
     }
@@ -149,15 +106,14 @@ import Testing
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address, version: nil)
         let probe = try await DesktopProbe("notification", bus: bus)
-        try await probe.tell("begin", "work")
-        #expect(await eventually { server.shown == [1] })
+        try await probe.tell("begin", "work") { server.shown == [1] }
         #expect(probe.log.contains("without libnotify: its answer to GetServerInformation"))
         try await probe.shutdown()
         #expect(server.shown.isEmpty)
     }
 
     @Test(
-        "What ends within seconds is one notification, with a count, until the user closes it",
+        "What ends within seconds is one, with a count, until the user closes it",
         arguments: NotificationWay.allCases
     )
     func outcomes(way: NotificationWay) async throws {
@@ -171,15 +127,12 @@ import Testing
                 try await probe.tell("begin", label)
                 try await probe.tell("end")
             }
-            #expect(
-                await eventually {
-                    monitor.shown.contains {
-                        $0.summary == label && $0.body.hasPrefix("Ended")
-                            && $0.body.split(separator: "; ").dropFirst().joined() == more
-                    }
-                },
-                "\(monitor.shown)"
-            )
+            await expectEventually("\(monitor.shown)") {
+                monitor.shown.contains {
+                    $0.summary == label && $0.body.hasPrefix("Ended")
+                        && $0.body.split(separator: "; ").dropFirst().joined() == more
+                }
+            }
         }
         try await end("first", shows: "")
         // At once: within five seconds, on a busy machine, too.
@@ -217,9 +170,7 @@ import Testing
         #expect(monitor.shown.count { $0.body.hasPrefix("Ended") } == 1)
     }
 
-    @Test func `A server that hangs gets an outcome once: an update that throws, and is repeated, has not sent it`()
-        async throws
-    {
+    @Test func `A server that hangs gets an outcome once: an update that throws has not sent it`() async throws {
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address, isSilent: true)
         let snapshot = IndicatorSnapshot(state: .active, activityCount: 1, label: "work", progress: nil)
@@ -260,69 +211,69 @@ import Testing
     func wrongAnswers(answer: [BusValue], way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         var server: ScriptedServer? = try ScriptedServer(address: bus.address, wrongAnswer: answer)
-        let probe = try await DesktopProbe("notification", through: way, bus: bus)
-        #expect(try await probe.backend("desktopNotification", is: "running"))
+        let probe = try await DesktopProbe("notification", through: way, bus: bus, running: "desktopNotification")
         try await probe.tell("begin", "work <b>\u{1B}[1m")
         let refusal = "the server did not show the notification"
         #expect(await eventually { probe.log.contains(refusal) })
         let count = server?.notifyCount ?? 0
         try await probe.tell("label", "changed")
         try await probe.tell("end")
-        try await probe.tell("begin", "work")
-        #expect(await eventually { server?.notifyCount ?? 0 > count })
+        try await probe.tell("begin", "work") { server?.notifyCount ?? 0 > count }
         #expect(probe.log.split(separator: "\n").count { $0.contains(refusal) } == 1)
         #expect(!probe.log.contains("available again"))
         server = nil
         #expect(try await probe.backend("desktopNotification", is: "no service owns"))
         let next = try ScriptedServer(address: bus.address)
         #expect(await eventually { next.shown.count == 1 })
-        try await probe.tell("end")
-        #expect(await eventually { next.shown.isEmpty })
+        try await probe.tell("end") { next.shown.isEmpty }
         try await probe.shutdown()
     }
 
-    // On a busy machine, one with the default expiry would be renewed meanwhile, every 35 s.
-    private func closes(
-        for reason: Int,
-        isDismissal: Bool,
-        by name: String,
-        way: NotificationWay,
-        _ option: String = "expiry=3600"
-    ) async throws {
+    /// One that the server closes of its own accord reappears with the next change; one that the user closes does not.
+    @Test(
+        "One is shown again, or stays closed, by the reason that the server reports",
+        arguments: [
+            ("The server has closed it", "tests", 1, false), ("The user has", "tests", 2, true),
+            ("The server has, at a request", "tests", 3, false), ("The server has, undefined", "tests", 4, false),
+            ("Cinnamon has, 4 s after the last change, and reports the user", "cinnamon", 2, false),
+            ("The user has, before that", "cinnamon", 2, true), ("The button of Cinnamon", "cinnamon", 0, true),
+            ("The server has closed one with a timeout", "timeout", 1, true),
+        ],
+        NotificationWay.allCases
+    )
+    func closes(_ row: (sentence: String, server: String, reason: Int, isDismissal: Bool), way: NotificationWay)
+        async throws
+    {
+        let (name, reason, isDismissal) = (row.server, row.reason, row.isDismissal)
+        // On a busy machine, one with the default expiry would be renewed meanwhile, every 35 s.
+        let option = name == "timeout" ? "timeout=3600" : "expiry=3600"
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address, name: name)
         let monitor = try await NotifyMonitor(bus)
         let probe = try await DesktopProbe("notification", option, through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
-        try await probe.tell("begin", "first")
-        #expect(await eventually { server.shown.count == 1 })
+        try await probe.tell("begin", "first") { server.shown.count == 1 }
         // At least as long as Cinnamon waits.
         if name == "cinnamon", !isDismissal { try await Task.sleep(for: .milliseconds(4100)) }
         try await ScriptedServer.closeAll(for: reason, on: bus)
         if isDismissal {
             // An update could be sent at once.
             try await Task.sleep(for: .milliseconds(600))
-            let delivered = try await probe.tell("delivered")
-            try await probe.tell("label", "next")
-            #expect(try await eventually { try await probe.tell("delivered") != delivered })
+            try await probe.deliver("label", "next")
         } else {
-            try await probe.tell("label", "next")
-            #expect(await eventually { server.shown.count == 1 })
+            try await probe.tell("label", "next") { server.shown.count == 1 }
         }
-        try await probe.tell("end")
-        #expect(await eventually { server.shown.isEmpty })
+        try await probe.tell("end") { server.shown.isEmpty }
         // The next time, it is shown again.
-        try await probe.tell("begin", "again")
-        #expect(await eventually { server.shown.count == 1 })
+        try await probe.tell("begin", "again") { server.shown.count == 1 }
         try await monitor.catchUp()
         #expect(monitor.shown.map(\.body) == (isDismissal ? ["first", "again"] : ["first", "next", "again"]))
         #expect(monitor.shown.allSatisfy { $0.identifier == 0 })
-        try await probe.shutdown()
-        #expect(await eventually { server.shown.isEmpty })
+        try await probe.shutdown { server.shown.isEmpty }
     }
 
     @Test(
-        "notify-osd, which closes a notification after 10 s, shows the next change",
+        "notify-osd shows the next change after its own close",
         .needs(.notificationServers),
         arguments: NotificationWay.allCases
     )
@@ -337,14 +288,11 @@ import Testing
         #expect(monitor.shown.count == 1)
         // The backend may learn of it later than the monitor; the server then shows the change as another one, too.
         var number = 1
-        #expect(
-            try await eventually {
-                number += 1
-                try await probe.tell("label", "change \(number)")
-                return monitor.shown.contains { $0.identifier > 1 }
-            },
-            "\(monitor.output.suffix(6000)) \(probe.log)"
-        )
+        try await expectEventually("\(monitor.output.suffix(6000)) \(probe.log)") {
+            number += 1
+            try await probe.tell("label", "change \(number)")
+            return monitor.shown.contains { $0.identifier > 1 }
+        }
         try await probe.shutdown()
         withExtendedLifetime(server) {}
     }
@@ -354,17 +302,12 @@ import Testing
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address, name: "gnome-shell")
         let monitor = try await NotifyMonitor(bus)
-        let probe = try await DesktopProbe("notification", bus: bus)
-        #expect(try await probe.backend("desktopNotification", is: "running"))
+        let probe = try await DesktopProbe("notification", bus: bus, running: "desktopNotification")
         #expect(probe.log.contains("gnome-shell 1 over D-Bus, without libnotify: only the connection that shows"))
-        try await probe.tell("begin", "Fetching")
-        #expect(await eventually { monitor.shown.count == 1 })
-        try await probe.tell("progress", "0.2")
-        #expect(await eventually { monitor.shown.count == 2 })
-        try await probe.tell("progress", "0.4")
-        #expect(await eventually { monitor.shown.count == 3 })
-        try await probe.tell("attention", "Passphrase?")
-        #expect(await eventually { monitor.shown.count == 5 })
+        try await probe.tell("begin", "Fetching") { monitor.shown.count == 1 }
+        try await probe.tell("progress", "0.2") { monitor.shown.count == 2 }
+        try await probe.tell("progress", "0.4") { monitor.shown.count == 3 }
+        try await probe.tell("attention", "Passphrase?") { monitor.shown.count == 5 }
         let (asks, calls) = ("Fetching: Passphrase? 40%", monitor.shown)
         #expect(calls.map(\.body) == ["Fetching", "Fetching 20%", "Fetching 40%", asks, asks])
         #expect(calls.map { $0.hints["urgency"] } == ["y 1", "y 0", "y 0", "y 1", "y 0"])
@@ -373,8 +316,7 @@ import Testing
         // None changes its urgency.
         #expect(calls.map { $0.identifier == 0 } == [true, true, false, true, true])
         #expect(await eventually { server.shown.count == 1 })
-        probe.send("quit")
-        #expect(await eventually { !probe.isRunning })
+        await probe.quit()
         #expect(await eventually { server.shown.isEmpty })
         #expect(server.refusedCount == 0)
     }

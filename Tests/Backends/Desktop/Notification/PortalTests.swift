@@ -17,15 +17,12 @@ import Testing
         #expect(try await probe.backend("desktopNotification", is: "running"))
         #expect(probe.log.contains("sent to the desktop portal"))
         let start = ContinuousClock.now
-        try await probe.tell("begin", "Fetching <b>")
-        #expect(await eventually { portal.calls.last?.text("body") == "Fetching <b>" })
-        try await probe.tell("progress", "0.4")
-        #expect(await eventually { portal.calls.last?.text("body") == "Fetching <b> 40%" })
+        try await probe.tell("begin", "Fetching <b>") { portal.calls.last?.text("body") == "Fetching <b>" }
+        try await probe.tell("progress", "0.4") { portal.calls.last?.text("body") == "Fetching <b> 40%" }
         #expect(portal.calls.last?.text("title") == "probe" && portal.calls.last?.text("priority") == "low")
         #expect(portal.shown.count == 1)
         if endsAtOnce {
-            probe.send("quit")
-            #expect(await eventually { !probe.isRunning })
+            await probe.quit()
         } else {
             try await probe.tell("end")
         }
@@ -44,9 +41,7 @@ import Testing
         let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         try await probe.tell("begin", "work")
-        let delivered = try await probe.tell("delivered")
-        try await probe.tell("end")
-        #expect(try await eventually { try await probe.tell("delivered") != delivered })
+        try await probe.deliver("end")
         #expect(await eventually { portal.calls.count == 2 })
         #expect(portal.shown.isEmpty)
         #expect(portal.calls[0].time.duration(to: portal.calls[1].time) >= .milliseconds(500))
@@ -58,11 +53,9 @@ import Testing
         let bus = try await PrivateBus()
         let portal = try PortalService(address: bus.address)
         let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
-        try await probe.tell("begin", "first")
-        #expect(await eventually { portal.shown.count == 1 })
+        try await probe.tell("begin", "first") { portal.shown.count == 1 }
         try await probe.tell("end")
-        try await probe.tell("begin", "second")
-        #expect(await eventually { portal.calls.last?.text("body") == "second" })
+        try await probe.tell("begin", "second") { portal.calls.last?.text("body") == "second" }
         #expect(portal.shown.count == 1)
         try await probe.shutdown()
         #expect(portal.shown.isEmpty)
@@ -86,8 +79,7 @@ import Testing
         let first = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
         let second = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
         try await first.tell("begin", "first")
-        try await second.tell("begin", "second")
-        #expect(await eventually { portal.shown.count == 2 })
+        try await second.tell("begin", "second") { portal.shown.count == 2 }
         try await first.shutdown()
         #expect(portal.shown.count == 1)
         try await second.shutdown()
@@ -103,18 +95,15 @@ import Testing
         )
         let portal = try PortalService(address: bus.address)
         let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
-        try await probe.tell("begin", "work")
-        #expect(await eventually { portal.shown.count == 1 })
+        try await probe.tell("begin", "work") { portal.shown.count == 1 }
     }
 
     @Test func `An outcome stays when the notification is removed`() async throws {
         let bus = try await PrivateBus()
         let portal = try PortalService(address: bus.address)
         let probe = try await DesktopProbe("notification", "outcomes", environment: Self.sandbox, bus: bus)
-        try await probe.tell("begin", "work")
-        #expect(await eventually { portal.shown.count == 1 })
-        try await probe.tell("end")
-        #expect(await eventually { portal.calls.contains { $0.member == "RemoveNotification" } })
+        try await probe.tell("begin", "work") { portal.shown.count == 1 }
+        try await probe.tell("end") { portal.calls.contains { $0.member == "RemoveNotification" } }
         #expect(portal.calls.count { $0.member == "AddNotification" } == 2)
         try await probe.shutdown()
         #expect(portal.shown.count == 1)
@@ -131,10 +120,8 @@ import Testing
             environment: Self.sandbox,
             bus: bus
         )
-        try await probe.tell("begin", "work")
-        #expect(try await eventually { try await server.displayedCount == 1 })
-        try await probe.shutdown()
-        #expect(try await eventually { try await server.displayedCount == 0 })
+        try await probe.tell("begin", "work") { try await server.displayedCount == 1 }
+        try await probe.shutdown { try await server.displayedCount == 0 }
         #expect(portal?.calls.isEmpty ?? true)
     }
 }

@@ -50,8 +50,7 @@ import Testing
                 "NO_AT_BRIDGE": "1",
             ]
         )
-        let isReady = try await eventually { try await bus.hasOwner(Self.name) }
-        #expect(isReady, "\(server.errors)")
+        try await expectEventually("\(server.errors)") { try await bus.hasOwner(Self.name) }
         return server
     }
 
@@ -68,8 +67,7 @@ import Testing
         let monitor = try await NotifyMonitor(bus)
         let sway = try await Sway()
         let daemon = try await start([server.rawValue], in: sway, on: bus)
-        let probe = try await DesktopProbe("notification", through: way, bus: bus)
-        #expect(try await probe.backend("desktopNotification", is: "running"))
+        let probe = try await DesktopProbe("notification", through: way, bus: bus, running: "desktopNotification")
         try await probe.tell("begin", "work")
         #expect(try await eventually { try await server.isShowing(1, on: bus) }, "\(daemon.errors)")
         try await probe.tell("progress", "0.4")
@@ -82,8 +80,7 @@ import Testing
         #expect(await eventually { monitor.closingReasons == [2] })
         try await probe.tell("label", "more")
         try await probe.tell("end")
-        try await probe.tell("begin", "again")
-        #expect(await eventually { monitor.shown.last?.body.hasPrefix("again") == true })
+        try await probe.tell("begin", "again") { monitor.shown.last?.body.hasPrefix("again") == true }
         #expect(!monitor.shown.contains { $0.body.hasPrefix("more") })
         #expect(try await eventually { try await server.isShowing(1, on: bus) })
         try await probe.shutdown()
@@ -93,20 +90,16 @@ import Testing
     }
 
     @Test(.needs(.root), .needs(.sway, .nightly), .needs(servers, .nightly), arguments: NotificationWay.allCases)
-    func `A notification that mako closes after its own time is shown again with the next change`(way: NotificationWay)
-        async throws
-    {
+    func `One that mako closes after its own time is shown again`(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let monitor = try await NotifyMonitor(bus)
         let sway = try await Sway()
         let mako = ["/usr/bin/mako", "--ignore-timeout=1", "--default-timeout=500"]
         let daemon = try await start(mako, in: sway, on: bus)
-        let probe = try await DesktopProbe("notification", through: way, bus: bus)
-        #expect(try await probe.backend("desktopNotification", is: "running"))
+        let probe = try await DesktopProbe("notification", through: way, bus: bus, running: "desktopNotification")
         try await probe.tell("begin", "work")
         #expect(await eventually { monitor.closingReasons == [1] }, "\(daemon.errors)")
-        try await probe.tell("label", "more")
-        #expect(await eventually { monitor.shown.last?.body == "more" })
+        try await probe.tell("label", "more") { monitor.shown.last?.body == "more" }
         #expect(monitor.shown.map(\.identifier) == [0, 0])
         try await probe.shutdown()
     }

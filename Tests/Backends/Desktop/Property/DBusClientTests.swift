@@ -41,8 +41,7 @@ import Testing
         }
     }
 
-    @Test
-    func `Each client introspects the object and finds it below the root`() async throws {
+    @Test func `Each client introspects the object and finds it below the root`() async throws {
         let fixture = try await Fixture()
         let bus = fixture.bus
         #expect(try await bus.busctl("tree", "--list", Self.name).output.contains(Self.path))
@@ -117,13 +116,11 @@ import Testing
         let second = fixture.manager.begin("Sending " + String(repeating: "x", count: 300))
         second.progress = 0.25
         fixture.manager.incrementActivityCount()
-        #expect(
-            try await eventually {
-                let read = try await bus.busctl("get-property", Self.name, Self.path, Self.interface, "Activities")
-                    .output
-                return read.hasPrefix(#"a(sd) 2 "Fetching" -1 "Sending xxx"#) && read.hasSuffix(" 0.25\n")
-            }
-        )
+        try await expectEventually {
+            let read = try await bus.busctl("get-property", Self.name, Self.path, Self.interface, "Activities")
+                .output
+            return read.hasPrefix(#"a(sd) 2 "Fetching" -1 "Sending xxx"#) && read.hasSuffix(" 0.25\n")
+        }
         let python = try await bus.python(
             """
             object = bus.get_object("\(Self.name)", "\(Self.path)")
@@ -136,8 +133,7 @@ import Testing
         await fixture.manager.shutdown()
     }
 
-    @Test
-    func `Each client switches the indicator`() async throws {
+    @Test func `Each client switches the indicator`() async throws {
         let fixture = try await Fixture()
         let bus = fixture.bus
         _ = try await bus.busctl("set-property", Self.name, Self.path, Self.interface, "Enabled", "b", "false")
@@ -156,8 +152,7 @@ import Testing
         await fixture.manager.shutdown()
     }
 
-    @Test
-    func `Wrong calls get the standard errors`() async throws {
+    @Test func `Wrong calls get the standard errors`() async throws {
         let fixture = try await Fixture()
         let own = Self.interface
         let get = "\(Self.properties).Get"
@@ -205,8 +200,7 @@ import Testing
         await fixture.manager.shutdown()
     }
 
-    @Test
-    func `Peer is implemented, and a call that expects no reply gets none`() async throws {
+    @Test func `Peer is implemented, and a call that expects no reply gets none`() async throws {
         let fixture = try await Fixture()
         #expect(try await fixture.call("org.freedesktop.DBus.Peer.Ping") == "()\n")
         _ = try await fixture.bus.python(

@@ -9,7 +9,7 @@ import Logging
 import TestSupport
 import Testing
 
-@Suite struct DBusPropertyBackendTests {
+@Suite(.needs(.bus)) struct DBusPropertyBackendTests {
     static let own = "org.activityindicator.Indicator1.test"
     static let path = "/org/activityindicator/Indicator1"
     static let interface = "org.activityindicator.Indicator1"
@@ -20,26 +20,22 @@ import Testing
         indicator: IndicatorManager? = nil
     ) -> BackendDriver<DBusPropertyBackend> {
         let settings = DBusPropertySettings(bus: .address(bus.address))
-        return BackendDriver(
-            DBusPropertyBackend(applicationName: application, settings: settings),
-            indicator: indicator
-        )
+        let backend = DBusPropertyBackend(applicationName: application, settings: settings)
+        return BackendDriver(backend, indicator: indicator)
+    }
+
+    /// A bus, and a backend on it that has started.
+    private func started() async throws -> (PrivateBus, BackendDriver<DBusPropertyBackend>) {
+        let bus = try await PrivateBus()
+        return (bus, try await makeBackend(on: bus).started())
     }
 
     private let busy = IndicatorSnapshot(state: .active, activityCount: 2, label: "Fetching", progress: 0.25)
 
     /// All properties, as `busctl` prints them in JSON.
     private func properties(_ bus: PrivateBus, name: String = own) async throws -> [String: String] {
-        let result = try await bus.busctl(
-            "--json=short",
-            "call",
-            name,
-            Self.path,
-            "org.freedesktop.DBus.Properties",
-            "GetAll",
-            "s",
-            Self.interface
-        )
+        let (all, path) = ("org.freedesktop.DBus.Properties", Self.path)
+        let result = try await bus.busctl("--json=short", "call", name, path, all, "GetAll", "s", Self.interface)
         struct Answer: Decodable {
             struct Value: Decodable {
                 var type: String
@@ -72,11 +68,8 @@ import Testing
         return answer.data[0].mapValues { "\($0.type) \($0.text)" }
     }
 
-    @Test(.needs(.bus))
-    func `All properties are on the bus, with their types`() async throws {
-        let bus = try await PrivateBus()
-        let backend = makeBackend(on: bus)
-        try await backend.start()
+    @Test func `All properties are on the bus, with their types`() async throws {
+        let (bus, backend) = try await started()
         var expected = [
             "Visible": "b false", "State": "s inactive", "ActivityCount": "u 0", "Label": "s ", "Attention": "s ",
             "Progress": "d -1.0", "Activities": "a(sd) ",
@@ -95,7 +88,7 @@ import Testing
         #expect(try await bus.busctl("call", Self.own, Self.path, Self.interface, "X").status != 0)
     }
 
-    @Test("The end of each activity with a label is signalled once, even if it was never shown", .needs(.bus))
+    @Test("The end of each activity with a label is signalled once, even if it was never shown")
     func finished() async throws {
         let bus = try await PrivateBus()
         let backend = makeBackend(on: bus)
@@ -125,11 +118,8 @@ import Testing
         #expect(jobs + omitted.reduce(0, +) == 500 && omitted.count <= 10, "\(monitor.output)")
     }
 
-    @Test(.needs(.bus))
-    func `A change is signalled with the new values of the changed properties only`() async throws {
-        let bus = try await PrivateBus()
-        let backend = makeBackend(on: bus)
-        try await backend.start()
+    @Test func `A change is signalled with the new values of the changed properties only`() async throws {
+        let (bus, backend) = try await started()
         let monitor = try await SignalMonitor(bus, name: Self.own)
         var snapshot = busy
         try await backend.update(snapshot)
@@ -150,7 +140,7 @@ import Testing
         #expect(await monitor.shows("'Visible': <false>"))
     }
 
-    @Test("No text on the bus has control characters; the rest of a label arrives unchanged", .needs(.bus))
+    @Test("No text on the bus has control characters; the rest of a label arrives unchanged")
     func labels() async throws {
         let bus = try await PrivateBus()
         let backend = makeBackend(on: bus, application: "te\u{1B}st")
@@ -189,11 +179,8 @@ import Testing
         await backend.stop()
     }
 
-    @Test(.needs(.bus))
-    func `Numbers that are out of range are clamped`() async throws {
-        let bus = try await PrivateBus()
-        let backend = makeBackend(on: bus)
-        try await backend.start()
+    @Test func `Numbers that are out of range are clamped`() async throws {
+        let (bus, backend) = try await started()
         try await backend.update(IndicatorSnapshot(state: .active, activityCount: .max, label: "x", progress: .nan))
         #expect(try await properties(bus)["ActivityCount"] == "u 4294967295")
         #expect(try await properties(bus)["Progress"] == "d -1.0")
@@ -203,8 +190,7 @@ import Testing
         await backend.stop()
     }
 
-    @Test(.needs(.bus))
-    func `When the name is taken, each further indicator uses the name of an instance`() async throws {
+    @Test func `When the name is taken, each further indicator uses the name of an instance`() async throws {
         let bus = try await PrivateBus()
         let backends = (0..<3).map { _ in makeBackend(on: bus) }
         for backend in backends { try await backend.start() }
@@ -214,69 +200,54 @@ import Testing
         }
         for backend in backends { await backend.stop() }
         // On a busy machine, a backend does not wait long enough for the bus.
-        let isFree = try await eventually {
+        try await expectEventually {
             let (name, path) = ("org.freedesktop.DBus", "/org/freedesktop/DBus")
             return try await bus.busctl("call", name, path, name, "NameHasOwner", "s", Self.own).output == "b false\n"
         }
-        #expect(isFree)
         let again = makeBackend(on: bus)
         try await again.start()
         #expect(try await properties(bus)["Application"] == "s test")
         await again.stop()
     }
 
-    @Test(.needs(.bus))
-    func `The setting 'name' replaces the app's name in the bus name, and nowhere else`() async throws {
+    @Test func `The setting 'name' replaces the app's name in the bus name, and nowhere else`() async throws {
         let bus = try await PrivateBus()
         let kind = try BackendKind.dbusProperty.with(["bus": .string(bus.address), "name": "my panel"])
         let backend = try kind.make(
             BackendContext(name: "panel", applicationName: "test", logger: .init(label: "test"))
         )
         #expect(backend.name == "panel")
-        let driver = BackendDriver(try #require(backend as? DBusPropertyBackend))
-        try await driver.start()
+        let driver = try await BackendDriver(try #require(backend as? DBusPropertyBackend)).started()
         #expect(try await properties(bus, name: "org.activityindicator.Indicator1.my_panel")["Application"] == "s test")
         await driver.stop()
     }
 
-    @Test("A panel switches the indicator off and on, and immediately reads the new value", .needs(.bus))
+    @Test("A panel switches the indicator off and on, and immediately reads the new value")
     func enabled() async throws {
         let bus = try await PrivateBus()
-        let manager = IndicatorManager(
-            delays: try .init(startDelay: .zero, completionDelay: .zero),
-            backends: [makeBackend(on: bus).backend]
-        )
+        let manager = IndicatorManager(delays: .zero, backends: [makeBackend(on: bus).backend])
         #expect(await eventually { manager.backendStatuses[0].state == .running })
         let activity = manager.begin("Working")
         #expect(await eventually { (try? await properties(bus)["Visible"]) == "b true" })
         let monitor = try await SignalMonitor(bus, name: Self.own)
-        #expect(
-            try await bus.busctl("set-property", Self.own, Self.path, Self.interface, "Enabled", "b", "false").status
-                == 0
-        )
+        func enable(_ value: String) async throws -> Bool {
+            try await bus.busctl("set-property", Self.own, Self.path, Self.interface, "Enabled", "b", value).status == 0
+        }
+        #expect(try await enable("false"))
         #expect(!manager.isEnabled)
         let all = try await properties(bus)
         #expect(all["Enabled"] == "b false" && all["Visible"] == "b false" && all["ActivityCount"] == "u 1")
         #expect(await monitor.shows("'Enabled': <false>"))
-        #expect(
-            try await bus.busctl("set-property", Self.own, Self.path, Self.interface, "Enabled", "b", "true").status
-                == 0
-        )
+        #expect(try await enable("true"))
         #expect(manager.isEnabled)
         #expect(await monitor.shows("'Enabled': <true>"))
         // Setting the current value changes nothing.
-        #expect(
-            try await bus.busctl("set-property", Self.own, Self.path, Self.interface, "Enabled", "b", "true").status
-                == 0
-        )
+        #expect(try await enable("true"))
         activity.end()
         await manager.shutdown()
     }
 
-    @Test(
-        "Set is answered after the indicator was switched, and Get returns the new value before any snapshot",
-        .needs(.bus)
-    )
+    @Test("Set is answered after the indicator was switched, and Get has it before any snapshot")
     func switchedImmediately() async throws {
         let bus = try await PrivateBus()
         // No snapshot follows, so the values that Get returns do not come from the indicator.

@@ -12,15 +12,12 @@ import Testing
     private static let interface = "org.activityindicator.Indicator1"
 
     private func makeManager(on bus: PrivateBus) throws -> (IndicatorManager, InMemoryBackend) {
-        let backend = DBusPropertyBackend(
-            applicationName: "test",
-            settings: DBusPropertySettings(bus: .address(bus.address))
-        )
+        let settings = DBusPropertySettings(bus: .address(bus.address))
         let other = InMemoryBackend()
-        return (
-            IndicatorManager(delays: try .init(startDelay: .zero, completionDelay: .zero), backends: [backend, other]),
-            other
-        )
+        let backends: [any IndicatorBackend] = [
+            DBusPropertyBackend(applicationName: "test", settings: settings), other,
+        ]
+        return (IndicatorManager(delays: .zero, backends: backends), other)
     }
 
     private func property(_ property: String, on bus: PrivateBus) async throws -> String {
@@ -28,9 +25,7 @@ import Testing
         return result.status == 0 ? result.output : result.error
     }
 
-    @Test(
-        "Without a bus the status has the reason, and neither work nor shutdown is delayed; a bus that appears is used"
-    )
+    @Test("Without a bus the status has the reason, neither work nor shutdown is delayed; one that appears is used")
     func busAppears() async throws {
         let bus = try await PrivateBus(isRunning: false)
         let (manager, other) = try makeManager(on: bus)

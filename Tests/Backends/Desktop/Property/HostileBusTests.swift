@@ -34,9 +34,7 @@ import Testing
         let bus = try Daemon("/usr/bin/python3", ["-c", script, path], package: "python3")
         #expect(await eventually { bus.output.contains("listening") })
         let probe = try await DesktopProbe("notification", "property", bus: nil, address: "unix:path=\(path)")
-        for backend in ["desktopNotification", "dbusProperty"] {
-            #expect(try await probe.backend(backend, is: "cannot be reached"))
-        }
+        #expect(try await probe.backends("desktopNotification", "dbusProperty", are: "cannot be reached"))
         #expect(await eventually { bus.output.split(separator: "\n").count > 4 })
         #expect(try peakMemory(of: probe.processID) < 100_000)
         try await probe.shutdown()
@@ -182,9 +180,7 @@ import Testing
         }
     }
 
-    @Test func `Nothing is queued without a limit for a bus that does not read, and what waited is shown later`()
-        async throws
-    {
+    @Test func `Nothing is queued without a limit for a bus that does not read, nor lost`() async throws {
         let bus = try await PrivateBus()
         let talker = Talker()
         let surface = BackendDriver(BusBackend(name: "talker", on: .address(bus.address)) { _ in talker })
@@ -209,8 +205,7 @@ import Testing
 
     @Test func `The arguments of an invalid call are not decoded`() async throws {
         let bus = try await PrivateBus()
-        let probe = try await DesktopProbe("property", bus: bus)
-        #expect(try await probe.backend("dbusProperty", is: "running"))
+        let probe = try await DesktopProbe("property", bus: bus, running: "dbusProperty")
         let before = try peakMemory(of: probe.processID)
         let loop = try BlockingBus(address: bus.address)
         // 8 MB on the wire.

@@ -23,8 +23,13 @@ import Testing
         return try BusPeer(name: name, path: DBusPropertyObject.path, address: bus.address, answer: answer)
     }
 
-    @Test
-    func `An app that is stopped holds up no other, is reported, and appears when it continues`() async throws {
+    private static func changed(_ properties: BusValue, invalidated: [String] = []) -> BusMessage {
+        let arguments = [.string(DBusPropertyObject.interface), properties, .strings(invalidated)]
+        let (path, interface) = (DBusPropertyObject.path, BusObject.propertiesInterface)
+        return .signal(path: path, interface: interface, member: "PropertiesChanged", arguments)
+    }
+
+    @Test func `An app that is stopped holds up no other, is reported, and appears when it continues`() async throws {
         let bus = try await PrivateBus()
         // The first one is `probe` on the bus.
         let stopped = try await DesktopProbe(on: bus)
@@ -37,8 +42,7 @@ import Testing
         #expect(await lines.prints("probe broken: it does not answer\n"))
         Foundation.kill(stopped.processID, SIGCONT)
         #expect(await lines.prints("probe appeared: hidden\n"))
-        try await stopped.tell("begin", "Fetching")
-        #expect(await eventually { panel.output.hasSuffix("probe: Indexing · probe: Fetching\n") })
+        try await stopped.tell("begin", "Fetching") { panel.output.hasSuffix("probe: Indexing · probe: Fetching\n") }
     }
 
     @Test
@@ -52,13 +56,7 @@ import Testing
                 return [message.reply([.properties(properties)])]
             }
             count.withLock { $0 += 1 }
-            let changed = BusMessage.signal(
-                path: DBusPropertyObject.path,
-                interface: BusObject.propertiesInterface,
-                member: "PropertiesChanged",
-                [.string(DBusPropertyObject.interface), .properties([]), .strings(["Label"])]
-            )
-            return [changed, message.reply([])]
+            return [Self.changed(.properties([]), invalidated: ["Label"]), message.reply([])]
         }
         defer { withExtendedLifetime(peer) {} }
         let watch = try bus.watch()
@@ -133,14 +131,7 @@ import Testing
                 count += 1000
                 return count
             }
-            return (last - 999...last).map { number in
-                .signal(
-                    path: DBusPropertyObject.path,
-                    interface: BusObject.propertiesInterface,
-                    member: "PropertiesChanged",
-                    [.string(DBusPropertyObject.interface), properties(number), .strings([])]
-                )
-            } + [message.reply([])]
+            return (last - 999...last).map { Self.changed(properties($0)) } + [message.reply([])]
         }
         defer { withExtendedLifetime(peer) {} }
         // Its output is a pipe that is read after a line of input.
@@ -150,13 +141,9 @@ import Testing
         let process = try #require(Int32(watch.errors.dropLast()))
         let caller = try BlockingBus(address: bus.address)
         func flood(_ times: Int) throws {
+            let (path, interface) = (DBusPropertyObject.path, DBusPropertyObject.interface)
             for _ in 0..<times {
-                let call = BusMessage.call(
-                    name,
-                    path: DBusPropertyObject.path,
-                    interface: DBusPropertyObject.interface,
-                    member: "Flood"
-                )
+                let call = BusMessage.call(name, path: path, interface: interface, member: "Flood")
                 _ = try caller.call(call, timeLimit: .seconds(60))
             }
         }

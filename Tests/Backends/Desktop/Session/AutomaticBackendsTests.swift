@@ -130,10 +130,7 @@ import Testing
         }
     }
 
-    @Test(
-        "A bus that never answers does not delay the app: no backend has waited for it when it is configured",
-        .needs(.bus)
-    )
+    @Test("A bus that never answers does not delay the app: no backend has waited for it at first", .needs(.bus))
     func hangingBus() async throws {
         let bus = try await PrivateBus()
         try folder.write("[Desktop Entry]\n", to: "applications/org.example.probe.desktop")
