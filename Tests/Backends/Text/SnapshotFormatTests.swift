@@ -28,15 +28,29 @@ import Testing
         )
     }
 
-    @Test func `Every placeholder has its value`() throws {
-        let text = try text("{app}|{label}|{count}|{progress}|{spinner}", label: "Work", count: 3, progress: 0.4)
-        #expect(text == "app|Work|3|40%|*")
-    }
-
-    @Test func `The count is shown when it is more than one`() throws {
-        for (count, expected) in [(0, "app"), (1, "app"), (2, "app (2)")] {
-            #expect(try text("{app} ({count})", count: count) == expected)
-        }
+    @Test(
+        arguments: [
+            ("{app}|{label}|{count}|{progress}|{spinner}", "Work", 3, 0.4, "app|Work|3|40%|*"),
+            // The count is shown when it is more than one, and progress when it is a number.
+            ("{app} ({count})", nil, 0, nil, "app"), ("{app} ({count})", nil, 1, nil, "app"),
+            ("{app} ({count})", nil, 2, nil, "app (2)"),
+            ("{spinner} {label} ({count}) - {app}", nil, 0, nil, "* - app"),
+            ("a {progress}", nil, 1, .nan, "a"),
+            // Doubled braces are braces, and a value is never taken for a separator.
+            ("{{label}} {{{label}}}", "Work", 1, nil, "{label} {Work}"), ("{{{label}}} a", "Work", 1, nil, "{Work} a"),
+            ("{label}{progress} {app}", "a -", 1, nil, "a -app"), ("{app} {label}{progress}", "(-", 1, nil, "app (-"),
+            ("{label}", "a\u{1B}]0;b\u{07}\nc", 1, nil, "a]0;b c"),
+        ] as [(String, String?, Int, Double?, String)]
+    )
+    func `Every placeholder has its value`(
+        format: String,
+        label: String?,
+        count: Int,
+        progress: Double?,
+        expected: String
+    ) throws {
+        #expect(try text(format, label: label, count: count, progress: progress) == expected)
+        #expect(try SnapshotFormat(format).description == format)
     }
 
     @Test(arguments: [
@@ -44,15 +58,6 @@ import Testing
     ])
     func `Progress is in percent`(progress: Double, expected: String) throws {
         #expect(try text("{progress}", label: "Work", progress: progress) == expected)
-    }
-
-    @Test func `Progress that is not a number is unknown`() throws {
-        #expect(try text("a {progress}", progress: .nan) == "a")
-    }
-
-    @Test func `Doubled braces are braces`() throws {
-        #expect(try text("{{label}} {{{label}}}", label: "Work") == "{label} {Work}")
-        #expect(try SnapshotFormat("{{{label}}} a").description == "{{{label}}} a")
     }
 
     @Test(arguments: [
@@ -72,10 +77,6 @@ import Testing
     func `An empty value leaves no gap`(format: String, expected: String) throws {
         #expect(try text(format) == expected)
         #expect(try text(format, label: " \n ") == expected)
-    }
-
-    @Test func `The count is omitted when nothing is in progress`() throws {
-        #expect(try text("{spinner} {label} ({count}) - {app}", count: 0) == "* - app")
     }
 
     @Test(
@@ -123,18 +124,9 @@ import Testing
         #expect(format.text(for: snapshot, applicationName: "app").hasPrefix(texts[1]))
     }
 
-    @Test func `A value is never taken for a separator`() throws {
-        #expect(try text("{label}{progress} {app}", label: "a -") == "a -app")
-        #expect(try text("{app} {label}{progress}", label: "(-") == "app (-")
-    }
-
     @Test func `A long label leaves room for the rest`() throws {
         let text = try text("{label} ({count}) - {app}", label: String(repeating: "x", count: 10_000), count: 2)
         #expect(text == String(repeating: "x", count: 119) + "… (2) - app")
-    }
-
-    @Test func `Control characters of a label are removed`() throws {
-        #expect(try text("{label}", label: "a\u{1B}]0;b\u{07}\nc") == "a]0;b c")
     }
 
     private static func unknown(_ name: String, nearest: String?, column: Int) -> SnapshotFormatError {

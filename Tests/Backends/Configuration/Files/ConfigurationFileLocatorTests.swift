@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import TestSupport
 import Testing
 
 @testable import BackendConfiguration
@@ -7,11 +8,13 @@ import Testing
 
 @Suite("The lookup of the config file")
 struct ConfigurationFileLocatorTests {
-    private func load(
-        _ folder: TemporaryFolder,
-        path: String? = nil,
-        _ environment: [String: String] = [:]
-    ) throws(ConfigurationError) -> IndicatorConfiguration {
+    private let folder: TemporaryDirectory
+
+    init() throws { folder = try TemporaryDirectory() }
+
+    private func load(path: String? = nil, _ environment: [String: String] = [:]) throws(ConfigurationError)
+        -> IndicatorConfiguration
+    {
         var all = [
             "HOME": "\(folder.path)/home",
             "XDG_CONFIG_HOME": "\(folder.path)/config",
@@ -29,7 +32,6 @@ struct ConfigurationFileLocatorTests {
     }
 
     @Test func `finds the first file in the documented order`() throws {
-        let folder = try TemporaryFolder()
         let places = [
             "given.yaml", "variable.yaml",
             "config/my-app/indicator.yaml", "config/my-app/indicator.yml", "config/my-app/indicator.json",
@@ -37,22 +39,21 @@ struct ConfigurationFileLocatorTests {
             "one/my-app/indicator.yaml", "one/indicator/indicator.json",
             "two/my-app/indicator.yaml", "two/indicator/indicator.yml",
         ]
-        for place in places { try folder.write("{}", to: place) }
+        for place in places { try folder.save("{}", to: place) }
         for (index, place) in places.enumerated() {
             let path = index == 0 ? "\(folder.path)/given.yaml" : nil
             let variable = index <= 1 ? "\(folder.path)/variable.yaml" : "unset"
-            let configuration = try load(folder, path: path, ["INDICATOR_CONFIG": variable])
+            let configuration = try load(path: path, ["INDICATOR_CONFIG": variable])
             #expect(configuration.file == "\(folder.path)/\(place)")
             try FileManager.default.removeItem(atPath: "\(folder.path)/\(place)")
         }
-        #expect(try load(folder).file == nil)
+        #expect(try load().file == nil)
     }
 
     @Test func `falls back to ~/.config`() throws {
-        let folder = try TemporaryFolder()
-        try folder.write("{}", to: "home/.config/my-app/indicator.yaml")
+        try folder.save("{}", to: "home/.config/my-app/indicator.yaml")
         for value in ["unset", "", "relative/path"] {
-            let file = try load(folder, ["XDG_CONFIG_HOME": value]).file
+            let file = try load(["XDG_CONFIG_HOME": value]).file
             #expect(file == "\(folder.path)/home/.config/my-app/indicator.yaml")
         }
     }
@@ -77,11 +78,10 @@ struct ConfigurationFileLocatorTests {
     }
 
     @Test func `reports a requested file that does not exist`() throws {
-        let folder = try TemporaryFolder()
         let path = "\(folder.path)/none.yaml"
-        let given = #expect(throws: ConfigurationError.self) { try load(folder, path: path) }
+        let given = #expect(throws: ConfigurationError.self) { try load(path: path) }
         #expect(given?.description == "\(path): error: the file cannot be read: No such file or directory")
-        let variable = #expect(throws: ConfigurationError.self) { try load(folder, ["INDICATOR_CONFIG": path]) }
+        let variable = #expect(throws: ConfigurationError.self) { try load(["INDICATOR_CONFIG": path]) }
         #expect(
             variable?.description
                 == "\(path): error: the file cannot be read: No such file or directory; the path is from the environment variable INDICATOR_CONFIG"
@@ -98,24 +98,21 @@ struct ConfigurationFileLocatorTests {
     }
 
     @Test func `expands the home folder in a path`() throws {
-        let folder = try TemporaryFolder()
-        try folder.write("{}", to: "home/mine.yaml")
-        #expect(try load(folder, path: "~/mine.yaml").file == "\(folder.path)/home/mine.yaml")
+        try folder.save("{}", to: "home/mine.yaml")
+        #expect(try load(path: "~/mine.yaml").file == "\(folder.path)/home/mine.yaml")
     }
 
     @Test func `reports a dangling link`() throws {
-        let folder = try TemporaryFolder()
-        try folder.write("{}", to: "config/indicator/indicator.yaml")
-        try folder.write("", to: "config/my-app/other")
+        try folder.save("{}", to: "config/indicator/indicator.yaml")
+        try folder.save("", to: "config/my-app/other")
         let path = "\(folder.path)/config/my-app/indicator.yaml"
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "\(folder.path)/none")
-        let error = #expect(throws: ConfigurationError.self) { try load(folder) }
+        let error = #expect(throws: ConfigurationError.self) { try load() }
         #expect(error?.description == "\(path): error: the file cannot be read: No such file or directory")
     }
 
     @Test func `results in the defaults without a file, limited to the kinds in the build`() throws {
-        let folder = try TemporaryFolder()
-        let configuration = try load(folder)
+        let configuration = try load()
         #expect(configuration.backends.map(\.name) == ["terminalTitle", "dbusProperty"])
         #expect(configuration.isEnabled)
         #expect(configuration.delays == .standard)

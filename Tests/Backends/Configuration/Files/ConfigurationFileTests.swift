@@ -7,11 +7,13 @@ import Testing
 
 @Suite("The bytes of a config file")
 struct ConfigurationFileTests {
+    private let folder: TemporaryDirectory
+
+    init() throws { folder = try TemporaryDirectory() }
+
     private func report(ofFileAt path: String, fails: Bool = true) -> String? {
         do throws(ConfigurationError) {
-            _ = try IndicatorConfiguration.load(
-                from: ConfigurationSource(for: "my-app", path: path, environment: [:], registry: .forTests())
-            )
+            _ = try IndicatorConfiguration.load(from: ConfigurationSource(path: path))
             #expect(!fails, "\(path) has no mistakes")
             return nil
         } catch {
@@ -21,34 +23,26 @@ struct ConfigurationFileTests {
     }
 
     @Test(.timeLimit(.minutes(10))) func `are read from a regular file only`() throws {
-        let folder = try TemporaryFolder()
-        #expect(report(ofFileAt: folder.path) == "\(folder.path): error: this is not a file, but a folder or device")
-
-        let fifo = "\(folder.path)/fifo"
+        let (fifo, loop) = (folder.appending("fifo"), folder.appending("loop"))
         try #require(mkfifo(fifo, 0o600) == 0)
-        #expect(report(ofFileAt: fifo) == "\(fifo): error: this is not a file, but a folder or device")
-
-        #expect(report(ofFileAt: "/dev/zero") == "/dev/zero: error: this is not a file, but a folder or device")
-
-        let file = try folder.write("{}", to: "file")
-        let below = "\(file)/indicator.yaml"
-        #expect(report(ofFileAt: below) == "\(below): error: the file cannot be read: Not a directory")
-
-        let loop = "\(folder.path)/loop"
-        try FileManager.default.createSymbolicLink(atPath: loop, withDestinationPath: "loop")
-        #expect(report(ofFileAt: loop) == "\(loop): error: the file cannot be read: Too many levels of symbolic links")
-        #expect(report(ofFileAt: "") == ": error: this is not the path of a file")
+        symlink("loop", loop)
+        let below = try folder.save("{}", to: "file") + "/indicator.yaml"
+        let other = "this is not a file, but a folder or device"
+        for (path, problem) in [
+            (folder.path, other), (fifo, other), ("/dev/zero", other), ("", "this is not the path of a file"),
+            (below, "the file cannot be read: Not a directory"),
+            (loop, "the file cannot be read: Too many levels of symbolic links"),
+        ] {
+            #expect(report(ofFileAt: path) == "\(path): error: \(problem)")
+        }
     }
 
     @Test func `are 128 KiB at most`() throws {
-        let folder = try TemporaryFolder()
         let limit = ConfigurationFile.largestSize
-        let largest = try folder.write(String(repeating: "#", count: limit), to: "largest.yaml")
-        let configuration = try IndicatorConfiguration.load(
-            from: ConfigurationSource(for: "my-app", path: largest, environment: [:], registry: .forTests())
-        )
+        let largest = try folder.save(String(repeating: "#", count: limit), to: "largest.yaml")
+        let configuration = try IndicatorConfiguration.load(from: ConfigurationSource(path: largest))
         #expect(configuration.file == largest)
-        let huge = try folder.write(String(repeating: "#", count: limit + 1), to: "huge.yaml")
+        let huge = try folder.save(String(repeating: "#", count: limit + 1), to: "huge.yaml")
         #expect(
             report(ofFileAt: huge)
                 == "\(huge): error: this file is larger than 128 KiB; a config file is a page of text"
@@ -60,11 +54,8 @@ struct ConfigurationFileTests {
         "   \n\n",
     ])
     func `may be empty, in every form`(text: String) throws {
-        let folder = try TemporaryFolder()
-        let path = try folder.write(text)
-        let configuration = try IndicatorConfiguration.load(
-            from: ConfigurationSource(for: "my-app", path: path, environment: [:], registry: .forTests())
-        )
+        let path = try folder.save(text)
+        let configuration = try IndicatorConfiguration.load(from: ConfigurationSource(path: path))
         #expect(configuration.backends.map(\.name) == ["terminalTitle", "dbusProperty"])
         #expect(configuration.file == path)
         #expect(configuration.warnings.isEmpty)
@@ -75,16 +66,14 @@ struct ConfigurationFileTests {
         ("# é 😀\nterminalTitle: {format: \"😀é\", colour: x}\n", 2, 31),
     ])
     func `are counted in lines and columns as in an editor`(text: String, line: Int, column: Int) throws {
-        let folder = try TemporaryFolder()
-        let path = try folder.write(text)
+        let path = try folder.save(text)
         #expect(report(ofFileAt: path)?.hasPrefix("\(path):\(line):\(column): error: unknown key 'colour'") == true)
     }
 
     private func loads(_ path: String) -> Bool { report(ofFileAt: path, fails: false) == nil }
 
     @Test(arguments: [0o666, 0o662]) func `are not used when others can write the file`(mode: Int) throws {
-        let folder = try TemporaryFolder()
-        let path = try folder.write("startDelay: 2\n")
+        let path = try folder.save("startDelay: 2\n")
         #expect(loads(path))
         try #require(chmod(path, mode_t(mode)) == 0)
         let reason = "can be written by other users (chmod go-w)"
@@ -93,8 +82,7 @@ struct ConfigurationFileTests {
 
     @Test(.needs(.root))
     func `are not used when the file belongs to another user, also behind a link of the user`() throws {
-        let folder = try TemporaryFolder()
-        let path = try folder.write("startDelay: 2\n")
+        let path = try folder.save("startDelay: 2\n")
         let other: uid_t = 12_345
         let reason = "belongs to user 12345, expected 0 or root (chown)"
         try #require(chown(path, other, 0) == 0)

@@ -2,35 +2,29 @@ import Foundation
 import IndicatorBackends
 import IndicatorCore
 import IndicatorTesting
+import TestSupport
 
 @testable import BackendConfiguration
 
-/// A temporary folder, removed when the value is deallocated.
-final class TemporaryFolder: Sendable {
-    let path: String
-
-    init() throws {
-        path = NSTemporaryDirectory() + "indicator-config-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-
-    /// Writes a file, creates its folders, and returns its path.
+extension TemporaryDirectory {
+    /// Writes a config file, and returns its path. Atomically: a watcher must not find it empty in between.
     @discardableResult
-    func write(_ text: String, to name: String = "indicator.yaml") throws -> String {
-        try write(Data(text.utf8), to: name)
+    func save(_ text: String, to name: String = "indicator.yaml") throws -> String {
+        try save(Data(text.utf8), to: name)
     }
 
     @discardableResult
-    func write(_ data: Data, to name: String) throws -> String {
-        let file = "\(path)/\(name)"
-        let folder = (file as NSString).deletingLastPathComponent
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        // Atomically: a watcher of the file must not find it empty in between.
-        try data.write(to: URL(filePath: file), options: .atomic)
-        return file
+    func save(_ data: Data, to name: String) throws -> String {
+        let file = URL(filePath: appending(name))
+        try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try data.write(to: file, options: .atomic)
+        return appending(name)
     }
+}
+
+extension ConfigurationSource {
+    /// Of the app, with a file and the kinds for tests, without the process's environment.
+    init(path: String) { self.init(for: "my-app", path: path, environment: [:], registry: .forTests()) }
 }
 
 extension BackendRegistry {

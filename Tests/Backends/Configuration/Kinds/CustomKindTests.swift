@@ -3,6 +3,7 @@ import IndicatorBackends
 import IndicatorCore
 import IndicatorTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// The settings of a kind of an app, with the API that an app has.
@@ -44,11 +45,11 @@ extension SettingForm<StripSettings.Pin> {
 }
 
 @Suite final class CustomKindTests: Sendable {
-    private let folder = URL(filePath: NSTemporaryDirectory()).appending(path: "indicator-kind-\(UUID().uuidString)")
+    private let folder: TemporaryDirectory
     /// The settings with which a backend was made last.
     private let made = Mutex<StripSettings?>(nil)
 
-    deinit { try? FileManager.default.removeItem(at: folder) }
+    init() throws { folder = try TemporaryDirectory() }
 
     private func source(
         _ text: String,
@@ -56,9 +57,7 @@ extension SettingForm<StripSettings.Pin> {
         overrides: [String: SettingValue] = [:],
         defaults: [String: SettingValue] = [:]
     ) throws -> ConfigurationSource {
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        let file = folder.appending(path: "indicator.yaml")
-        try text.write(to: file, atomically: true, encoding: .utf8)
+        let file = try folder.save(text)
         var registry = BackendRegistry.standard
         registry.register(
             BackendKind(
@@ -85,7 +84,7 @@ extension SettingForm<StripSettings.Pin> {
         )
         return ConfigurationSource(
             for: "my-app",
-            path: file.path,
+            path: file,
             environment: ["HOME": "/home/user"].merging(environment) { $1 },
             registry: registry,
             overrides: overrides,
@@ -98,9 +97,7 @@ extension SettingForm<StripSettings.Pin> {
         return (error?.description ?? "").replacing("\(folder.path)/", with: "")
     }
 
-    @Test func `Values of the file and of code are read into the kind's own type, and the others are its defaults`()
-        throws
-    {
+    @Test func `Values of the file and of code are read into the kind's own type; others are its defaults`() throws {
         let text = "backends: [ledStrip]\nledStrip: {device: ~/strip, colors: [red], pin: P7, token: t}\n"
         let source = try source(text, overrides: ["ledStrip.fade": 2])
         let settings = try IndicatorConfiguration.load(from: source).settings

@@ -4,49 +4,52 @@ import Testing
 
 @Suite("SIGHUP", .timeLimit(.minutes(10)))
 struct HangupSignalTests {
+    private let folder: TemporaryDirectory
+
+    init() throws { folder = try TemporaryDirectory() }
+
     @discardableResult
-    private func file(in folder: TemporaryFolder, startDelay: Int = 1) throws -> String {
-        try folder.write("startDelay: \(startDelay)\nbackends: [memory]\n")
+    private func file(startDelay: Int = 1) throws -> String {
+        try folder.save("startDelay: \(startDelay)\nbackends: [memory]\n")
+    }
+
+    /// Starts the app with that file; returns when it is ready.
+    private func app(_ modes: String...) async throws -> HelperProcess {
+        let helper = try HelperProcess([try file()] + modes)
+        #expect(await helper.says("ready"))
+        return helper
     }
 
     @Test func `reloads the configuration, and no activity is lost`() async throws {
-        let folder = try TemporaryFolder()
-        let path = try file(in: folder)
-        let helper = try HelperProcess([path])
-        #expect(await helper.says("ready"))
+        let helper = try await app()
         for delay in 2...5 {
-            try file(in: folder, startDelay: delay)
-            helper.signal(SIGHUP)
-            #expect(await helper.says("delay \(delay).0 seconds"))
+            try file(startDelay: delay)
+            #expect(await helper.says("delay \(delay).0 seconds", at: SIGHUP))
             #expect(await helper.says("count 1"))
         }
         // A file with a mistake changes nothing, and the next one without does.
-        try folder.write("startDelay: soon\n")
+        try folder.save("startDelay: soon\n")
         helper.signal(SIGHUP)
         helper.send("reload")
         #expect(await helper.says { $0.hasSuffix("expected a number of seconds, zero or more, found 'soon'") } != nil)
-        try file(in: folder, startDelay: 6)
-        helper.signal(SIGHUP)
-        #expect(await helper.says("delay 6.0 seconds"))
+        try file(startDelay: 6)
+        #expect(await helper.says("delay 6.0 seconds", at: SIGHUP))
         #expect(helper.isRunning)
     }
 
     @Test func `is logged once, even when nothing has changed or the file is missing`() async throws {
-        let folder = try TemporaryFolder()
-        let path = try file(in: folder)
-        let helper = try HelperProcess([path])
-        #expect(await helper.says("ready"))
+        let (helper, path) = (try await app(), folder.appending("indicator.yaml"))
         func report() async -> String? {
             helper.signal(SIGHUP)
             let line = await helper.says { $0.contains("SIGHUP: ") }
             return line.flatMap { $0.components(separatedBy: "SIGHUP: ").last }
         }
         #expect(await report() == "The configuration was reloaded from \(path)")
-        try file(in: folder, startDelay: 2)
+        try file(startDelay: 2)
         #expect(await report() == "The configuration was reloaded from \(path)")
-        try folder.write("startDelay: 2\nbackends: []\n")
+        try folder.save("startDelay: 2\nbackends: []\n")
         #expect(await report() == "The configuration was reloaded from \(path)")
-        try folder.write("startDelay: soon\n")
+        try folder.save("startDelay: soon\n")
         #expect(await report() == "The configuration was not reloaded; the previous one remains in effect:")
         #expect(await helper.says { $0.hasPrefix("\(path):1:13: error: ") } != nil)
         try FileManager.default.removeItem(atPath: path)
@@ -55,27 +58,18 @@ struct HangupSignalTests {
     }
 
     @Test func `reloads while an indicator exists, and ends the process after that`() async throws {
-        let folder = try TemporaryFolder()
-        let helper = try HelperProcess([try file(in: folder), "two"])
-        #expect(await helper.says("ready"))
-        helper.send("disposition")
-        #expect(await helper.says("handler"))
-        helper.send("shutdown")
-        #expect(await helper.says("shut down"))
-        helper.signal(SIGHUP)
-        #expect(await helper.says { $0.contains("SIGHUP: ") } != nil)
-        helper.send("shutdown second")
-        #expect(await helper.says("shut down"))
+        let helper = try await app("two")
+        #expect(await helper.says("handler", to: "disposition"))
+        #expect(await helper.says("shut down", to: "shutdown"))
+        #expect(await helper.says(at: SIGHUP) { $0.contains("SIGHUP: ") } != nil)
+        #expect(await helper.says("shut down", to: "shutdown second"))
         helper.signal(SIGHUP)
         #expect(await eventually { helper.endingSignal == SIGHUP })
     }
 
     @Test(arguments: ["ignore", "own"])
     func `stays ignored, as under nohup, or handled by the app`(mode: String) async throws {
-        let folder = try TemporaryFolder()
-        let path = try file(in: folder)
-        let helper = try HelperProcess([path, mode])
-        #expect(await helper.says("ready"))
+        let helper = try await app(mode)
         for command in ["", "shutdown"] {
             if !command.isEmpty { helper.send(command) }
             helper.send("disposition")
@@ -86,9 +80,7 @@ struct HangupSignalTests {
     }
 
     @Test func `is not ignored by child processes`() async throws {
-        let folder = try TemporaryFolder()
-        let helper = try HelperProcess([try file(in: folder)])
-        #expect(await helper.says("ready"))
+        let helper = try await app()
         helper.send("child")
         let line = await helper.says { $0.hasPrefix("SigIgn:") }
         let mask = try #require(line?.split(separator: "\t").last.flatMap { UInt64($0, radix: 16) })
@@ -96,50 +88,38 @@ struct HangupSignalTests {
     }
 
     @Test func `ends the app when its terminal is closed`() async throws {
-        let folder = try TemporaryFolder()
-        let path = try file(in: folder)
-        // With ioctl(2), because Swift does not import `posix_openpt` and its companions.
-        let master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
-        var unlocked: CInt = 0
-        var number: CUnsignedInt = 0
-        let setLock: UInt = 0x4004_5431  // TIOCSPTLCK
-        let getNumber: UInt = 0x8004_5430  // TIOCGPTN
-        try #require(ioctl(master, setLock, &unlocked) == 0)
-        try #require(ioctl(master, getNumber, &number) == 0)
-        let slave = open("/dev/pts/\(number)", O_RDWR | O_NOCTTY | O_CLOEXEC)
-        try #require(slave >= 0)
+        let path = try file()
+        let terminal = try PseudoTerminal()
+        let input = open(terminal.path, O_RDWR | O_NOCTTY | O_CLOEXEC)
+        try #require(input >= 0)
         // `setsid` of util-linux makes this the controlling terminal of a new session. It would report that a signal
         // ended the helper, which is expected.
         let helper = try HelperProcess(
             [path, "terminal"],
             wrapper: ["/bin/sh", "-c", #"exec setsid --ctty --wait "$@" 2>/dev/null"#, "sh"],
-            standardInput: slave
+            standardInput: input
         )
         // The signal must go to the helper, not to `setsid`, which waits for it.
         let line = await helper.says { $0.hasPrefix("pid ") }
         let identifier = try #require(line.flatMap { pid_t($0.dropFirst(4)) })
         #expect(await helper.says("ready"))
-        try file(in: folder, startDelay: 2)
+        try file(startDelay: 2)
         kill(identifier, SIGHUP)
         #expect(await helper.says("delay 2.0 seconds"))
         #expect(helper.isRunning)
-        close(slave)
-        close(master)
+        close(input)
+        terminal.hangUp()
         #expect(await eventually { !helper.isRunning })
     }
 
     @Test("and changes of the file cost nothing while there are none")
     func idle() async throws {
-        let folder = try TemporaryFolder()
-        let helper = try HelperProcess([try file(in: folder), "idle"])
-        #expect(await helper.says("ready"))
+        let helper = try await app("idle")
         // Both threads wait, without a time limit.
         let ours = ["config-reload", "signals"]
-        #expect(
-            await eventually {
-                let (waking, names) = wakingThreads(of: helper.processID)
-                return ours.allSatisfy(names.contains) && !waking.contains { ours.contains(where: $0.hasPrefix) }
-            }
-        )
+        await expectEventually {
+            let (waking, names) = wakingThreads(of: helper.processID)
+            return ours.allSatisfy(names.contains) && !waking.contains { ours.contains(where: $0.hasPrefix) }
+        }
     }
 }

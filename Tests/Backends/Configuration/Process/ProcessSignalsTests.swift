@@ -32,6 +32,16 @@ struct ProcessSignalsTests {
         )
     }
 
+    private func end(_ app: Daemon, by signal: Int32, at location: SourceLocation = #_sourceLocation) async {
+        app.send(signal)
+        await expectEventually(at: location) { app.status == 128 + Int(signal) }
+    }
+
+    private func tell(_ app: Daemon, _ command: String, at location: SourceLocation = #_sourceLocation) async {
+        app.write(command)
+        await expectEventually(at: location) { app.output.contains("done \(command)\n") }
+    }
+
     private var events: [String] {
         ((try? folder.read("log")) ?? "").split(separator: "\n").compactMap { line in
             let object = try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
@@ -45,8 +55,7 @@ struct ProcessSignalsTests {
     ])
     func `shut the indicator down and then end the process`(signal: Int32) async throws {
         let app = try await start()
-        app.send(signal)
-        #expect(await eventually { app.status == 128 + Int(signal) })
+        await end(app, by: signal)
         #expect(events == ["shown", "hidden"])
     }
 
@@ -54,9 +63,8 @@ struct ProcessSignalsTests {
     @Test("are not forgotten when the app's wait ends by them", arguments: ["usleep", "poll", "exit"])
     func interruption(mode: String) async throws {
         let app = try await start(mode)
-        #expect(await eventually { app.output.contains("waiting\n") })
-        app.send(SIGINT)
-        #expect(await eventually { app.status == 128 + Int(SIGINT) })
+        #expect(await app.prints("waiting\n"))
+        await end(app, by: SIGINT)
         #expect(events.first == "shown" && events.last == "hidden")
         #expect(try !folder.read("log").contains("succeeded"))
     }
@@ -67,9 +75,8 @@ struct ProcessSignalsTests {
     )
     func cancellation(mode: String, signal: Int32) async throws {
         let app = try await start(mode)
-        #expect(await eventually { app.output.contains("working\n") })
-        app.send(signal)
-        #expect(await eventually { app.status == 128 + Int(signal) })
+        #expect(await app.prints("working\n"))
+        await end(app, by: signal)
         #expect(app.output.contains("cancelled\n"))
         #expect(events == ["shown", "finished", "hidden"])
         #expect(try folder.read("log").contains(mode == "success" ? "succeeded" : "cancelled"))
@@ -77,18 +84,16 @@ struct ProcessSignalsTests {
 
     @Test func `end the process the second time, also if its work goes on`() async throws {
         let app = try await start("stubborn")
-        #expect(await eventually { app.output.contains("working\n") })
+        #expect(await app.prints("working\n"))
         app.send(SIGINT)
-        #expect(await eventually { app.output.contains("cancelled\n") })
+        #expect(await app.prints("cancelled\n"))
         #expect(app.isRunning)
-        app.send(SIGTERM)
-        #expect(await eventually { app.status == 128 + Int(SIGTERM) })
+        await end(app, by: SIGTERM)
     }
 
     @Test func `end the process even while a backend hangs, and the others are stopped`() async throws {
         let app = try await start(backends: "logFile, hanging")
-        app.send(SIGTERM)
-        #expect(await eventually { app.status == 128 + Int(SIGTERM) })
+        await end(app, by: SIGTERM)
         #expect(events == ["shown", "hidden"])
     }
 
@@ -98,8 +103,7 @@ struct ProcessSignalsTests {
 
     @Test func `shut the indicator down even while the app keeps every thread of Swift's pool busy`() async throws {
         let app = try await start("busy-pool")
-        app.send(SIGTERM)
-        #expect(await eventually { app.status == 128 + Int(SIGTERM) })
+        await end(app, by: SIGTERM)
         #expect(events == ["shown", "hidden"])
     }
 
@@ -107,13 +111,11 @@ struct ProcessSignalsTests {
     func `that the app handles or ignores are left alone`(when: String) async throws {
         let app = try await start(when == "before" ? "own" : when == "ignored" ? "ignore" : "")
         if when == "later" {
-            app.write("own")
-            #expect(await eventually { app.output.contains("done own\n") })
+            await tell(app, "own")
         }
         app.send(SIGTERM)
         if when == "ignored" {
-            app.write("child")
-            #expect(await eventually { app.output.contains("done child\n") })
+            await tell(app, "child")
             #expect(app.isRunning)
         } else {
             #expect(await eventually { app.status == 7 })
@@ -123,8 +125,7 @@ struct ProcessSignalsTests {
 
     @Test func `have their default action, and are not blocked, in programs that the app starts`() async throws {
         let app = try await start()
-        app.write("child")
-        #expect(await eventually { app.output.contains("done child\n") })
+        await tell(app, "child")
         let lines = app.output.split(separator: "\n").filter { $0.hasPrefix("Sig") }
         #expect(lines.count == 3)
         for line in lines {
@@ -164,10 +165,8 @@ struct ProcessSignalsTests {
     @Test("end an app that has closed descriptors which it does not know", arguments: [SIGINT, SIGTERM])
     func closedDescriptors(signal: Int32) async throws {
         let app = try await start()
-        app.write("closefrom")
-        #expect(await eventually { app.output.contains("done closefrom\n") })
-        app.send(signal)
-        #expect(await eventually { app.status == 128 + Int(signal) })
+        await tell(app, "closefrom")
+        await end(app, by: signal)
     }
 
     @Test("end a forked child, and do not affect its parent", arguments: [SIGINT, SIGQUIT, SIGTERM, SIGHUP])
@@ -178,8 +177,7 @@ struct ProcessSignalsTests {
         let line = try #require(app.output.split(separator: "\n").last { $0.hasPrefix("child ") })
         kill(try #require(pid_t(line.dropFirst(6))), signal)
         #expect(await eventually { app.output.contains("child was ended by \(signal)\n") })
-        app.write("child")
-        #expect(await eventually { app.output.contains("done child\n") })
+        await tell(app, "child")
         #expect(app.isRunning && events == ["shown"])
     }
 

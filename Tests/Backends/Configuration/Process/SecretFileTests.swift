@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import BackendConfiguration
@@ -6,8 +7,8 @@ import Testing
 @Suite("A file with a secret")
 struct SecretFileTests {
     @Test func `is worth a warning if every user can read it, and enter the folders above`() throws {
-        let folder = try TemporaryFolder()
-        let path = try folder.write("secret", to: "a/secret")
+        let folder = try TemporaryDirectory()
+        let path = try folder.save("secret", to: "a/secret")
         for (mode, folderMode) in [(0o600, 0o755), (0o644, 0o700)] {
             try #require(chmod(path, mode_t(mode)) == 0 && chmod("\(folder.path)/a", mode_t(folderMode)) == 0)
             #expect(SecretFile.warning(path) == nil)

@@ -42,6 +42,7 @@ struct SettingFormTests {
             ("0.0000004", .zero), ("0.0000006", .microseconds(1)), ("-0", .zero),
             ("3155760000", .seconds(3_155_760_000)), ("3155760001", .seconds(3_155_760_000)),
             ("1e300", .seconds(3_155_760_000)),
+            ("0.12345649", .microseconds(123_456)), ("0.12345651", .microseconds(123_457)),
         ]
     )
     func seconds(text: String, duration: Duration) {
@@ -54,7 +55,7 @@ struct SettingFormTests {
         "1,5", "1e", ".", "--1", "١",
     ])
     func `is not a number of seconds otherwise`(text: String) {
-        #expect(value(text, as: .seconds) == nil)
+        #expect(value(text, as: .seconds) == nil && SettingValue.string(text).seconds == nil)
     }
 
     @Test(arguments: [
@@ -101,14 +102,5 @@ struct SettingFormTests {
         #expect(value("end,end", as: type) == nil)
         #expect(value("end,", as: type) == nil)
         #expect(value("ends", as: type) == nil)
-    }
-
-    @Test("that is a time is rounded to the nearest microsecond")
-    func seconds() {
-        #expect(SettingValue.string("0.12345649").seconds == .microseconds(123_456))
-        #expect(SettingValue.string("0.12345651").seconds == .microseconds(123_457))
-        for text in ["-0.001", "inf", "nan", "0x1"] {
-            #expect(SettingValue.string(text).seconds == nil)
-        }
     }
 }

@@ -13,8 +13,10 @@ import Testing
 
     init() throws { folder = try TemporaryDirectory() }
 
+    private func log() -> BackendDriver<LogFileBackend> { .log(folder.appending("x.log")) }
+
     @Test func `A visible period is a few lines`() async throws {
-        let backend = try await LogFileBackend.fixture(path: folder.appending("x.log")).started()
+        let backend = try await log().started()
         try await backend.update(.hidden(at: 0))
         try await backend.update(.shown("GET /", at: 1))
         try await backend.update(.shown("GET /", at: 1, count: 2))
@@ -33,21 +35,10 @@ import Testing
         )
     }
 
-    @Test func `The text format is written`() async throws {
-        let backend = try await LogFileBackend.fixture(path: folder.appending("x.log"), format: .text).started()
-        try await backend.update(.shown("a\nb"))
-        await backend.stop()
-        #expect(
-            try folder.read("x.log")
-                == #"2026-03-01T12:00:00.000000Z my-app[\#(getpid())] shown state=active visible=true count=1 label="a b""#
-                + "\n"
-        )
-    }
-
     @Test("What was shown and hidden while the log was slow has its lines, and what is left out counts as lost")
     func transitions() async throws {
         let gate = Gate()
-        let slow = SlowStart(base: LogFileBackend.fixture(path: folder.appending("x.log")).backend, gate: gate)
+        let slow = SlowStart(base: log().backend, gate: gate)
         let indicator = IndicatorManager(delays: .zero, backends: [slow])
         for _ in 0..<40 { indicator.begin().end() }
         gate.open()
@@ -73,7 +64,7 @@ import Testing
     }
 
     @Test func `Only the owner has access to the file and its folders`() async throws {
-        let backend = try await LogFileBackend.fixture(path: folder.appending("state/my-app/indicator.log")).started()
+        let backend = try await BackendDriver.log(folder.appending("state/my-app/indicator.log")).started()
         #expect(mode(of: folder.appending("state/my-app/indicator.log")) == 0o600)
         #expect(mode(of: folder.appending("state/my-app")) == 0o700)
         #expect(mode(of: folder.appending("state")) == 0o700)
@@ -83,7 +74,7 @@ import Testing
     @Test func `An existing file is appended to and keeps its mode`() async throws {
         let path = try folder.write("before\n", to: "x.log")
         chmod(path, 0o640)
-        let backend = try await LogFileBackend.fixture(path: path).started()
+        let backend = try await BackendDriver.log(path).started()
         try await backend.update(.shown())
         await backend.stop()
         #expect(try folder.read("x.log").hasPrefix("before\n{"))
@@ -91,7 +82,7 @@ import Testing
     }
 
     @Test func `It can be started again and repeats nothing`() async throws {
-        let backend = LogFileBackend.fixture(path: folder.appending("x.log"))
+        let backend = log()
         for _ in 0..<2 {
             try await backend.start()
             try await backend.update(.shown("a"))
@@ -106,7 +97,7 @@ import Testing
     @Test(.needs(.fullDevice)) func `How many lines were lost is logged before the backend has stopped`() async throws {
         let messages = InMemoryLogHandler()
         let logger = Logger(label: "test", factory: { _ in messages })
-        let backend = LogFileBackend.fixture(path: "/dev/full", logger: logger).backend
+        let backend = BackendDriver.log("/dev/full", logger: logger).backend
         let clock = VirtualClock()
         let manager = IndicatorManager(delays: .zero, backends: [backend], clock: clock)
         let activity = manager.begin("a")
@@ -122,7 +113,7 @@ import Testing
     }
 
     @Test func `Times never go backwards`() async throws {
-        let backend = try await LogFileBackend.fixture(path: folder.appending("x.log")).started()
+        let backend = try await log().started()
         try await backend.update(.shown("a", at: 1))
         try await backend.update(.shown(at: 1).changed(to: "b", at: 30))
         // Events that are seen late do not go back; the wall clock that was set back does.
@@ -173,6 +164,51 @@ import Testing
         let times = try names.map { try decodeEvents($0).map(\.time) }
         #expect(times[0] == times[1])
         #expect(times[0] == times[0].sorted())
+    }
+
+    // MARK: Events
+
+    /// The lines without the time and the process: `begin label="a"`.
+    private var lines: [String] {
+        let text = (try? folder.read("log")) ?? ""
+        return text.split(separator: "\n").map { $0.split(separator: " ").dropFirst(2).joined(separator: " ") }
+    }
+
+    private func backend(_ events: Set<LogFileBackend.Event>) -> BackendDriver<LogFileBackend> {
+        let settings = LogFileBackend.Settings(path: folder.appending("log"), format: .text, events: events)
+        return BackendDriver(LogFileBackend(applicationName: "my-app", settings: settings))
+    }
+
+    @Test func `Events are selected one by one`() async throws {
+        let backend = try await backend([.hidden]).started()
+        try await backend.update(.shown("a", at: 1))
+        try await backend.update(.shown("a", at: 1).changed(to: "b", at: 2))
+        try await backend.update(.hidden(at: 3))
+        await backend.stop()
+        #expect(lines == ["hidden state=inactive visible=false count=0"])
+    }
+
+    @Test func `Events are in the order of their times, an end at the time of the beginning after it`() async throws {
+        let backend = try await backend([.shown, .finished]).started()
+        let ends = [0.5, 1].map { seconds in
+            let date = IndicatorSnapshot.noon(seconds)
+            return FinishedActivity(label: "\(seconds)", outcome: .succeeded, duration: .zero, date: date)
+        }
+        try await backend.update(IndicatorUpdate(.shown("a", at: 1), finished: ends))
+        await backend.stop()
+        #expect(lines.map { $0.prefix { $0 != " " } } == ["finished", "shown", "finished"])
+    }
+
+    @Test func `There is each labelled activity that ended, however short, or a count`() async throws {
+        let clock = VirtualClock()
+        let indicator = IndicatorManager(backends: [backend([.shown, .finished]).backend], clock: clock)
+        indicator.begin("short").end(.failed("exit 3"))
+        await clock.advance(by: .milliseconds(100), settling: indicator)
+        #expect(lines == [#"finished outcome=failed seconds=0.0 message="exit 3" label="short""#])
+        for _ in 0..<100 { indicator.begin("job").end() }
+        await indicator.shutdown()
+        let lost = lines.filter { $0.hasPrefix("lost") }.compactMap { Int($0.dropFirst(11).prefix { $0.isNumber }) }
+        #expect(lines.count - lost.count + lost.reduce(0, +) == 101, "\(lines)")
     }
 
     private struct EventLine: Decodable {

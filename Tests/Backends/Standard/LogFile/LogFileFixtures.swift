@@ -54,29 +54,17 @@ extension IndicatorSnapshot {
 }
 
 extension BackendDriver<LogFileBackend> {
+    /// A backend of the app "my-app".
+    static func log(_ path: String?, maxSize: Int = 0, keep: Int = 3, logger: Logger? = nil) -> Self {
+        let settings = LogFileBackend.Settings(path: path, format: .json, maxSize: maxSize, keep: keep)
+        let logger = logger ?? Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        return Self(LogFileBackend(applicationName: "my-app", settings: settings, logger: logger))
+    }
+
     /// Updates the backend. Returns the error that it reports; `nil` if all lines were written.
     func loss(in snapshot: IndicatorSnapshot) async -> String? {
         do { try await update(snapshot) } catch { return "\(error)" }
         return nil
-    }
-}
-
-extension LogFileBackend {
-    /// A backend of the app "my-app".
-    static func fixture(
-        path: String?,
-        format: Format = .json,
-        maxSize: Int = 0,
-        keep: Int = 3,
-        logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-    ) -> BackendDriver<LogFileBackend> {
-        BackendDriver(
-            LogFileBackend(
-                applicationName: "my-app",
-                settings: Settings(path: path, format: format, maxSize: maxSize, keep: keep),
-                logger: logger
-            )
-        )
     }
 }
 

@@ -9,29 +9,26 @@ import Testing
         try LogFilePath(path, applicationName: app, environment: environment).description
     }
 
-    @Test func `The default is in the state folder`() throws {
-        #expect(try path(nil, ["XDG_STATE_HOME": "/s", "HOME": "/h"]) == "/s/my-app/indicator.log")
-        #expect(try path(nil, ["HOME": "/h"]) == "/h/.local/state/my-app/indicator.log")
-    }
-
-    @Test(arguments: ["", "relative/state"])
-    func `A state folder that is not absolute is ignored`(folder: String) throws {
-        #expect(try path(nil, ["XDG_STATE_HOME": folder, "HOME": "/h"]) == "/h/.local/state/my-app/indicator.log")
-    }
-
-    @Test(arguments: [("a/b", "a_b"), ("..", "indicator"), ("", "indicator"), ("../../etc", ".._.._etc")])
-    func `The name of the app cannot leave the state folder`(app: String, folder: String) throws {
-        #expect(try path(nil, app: app, ["XDG_STATE_HOME": "/s"]) == "/s/\(folder)/indicator.log")
-    }
-
-    @Test func `The tilde is the home folder`() throws {
-        #expect(try path("~/x.log", ["HOME": "/h"]) == "/h/x.log")
-        #expect(try path("/a/~/x.log", ["HOME": "/h"]) == "/a/~/x.log")
-        #expect(try path("~/x.log", [:]).hasSuffix("/x.log"))
-    }
-
-    @Test func `A relative path is in the current folder`() throws {
-        #expect(try path("x.log", [:]) == FileManager.default.currentDirectoryPath + "/x.log")
+    @Test(
+        arguments: [
+            ("By default in the state folder", nil, "my-app", "/s", "/s/my-app/indicator.log"),
+            ("By default below the home folder", nil, "my-app", nil, "/h/.local/state/my-app/indicator.log"),
+            ("An empty state folder is ignored", nil, "a", "", "/h/.local/state/a/indicator.log"),
+            ("A relative state folder is ignored", nil, "a", "relative/state", "/h/.local/state/a/indicator.log"),
+            ("No name of an app leaves the state folder", nil, "a/b", "/s", "/s/a_b/indicator.log"),
+            ("not to its parent", nil, "..", "/s", "/s/indicator/indicator.log"),
+            ("not without a name", nil, "", "/s", "/s/indicator/indicator.log"),
+            ("not to another folder", nil, "../../etc", "/s", "/s/.._.._etc/indicator.log"),
+            ("The tilde is the home folder", "~/x.log", "a", nil, "/h/x.log"),
+            ("only at the beginning", "/a/~/x.log", "a", nil, "/a/~/x.log"),
+            ("A relative path is in the current folder", "x.log", "a", nil, "FOLDER/x.log"),
+        ] as [(String, String?, String, String?, String)]
+    )
+    func `A path is completed`(sentence: String, given: String?, app: String, state: String?, full: String) throws {
+        var environment = ["HOME": "/h"]
+        environment["XDG_STATE_HOME"] = state
+        let expected = full.replacing("FOLDER", with: FileManager.default.currentDirectoryPath)
+        #expect(try path(given, app: app, environment) == expected, "\(sentence)")
     }
 
     @Test(arguments: ["", "/var/log/", "~", "~root/x.log", "/tmp/a\0b", "$HOME/x.log", "${HOME}/x.log"])

@@ -9,11 +9,15 @@ import Testing
 
 @testable import IndicatorBackends
 
-/// Files that are rotated, by the backend and by `logrotate`.
+/// Files that are rotated, by the backend and by `logrotate`, and shared.
 @Suite struct LogFileRotationTests {
     private let folder: TemporaryDirectory
 
     init() throws { folder = try TemporaryDirectory() }
+
+    private func log(maxSize: Int = 0, keep: Int = 3, logger: Logger? = nil) -> BackendDriver<LogFileBackend> {
+        .log(folder.appending("x.log"), maxSize: maxSize, keep: keep, logger: logger)
+    }
 
     private func labels(_ name: String) throws -> [String?] {
         try decodeLog(folder.read(name)).map(\.label)
@@ -33,7 +37,7 @@ import Testing
         let line = LogLineFormatter(format: .json, applicationName: "my-app")
             .line(.shown, at: LogTimestamp(IndicatorSnapshot.noon()), of: .shown("0"))
         let maxSize = Int(lines * Double(line.count))
-        let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: maxSize, keep: keep)
+        let backend = log(maxSize: maxSize, keep: keep)
         try await backend.start()
         try await write((0..<9).map(String.init), to: backend)
         await backend.stop()
@@ -46,7 +50,7 @@ import Testing
     /// As after a rotation in which the full file could not be renamed: no other log is lost by the next one.
     @Test func `Numbered files are moved up to a free number only`() async throws {
         for number in 2...3 { try folder.write("\(number)", to: "x.log.\(number)") }
-        let backend = try await LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: 10, keep: 3).started()
+        let backend = try await log(maxSize: 10, keep: 3).started()
         try await write(["a", "b"], to: backend)
         await backend.stop()
         #expect(try labels("x.log") == ["b"] && labels("x.log.1") == ["a"])
@@ -57,7 +61,7 @@ import Testing
     func `The new file has the owner, group and mode that the full one has then`(keep: Int) async throws {
         let path = try folder.write("", to: "x.log")
         let isRoot = geteuid() == 0
-        let backend = try await LogFileBackend.fixture(path: path, maxSize: 10, keep: keep).started()
+        let backend = try await log(maxSize: 10, keep: keep).started()
         // After it was opened.
         if isRoot { chown(path, 65534, 4) }
         chmod(path, 0o640)
@@ -108,7 +112,7 @@ import Testing
         try folder.write("", to: "x.log.1/y")
         let messages = InMemoryLogHandler()
         let logger = Logger(label: "test", factory: { _ in messages })
-        let backend = try await LogFileBackend.fixture(path: path, maxSize: 10, keep: 1, logger: logger).started()
+        let backend = try await log(maxSize: 10, keep: 1, logger: logger).started()
         try await write(["a", "b", "c"], to: backend)
         #expect(try labels("x.log") == ["a", "b", "c"])
         #expect(messages.entries.map { $0.metadata["backend"] } == ["logFile"])
@@ -123,7 +127,7 @@ import Testing
 
     @Test func `A line begins after an incomplete one of another program`() async throws {
         let path = try folder.write("half", to: "x.log")
-        let backend = LogFileBackend.fixture(path: path)
+        let backend = log()
         try await backend.start()
         try await write(["a", "b"], to: backend)
         let other = try #require(FileHandle(forWritingAtPath: path))
@@ -136,7 +140,7 @@ import Testing
     }
 
     @Test func `A removed file is created again`() async throws {
-        let backend = try await LogFileBackend.fixture(path: folder.appending("a/x.log")).started()
+        let backend = try await BackendDriver.log(folder.appending("a/x.log")).started()
         try await write(["a"], to: backend)
         try FileManager.default.removeItem(atPath: folder.appending("a"))
         try await write(["b"], to: backend)
@@ -163,7 +167,7 @@ import Testing
 
     @Test(.needs("logrotate", package: "logrotate"), arguments: ["create", "create 0640", "nocreate", "copytruncate"])
     func `Logrotate is followed`(mode: String) async throws {
-        let backend = try await LogFileBackend.fixture(path: folder.appending("x.log")).started()
+        let backend = try await log().started()
         for round in 0..<3 {
             try await write(["\(round)-a", "\(round)-b"], to: backend)
             try await logrotate(mode)
@@ -174,5 +178,73 @@ import Testing
         #expect(try labels("x.log.2") == ["1-a", "1-b"])
         #expect(try labels("x.log.1") == ["2-a", "2-b"])
         #expect(try labels("x.log") == ["end"])
+    }
+
+    // MARK: Processes that write to the same file
+
+    @Test func `Two processes share a file through many rotations`() async throws {
+        let helper = try Command.built("test-probe")
+        let meeting = try TemporaryDirectory()
+        let path = folder.appending("x.log")
+        let lines = 1500
+        let options = ["lines=\(lines)", "maxSize=10000", "keep=1000", "meetAt=\(meeting.path)"]
+        async let first = Command.run(helper, ["log", "write", path, "prefix=a"] + options)
+        async let second = Command.run(helper, ["log", "write", path, "prefix=b"] + options)
+        for result in try await [first, second] { #expect(result.status == 0, "\(result.error)") }
+
+        // From the oldest to the latest.
+        let names = try folder.names().sorted { number($0) > number($1) }
+        #expect(names.count > 30)
+        var labels: [String: [String]] = [:]
+        var fullFiles = 0
+        for name in names {
+            let text = try folder.read(name)
+            #expect(text.utf8.count <= 10_000)
+            if text.utf8.count > 9800 { fullFiles += 1 }
+            for label in try decodeLog(text).compactMap(\.label) {
+                labels[String(label.prefix(1)), default: []].append(label)
+            }
+        }
+        for prefix in ["a", "b"] {
+            #expect(labels[prefix] == (0..<lines).map { "\(prefix)-\($0)" })
+        }
+        // Each file was rotated once, by one of the two.
+        #expect(fullFiles == names.count - 1)
+    }
+
+    private func number(_ name: String) -> Int { Int(name.split(separator: ".").last ?? "") ?? 0 }
+
+    @Test func `Two backends of one process share a file`() async throws {
+        let path = folder.appending("x.log")
+        try await withThrowingTaskGroup { group in
+            for prefix in ["a", "b"] {
+                group.addTask {
+                    let backend = try await log(maxSize: 5000, keep: 1000).started()
+                    for index in 0..<300 { try await backend.update(.shown("\(prefix)-\(index)")) }
+                    await backend.stop()
+                }
+            }
+            try await group.waitForAll()
+        }
+        let labels = try folder.names().flatMap { try decodeLog(folder.read($0)).compactMap(\.label) }
+        #expect(Set(labels).count == 600 && labels.count == 600)
+    }
+
+    @Test func `A lock that is never released does not block writing`() async throws {
+        let path = folder.appending("x.log")
+        let backend = try await log(maxSize: 300).started()
+        // A process that may read the file can lock it.
+        let other = open(path, O_RDONLY | O_CLOEXEC)
+        try #require(flock(other, LOCK_EX | LOCK_NB) == 0)
+        for label in ["a", "b", "c"] { try await backend.update(.shown(label)) }
+        #expect(try decodeLog(folder.read("x.log")).map(\.label) == ["a", "b", "c"])
+        #expect(try folder.names() == ["x.log"])
+        // Closing alone is not enough: a child that another test forks meanwhile inherits the descriptor.
+        flock(other, LOCK_UN)
+        close(other)
+        // Rotation needs the lock, and happens as soon as it is free.
+        try await backend.update(.shown("d"))
+        await backend.stop()
+        #expect(try decodeLog(folder.read("x.log")).map(\.label) == ["d"])
     }
 }

@@ -13,14 +13,10 @@ import Testing
     init() throws { folder = try TemporaryDirectory() }
 
     private func startError(_ path: String) async -> Unavailability? {
-        let backend = LogFileBackend.fixture(path: path)
-        do {
-            try await backend.start()
-            await backend.stop()
-            return nil
-        } catch {
-            return error as? Unavailability
-        }
+        let backend = BackendDriver.log(path)
+        do { try await backend.start() } catch { return error as? Unavailability }
+        await backend.stop()
+        return nil
     }
 
     @Test(arguments: [
@@ -69,10 +65,8 @@ import Testing
 
     @Test func `The file size limit does not end the process and leaves no incomplete line`() async throws {
         let path = folder.appending("x.log")
-        let result = try await Command.run(
-            Command.built("test-probe"),
-            ["log", "write", path, "lines=100", "fileSizeLimit=5000"]
-        )
+        let options = ["log", "write", path, "lines=100", "fileSizeLimit=5000"]
+        let result = try await Command.run(Command.built("test-probe"), options)
         #expect(result.status == 0, "\(result.error)")
         let text = try folder.read("x.log")
         #expect(text.utf8.count > 4800 && text.utf8.count <= 5000)
@@ -85,7 +79,7 @@ import Testing
     }
 
     @Test(.needs(.fullDevice)) func `A full device is an error`() async throws {
-        let backend = LogFileBackend.fixture(path: "/dev/full")
+        let backend = BackendDriver.log("/dev/full")
         try await backend.start()
         let problem = "cannot write to it: No space left on device"
         #expect(await backend.loss(in: .shown())?.contains(problem) == true)
@@ -108,10 +102,8 @@ import Testing
         #expect(try await Command.run("sh", ["-c", script]).status == 0)
         #expect(try decodeLog(folder.read("redirected")).map(\.label) == ["line-0", "line-1"])
 
-        let closed = try await Command.run(
-            "sh",
-            ["-c", "'\(writer)' log write \(path) \(descriptor)>&-; echo status=$? >&\(3 - descriptor)"]
-        )
+        let closing = "'\(writer)' log write \(path) \(descriptor)>&-; echo status=$? >&\(3 - descriptor)"
+        let closed = try await Command.run("sh", ["-c", closing])
         #expect((descriptor == 1 ? closed.error : closed.output).contains("status=1"))
     }
 
@@ -187,7 +179,7 @@ import Testing
 
     @Test func `A directory in place of the log is an error until it is removed`() async throws {
         let path = folder.appending("x.log")
-        let backend = LogFileBackend.fixture(path: path)
+        let backend = BackendDriver.log(path)
         try await backend.start()
         try await backend.update(.shown("a", at: 1))
         try FileManager.default.removeItem(atPath: path)
@@ -221,7 +213,7 @@ import Testing
         }
         // The target appears, and disappears while the log is open.
         mkdir(folder.appending("mounted"), 0o700)
-        let backend = LogFileBackend.fixture(path: "\(link)/x.log")
+        let backend = BackendDriver.log("\(link)/x.log")
         try await backend.start()
         try FileManager.default.removeItem(atPath: folder.appending("mounted"))
         #expect(await backend.loss(in: .shown("a")) != nil)
@@ -237,5 +229,36 @@ import Testing
         let script = "'\(try Command.built("test-probe"))' log write '\(path)' lines=2 said=text 2>&-"
         #expect(try await Command.run("sh", ["-c", script]).status == 0)
         #expect(try decodeLog(folder.read("x.log")).map(\.label) == ["line-0", "line-1"])
+    }
+
+    // MARK: Disks without space
+
+    /// Runs the helper on a small file system.
+    private func onSmallDisk(_ scenario: String, _ options: String...) async throws -> String {
+        let command = [try Command.built("test-probe"), "log", scenario, folder.appending("x.log")] + options
+        let result = try await SmallDisk.run(command, size: "64k", over: folder.path)
+        try #require(result.status == 0, "\(result.error)")
+        return result.output
+    }
+
+    @Test(.needs(.mounts)) func `Lines for which there is no space are lost, counted and reported`() async throws {
+        let total = 200
+        let lines = try decodeLog(await onSmallDisk("fill-disk", "lines=\(total)"))
+        let losses = lines.filter { $0.event == "lost" }
+        let written = lines.filter { $0.label?.hasPrefix("full-") == true }
+        // While the loss cannot be reported, the backend is not shown more.
+        #expect(!losses.isEmpty && losses.map(\.count).reduce(written.count, +) <= total)
+        #expect(lines.first?.label == "before" && lines.last?.label == "after")
+    }
+
+    @Test(.needs(.mounts)) func `The status reports the full disk and is clean afterwards`() async throws {
+        let lines = try await onSmallDisk("watch-status").split(separator: "\n").map(String.init)
+        #expect(
+            lines == [
+                "running",
+                "unavailable: log file 'x.log': cannot write to it: No space left on device; free space on its file system",
+                "running", "shown", "hidden", "hidden",
+            ]
+        )
     }
 }

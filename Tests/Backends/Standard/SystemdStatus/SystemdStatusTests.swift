@@ -69,9 +69,7 @@ import Testing
         ("/" + String(repeating: "a", count: 107), "File name too long"),
         ("/nowhere/notify", "the socket '/nowhere/notify' in NOTIFY_SOCKET cannot be used: No such file"),
     ])
-    func `Without a usable address it is unavailable, and says what is wrong`(address: String, text: String)
-        async throws
-    {
+    func `Without a usable address it is unavailable, and says why`(address: String, text: String) async throws {
         let error = await #expect(throws: Unavailability.self) { try await backend(address).start() }
         #expect(error?.description.contains(text) == true, "\(String(describing: error))")
     }
@@ -95,12 +93,10 @@ import Testing
         }
         let last = indicator.begin("last")
         var texts: [String] = []
-        #expect(
-            await eventually {
-                texts += manager.receiveAll()
-                return texts.contains("STATUS=last")
-            }
-        )
+        await expectEventually {
+            texts += manager.receiveAll()
+            return texts.contains("STATUS=last")
+        }
         last.end()
         await indicator.shutdown()
         texts += manager.receiveAll()

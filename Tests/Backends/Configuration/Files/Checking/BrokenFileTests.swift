@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import BackendConfiguration
@@ -31,8 +32,8 @@ struct BrokenFile: Sendable, CustomTestStringConvertible {
 @Suite("A broken config file")
 struct BrokenFileTests {
     private func report(_ bytes: [UInt8], file: String = "indicator.yaml") throws -> [String] {
-        let folder = try TemporaryFolder()
-        let path = try folder.write(Data(bytes), to: file)
+        let folder = try TemporaryDirectory()
+        let path = try folder.save(Data(bytes), to: file)
         let source = ConfigurationSource(for: "my-app", path: path, environment: ["HOME": "/home/user"])
         let error = try #require(throws: ConfigurationError.self) { try IndicatorConfiguration.load(from: source) }
         return error.description.split(separator: "\n").map {
@@ -40,10 +41,7 @@ struct BrokenFileTests {
         }
     }
 
-    @Test(
-        "is reported completely, line by line",
-        arguments: BrokenFile.values + BrokenFile.structure + BrokenFile.syntax
-    )
+    @Test("is reported completely, by lines", arguments: BrokenFile.values + BrokenFile.structure + BrokenFile.syntax)
     func report(of broken: BrokenFile) throws {
         let report = try report(Array(broken.text.utf8), file: broken.file)
         #expect(report.count == broken.reports.count)

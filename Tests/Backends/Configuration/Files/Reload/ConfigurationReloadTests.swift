@@ -24,15 +24,15 @@ private final class MadeBackends: Sendable {
 
 /// An indicator, its config file, and the backends that were created for it.
 private struct Fixture {
-    let folder: TemporaryFolder
+    let folder: TemporaryDirectory
     let path: String
     let indicator: IndicatorManager
     let log = InMemoryLogHandler()
     let made = MadeBackends()
 
     init(_ text: String, isReloaded: Bool = true) throws {
-        folder = try TemporaryFolder()
-        path = try folder.write(text)
+        folder = try TemporaryDirectory()
+        path = try folder.save(text)
         let (log, made) = (log, made)
         var logger = Logger(label: "test") { _ in log }
         logger.logLevel = .debug
@@ -50,6 +50,13 @@ private struct Fixture {
                 logger: logger
             )
         )
+    }
+
+    /// Writes the file, and waits for a condition, whose failure is one of the test.
+    func save(_ text: String, at location: SourceLocation = #_sourceLocation, until condition: () -> Bool) async throws
+    {
+        try folder.save(text)
+        await expectEventually(at: location, condition)
     }
 
     /// The indicator's configuration problems, as a report.
@@ -110,7 +117,7 @@ struct ConfigurationReloadTests {
         #expect(fixture.indicator.delays.completionDelay == .seconds(3))
         #expect(fixture.indicator.backendStatuses.map(\.name) == ["terminalTitle", "audit"])
 
-        try fixture.folder.write("startDelay: 2\nobserve: []\nbackends: [audit]\naudit: {kind: logFile, path: /b}\n")
+        try fixture.folder.save("startDelay: 2\nobserve: []\nbackends: [audit]\naudit: {kind: logFile, path: /b}\n")
         #expect(await eventually { fixture.indicator.delays.startDelay == .seconds(2) })
         #expect(await eventually { fixture.indicator.backendStatuses.map(\.name) == ["audit"] })
         #expect(fixture.problems == "")
@@ -118,21 +125,14 @@ struct ConfigurationReloadTests {
     }
 
     @Test func `uses the defaults when its file cannot be used at all`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         for (text, mode) in [("startDelay: [", 0o600), ("startDelay: 2\n", 0o666)] {
-            let path = try folder.write(text)
+            let path = try folder.save(text)
             try #require(chmod(path, mode_t(mode)) == 0)
-            let indicator = IndicatorManager.configured(
-                from: ConfigurationSource(
-                    for: "my-app",
-                    path: path,
-                    environment: [:],
-                    registry: .forTests(),
-                    overrides: ["observe": []],
-                    isReloaded: false,
-                    logger: Logger(label: "test") { _ in InMemoryLogHandler() }
-                )
-            )
+            var source = ConfigurationSource(path: path)
+            (source.overrides, source.isReloaded) = (["observe": []], false)
+            source.logger = Logger(label: "test") { _ in InMemoryLogHandler() }
+            let indicator = IndicatorManager.configured(from: source)
             #expect(indicator.delays.startDelay == .seconds(1))
             #expect(indicator.backendStatuses.map(\.name) == ["terminalTitle", "dbusProperty"])
             #expect(indicator.configurationProblems.count == 1)
@@ -146,7 +146,7 @@ struct ConfigurationReloadTests {
         indicator.start("job", label: "Working")
         #expect(await eventually { fixture.made.all.count == 3 && fixture.made.all.allSatisfy(\.isVisible) })
 
-        try fixture.folder.write(
+        try fixture.folder.save(
             """
             startDelay: 0
             completionDelay: 7
@@ -174,11 +174,10 @@ struct ConfigurationReloadTests {
     @Test func `keeps its configuration while the file is invalid, and reports all mistakes once`() async throws {
         let fixture = try Fixture(Self.text)
         let broken = "startDelay: soon\nbackends: [telegraph]\n"
-        try fixture.folder.write(broken)
-        #expect(await eventually { !fixture.messages(.error).isEmpty })
+        try await fixture.save(broken) { !fixture.messages(.error).isEmpty }
         // The same text with a new date, the same mistakes in another text, and an explicit reload.
         try FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: fixture.path)
-        try fixture.folder.write(broken + "\n")
+        try fixture.folder.save(broken + "\n")
         await #expect(throws: ConfigurationError.self) { try await fixture.indicator.reloadConfiguration() }
         #expect(
             fixture.messages(.error) == [
@@ -194,7 +193,7 @@ struct ConfigurationReloadTests {
         #expect(fixture.made.all.count == 3)
         #expect(fixture.made.all.allSatisfy { $0.stopCount == 0 })
 
-        try fixture.folder.write(Self.text + "\ncompletionDelay: 2\n")
+        try fixture.folder.save(Self.text + "\ncompletionDelay: 2\n")
         #expect(await eventually { fixture.indicator.delays.completionDelay == .seconds(2) })
         #expect(fixture.made.all.count == 3)
         await fixture.indicator.shutdown()
@@ -202,7 +201,7 @@ struct ConfigurationReloadTests {
 
     @Test func `keeps its configuration when a kind rejects the new settings`() async throws {
         let fixture = try Fixture(Self.text, isReloaded: false)
-        try fixture.folder.write("backends: [terminalTitle, logFile]\nlogFile: {path: /refused}\n")
+        try fixture.folder.save("backends: [terminalTitle, logFile]\nlogFile: {path: /refused}\n")
         await #expect(throws: ConfigurationError.self) { try await fixture.indicator.reloadConfiguration() }
         #expect(fixture.indicator.backendStatuses.map(\.name) == ["terminalTitle", "logFile", "audit"])
         #expect(fixture.made.all.allSatisfy { $0.stopCount == 0 })
@@ -218,12 +217,10 @@ struct ConfigurationReloadTests {
         }
         defer { watcher.stop() }
         let steps: [() throws -> Void] = [
-            {
-                try FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: fixture.path)
-            },
-            { try fixture.folder.write(Self.text) },
+            { try FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: fixture.path) },
+            { try fixture.folder.save(Self.text) },
             { try FileManager.default.removeItem(atPath: fixture.path) },
-            { try fixture.folder.write(Self.text) },
+            { try fixture.folder.save(Self.text) },
         ]
         for step in steps {
             let before = seen.withLock { $0 }
@@ -231,7 +228,7 @@ struct ConfigurationReloadTests {
             #expect(await eventually { seen.withLock { $0 } > before })
         }
         // When a later change is applied, the earlier ones have been processed.
-        try fixture.folder.write(Self.text + "\ncompletionDelay: 2\n")
+        try fixture.folder.save(Self.text + "\ncompletionDelay: 2\n")
         #expect(await eventually { fixture.indicator.delays.completionDelay == .seconds(2) })
         await fixture.indicator.shutdown()
         #expect(fixture.made.all.count == 3)
@@ -246,8 +243,7 @@ struct ConfigurationReloadTests {
         }
         #expect(error?.description == "\(fixture.path): error: the file cannot be read: No such file or directory")
         #expect(fixture.indicator.backendStatuses.count == 3)
-        try fixture.folder.write("backends: []\n")
-        #expect(await eventually { fixture.indicator.backendStatuses.isEmpty })
+        try await fixture.save("backends: []\n") { fixture.indicator.backendStatuses.isEmpty }
         await fixture.indicator.shutdown()
     }
 
@@ -255,7 +251,7 @@ struct ConfigurationReloadTests {
         let fixture = try Fixture(Self.text, isReloaded: false)
         fixture.indicator.isEnabled = false
         fixture.indicator.delays.completionDelay = .seconds(9)
-        try fixture.folder.write(Self.text.replacing("observe: []", with: "observe: [alamofire]"))
+        try fixture.folder.save(Self.text.replacing("observe: []", with: "observe: [alamofire]"))
         try await fixture.indicator.reloadConfiguration()
         #expect(!fixture.indicator.isEnabled)
         #expect(fixture.indicator.delays.completionDelay == .seconds(9))
@@ -269,7 +265,7 @@ struct ConfigurationReloadTests {
         let post = { NotificationCenter.default.post(name: .indicatorTaskDidResume, object: request) }
         post()
         #expect(fixture.indicator.activityCount == 0)
-        try fixture.folder.write("backends: []\nobserve: [indicator]\n")
+        try fixture.folder.save("backends: []\nobserve: [indicator]\n")
         try await fixture.indicator.reloadConfiguration()
         post()
         // Other tests post in the same center: theirs may count, too.
@@ -283,7 +279,7 @@ struct ConfigurationReloadTests {
         let indicator = fixture.indicator
         try await withThrowingTaskGroup { group in
             for round in 0..<20 {
-                try fixture.folder.write(Self.text + "\nterminalTitle: {format: \"\(round)\"}\n")
+                try fixture.folder.save(Self.text + "\nterminalTitle: {format: \"\(round)\"}\n")
                 for _ in 0..<5 { group.addTask { try? await indicator.reloadConfiguration() } }
             }
         }
@@ -299,7 +295,7 @@ struct ConfigurationReloadTests {
     func ends() async throws {
         let fixture = try Fixture(Self.text)
         await fixture.indicator.shutdown()
-        try fixture.folder.write(Self.text + "\ncompletionDelay: 2\n")
+        try fixture.folder.save(Self.text + "\ncompletionDelay: 2\n")
         try await fixture.indicator.reloadConfiguration()
         #expect(fixture.indicator.delays.completionDelay == .milliseconds(200))
 
@@ -311,13 +307,7 @@ struct ConfigurationReloadTests {
         #expect(await eventually { released == nil })
     }
 
-    @Test func `has nothing to reload when it was created in code`() async throws {
-        let indicator = IndicatorManager()
-        try await indicator.reloadConfiguration()
-        await indicator.shutdown()
-    }
-
-    private func places(_ folder: TemporaryFolder) -> [String: String] {
+    private func places(_ folder: TemporaryDirectory) -> [String: String] {
         [
             "HOME": "\(folder.path)/home", "XDG_CONFIG_HOME": "\(folder.path)/config", "XDG_CONFIG_DIRS": folder.path,
             "XDG_RUNTIME_DIR": folder.path, "PATH": "/usr/bin:/bin",
@@ -326,7 +316,7 @@ struct ConfigurationReloadTests {
 
     @Test("follows the first file that appears, and one that appears at a location of higher precedence")
     func appears() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let log = InMemoryLogHandler()
         let indicator = IndicatorManager.configured(
             from: ConfigurationSource(
@@ -339,13 +329,13 @@ struct ConfigurationReloadTests {
             )
         )
         #expect(indicator.delays.startDelay == .seconds(1))
-        try folder.write("startDelay: 2\n", to: "config/indicator/indicator.yaml")
+        try folder.save("startDelay: 2\n", to: "config/indicator/indicator.yaml")
         #expect(await eventually { indicator.delays.startDelay == .seconds(2) })
-        try folder.write("{\"startDelay\": 3}\n", to: "config/my-app/indicator.json")
+        try folder.save("{\"startDelay\": 3}\n", to: "config/my-app/indicator.json")
         #expect(await eventually { indicator.delays.startDelay == .seconds(3) })
         // One at a location of lower precedence changes nothing.
-        try folder.write("startDelay: 9\n", to: "indicator/indicator.yaml")
-        try folder.write("startDelay: 4\n", to: "config/my-app/indicator.yaml")
+        try folder.save("startDelay: 9\n", to: "indicator/indicator.yaml")
+        try folder.save("startDelay: 4\n", to: "config/my-app/indicator.yaml")
         #expect(await eventually { indicator.delays.startDelay == .seconds(4) })
         #expect(log.entries.map(\.level).allSatisfy { $0 <= .info }, "\(log.entries)")
         await indicator.shutdown()
@@ -353,27 +343,22 @@ struct ConfigurationReloadTests {
 
     @Test("omits backends that have no surface here, without a warning; one that should work is reported")
     func notApplicable() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         // Neither a terminal nor a bus.
-        let helper = try HelperProcess(
-            ["-", "standard"],
-            wrapper: ["/usr/bin/setsid", "--wait"],
-            environment: places(folder)
-        )
+        let session = ["/usr/bin/setsid", "--wait"]
+        let helper = try HelperProcess(["-", "standard"], wrapper: session, environment: places(folder))
         #expect(await helper.says { $0.contains("warning") || $0 == "ready" } == "ready")
-        helper.send("backends")
-        #expect(await helper.says { $0.hasPrefix("backends") } == "backends ")
+        #expect(await helper.says(to: "backends") { $0.hasPrefix("backends") } == "backends ")
         // There is no terminal for the title, but there could be a bus for the property.
-        try folder.write("backends: [terminalTitle, dbusProperty]\n", to: "config/indicator/indicator.yaml")
+        try folder.save("backends: [terminalTitle, dbusProperty]\n", to: "config/indicator/indicator.yaml")
         #expect(await helper.says { $0.contains("warning") }?.contains("'dbusProperty' is unavailable") == true)
-        helper.send("backends")
-        #expect(await helper.says { $0.hasPrefix("backends") } == "backends dbusProperty")
+        #expect(await helper.says(to: "backends") { $0.hasPrefix("backends") } == "backends dbusProperty")
     }
 
     @Test(.needs("tmux", package: "tmux")) func `prints a mistake once, and nothing else`() async throws {
-        let folder = try TemporaryFolder()
-        try folder.write("startDelay: soon\n")
-        try folder.write("backends: auto\n", to: "auto.yaml")
+        let folder = try TemporaryDirectory()
+        try folder.save("startDelay: soon\n")
+        try folder.save("backends: auto\n", to: "auto.yaml")
         let helper = try Command.built("test-probe")
         try await Tmux.withServer { tmux in
             let run =
@@ -394,8 +379,8 @@ struct ConfigurationReloadTests {
 
     @Test(.needs("tmux", package: "tmux"))
     func `prints the mistakes to standard error when that is a terminal`() async throws {
-        let folder = try TemporaryFolder()
-        let path = try folder.write("startDelay: soon\n")
+        let folder = try TemporaryDirectory()
+        let path = try folder.save("startDelay: soon\n")
         let helper = try Command.built("test-probe")
         try await Tmux.withServer { tmux in
             // The quotes tell the output from the command that was typed.
@@ -413,8 +398,8 @@ struct ConfigurationReloadTests {
 
     @Test("compiles no regular expression, of Swift or of Foundation, which takes up to 2 ms and 1.8 MiB")
     func regularExpressions() async throws {
-        let folder = try TemporaryFolder()
-        let path = try folder.write("startDelay: 0.5\nbackends: [logFile]\nlogFile: {path: \(folder.path)/log}\n")
+        let folder = try TemporaryDirectory()
+        let path = try folder.save("startDelay: 0.5\nbackends: [logFile]\nlogFile: {path: \(folder.path)/log}\n")
         // The dynamic linker reports functions of other libraries when they are called for the first time. Foundation
         // calls uregex_open, whose name begins with "swift_" there, for each regular expression.
         let run = #"echo quit | env -u LD_BIND_NOW LD_DEBUG=bindings "$0" "$1" standard 2>&1"#
@@ -432,24 +417,22 @@ struct ConfigurationReloadTests {
 /// Runs in a separate process: a process has one shared indicator.
 @Suite("The shared indicator", .timeLimit(.minutes(10)))
 struct SharedIndicatorTests {
-    private let folder: TemporaryFolder
+    private let folder: TemporaryDirectory
 
-    init() throws { folder = try TemporaryFolder() }
+    init() throws { folder = try TemporaryDirectory() }
 
     @Test func `is configured once; a second attempt is logged and changes nothing`() async throws {
-        let path = try folder.write("startDelay: 3\nbackends: [memory]\n")
+        let path = try folder.save("startDelay: 3\nbackends: [memory]\n")
         let helper = try HelperProcess([path, "shared"])
         #expect(await helper.says("ready"))
-        helper.send("backends")
-        #expect(await helper.says("backends memory"))
+        #expect(await helper.says("backends memory", to: "backends"))
         helper.send("shared")
         #expect(await helper.says { $0.contains("not configured for 'again'") && $0.contains("already") } != nil)
         #expect(await helper.says("shared: delay 3.0 seconds, enabled, count 2"))
         // It follows its file like any other.
-        try folder.write("startDelay: 4\nbackends: [memory]\nenabled: false\n")
+        try folder.save("startDelay: 4\nbackends: [memory]\nenabled: false\n")
         #expect(await helper.says("delay 4.0 seconds"))
-        helper.send("shutdown")
-        #expect(await helper.says("shut down"))
+        #expect(await helper.says("shut down", to: "shutdown"))
         helper.send("shared")
         #expect(await helper.says { $0.contains("not configured for 'again'") && $0.contains("shut down") } != nil)
         #expect(await helper.says("shared: delay 4.0 seconds, disabled, count 2"))

@@ -34,11 +34,15 @@ final class HelperProcess {
 
     func send(_ command: String) { daemon.write(command) }
 
-    /// Waits for a line on standard output.
-    func says(_ line: String) async -> Bool { await says { $0 == line } != nil }
+    /// Waits for a line on standard output, after a command or a signal.
+    func says(_ line: String, to command: String? = nil, at number: Int32? = nil) async -> Bool {
+        await says(to: command, at: number) { $0 == line } != nil
+    }
 
     /// Waits for a matching line on standard output, after the last one that was found, and returns it.
-    func says(_ isExpected: (String) -> Bool) async -> String? {
+    func says(to command: String? = nil, at number: Int32? = nil, _ isExpected: (String) -> Bool) async -> String? {
+        if let command { send(command) }
+        if let number { signal(number) }
         var found: String?
         _ = await eventually {
             let lines = daemon.output.components(separatedBy: "\n").dropLast()
