@@ -53,20 +53,18 @@ import Testing
         let other = try Publication(client("web-2", host: "web-1"))
         #expect(await other.reports("Not authorized"), "\(broker.log)")
         let watcher = MQTTWatcher(settings: try client("watcher", host: ""))
-        #expect(
-            try await eventually {
-                let hosts = Locked<[String]>([])
-                do {
-                    try await watcher.run(once: true) { report in
-                        if case .event(.appeared(let topic, _)) = report { hosts.withLock { $0.append(topic.host) } }
-                    }
-                } catch MQTTError.lost, MQTTError.unreachable {
-                    // Seen on a busy machine; `watch` without --once tries again, too.
-                    return false
+        try await expectEventually {
+            let hosts = Locked<[String]>([])
+            do {
+                try await watcher.run(once: true) { report in
+                    if case .event(.appeared(let topic, _)) = report { hosts.withLock { $0.append(topic.host) } }
                 }
-                return hosts.withLock { $0 }.sorted() == ["web-1", "web-2"]
+            } catch MQTTError.lost, MQTTError.unreachable {
+                // Seen on a busy machine; `watch` without --once tries again, too.
+                return false
             }
-        )
+            return hosts.withLock { $0 }.sorted() == ["web-1", "web-2"]
+        }
         // The broker may have been too busy to answer in time at first.
         for app in own { #expect(await app.runs()) }
         for app in own + [other] { await app.manager.shutdown() }

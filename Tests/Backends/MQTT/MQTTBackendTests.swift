@@ -1,6 +1,7 @@
 #if MQTT
 import Foundation
 import IndicatorCore
+import IndicatorTesting
 import IndicatorThreads
 import TestSupport
 import Testing
@@ -149,6 +150,22 @@ import Testing
         sigaction(SIGPIPE, nil, &action)
         // Not what it was: other tests install one.
         #expect(unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) != 1, "it is not SIG_IGN")
+    }
+
+    @Test(arguments: BackendCompatibility.Case.allCases)
+    func `A broker that ends and returns`(_ expectation: BackendCompatibility.Case) async throws {
+        let broker = try await MosquittoBroker()
+        let settings = MQTTSettings(url: try MQTTURL(broker.url))
+        let suite = BackendCompatibility(
+            make: { MQTTBackend(applicationName: "app", settings: settings) },
+            surface: BackendCompatibility.Surface(
+                take: { await broker.end() },
+                giveBack: { try await broker.start() },
+                hang: { broker.send(SIGSTOP) },
+                goOn: { broker.send(SIGCONT) }
+            )
+        )
+        try await suite.check(expectation)
     }
 }
 #endif

@@ -40,10 +40,7 @@ import Testing
         }
     }
 
-    @Test(
-        "NATS, which speaks MQTT 3.1.1: names with dots and spaces, a clean end, a death, and no claims of a watcher",
-        .needs(.cluster)
-    )
+    @Test("NATS: names with dots and spaces, a clean end, a death, and no claims of a watcher", .needs(.cluster))
     func fallback() async throws {
         let nats = try await NATSCluster()
         let settings = try MQTTSettings(nats.urls[0], host: "web-1.example.org")
@@ -52,23 +49,18 @@ import Testing
         // After the first messages, so that the states are retained ones.
         #expect(await eventually { manager.backendStatuses[0].updatesDelivered > 0 })
         let folder = try TemporaryDirectory()
-        let config =
-            "backends: [mqtt]\nstartDelay: 0\nmqtt: {url: ['\(nats.urls[0])'], host: b.example.org, interval: 0}\n"
-        let app = try Daemon(
-            try Command.built("test-probe"),
-            ["desktop", "config=\(try folder.write(config, to: "c.yaml"))"]
-        )
+        let settingsOfApp = "{url: ['\(nats.urls[0])'], host: b.example.org, interval: 0}"
+        let config = try folder.write("backends: [mqtt]\nstartDelay: 0\nmqtt: \(settingsOfApp)\n", to: "c.yaml")
+        let app = try Daemon([Command.built("test-probe"), "desktop", "config=\(config)"])
         #expect(await app.prints("ready\n"))
         app.write("begin\tWorking")
         for number in 0..<2 {
             let follower = Follower(settings)
-            #expect(
-                await eventually {
-                    let labels = follower.labels.withLock { $0 }
-                    return labels.contains { $0.key.hasPrefix("web-1.example.org|my app|") && $0.value == "Copying" }
-                        && labels.contains { $0.key.hasPrefix("b.example.org|") && $0.value == "Working" }
-                }
-            )
+            await expectEventually {
+                let labels = follower.labels.withLock { $0 }
+                return labels.contains { $0.key.hasPrefix("web-1.example.org|my app|") && $0.value == "Copying" }
+                    && labels.contains { $0.key.hasPrefix("b.example.org|") && $0.value == "Working" }
+            }
             #expect(follower.notices.withLock { $0 } == [])
             if number == 1 {
                 app.send(SIGKILL)
@@ -81,11 +73,7 @@ import Testing
         }
     }
 
-    @Test(
-        "With MQTT 5 alone, the error is that the broker speaks MQTT 3.1.1; mosquitto is used with 3.1.1, too",
-        .needs(.brokers),
-        .needs(.cluster)
-    )
+    @Test("MQTT 5 alone fails with NATS, and says why; 3.1.1 works with mosquitto", .needs(.brokers), .needs(.cluster))
     func protocolVersions() async throws {
         let nats = try await NATSCluster()
         var settings = try MQTTSettings(nats.urls[0])
@@ -146,10 +134,7 @@ import Testing
         }.value
     }
 
-    @Test(
-        "Of several addresses, the one that answers is used; what one rejects is reported before that one is down",
-        .needs(.broker)
-    )
+    @Test("Of several addresses, one that answers is used; a rejection is reported before an outage", .needs(.broker))
     func severalAddresses() async throws {
         let broker = try await MosquittoBroker()
         let strict = try await MosquittoBroker(settings: "allow_anonymous false")
@@ -169,10 +154,7 @@ import Testing
         }
     }
 
-    @Test(
-        "One of three nodes is killed with 100 processes: all return, every node has all states, and none is stale",
-        .needs(.cluster)
-    )
+    @Test("One of three nodes is killed: 100 processes return, and each node has all states", .needs(.cluster))
     func cluster() async throws {
         let nats = try await NATSCluster(nodes: 3)
         let folder = try TemporaryDirectory()
@@ -189,9 +171,7 @@ import Testing
             to: "config.yaml"
         )
         let count = 100
-        let apps = try (0..<count).map { _ in
-            try Daemon(try Command.built("test-probe"), ["desktop", "config=\(config)"])
-        }
+        let apps = try (0..<count).map { _ in try Daemon([Command.built("test-probe"), "desktop", "config=\(config)"]) }
         for app in apps { app.write("begin\tBefore") }
         var settings = try MQTTSettings(nats.urls[0])
         settings.urls = try nats.urls.map(MQTTURL.init)

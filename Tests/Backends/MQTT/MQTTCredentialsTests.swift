@@ -100,9 +100,7 @@ import Testing
         try await expect("cannot be used: it does not exist", with: settings)
         (settings.caFile, settings.certificateFile, settings.keyFile) = (certificates.path("ca.pem"), nil, nil)
         let bare = try Publication(settings)
-        #expect(
-            await eventually { if case .unavailable = bare.manager.backendStatuses[0].state { true } else { false } }
-        )
+        await expectEventually { if case .unavailable = bare.manager.backendStatuses[0].state { true } else { false } }
         await bare.manager.shutdown()
     }
 

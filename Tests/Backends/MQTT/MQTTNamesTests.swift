@@ -68,9 +68,8 @@ import Testing
 
     @Test func `Configuration errors and the table of settings do not show a password`() throws {
         let environment = ["INDICATOR_MQTT_PASSWORD": "hush", "INDICATOR_BACKENDS": "mqtt", "HOME": "/nonexistent"]
-        let configuration = try IndicatorConfiguration.load(
-            from: ConfigurationSource(for: "x", environment: environment)
-        )
+        let source = ConfigurationSource(for: "x", environment: environment)
+        let configuration = try IndicatorConfiguration.load(from: source)
         let values = configuration.settings.filter { $0.key.hasPrefix("mqtt.") }
         #expect(values.first { $0.key == "mqtt.password" }?.value == "(hidden)")
         #expect(!"\(configuration.settings)".contains("hush"))

@@ -47,9 +47,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `A broker that is killed and restarted, with or without persistence, has the current state`(isPersistent: Bool)
-        async throws
-    {
+    func `A broker that is killed and restarted has the current state`(isPersistent: Bool) async throws {
         try await withPublication(isPersistent: isPersistent) { broker, app, activity in
             if isPersistent { #expect(await broker.save("Before")) }
             let reader = try await restart(broker) {
@@ -69,10 +67,7 @@ import Testing
         }
     }
 
-    @Test(
-        "A broker restarted after the death of an app has its last state if it is persistent, otherwise nothing",
-        arguments: [false, true]
-    )
+    @Test("A broker restarted after an app's death has its state only if persistent", arguments: [false, true])
     func appAndBrokerAreKilled(isPersistent: Bool) async throws {
         let broker = try await MosquittoBroker(isPersistent: isPersistent)
         let app = try await broker.app()
@@ -113,12 +108,10 @@ import Testing
         #expect(app.manager.backendStatuses[0].state == .stopped, "not given up")
         broker.send(SIGCONT)
         // The broker publishes the will, unless it reads the removal before the connection ends.
-        #expect(
-            try await eventually {
-                let retained = try await broker.retained()
-                return retained[app.topic] == nil || retained[app.topic + "/lost"] == Self.lost
-            }
-        )
+        try await expectEventually {
+            let retained = try await broker.retained()
+            return retained[app.topic] == nil || retained[app.topic + "/lost"] == Self.lost
+        }
     }
 
     @Test("An app that is killed is lost when its connection ends; the next process has a different topic")
@@ -150,19 +143,17 @@ import Testing
         let folder = "/proc/\(app.processID)"
         let port = String(broker.port, radix: 16, uppercase: true)
         var found: String?
-        #expect(
-            try await eventually {
-                // The remote address is the third field, the inode the tenth. A read may miss a connection, because the
-                // table changes meanwhile.
-                let lines = try connectionTable(of: app.processID).filter { $0[2].hasSuffix(":" + port) }
-                let sockets = lines.map { "socket:[" + $0[9] + "]" }
-                found = try FileManager.default.contentsOfDirectory(atPath: "\(folder)/fd").first {
-                    let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/fd/\($0)")
-                    return target.map(sockets.contains) ?? false
-                }
-                return found != nil
+        try await expectEventually {
+            // The remote address is the third field, the inode the tenth. A read may miss a connection, because the
+            // table changes meanwhile.
+            let lines = try connectionTable(of: app.processID).filter { $0[2].hasSuffix(":" + port) }
+            let sockets = lines.map { "socket:[" + $0[9] + "]" }
+            found = try FileManager.default.contentsOfDirectory(atPath: "\(folder)/fd").first {
+                let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/fd/\($0)")
+                return target.map(sockets.contains) ?? false
             }
-        )
+            return found != nil
+        }
         let information = try String(contentsOfFile: "\(folder)/fdinfo/\(try #require(found))", encoding: .utf8)
         let flags = try #require(information.firstMatch(of: /flags:\s+([0-7]+)/).flatMap { Int($0.1, radix: 8) })
         #expect(flags & Int(O_CLOEXEC) != 0)
@@ -184,9 +175,7 @@ import Testing
         app.send(SIGCONT)
         #expect(await reader.prints(#""label":"Awake""#))
         // Also its will is removed.
-        #expect(
-            try await eventually { try await broker.retained().values.map { $0.contains(#""epoch":1"#) } == [false] }
-        )
+        try await expectEventually { try await broker.retained().values.map { $0.contains(#""epoch":1"#) } == [false] }
         app.write("quit")
         #expect(try await broker.retains(0))
     }
@@ -375,10 +364,8 @@ import Testing
         // The resolver waits for minutes.
         let path = try folder.write("nameserver \(broker.address)\noptions timeout:30 attempts:5\n", to: "resolv.conf")
         let mount = "mount --bind '\(path)' /etc/resolv.conf && exec \"$@\""
-        let app = try await broker.app(
-            url: "mqtt://broker.example",
-            wrapper: ["unshare", "--mount", "sh", "-c", mount, "sh"]
-        )
+        let wrapper = ["unshare", "--mount", "sh", "-c", mount, "sh"]
+        let app = try await broker.app(url: "mqtt://broker.example", wrapper: wrapper)
         #expect(await app.complains("no answer yet"))
         app.write("quit")
         #expect(await app.ends())
@@ -390,9 +377,7 @@ import Testing
         "true", "printf 'HTTP/1.1 400 Bad Request\\r\\n\\r\\n'", "head -c 100 /dev/zero",
         "printf '\\040\\003\\000\\000'; sleep 0.1; printf '\\377\\377\\377\\377\\377'",
     ])
-    func `A broker that closes immediately or sends invalid data causes an error, not a crash`(answer: String)
-        async throws
-    {
+    func `A broker that closes or sends invalid data causes an error, no crash`(answer: String) async throws {
         let address = try LoopbackAddress()
         let server = try await Daemon.python(
             """
@@ -442,11 +427,8 @@ import Testing
     )
     func linkIsCut() async throws {
         let machines = try await TwoMachines()
-        let broker = try await MosquittoBroker(
-            settings: Self.shortKeepAlive,
-            address: "10.99.0.1",
-            wrapper: machines.first
-        )
+        let (settings, first) = (Self.shortKeepAlive, machines.first)
+        let broker = try await MosquittoBroker(settings: settings, address: "10.99.0.1", wrapper: first)
         let reader = try await broker.reader()
         let app = try await broker.app(wrapper: machines.second)
         app.write("begin\tWorking")

@@ -54,11 +54,9 @@ func withPublication(
     try await body(broker, publication, activity)
     activity.end()
     await publication.manager.shutdown()
-    #expect(
-        try await eventually {
-            let left = try await broker.retained()
-            return left.isEmpty || left[publication.topic + "/lost"] != nil
-        }
-    )
+    try await expectEventually {
+        let left = try await broker.retained()
+        return left.isEmpty || left[publication.topic + "/lost"] != nil
+    }
 }
 #endif
