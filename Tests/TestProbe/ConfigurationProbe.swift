@@ -88,12 +88,7 @@ enum ConfigurationProbe {
                     say("\(error)")
                 }
             case "disposition": say(disposition())
-            case "child":
-                let child = Process()
-                child.executableURL = URL(filePath: "/bin/sh")
-                child.arguments = ["-c", "grep SigIgn /proc/self/status"]
-                try child.run()
-                child.waitUntilExit()
+            case "child": try runShell("grep SigIgn /proc/self/status")
             case "shared":
                 let shared = make("again", true)
                 let enabled = shared.isEnabled ? "enabled" : "disabled"
@@ -120,11 +115,6 @@ enum ConfigurationProbe {
         }
         await indicator.shutdown()
         say("done")
-    }
-
-    private static func say(_ text: String) {
-        // Not `print`: `fflush(nil)` would wait for the thread that reads standard input.
-        FileHandle.standardOutput.write(Data("\(text)\n".utf8))
     }
 
     private static func disposition() -> String {

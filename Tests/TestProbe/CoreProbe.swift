@@ -132,8 +132,4 @@ enum CoreProbe {
     private static func symbol<Symbol>(_ name: String, as type: Symbol.Type) -> Symbol? {
         dlsym(nil, name).map { unsafeBitCast($0, to: type) }
     }
-
-    private static func say(_ text: String) {
-        FileHandle.standardOutput.write(Data("\(text)\n".utf8))
-    }
 }

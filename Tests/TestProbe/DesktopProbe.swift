@@ -18,54 +18,43 @@ enum DesktopProbe {
             handler.logLevel = .debug
             return handler
         }
-        if let limit = arguments.first(where: { $0.hasPrefix("descriptors=") }).flatMap({ rlim_t($0.dropFirst(12)) }) {
+        func value(_ option: String) -> String? {
+            arguments.first { $0.hasPrefix(option + "=") }.map { String($0.dropFirst(option.count + 1)) }
+        }
+        func duration(_ option: String) -> Duration? { value(option).flatMap { Int($0) }.map { .seconds($0) } }
+        if let limit = value("descriptors").flatMap({ rlim_t($0) }) {
             var limits = rlimit(rlim_cur: limit, rlim_max: limit)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
         }
         Limits.apply(arguments)
         var backends: [any IndicatorBackend] = [OtherBackend()]
         #if DBus
-        if arguments.contains("own") || arguments.contains("own=loop") {
-            OwnLibNotify.load(mainLoop: arguments.contains("own=loop"))
-        }
+        if arguments.contains("own") || value("own") != nil { OwnLibNotify.load(mainLoop: value("own") == "loop") }
         if arguments.contains("notification") {
             var settings = DesktopNotificationSettings()
-            settings.through =
-                arguments.first { $0.hasPrefix("through=") }
-                .flatMap { DesktopNotificationSettings.Through(rawValue: String($0.dropFirst(8))) } ?? .auto
+            settings.through = value("through").flatMap { .init(rawValue: $0) } ?? .auto
             settings.isTransient = !arguments.contains("lasting")
             if arguments.contains("outcomes") { (settings.whenDone, settings.after) = (.always, .zero) }
-            if let icon = arguments.first(where: { $0.hasPrefix("icon=") }) {
-                settings.icon = String(icon.dropFirst(5))
-            }
-            func duration(_ option: String) -> Duration? {
-                arguments.first { $0.hasPrefix(option) }.flatMap { Int($0.dropFirst(option.count)) }.map {
-                    .seconds($0)
-                }
-            }
-            settings.expiry = duration("expiry=") ?? settings.expiry
-            settings.timeout = duration("timeout=")
+            settings.icon = value("icon") ?? settings.icon
+            settings.expiry = duration("expiry") ?? settings.expiry
+            settings.timeout = duration("timeout")
             backends.append(DesktopNotificationBackend(applicationName: "probe", settings: settings))
         }
-        #endif
-        #if DBus
         if arguments.contains("property") { backends.append(DBusPropertyBackend(applicationName: "probe")) }
         let neighbour = arguments.contains("neighbour") ? Neighbour() : nil
         #else
         let neighbour: Neighbour? = nil
         #endif
         if arguments.contains("title") { backends.append(TerminalTitleBackend(applicationName: "probe")) }
-        if let log = arguments.first(where: { $0.hasPrefix("log=") }) {
-            backends.append(LogFileBackend(applicationName: "probe", settings: .init(path: String(log.dropFirst(4)))))
+        if let path = value("log") {
+            backends.append(LogFileBackend(applicationName: "probe", settings: .init(path: path)))
         }
-        arguments.first { $0.hasPrefix("compete=") }.flatMap { Competitor(rawValue: String($0.dropFirst(8))) }?.start()
-        let completion = arguments.first { $0.hasPrefix("completion=") }.flatMap { Int($0.dropFirst(11)) } ?? 0
-        let delays =
+        value("compete").flatMap { Competitor(rawValue: $0) }?.start()
+        let delays: IndicatorDelays =
             arguments.contains("delays")
-            ? .standard : try IndicatorDelays(startDelay: .zero, completionDelay: .seconds(completion))
-        let config = arguments.first { $0.hasPrefix("config=") }.map { String($0.dropFirst(7)) }
+            ? .standard : try IndicatorDelays(startDelay: .zero, completionDelay: duration("completion") ?? .zero)
         let manager =
-            config.map { IndicatorManager.configured(from: ConfigurationSource(for: "probe", path: $0)) }
+            value("config").map { IndicatorManager.configured(from: ConfigurationSource(for: "probe", path: $0)) }
             ?? IndicatorManager(delays: delays, backends: backends)
         let probe = Probe(
             manager: manager,
@@ -311,9 +300,11 @@ enum Limits {
     /// For the commands; started before the limits are set.
     static let thread = ServiceThread(name: "probe")
 
+    /// RLIMIT_NPROC, which the C library declares only for _GNU_SOURCE.
+    static let threads = __rlimit_resource_t(6)
+
     private static let resources = [
-        // RLIMIT_NPROC, which the C library declares only for _GNU_SOURCE.
-        ("threads=", __rlimit_resource_t(6)), ("memory=", __rlimit_resource_t(RLIMIT_AS.rawValue)),
+        ("threads=", threads), ("memory=", __rlimit_resource_t(RLIMIT_AS.rawValue)),
     ]
 
     static func apply(_ arguments: some Sequence<String>) {
@@ -336,7 +327,7 @@ enum Limits {
     static func remove() { for (_, resource) in resources { set(resource, .max) } }
 
     /// Only the soft limit, so that it can be removed.
-    private static func set(_ resource: __rlimit_resource_t, _ limit: rlim_t) {
+    static func set(_ resource: __rlimit_resource_t, _ limit: rlim_t) {
         var limits = rlimit()
         getrlimit(resource, &limits)
         limits.rlim_cur = min(limit, limits.rlim_max)

@@ -22,11 +22,7 @@ import Logging
 /// | `exit`, `return` | ends the process |
 enum ProgressProbe {
     static func run(_ arguments: [String]) async throws {
-        var none = sigset_t()
-        sigemptyset(&none)
-        pthread_sigmask(SIG_SETMASK, &none, nil)
-        // Ends the process if a failed test leaves it running.
-        alarm(300)
+        beginProbe()
         let commands = arguments[1]
         let app = arguments.dropFirst(2).first ?? "helper"
         let indicator = IndicatorManager.configured(from: ConfigurationSource(for: app, path: arguments[0]))
@@ -58,13 +54,9 @@ enum ProgressProbe {
             case "capture": TerminalOutput.captureStandardStreams()
             case "plain": print(rest)
             case "child", "piece-child":
-                let child = Process()
-                child.executableURL = URL(filePath: "/bin/sh")
                 let format = words[0] == "child" ? #"%s\n"# : "%s"
-                child.arguments = ["-c", #"printf '%.2s' "$0"; printf "$1" "${0#??}""#, String(rest), format]
-                child.standardOutput = FileHandle(fileDescriptor: TerminalOutput.shared.descriptor)
-                try child.run()
-                child.waitUntilExit()
+                let script = #"printf '%.2s' "$0"; printf "$1" "${0#??}""#
+                try runShell(script, String(rest), format, to: TerminalOutput.shared.descriptor)
             case "raw": write(STDERR_FILENO, String(rest) + "\n", rest.utf8.count + 1)
             case "part": write(STDERR_FILENO, String(rest), rest.utf8.count)
             case "shutdown": await indicator.shutdown()

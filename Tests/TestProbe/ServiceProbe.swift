@@ -36,10 +36,6 @@ enum ServiceProbe {
     }
 }
 
-private func say(_ text: String) {
-    FileHandle.standardOutput.write(Data("\(text)\n".utf8))
-}
-
 /// Works until the group shuts down.
 private struct Worker: Service {
     let indicator: IndicatorManager

@@ -25,12 +25,7 @@ enum SignalProbe {
     static func run(_ arguments: [String]) async throws {
         let path = arguments[0]
         let mode = arguments.dropFirst().first
-        // Unblocks the signals that the test has blocked.
-        var none = sigset_t()
-        sigemptyset(&none)
-        pthread_sigmask(SIG_SETMASK, &none, nil)
-        // Ends the process if a failed test leaves it running.
-        alarm(300)
+        beginProbe()
         if mode == "ignore" { signal(SIGTERM, SIG_IGN) }
         if mode == "print-ignored" { signal(SIGPIPE, SIG_IGN) }
         if mode == "own" { handleTermination() }
@@ -89,7 +84,7 @@ enum SignalProbe {
         while let command = readLine() {
             switch command {
             case "own": handleTermination()
-            case "child": try startChild()
+            case "child": try runShell("grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status")
             case "fork": forkChild()
             case "exit": exit(3)
             case "quick_exit": quick_exit(3)
@@ -141,11 +136,6 @@ enum SignalProbe {
         return path == nil || path == "/dev/null"
     }
 
-    private static func say(_ text: String) {
-        // Not with FileHandle, which traps when the reader has ended.
-        _ = write(STDOUT_FILENO, text + "\n", text.utf8.count + 1)
-    }
-
     private static func handleTermination() { signal(SIGTERM) { _ in _exit(7) } }
 
     private static func closeUnknown() {
@@ -153,19 +143,8 @@ enum SignalProbe {
         for _ in 0..<64 { _ = open("/dev/full", O_RDWR) }
     }
 
-    private static func startChild() throws {
-        let child = Process()
-        child.executableURL = URL(filePath: "/bin/sh")
-        child.arguments = ["-c", "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status"]
-        try child.run()
-        child.waitUntilExit()
-    }
-
     private static func forkChild() {
-        typealias Fork = @convention(c) () -> pid_t
-        // Swift hides `fork`, but a library that the app uses may call it.
-        let fork = unsafeBitCast(dlsym(nil, "fork"), to: Fork.self)
-        let child = fork()
+        let child = forkProcess()
         if child == 0 { while true { pause() } }
         say("child \(child)")
         var status: CInt = 0

@@ -23,3 +23,28 @@ struct TestProbe {
         }
     }
 }
+
+/// Prints a line. Not with `print`, whose `fflush(nil)` would wait for a thread that reads standard input, and not with
+/// `FileHandle`, which traps when the reader has ended.
+func say(_ text: String) { _ = write(STDOUT_FILENO, text + "\n", text.utf8.count + 1) }
+
+/// Runs a command in a child process.
+func runShell(_ arguments: String..., to output: Int32? = nil) throws {
+    let child = Process()
+    child.executableURL = URL(filePath: "/bin/sh")
+    child.arguments = ["-c"] + arguments
+    if let output { child.standardOutput = FileHandle(fileDescriptor: output) }
+    try child.run()
+    child.waitUntilExit()
+}
+
+/// Swift hides `fork`, but a library that the app uses may call it.
+func forkProcess() -> pid_t { unsafeBitCast(dlsym(nil, "fork"), to: (@convention(c) () -> pid_t).self)() }
+
+/// Lets signals through that the test has blocked, and ends the process if a failed test leaves it running.
+func beginProbe() {
+    var none = sigset_t()
+    sigemptyset(&none)
+    pthread_sigmask(SIG_SETMASK, &none, nil)
+    alarm(300)
+}

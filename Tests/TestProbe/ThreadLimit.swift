@@ -20,7 +20,8 @@ enum ThreadLimit {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let client = NetworkClient()
-        set(rlim_t(try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count + more))
+        let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count
+        Limits.set(Limits.threads, rlim_t(threads + more))
         let count = await withTaskGroup { group in
             for number in 0..<10 {
                 group.addTask {
@@ -34,17 +35,8 @@ enum ThreadLimit {
             }
             return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
         }
-        set(.max)
+        Limits.set(Limits.threads, .max)
         _ = try await client.download(URLRoute(url), to: folder.appending(path: "last"))
         return "\(count) ended, then 1"
-    }
-
-    /// Sets the soft limit of RLIMIT_NPROC, which the C library declares only for _GNU_SOURCE.
-    private static func set(_ limit: rlim_t) {
-        let resource = __rlimit_resource_t(6)
-        var limits = rlimit()
-        getrlimit(resource, &limits)
-        limits.rlim_cur = min(limit, limits.rlim_max)
-        setrlimit(resource, &limits)
     }
 }

@@ -42,10 +42,7 @@ enum TitleProbe {
 
     /// Forks. The child ends with `exit`.
     private static func exitInChild() {
-        typealias Fork = @convention(c) () -> pid_t
-        // Swift hides `fork`, but a library that the app uses may call it.
-        let fork = unsafeBitCast(dlsym(nil, "fork"), to: Fork.self)
-        let child = fork()
+        let child = forkProcess()
         if child == 0 { exit(0) }
         waitpid(child, nil, 0)
         print("child has ended")
