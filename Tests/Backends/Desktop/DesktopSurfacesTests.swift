@@ -67,7 +67,6 @@ import Testing
             #expect(!changes[..<hiding].contains { $0.contains(name) }, "\(changes)")
         }
         #expect(try await property("Label", on: bus) == "s \"\"")
-        try await probe.shutdown()
     }
 
     @Test func `The second process of an app has its own bus name`() async throws {
@@ -140,7 +139,6 @@ import Testing
         }
         try await probe.tell("begin", "after") { try await property("Visible", on: bus) == "b true" }
         #expect(try await eventually { try await server.displayedCount == 1 })
-        try await probe.shutdown()
     }
 
     @Test func `An app that uses libdbus itself is not disturbed`() async throws {

@@ -52,7 +52,9 @@ import Testing
             giveBack: { [self] in
                 try open()
                 guard let descriptor else { return }
-                dup2(try #require(FileHandle(forUpdatingAtPath: path)).fileDescriptor, descriptor)
+                let new = try #require(FileHandle(forUpdatingAtPath: path))
+                dup2(new.fileDescriptor, descriptor)
+                withExtendedLifetime(new) {}
             },
             hang: { [self] in current.stopOutput() },
             goOn: { [self] in current.startOutput() },

@@ -82,10 +82,8 @@ struct ConfigurationFileLocatorTests {
         let given = #expect(throws: ConfigurationError.self) { try load(path: path) }
         #expect(given?.description == "\(path): error: the file cannot be read: No such file or directory")
         let variable = #expect(throws: ConfigurationError.self) { try load(["INDICATOR_CONFIG": path]) }
-        #expect(
-            variable?.description
-                == "\(path): error: the file cannot be read: No such file or directory; the path is from the environment variable INDICATOR_CONFIG"
-        )
+        let origin = "; the path is from the environment variable INDICATOR_CONFIG"
+        #expect(variable?.description == (given?.description ?? "") + origin)
     }
 
     @Test func `is absolute from the start, for an app that changes its folder`() {

@@ -50,7 +50,6 @@ import Testing
             let threads = wakingThreads(of: probe.processID).names.filter { $0.hasPrefix("ind") }
             return threads.count <= 5 && Set(threads).isSubset(of: names)
         }
-        try await probe.shutdown()
         withExtendedLifetime((jobs, login)) {}
     }
 

@@ -143,7 +143,6 @@ import Testing
         }
         try await probe.tell("end")
         #expect(try await ends(with: .nothing))
-        try await probe.shutdown()
     }
 
     @Test func `Without its desktop file it is unavailable, and says where the file is missing`() async throws {

@@ -62,7 +62,6 @@ import Testing
         try await probe.tell("label", "changed")
         try await probe.tell("end") { try await second.displayedCount == 0 }
         #expect(try await second.historyCount == 1)
-        try await probe.shutdown()
     }
 
     @Test(arguments: NotificationWay.allCases)
@@ -77,7 +76,6 @@ import Testing
         #expect(await eventually { second.shown.contains(100) })
         #expect(second.shown == [1, 100])
         try await probe.tell("end") { second.shown == [1] }
-        try await probe.shutdown()
     }
 
     @Test("A server that hangs delays nothing, is reported, and is used again", arguments: NotificationWay.allCases)
@@ -101,7 +99,6 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 1 })
         try await probe.tell("end") { try await server.displayedCount == 0 }
         #expect(try await server.history.first?.body == "the others go on")
-        try await probe.shutdown()
     }
 
     @Test(
@@ -149,7 +146,6 @@ import Testing
         #expect(try await eventually { try await server.historyCount == 1 })
         #expect(try await server.displayedCount == 1)
         try await probe.tell("end") { try await server.displayedCount == 0 }
-        try await probe.shutdown()
     }
 
     @Test("Shutdown waits for no hung server, which closes the notification later", arguments: NotificationWay.allCases)

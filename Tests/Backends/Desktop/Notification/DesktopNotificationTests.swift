@@ -57,7 +57,6 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 1 })
         try await monitor.catchUp()
         #expect(!monitor.shown.isEmpty && !monitor.shown.contains { $0.body.isEmpty }, "\(monitor.shown)")
-        try await probe.shutdown()
     }
 
     @Test("The outcome is shown before the close, after which swaync loses it", arguments: NotificationWay.allCases)
@@ -69,7 +68,6 @@ import Testing
         #expect(await eventually { monitor.shown.count == 2 })
         #expect(monitor.calls.map(\.member) == ["Notify", "Notify", "CloseNotification"])
         #expect(try await server.displayedCount == 1)
-        try await probe.shutdown()
     }
 
     @Test func `With 'live: false', only the outcome is shown`() async throws {
@@ -100,7 +98,6 @@ import Testing
         #expect(monitor.shown.last?.hints["urgency"] == "y 1")
         #expect(monitor.shown.allSatisfy { $0.hints["suppress-sound"] == "b 1" && $0.hints["sound-name"] == nil })
         try await probe.tell("attention", "") { monitor.shown.last?.hints["urgency"] == "y 0" }
-        try await probe.shutdown()
     }
 
     private static let labels = [

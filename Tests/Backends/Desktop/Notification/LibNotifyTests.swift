@@ -204,7 +204,6 @@ import Testing
         // The outcome, which stays.
         #expect(try await eventually { try await server.historyCount == 1 })
         #expect(try await eventually { try await server.displayedCount == 1 })
-        try await probe.shutdown()
     }
 
     /// A library with which the process seems to have no descriptors for GLib's calls, as if another thread took the
@@ -273,7 +272,6 @@ import Testing
             growth.append(try #require(Int(try await probe.tell("memory"))) - before)
         }
         #expect(growth.last ?? .max < 500, "kB in each round: \(growth.dropFirst())")
-        try await probe.shutdown()
     }
 
     @Test func `A server that replaces another during updates keeps no notification`() async throws {
@@ -351,7 +349,6 @@ import Testing
         let environment = ["XDG_DATA_HOME": data.path]
         let probe = try await DesktopProbe("notification", through: way, environment: environment, bus: bus)
         try await probe.tell("begin", "work") { monitor.shown.last?.hints["desktop-entry"] == "s probe" }
-        try await probe.shutdown()
         withExtendedLifetime(server) {}
     }
 }

@@ -22,18 +22,17 @@ final class PortalService: Sendable {
         let calls = Locked<[Call]>([])
     }
 
+    private let bus: PrivateBus
     private let peer: BusPeer
     private let recorded = Record()
 
     /// Starts it. It owns its name when this returns.
     ///
     /// - Parameter delay: how long it takes to show a notification.
-    init(address: String, delay: Duration = .zero) throws {
-        peer = try BusPeer(
-            name: "org.freedesktop.portal.Desktop",
-            path: "/org/freedesktop/portal/desktop",
-            address: address
-        ) { [recorded] message in
+    init(on bus: PrivateBus, delay: Duration = .zero) throws {
+        self.bus = bus
+        let (name, path) = ("org.freedesktop.portal.Desktop", "/org/freedesktop/portal/desktop")
+        peer = try BusPeer(name: name, path: path, address: bus.address) { [recorded] message in
             if message.member == "AddNotification" { Thread.sleep(forTimeInterval: delay / .seconds(1)) }
             return [Self.answer(message, recorded)]
         }

@@ -9,11 +9,18 @@ import Testing
 @Suite(.needs(.notifications)) struct PortalTests {
     private static let sandbox = ["NOTIFY_FORCE_PORTAL": "1"]
 
+    /// A portal on a bus of its own, and an app there.
+    private func sandbox(_ part: String = "", delay: Duration = .zero) async throws -> (PortalService, DesktopProbe) {
+        let bus = try await PrivateBus()
+        let portal = try PortalService(on: bus, delay: delay)
+        let probe = try await DesktopProbe("notification", part, environment: Self.sandbox, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        return (portal, probe)
+    }
+
     @Test("Shown, updated and closed through the portal, with the percentage in the text", arguments: [true, false])
     func shownUpdatedClosed(endsAtOnce: Bool) async throws {
-        let bus = try await PrivateBus()
-        let portal = try PortalService(address: bus.address)
-        let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
+        let (portal, probe) = try await sandbox()
         #expect(try await probe.backend("desktopNotification", is: "running"))
         #expect(probe.log.contains("sent to the desktop portal"))
         let start = ContinuousClock.now
@@ -36,9 +43,7 @@ import Testing
     }
 
     @Test func `A slow portal shows the notification for half a second, too, before it is removed`() async throws {
-        let bus = try await PrivateBus()
-        let portal = try PortalService(address: bus.address, delay: .seconds(1))
-        let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
+        let (portal, probe) = try await sandbox(delay: .seconds(1))
         #expect(try await probe.backend("desktopNotification", is: "running"))
         try await probe.tell("begin", "work")
         try await probe.deliver("end")
@@ -50,9 +55,7 @@ import Testing
     }
 
     @Test func `The next time, a new notification is shown; shutdown() returns when it is closed`() async throws {
-        let bus = try await PrivateBus()
-        let portal = try PortalService(address: bus.address)
-        let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
+        let (portal, probe) = try await sandbox()
         try await probe.tell("begin", "first") { portal.shown.count == 1 }
         try await probe.tell("end")
         try await probe.tell("begin", "second") { portal.calls.last?.text("body") == "second" }
@@ -66,7 +69,7 @@ import Testing
         let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "unavailable"))
         try await probe.tell("begin", "late")
-        let portal = try PortalService(address: bus.address)
+        let portal = try PortalService(on: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         #expect(await eventually { portal.shown.count == 1 })
         try await probe.shutdown()
@@ -75,7 +78,7 @@ import Testing
 
     @Test func `Two processes have notifications of their own`() async throws {
         let bus = try await PrivateBus()
-        let portal = try PortalService(address: bus.address)
+        let portal = try PortalService(on: bus)
         let first = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
         let second = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
         try await first.tell("begin", "first")
@@ -93,15 +96,13 @@ import Testing
                 <deny send_interface="org.freedesktop.DBus" send_member="ListActivatableNames"/>
                 """
         )
-        let portal = try PortalService(address: bus.address)
+        let portal = try PortalService(on: bus)
         let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
         try await probe.tell("begin", "work") { portal.shown.count == 1 }
     }
 
     @Test func `An outcome stays when the notification is removed`() async throws {
-        let bus = try await PrivateBus()
-        let portal = try PortalService(address: bus.address)
-        let probe = try await DesktopProbe("notification", "outcomes", environment: Self.sandbox, bus: bus)
+        let (portal, probe) = try await sandbox("outcomes")
         try await probe.tell("begin", "work") { portal.shown.count == 1 }
         try await probe.tell("end") { portal.calls.contains { $0.member == "RemoveNotification" } }
         #expect(portal.calls.count { $0.member == "AddNotification" } == 2)
@@ -112,7 +113,7 @@ import Testing
     @Test("With 'through: dbus', or without a portal, the server is used over D-Bus", arguments: [true, false])
     func server(hasPortal: Bool) async throws {
         let bus = try await PrivateBus()
-        let portal = hasPortal ? try PortalService(address: bus.address) : nil
+        let portal = hasPortal ? try PortalService(on: bus) : nil
         let server = try await NotificationServer(on: bus)
         let probe = try await DesktopProbe(
             "notification",

@@ -101,7 +101,6 @@ import Testing
         #expect(await eventually { monitor.closingReasons == [1] }, "\(daemon.errors)")
         try await probe.tell("label", "more") { monitor.shown.last?.body == "more" }
         #expect(monitor.shown.map(\.identifier) == [0, 0])
-        try await probe.shutdown()
     }
 }
 #endif

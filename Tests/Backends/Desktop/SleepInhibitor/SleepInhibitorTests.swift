@@ -29,9 +29,8 @@ import Testing
         arguments: LoginManager.Program.available
     )
     func locks(program: LoginManager.Program) async throws {
-        let bus = try await PrivateBus()
-        let login = try await LoginManager(program, on: bus)
-        let probe = try await probe(bus)
+        let login = try await LoginManager(program, on: PrivateBus())
+        let probe = try await probe(login.bus)
         #expect(try await probe.backend("sleepInhibitor", is: "running"))
         #expect(try await login.inhibitors() == [])
         try await probe.tell("begin", "Copying\u{1B}[1m <b>")
@@ -93,7 +92,6 @@ import Testing
         #expect(try await probe.status(of: "sleepInhibitor") == "running")
         // The calls are those of the shown times that were delivered; never two at a time.
         if answer == .nothing { #expect(calls.withLock { $0 } == 1) }
-        try await probe.shutdown()
         withExtendedLifetime(peer) {}
     }
 
@@ -120,9 +118,8 @@ import Testing
     func `A lock that comes late is held while the indicator is shown again, and released at the end`(
         program: LoginManager.Program
     ) async throws {
-        let bus = try await PrivateBus()
-        let login = try await LoginManager(program, on: bus)
-        let probe = try await probe(bus)
+        let login = try await LoginManager(program, on: PrivateBus())
+        let probe = try await probe(login.bus)
         #expect(try await probe.backend("sleepInhibitor", is: "running"))
         func deliver(_ words: String...) async throws {
             let before = try await probe.tell("delivered")

@@ -215,7 +215,6 @@ import Testing
     private func number(_ name: String) -> Int { Int(name.split(separator: ".").last ?? "") ?? 0 }
 
     @Test func `Two backends of one process share a file`() async throws {
-        let path = folder.appending("x.log")
         try await withThrowingTaskGroup { group in
             for prefix in ["a", "b"] {
                 group.addTask {
