@@ -81,8 +81,8 @@ extension AsyncSequence {
     ) -> TrackedAsyncSequence<Self> {
         TrackedAsyncSequence(base: self) {
             let activity = tracker.begin(initialValue ?? tracker.defaultValue)
-            let deliver = value.map { value in { @Sendable element in activity.update(value(element)) } }
-            return ({}, deliver ?? { _ in }, { _ in activity.end() })
+            guard let value else { return ({}, { _ in }, { _ in activity.end() }) }
+            return ({}, { activity.update(value($0)) }, { _ in activity.end() })
         }
     }
 }

@@ -41,7 +41,7 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     deinit { core.finish() }
 
     /// Whether any activity is in progress and the value of the first of them that has one, now.
-    public var status: ActivityStatus<Value> { ActivityStatus(core.latest.status) }
+    public var status: ActivityStatus<Value> { core.latest().status }
 
     /// The status as it changes: first the current one, then the latest after every change.
     ///
@@ -62,8 +62,7 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
             core.add(values)
             return (
                 take: { last in
-                    let (current, isLast) = core.latest
-                    let status = ActivityStatus<Value>(current)
+                    let (status, isLast): (ActivityStatus<Value>, Bool) = core.latest()
                     let isNew = last.map { !status.isEqual(to: $0, by: areEqual) } ?? true
                     guard isNew || isLast, accepts(values, isNew) else { return (nil, false) }
                     return (isNew ? status : nil, !isNew)
@@ -146,7 +145,7 @@ extension ActivityTracker {
 /// Any thread may use it. It keeps its tracker alive. Its last value is released with it.
 public final class TrackedActivity<Value: Sendable>: Sendable {
     @usableFromInline let tracker: ActivityTracker<Value>
-    @usableFromInline let link = TrackerLink()
+    @usableFromInline let link = TrackerLink<Value>()
 
     /// Makes an activity that begins with ``begin(_:)``.
     @inlinable
@@ -156,12 +155,12 @@ public final class TrackedActivity<Value: Sendable>: Sendable {
 
     /// Begins the activity; without effect when it has begun or ended.
     @inlinable
-    package func begin(_ value: Value?) { tracker.core.begin(link, value.map(TrackerValue.init)) }
+    package func begin(_ value: Value?) { tracker.core.begin(link, value) }
 
     /// Changes the value that is associated with the activity; `nil` removes it. The activity keeps its place in the
     /// order. Without effect when it has ended.
     @inlinable
-    public func update(_ value: Value?) { tracker.core.update(link, value.map(TrackerValue.init)) }
+    public func update(_ value: Value?) { tracker.core.update(link, value) }
 
     /// Ends the activity; without effect when it has ended. Releases nothing, so a cancellation handler may call it.
     @inlinable
@@ -183,10 +182,6 @@ public struct ActivityStatus<Value: Sendable>: Sendable {
     package init(isLoading: Bool, associatedValue: Value? = nil) {
         self.isLoading = isLoading
         self.associatedValue = associatedValue
-    }
-
-    init(_ status: TrackerCore.Status) {
-        self.init(isLoading: status.isLoading, associatedValue: status.value.map(TrackerValue.value))
     }
 
     fileprivate func isEqual(to other: Self, by areEqual: (Value, Value) -> Bool) -> Bool {

@@ -1,98 +1,103 @@
 import IndicatorCore
-import IndicatorThreads
-import Synchronization
+public import IndicatorThreads
 
 /// What a tracker, its activities and its subscriptions share: how many activities are in progress, and the list of
 /// those that have a value.
 ///
 /// A change is made under the lock, and then signalled to the subscriptions, which take the status as it is then. So no
-/// caller waits for a subscriber, and nothing is called or released under the lock.
+/// caller waits for a subscriber, and nothing is called or released under the lock. The first value is signalled again
+/// only after it was taken: until then, an update only replaces it.
 ///
-/// It is not generic: generic code looks up its types at run time, which takes ten times as long as a change.
+/// It is not generic, and what is generic is inlined: other generic code looks up its types at run time, which takes
+/// ten times as long as a change.
 @usableFromInline
 final class TrackerCore: Sendable {
-    /// A ``TrackerValue``.
-    @usableFromInline typealias Value = any AnyObject & Sendable
-    typealias Status = (isLoading: Bool, value: Value?)
-
-    private struct State: @unchecked Sendable {
-        // `@unchecked`: the lock protects the links, too.
-
-        var activityCount = 0
-        var lastOrder: UInt64 = 0
-        /// The activities in progress that have a value, in the order in which they began. An activity ends before it
-        /// releases its link.
-        var valued = OrderedObjects()
+    @usableFromInline
+    struct State: Sendable {
+        private(set) var activityCount = 0
+        @usableFromInline var lastOrder: UInt64 = 0
+        /// The ``TrackerLink``s of the activities in progress that have a value, in the order in which they began. An
+        /// activity ends before it releases its link.
+        private var valued = OrderedObjects()
+        /// The place of the activity whose value was taken last, until it changes.
+        @usableFromInline var taken: UInt64 = 0
         var subscriptions: [LatestValues] = []
         /// Whether the tracker was deallocated: no activity begins any more.
         var isFinished = false
 
-        /// The first that has a value.
-        var first: TrackerLink? { valued.first.map { unsafeDowncast($0, to: TrackerLink.self) } }
+        /// The link of the first that has a value.
+        var first: AnyObject? { valued.first }
 
-        /// What differs after a change of the status: each value has an object of its own.
-        var identity: (Bool, ObjectIdentifier?, Bool) {
-            (activityCount > 0, first?.value.map { ObjectIdentifier($0) }, isFinished)
-        }
+        /// Whether an activity is in progress, and the first with a value.
+        private var identity: (Bool, ObjectIdentifier?) { (activityCount > 0, first.map { ObjectIdentifier($0) }) }
 
-        /// Changes the value of an activity, and its place in the list. Returns the old one.
-        mutating func setValue(_ value: Value?, of link: TrackerLink) -> Value? {
-            if link.value == nil, value != nil { valued.insert(link, at: link.order) }
-            if link.value != nil, value == nil { valued.remove(at: link.order) }
-            return exchange(&link.value, with: value)
+        /// Adds to the number of activities, and to the list one that gets a value, or removes one that has it no
+        /// more. Returns whether the status has changed.
+        @usableFromInline
+        mutating func add(_ count: Int, _ link: AnyObject, at order: UInt64, had hadValue: Bool, has hasValue: Bool)
+            -> Bool
+        {
+            let before = identity
+            activityCount += count
+            if hasValue, !hadValue { valued.insert(link, at: order) }
+            if hadValue, !hasValue { valued.remove(at: order) }
+            return identity != before
         }
     }
 
-    private let state = Locked(State())
+    @usableFromInline let state = Locked(State())
 
     /// Makes a change under the lock, and signals it if the status has changed.
-    private func change(_ body: (inout State) -> Void) {
-        let subscriptions = state.withLock { state in
-            let before = state.identity
-            body(&state)
-            return state.identity == before ? [] : state.subscriptions
-        }
-        for subscription in subscriptions { subscription.signal() }
+    @inlinable @inline(__always)
+    func change(_ body: (inout State) -> Bool) {
+        if state.withLock({ body(&$0) }) { signal() }
+    }
+
+    @usableFromInline
+    func signal() {
+        for subscription in state.withLock({ $0.subscriptions }) { subscription.signal() }
     }
 
     // MARK: - Activities
 
     /// Begins an activity; without effect when it has begun or ended.
-    @usableFromInline
-    func begin(_ link: TrackerLink, _ value: Value?) {
+    @inlinable
+    func begin<Value>(_ link: TrackerLink<Value>, _ value: Value?) {
         change { state in
-            guard link.phase == .notBegun else { return }
-            state.activityCount += 1
+            guard link.phase == .notBegun else { return false }
             state.lastOrder += 1
-            (link.phase, link.order) = (.inProgress, state.lastOrder)
-            _ = state.setValue(value, of: link)
+            (link.phase, link.order, link.value) = (.inProgress, state.lastOrder, value)
+            return state.add(1, link, at: link.order, had: false, has: value != nil)
         }
     }
 
     /// Changes the value of an activity in progress, which keeps its place in the order. When it has ended, `nil`
     /// releases its value.
-    @usableFromInline
-    func update(_ link: TrackerLink, _ value: Value?) {
-        // Released without the lock: its `deinit` may do anything.
-        var old: Value?
+    @inlinable
+    func update<Value>(_ link: TrackerLink<Value>, _ value: Value?) {
+        // Then the old one, which is released without the lock: its `deinit` may do anything.
+        var other = value
         change { state in
-            if link.phase == .inProgress {
-                old = state.setValue(value, of: link)
-            } else if value == nil {
-                old = link.value.take()
-            }
+            if link.phase != .inProgress, value != nil { return false }
+            swap(&link.value, &other)
+            if link.phase != .inProgress { return false }
+            let (had, has) = (other != nil, value != nil)
+            if had != has { return state.add(0, link, at: link.order, had: had, has: has) }
+            guard state.taken == link.order else { return false }
+            state.taken = 0
+            return true
         }
-        withExtendedLifetime(old) {}
+        withExtendedLifetime(other) {}
     }
 
     /// Ends an activity; without effect when it has ended.
-    @usableFromInline
-    func end(_ link: TrackerLink) {
+    @inlinable
+    func end<Value>(_ link: TrackerLink<Value>) {
         change { state in
-            guard exchange(&link.phase, with: .ended) == .inProgress else { return }
-            state.activityCount -= 1
+            let phase = link.phase
+            link.phase = .ended
             // The value is released with the activity.
-            if link.value != nil { state.valued.remove(at: link.order) }
+            return phase == .inProgress && state.add(-1, link, at: link.order, had: link.value != nil, has: false)
         }
     }
 
@@ -106,46 +111,45 @@ final class TrackerCore: Sendable {
         state.withLock { $0.subscriptions.removeAll { $0 === subscription } }
     }
 
-    /// The status now, and whether the tracker was deallocated, so that it is the last one.
-    var latest: (status: Status, isLast: Bool) {
-        state.withLock { (($0.activityCount > 0, $0.first?.value) as Status, $0.isFinished) }
+    /// Takes the status of a tracker of such values. `isLast` is whether the tracker was deallocated.
+    func latest<Value>() -> (status: ActivityStatus<Value>, isLast: Bool) {
+        state.withLock { state in
+            let link = state.first.map { unsafeDowncast($0, to: TrackerLink<Value>.self) }
+            if let link { state.taken = link.order }
+            let status = ActivityStatus(isLoading: state.activityCount > 0, associatedValue: link?.value)
+            return (status, state.isFinished)
+        }
     }
 
     /// The tracker was deallocated: the subscriptions end after the last status.
-    func finish() { change { $0.isFinished = true } }
-}
-
-/// The value of an activity, in an object, because copies of an optional `any Sendable` are slow.
-@usableFromInline
-final class TrackerValue<Value: Sendable>: Sendable {
-    @usableFromInline let value: Value
-
-    @inlinable
-    init(_ value: Value) {
-        self.value = value
+    func finish() {
+        change { state in
+            state.isFinished = true
+            return true
+        }
     }
-
-    static func value(of object: AnyObject) -> Value { unsafeDowncast(object, to: Self.self).value }
 }
 
-/// The place of an activity in its tracker.
+/// The place of an activity in its tracker, and its value.
 ///
 /// Not the activity itself: a reference that a change takes under the lock might be the last one to that, and its
 /// `deinit` needs the lock. The activity ends before it releases the link.
 @usableFromInline
-final class TrackerLink: @unchecked Sendable {
-    // `@unchecked`: the lock of `TrackerCore` protects the variables.
-
-    @usableFromInline
-    init() {}
+final class TrackerLink<Value: Sendable>: @unchecked Sendable {
+    // `@unchecked`: the lock of `TrackerCore` protects the variables. It excludes other accesses, whose check is
+    // measurable.
 
     /// Where the activity is in its life.
+    @usableFromInline
     enum Phase {
         case notBegun, inProgress, ended
     }
 
-    fileprivate var phase = Phase.notBegun
+    @exclusivity(unchecked) @usableFromInline var phase = Phase.notBegun
     /// The place in the order of beginning.
-    fileprivate var order: UInt64 = 0
-    fileprivate var value: TrackerCore.Value?
+    @exclusivity(unchecked) @usableFromInline var order: UInt64 = 0
+    @exclusivity(unchecked) @usableFromInline var value: Value?
+
+    @inlinable
+    init() {}
 }

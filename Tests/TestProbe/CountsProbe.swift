@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorTracking
 
 /// What activities cost other than time, counted by a preloaded library: `test-probe core counts` prints lines with a
 /// name and a number.
@@ -35,6 +36,8 @@ enum CountsProbe {
         }
         report("begin with a label and end") { shown.begin("label").end() }
         other.end()
+        let step = ActivityTracker<Int>().begin(0)
+        report("a value in a tracker") { step.update(1) }
 
         func grown(_ name: String, _ begin: (IndicatorManager) -> Void) {
             let indicator = IndicatorManager()

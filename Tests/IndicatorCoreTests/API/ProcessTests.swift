@@ -44,6 +44,7 @@ struct ProcessTests {
             ("allocations, start and stop by a number", 30_000), ("system calls, start and stop by a number", 0),
             // And those of a snapshot, ten times a second.
             ("allocations, begin with a label and end", 45_000), ("system calls, begin with a label and end", 0),
+            ("allocations, a value in a tracker", 0), ("system calls, a value in a tracker", 0),
             ("bytes, an activity", 16), ("bytes, with a number", 160), ("bytes, with a label", 200),
         ]
         let lines = try await output(of: "counts", preloading: Self.counter).split(separator: "\n")
