@@ -77,6 +77,8 @@ bool bus_caller_get(
 static DBusHandlerResult give(DBusConnection *connection, DBusMessage *call, void *data) {
     (void)data;
     if (dbus_message_get_type(call) != DBUS_MESSAGE_TYPE_METHOD_CALL) return DBUS_HANDLER_RESULT_NOT_YET_HANDLED;
+    /* As Qt and systemd. */
+    if (dbus_message_get_no_reply(call)) return DBUS_HANDLER_RESULT_HANDLED;
     DBusMessage *reply = dbus_message_new_method_return(call);
     if (reply == NULL) return DBUS_HANDLER_RESULT_NEED_MEMORY;
     const char *path = "/job";

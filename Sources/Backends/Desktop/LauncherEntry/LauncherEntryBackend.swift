@@ -40,7 +40,8 @@ public final class LauncherEntryBackend: BusBackend, @unchecked Sendable {
         applicationName: String,
         settings: LauncherEntrySettings = LauncherEntrySettings()
     ) {
-        super.init(name: name, on: .session) { _ in
+        // Also the hidden one: a dock must not be flooded by work that comes and goes. Plank delays faster signals.
+        super.init(name: name, on: .session, delivery: BackendDelivery(minimumInterval: .milliseconds(250))) { _ in
             let environment = ProcessInfo.processInfo.environment
             let file = settings.desktopFile ?? DesktopFile.standard(for: applicationName, in: environment)
             try Self.check(file, in: environment)

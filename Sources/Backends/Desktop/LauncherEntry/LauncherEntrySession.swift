@@ -8,8 +8,6 @@ import IndicatorThreads
 ///
 /// All calls are asynchronous. While it is hidden, it sends nothing and has no deadline.
 final class LauncherEntrySession: BusSession {
-    /// Four times a second: Plank delays faster signals.
-    static let updateInterval = Duration.milliseconds(250)
     /// How long a failure is marked.
     static let failureTime = Duration.seconds(60)
 
@@ -20,7 +18,8 @@ final class LauncherEntrySession: BusSession {
     private let desktopFile: String
     /// What docks know; `nil` if one of them knows nothing.
     private var sent: [BusProperty]? = LauncherEntrySession.nothing
-    private var sentAt: SuspendingClock.Instant?
+    /// When a dock that has started receives signals.
+    private var isHeardAt: SuspendingClock.Instant?
     private var failedUntil: SuspendingClock.Instant?
 
     /// - Parameter desktopFile: the checked identifier of the desktop file.
@@ -37,7 +36,7 @@ final class LauncherEntrySession: BusSession {
         guard signal.sender == Self.bus, signal.member == "NameOwnerChanged", signal.arguments.last?.text != "",
             let sent, sent != Self.nothing
         else { return }
-        (self.sent, sentAt) = (nil, .now)
+        (self.sent, isHeardAt) = (nil, .now + .milliseconds(250))
     }
 
     func show(_ update: IndicatorUpdate, on bus: BusConnection) throws -> SuspendingClock.Instant? {
@@ -47,8 +46,7 @@ final class LauncherEntrySession: BusSession {
         if let until = failedUntil, until <= .now { failedUntil = nil }
         let entry = entry(for: snapshot)
         if entry != sent {
-            // Also the hidden one: a dock must not be flooded by work that comes and goes.
-            if let due = sentAt.map({ $0 + Self.updateInterval }), due > .now { return due }
+            if sent == nil, let isHeardAt, isHeardAt > .now { return isHeardAt }
             send(entry, on: bus)
         }
         return failedUntil
@@ -81,7 +79,7 @@ final class LauncherEntrySession: BusSession {
     }
 
     private func send(_ entry: [BusProperty], on bus: BusConnection) {
-        (sent, sentAt) = (entry, .now)
+        sent = entry
         bus.send(
             .signal(
                 path: "/",

@@ -30,8 +30,6 @@ public struct SystemdStatusSettings: Sendable, Hashable {
 public final class SystemdStatusBackend: IndicatorBackend {
     /// The name of the variable with the socket's address.
     static let variable = "NOTIFY_SOCKET"
-    /// At most ten texts a second.
-    private static let interval = Duration.milliseconds(100)
 
     /// The name that the config file and the diagnostics use.
     public let name: String
@@ -70,9 +68,12 @@ public final class SystemdStatusBackend: IndicatorBackend {
         self.environment = environment
     }
 
-    /// Repeated every second if the text contains the time.
+    /// At most ten times a second, and every second if the text contains the time.
     public var delivery: BackendDelivery {
-        BackendDelivery(animationInterval: settings.format.showsTime ? .seconds(1) : nil)
+        BackendDelivery(
+            animationInterval: settings.format.showsTime ? .seconds(1) : nil,
+            minimumInterval: .milliseconds(100)
+        )
     }
 
     /// Sends the text when it has changed, and removes it at the end.
@@ -85,7 +86,7 @@ public final class SystemdStatusBackend: IndicatorBackend {
             try socket.send("STATUS=")
             remains.store(false, ordering: .relaxed)
         }
-        var (shown, sentAt) = ("", ContinuousClock.Instant?.none)
+        var shown = ""
         defer {
             let isCleared = shown.isEmpty || (try? socket.send("STATUS=")) != nil
             remains.store(!isCleared, ordering: .relaxed)
@@ -93,12 +94,8 @@ public final class SystemdStatusBackend: IndicatorBackend {
         for await update in updates {
             let text = text(for: update.snapshot)
             guard text != shown else { continue }
-            // The thread is the backend's own. The delivery itself is not limited while the indicator is shown and
-            // hidden.
-            let pause = sentAt.map { ContinuousClock.now.duration(to: $0 + Self.interval) } ?? .zero
-            if pause > .zero { usleep(UInt32(pause / .microseconds(1))) }
             try socket.send("STATUS=\(text)")
-            (shown, sentAt) = (text, .now)
+            shown = text
         }
     }
 
