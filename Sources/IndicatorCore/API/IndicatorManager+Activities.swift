@@ -67,7 +67,7 @@ extension EngineLease {
     @inlinable
     func begin() -> ActivityHandle {
         if counter.begin() { engine.report() }
-        return ActivityHandle(self)
+        return ActivityHandle(shares[Self.shareIndex()])
     }
 
     /// Ends an activity without details, unless that needs the lock.

@@ -260,24 +260,52 @@ package final class IndicatorEngine: Sendable {
     }
 }
 
-/// Keeps an engine open. The manager and each activity hold the lease; when the last of them is released, the engine
-/// closes.
+/// Keeps an engine open. The manager and each activity hold one; when the last of them is released, the engine closes.
 @usableFromInline
 package final class EngineLease: Sendable {
     @usableFromInline package let engine: IndicatorEngine
     /// That of the engine: one indirection less.
     @usableFromInline let counter: ActivityCounter
+    /// Further leases, for activities: threads that retain and release the same object wait for each other.
+    @usableFromInline let shares: [EngineLease]
+    private let closer: EngineCloser
 
-    init(_ engine: IndicatorEngine) {
-        self.engine = engine
+    /// How many further leases there are.
+    @usableFromInline static var shareCount: Int { 8 }
+
+    convenience init(_ engine: IndicatorEngine) {
+        let closer = EngineCloser(engine: engine)
+        self.init(closer, shares: (0..<Self.shareCount).map { _ in EngineLease(closer, shares: []) })
+    }
+
+    private init(_ closer: EngineCloser, shares: [EngineLease]) {
+        (self.closer, self.shares) = (closer, shares)
+        engine = closer.engine
         counter = engine.counter
     }
 
-    deinit { engine.close() }
+    /// The number of a share, mostly another one for each thread: the stack of a thread has 8 MiB, unless it is told
+    /// otherwise, and they follow each other.
+    @inlinable @inline(__always)
+    static func shareIndex() -> Int {
+        let variable: UInt8 = 0
+        return withUnsafePointer(to: variable) { Int(bitPattern: $0) >> 23 } & (shareCount - 1)
+    }
 
     /// Calls a function with the engine, without a retain: the lease retains it, and another one is measurable.
     @inlinable @inline(__always) @discardableResult
     func withEngine<Result>(_ body: (IndicatorEngine) -> Result) -> Result {
         Unmanaged.passUnretained(engine)._withUnsafeGuaranteedRef(body)
     }
+}
+
+/// Closes an engine when its last lease is released.
+private final class EngineCloser: Sendable {
+    let engine: IndicatorEngine
+
+    init(engine: IndicatorEngine) {
+        self.engine = engine
+    }
+
+    deinit { engine.close() }
 }
