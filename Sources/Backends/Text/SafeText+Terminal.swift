@@ -12,9 +12,6 @@ extension SafeText {
         return Charset { name in getenv(name).map { String(cString: $0) } } == .utf8 ? text : escapingUnicode(text)
     }
 
-    /// A text for one line of a terminal, with its control characters escaped.
-    package static func escaped(_ text: String) -> String { QuotedText.escaped(text) }
-
     /// A text in ASCII, from which the original can be read.
     static func escapingUnicode(_ text: String) -> String {
         text.unicodeScalars.reduce(into: "") { result, scalar in

@@ -44,6 +44,6 @@ package struct CheckConfigCommand: AsyncParsableCommand {
         let settings = configuration.settings.map { [$0.key, $0.value ?? "-", $0.source] }
         let style = TerminalStyle.standardOutput()
         let lines = [heading, ""] + TextWidth.aligned(settings, width: style.isTerminal ? style.width : .max)
-        try Output.standard.write(lines.map { SafeText.escaped($0) + "\n" }.joined())
+        try Output.standard.write(lines.map { QuotedText.escaped($0) + "\n" }.joined())
     }
 }

@@ -52,7 +52,7 @@ package struct BackendTable {
         let headWidth = nameWidth + 2 + (rows.map(\.word.count).max() ?? 0)
         return rows.map { row in
             // The name of a file may have any character in it.
-            let texts = row.texts.map { SafeText.escaped($0) }
+            let texts = row.texts.map { QuotedText.escaped($0) }
             let longest = texts.flatMap { $0.split(separator: " ") }.map { SafeText.columns(of: String($0)) }.max() ?? 0
             let isBelow = style.width - headWidth < max(32, longest + 2)
             let indent = "\n" + String(repeating: " ", count: isBelow ? 2 : headWidth + 2)

@@ -25,7 +25,7 @@ struct RunPrinter: Sendable {
                 ("delays", configuration.isEnabled ? "\(start), \(end)" : "the indicator is disabled"),
                 ("server", server.absoluteString),
             ] + omissions.map { ("left out", $0) }
-        let lines = rows.map { style.look.styled(TextWidth.padded($0, to: 10), .faint) + SafeText.escaped($1) + "\n" }
+        let lines = rows.map { style.look.styled(TextWidth.padded($0, to: 10), .faint) + QuotedText.escaped($1) + "\n" }
         let table = BackendTable(style: style).text(of: backends)
         try Output.standard.write("indicator-demo \(Program.version)\n\n\(lines.joined())\n\(table)\n")
     }
