@@ -81,8 +81,8 @@ extension AsyncSequence {
     ) -> TrackedAsyncSequence<Self> {
         TrackedAsyncSequence(base: self) {
             let activity = tracker.begin(initialValue ?? tracker.defaultValue)
-            guard let value else { return ({}, { _ in }, { _ in activity.end() }) }
-            return ({}, { activity.update(value($0)) }, { _ in activity.end() })
+            guard let value else { return (nil, { _ in }, { _ in activity.end() }) }
+            return (nil, { activity.update(value($0)) }, { _ in activity.end() })
         }
     }
 }

@@ -113,12 +113,15 @@ final class TrackerCore: Sendable {
 
     /// Takes the status of a tracker of such values. `isLast` is whether the tracker was deallocated.
     func latest<Value>() -> (status: ActivityStatus<Value>, isLast: Bool) {
-        state.withLock { state in
-            let link = state.first.map { unsafeDowncast($0, to: TrackerLink<Value>.self) }
-            if let link { state.taken = link.order }
-            let status = ActivityStatus(isLoading: state.activityCount > 0, associatedValue: link?.value)
-            return (status, state.isFinished)
+        var value: Value?
+        let (isLoading, isLast) = state.withLock { state in
+            if let first = state.first {
+                let link = unsafeDowncast(first, to: TrackerLink<Value>.self)
+                (state.taken, value) = (link.order, link.value)
+            }
+            return (state.activityCount > 0, state.isFinished)
         }
+        return (ActivityStatus(isLoading: isLoading, associatedValue: value), isLast)
     }
 
     /// The tracker was deallocated: the subscriptions end after the last status.

@@ -138,7 +138,7 @@ public struct TrackedAsyncSequence<Base: AsyncSequence>: AsyncSequence {
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(Base.Failure) -> Base.Element? {
-            iteration.willAsk()
+            iteration.willAsk?()
             do throws(Base.Failure) {
                 let element = try await base.next(isolation: actor)
                 if Task.isCancelled {
@@ -183,7 +183,7 @@ extension TrackedAsyncSequence.AsyncIterator: Sendable where Base.AsyncIterator:
 /// Changes the activity of one iteration, which ends when these functions are released.
 @usableFromInline
 package typealias Iteration<Element> = (
-    willAsk: @Sendable () -> Void,
+    willAsk: (@Sendable () -> Void)?,
     deliver: @Sendable (Element) -> Void,
     end: @Sendable (ActivityOutcome) -> Void
 )
