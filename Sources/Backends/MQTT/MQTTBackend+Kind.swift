@@ -24,8 +24,7 @@ extension BackendKind {
 }
 
 extension MQTTSettings {
-    /// Reads the settings of a section, also for a kind of your own that uses an ``MQTTConnection``.
-    public init(_ values: inout SettingsReader) {
+    package init(_ values: inout SettingsReader) {
         self.init(url: MQTTURL(host: "localhost", port: 1883))
         values.read(
             "url",

@@ -1,36 +1,24 @@
 import BackendConfiguration
 import DisplayText
 import Foundation
-public import IndicatorCore
+package import IndicatorCore
 import IndicatorThreads
 
-/// A connection to an MQTT broker: that of ``MQTTBackend``, and for backends of your own.
+/// A connection to an MQTT broker, which the backend, its probe and the watcher share.
 ///
-/// ```swift
-/// func show(_ updates: IndicatorUpdates) async throws {
-///     let lamp = try await MQTTConnection.open(id: "lamp-\(getpid())", settings: broker, for: updates)
-///     while let event = try await lamp.next() {
-///         guard case .update(let update) = event else { continue }
-///         try lamp.publish(topic: "lamp/set", payload: Array((update.snapshot.isVisible ? "on" : "off").utf8))
-///         try await lamp.settle()
-///     }
-///     lamp.disconnect()
-/// }
-/// ```
-///
-/// It has no thread: it reads and writes while the backend waits in its functions, which one task calls. They throw
-/// when the connection is lost, with what to do. Once it is deallocated without ``disconnect()``, the broker publishes
-/// the will.
-public final class MQTTConnection {
+/// It has no thread: it reads and writes while its user waits in its functions, which one task calls. They throw when
+/// the connection is lost, with what to do. Once it is deallocated without ``disconnect()``, the broker publishes the
+/// will.
+package final class MQTTConnection {
     /// Where a broker is: an address of its host.
-    public struct Place: Sendable, Hashable {
+    package struct Place: Sendable, Hashable {
         let url: MQTTURL
         let address: String
     }
 
     package let client: MQTTClient
     /// Where the broker is.
-    public let place: Place
+    package let place: Place
     private let wait: BrokerWait
 
     private init(_ client: MQTTClient, at place: Place, _ wait: BrokerWait) {
@@ -49,7 +37,7 @@ public final class MQTTConnection {
     ///   - updates: those of the backend. With `nil`, in a task without one, waiting blocks the thread, and is over
     ///     within a second when the task is cancelled.
     /// - Throws: why there is no connection: a `BackendProblem`.
-    public static func open(
+    package static func open(
         id: String,
         settings: MQTTSettings,
         will: (topic: String, payload: [UInt8])? = nil,
@@ -100,7 +88,7 @@ public final class MQTTConnection {
 
     /// Says that the last update is shown, and waits for the next one, for a time of the system's clock, or until
     /// something was read or written; see `IndicatorUpdates.next(orReadable:orWritable:until:)`.
-    public func next(until deadline: SuspendingClock.Instant? = nil) async throws -> IndicatorEvent? {
+    package func next(until deadline: SuspendingClock.Instant? = nil) async throws -> IndicatorEvent? {
         let event = await wait.next(client, until: deadline)
         if event != nil { try client.turn() }
         return event
@@ -113,23 +101,15 @@ public final class MQTTConnection {
     ///   - payload: the content.
     ///   - retain: whether the broker keeps it for those that subscribe later.
     ///   - expiry: the seconds after which a broker of MQTT 5 drops it; `nil` for never.
-    public func publish(topic: String, payload: [UInt8], retain: Bool = false, expiry: UInt32? = nil) throws {
+    package func publish(topic: String, payload: [UInt8], retain: Bool = false, expiry: UInt32? = nil) throws {
         try client.publish(topic: topic, payload: payload, retain: retain, expiry: expiry)
-    }
-
-    /// Receives the messages whose topics match a filter, such as `lamp/+/state`; of all subscriptions with the latest
-    /// function. A refusal of the broker ends the connection.
-    public func subscribe(to filter: String, _ receive: @escaping (_ topic: String, _ payload: [UInt8]) -> Void) throws
-    {
-        client.onMessage = { receive($0.topic, Array($0.payload)) }
-        try client.subscribe(to: filter)
     }
 
     /// Waits until the broker has acknowledged what was published; after the end of the updates for at most 0.7 s.
     ///
     /// - Returns: whether it has.
     @discardableResult
-    public func settle() async throws -> Bool {
+    package func settle() async throws -> Bool {
         while client.unacknowledged > 0 {
             if wait.isOver { return false }
             try await turn()
@@ -144,7 +124,7 @@ public final class MQTTConnection {
     }
 
     /// Disconnects, so that the broker discards the will. Blocks until that is sent, for at most 0.7 s.
-    public func disconnect() {
+    package func disconnect() {
         client.disconnect()
         let end = wait.end ?? .now + BrokerWait.farewellLimit
         while client.socket >= 0, .now < end {

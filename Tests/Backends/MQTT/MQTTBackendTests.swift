@@ -66,7 +66,7 @@ import Testing
         #expect(messages.first { $0.contains("/events") }?.contains("Step 199") == true)
     }
 
-    /// A backend of another package, with the public API only.
+    /// A backend that also receives.
     private struct Lamp: IndicatorBackend {
         let name = "lamp"
         let settings: MQTTSettings
@@ -74,7 +74,8 @@ import Testing
         func show(_ updates: IndicatorUpdates) async throws {
             let will = ("lamp/state", Array("lost".utf8))
             let lamp = try await MQTTConnection.open(id: "lamp", settings: settings, will: will, for: updates)
-            try lamp.subscribe(to: "lamp/+/set") { updates.control.isEnabled = $0 == "lamp/1/set" && $1 == [49] }
+            lamp.client.onMessage = { updates.control.isEnabled = $0.topic == "lamp/1/set" && $0.payload.first == 49 }
+            try lamp.client.subscribe(to: "lamp/+/set")
             while let event = try await lamp.next() {
                 guard case .update(let update) = event else { continue }
                 let state = update.snapshot.isVisible ? "on" : "off"
@@ -85,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `A backend of another package publishes and receives over a connection of its own`() async throws {
+    @Test func `A backend publishes and receives over its connection`() async throws {
         let broker = try await MosquittoBroker()
         let lamp = Lamp(settings: try MQTTSettings(broker.url))
         let manager = IndicatorManager(delays: .zero, backends: [lamp])
