@@ -193,9 +193,7 @@ private final class BrokerWait {
         }
         while !isOver {
             if let addresses = answer.withLock({ $0 }) { return addresses }
-            // Nothing ends a wait of the thread itself.
-            let isBlocking = updates?.isEnding ?? true
-            await wait([], until: .now + .milliseconds(isBlocking ? 10 : 1000))
+            await wait([], until: .now + .seconds(1))
         }
         return nil
     }
@@ -217,6 +215,8 @@ private final class BrokerWait {
 
     static func block(_ descriptors: [pollfd], until end: SuspendingClock.Instant) {
         var descriptors = descriptors
+        // Nothing ends a wait without descriptors early: not even ``IndicatorUpdates/wake()``.
+        let end = descriptors.isEmpty ? min(end, .now + .milliseconds(10)) : end
         poll(&descriptors, nfds_t(descriptors.count), WakeUp.milliseconds(until: end))
     }
 
