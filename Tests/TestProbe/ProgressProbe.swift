@@ -50,7 +50,6 @@ enum ProgressProbe {
             case "log": logger.info("\(rest)")
             case "print": print(rest, to: &TerminalOutput.shared)
             case "piece": print(rest, terminator: "", to: &TerminalOutput.shared)
-            case "sequence": try TerminalOutput.send("\u{1B}]\(rest)\u{07}")
             case "capture": TerminalOutput.captureStandardStreams()
             case "plain": print(rest)
             case "child", "piece-child":

@@ -123,12 +123,6 @@ final class SharedTerminal: Sendable {
         _ = ThreadStarter.start(named: "terminal-title") { _ = try? self.settle() }
     }
 
-    /// Writes a control sequence once.
-    func send(_ sequence: String) throws(TerminalError) {
-        change { $0.title.send(sequence) }
-        try settleOrContinue()
-    }
-
     /// Writes what the terminal accepts now.
     ///
     /// - Returns: whether everything was written, and how many bytes were.

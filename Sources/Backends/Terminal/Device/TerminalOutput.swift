@@ -124,16 +124,6 @@ public struct TerminalOutput: TextOutputStream, Sendable {
         return try await body()
     }
 
-    /// Writes a control sequence that moves no cursor, such as that of a badge, to the terminal that the app runs in,
-    /// whatever the standard streams are. One that accepts no bytes for half a second gets the rest later.
-    ///
-    /// - Throws: if there is no terminal, it does not support control sequences, or it was closed: a `BackendProblem`.
-    public static func send(_ sequence: String) throws {
-        let (path, environment) = (TerminalDevice.controllingTerminal, ProcessInfo.processInfo.environment)
-        let terminal = try TerminalRegistry.open(path: path, environment: environment, forSequences: true)
-        try terminal.send(sequence)
-    }
-
     static func write(_ bytes: [UInt8], to descriptor: CInt) {
         if let terminal = TerminalRegistry.drawnTerminal(of: descriptor) {
             terminal.change { $0.lines.write(bytes) }

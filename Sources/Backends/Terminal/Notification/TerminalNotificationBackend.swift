@@ -88,7 +88,10 @@ public final class TerminalNotificationBackend: IndicatorBackend {
     package func open() throws -> @Sendable (OutcomeNotice) throws -> Void {
         let terminal = try openTerminal()
         let style = KnownTerminal.recognize(by: environment).notification
-        return { try terminal.send(style?.sequence(for: $0) ?? "") }
+        return { notice in
+            terminal.change { $0.title.send(style?.sequence(for: notice) ?? "") }
+            try terminal.settleOrContinue()
+        }
     }
 
     /// Whether the terminal shows no notification while its window has the focus: kitty, because the sequence says so,

@@ -458,9 +458,6 @@ struct TerminalProgressProcessTests {
             #expect(await terminal.shows("Signing has started.\r\n"))
             try await tell("ask Signing Passphrase?")
             #expect(await terminal.shows("Signing asks: Passphrase?\r\n"))
-            // A control sequence of the app's own, on the terminal whatever the streams are.
-            try await tell("sequence 1337;SetBadgeFormat=eA==")
-            #expect(terminal.transcript.contains("\u{1B}]1337;SetBadgeFormat=eA==\u{07}"))
             try await tell("fail Signing no key", "shutdown")
             #expect(await terminal.shows("Signing failed after "))
         }
