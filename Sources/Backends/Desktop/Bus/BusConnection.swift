@@ -301,10 +301,12 @@ public final class BusConnection: @unchecked Sendable {
     public func send(_ message: BusMessage?) { connection?.send(message) }
 
     /// A closure that work on another thread calls once, at its end. Its value is passed to `body` on the thread of the
-    /// bus. The end of the session waits for it.
+    /// bus. The end of the session waits for it. Further calls do nothing.
     public func completion<Value: Sendable>(_ body: @escaping (Value) -> Void) -> @Sendable (Value) -> Void {
         foreignWorkCount += 1
-        return handler { [self] value in
+        var isOver = false
+        return passing { [self] value in
+            guard !exchange(&isOver, with: true) else { return }
             foreignWorkCount -= 1
             body(value)
         }
@@ -312,6 +314,13 @@ public final class BusConnection: @unchecked Sendable {
 
     /// A closure that passes values to `body` on the thread of the bus, from any thread, while the session runs.
     public func handler<Value: Sendable>(_ body: @escaping (Value) -> Void) -> @Sendable (Value) -> Void {
+        passing { [weak self] value in
+            guard let self, isActive else { return }
+            body(value)
+        }
+    }
+
+    private func passing<Value: Sendable>(_ body: @escaping (Value) -> Void) -> @Sendable (Value) -> Void {
         let work = ForeignWork(body: body)
         return { [weak self, thread] value in
             thread.call(at: .min) { [weak self] in

@@ -203,6 +203,34 @@ import Testing
         await surface.stop()
     }
 
+    /// Keeps what other threads call.
+    private final class Listener: BusSession, Sendable {
+        let received = Locked([Int]())
+        let calls = Locked([@Sendable (Int) -> Void]())
+
+        func begin(on bus: BusConnection) async throws -> String {
+            let receive = { [self] (value: Int) in received.withLock { $0.append(value) } }
+            calls.withLock { $0 = [bus.handler(receive), bus.completion(receive), bus.completion(receive)] }
+            return ""
+        }
+
+        func show(_ update: IndicatorUpdate, on bus: BusConnection) throws -> SuspendingClock.Instant? { nil }
+    }
+
+    @Test func `After its end, a session receives only the ends of its work on other threads, once`() async throws {
+        let bus = try await PrivateBus()
+        let listener = Listener()
+        let surface = BackendDriver(BusBackend(name: "listener", on: .address(bus.address)) { _ in listener })
+        try await surface.start()
+        let calls = listener.calls.withLock(\.self)
+        calls[0](1)
+        #expect(await eventually { listener.received.withLock { $0 == [1] } })
+        await surface.stop()
+        for (call, value) in [(0, 2), (1, 3), (1, 4), (2, 5)] { calls[call](value) }
+        #expect(await eventually { listener.received.withLock { $0.last == 5 } })
+        #expect(listener.received.withLock(\.self) == [1, 3, 5])
+    }
+
     @Test func `The arguments of an invalid call are not decoded`() async throws {
         let bus = try await PrivateBus()
         let probe = try await DesktopProbe("property", bus: bus, running: "dbusProperty")
