@@ -43,8 +43,9 @@ public struct DBusPropertySettings: Sendable, Hashable {
 /// most 64, failures first, the label, the outcome, the message and the seconds, and how many more have
 /// ended. The outcome is `succeeded`, `failed`, `cancelled` or `unspecified`; the message is the reason for a failure.
 ///
-/// Changes are announced at most ten times a second. `PropertiesChanged` has only the changed properties. A panel lists
-/// the names on the bus, calls `GetAll` for each, and subscribes to `PropertiesChanged` and `NameOwnerChanged`.
+/// Changes by the app are announced, and returned by `Get`, at most ten times a second; those by `Set` at once.
+/// `PropertiesChanged` has only the changed properties. A panel lists the names on the bus, calls `GetAll` for each,
+/// and subscribes to `PropertiesChanged` and `NameOwnerChanged`.
 ///
 /// In the bus name, every character of the app's name other than an ASCII letter, a digit, `_` and `-` becomes `_`; a
 /// name that begins with a digit gets the prefix `_`; a name longer than 190 bytes is truncated.
@@ -69,7 +70,8 @@ public final class DBusPropertyBackend: BusBackend, @unchecked Sendable {
         super.init(
             name: name,
             on: settings.bus,
-            // A panel may show activities before the indicator is shown. At most ten announcements a second.
+            // A panel may show activities before the indicator is shown. At most ten announcements a second, beside
+            // those of what a panel sets.
             delivery: BackendDelivery(includesHidden: true, minimumInterval: .milliseconds(100))
         ) { context in
             let processID = getpid()
