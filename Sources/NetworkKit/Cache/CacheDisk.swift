@@ -1,5 +1,5 @@
 import Foundation
-import IndicatorThreads
+import Synchronization
 
 /// The cache on disk: one file per entry, in a dedicated folder. All functions block.
 ///
@@ -11,7 +11,7 @@ final class CacheDisk: Sendable {
     private let directory: URL
     private let capacity: Int
     /// The size of the files, as far as this process knows.
-    private let known = Locked(0)
+    private let known = Atomic(0)
 
     /// Opens the folder; creates it if it does not exist.
     init(directory: URL, capacity: Int) throws {
@@ -41,10 +41,7 @@ final class CacheDisk: Sendable {
     func read(_ key: String) -> CachedResponse? {
         let file = file(of: key)
         guard let data = FileManager.default.contents(atPath: file.path) else { return nil }
-        guard let response = CachedResponse(data, hash) else {
-            remove(key)
-            return nil
-        }
+        guard let response = CachedResponse(data, hash) else { remove(key); return nil }
         utimensat(AT_FDCWD, file.path, nil, 0)
         return response
     }
@@ -55,10 +52,7 @@ final class CacheDisk: Sendable {
         guard let data = try? response.encoded(hash), data.count <= capacity,
             (try? Self.write(data, to: file(of: key))) != nil
         else { return }
-        let size = known.withLock { known in
-            known += data.count
-            return known
-        }
+        let size = known.add(data.count, ordering: .relaxed).newValue
         // So that the folder is seldom listed; the new entry stays.
         if size > capacity { trim(to: max(capacity / 4 * 3, data.count)) }
     }
@@ -73,7 +67,7 @@ final class CacheDisk: Sendable {
         let path = file(of: key).path
         var status = stat()
         guard lstat(path, &status) == 0, unlink(path) == 0 else { return }
-        known.withLock { $0 -= min($0, Int(status.st_size)) }
+        known.subtract(Int(status.st_size), ordering: .relaxed)
     }
 
     func removeAll() { trim(to: 0) }
@@ -82,21 +76,20 @@ final class CacheDisk: Sendable {
     private func trim(to limit: Int) {
         let keys: Set<URLResourceKey> = [.contentModificationDateKey, .fileSizeKey]
         let files = try? FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: Array(keys))
-        var entries: [(file: URL, date: Date, size: Int)] = []
-        for file in files ?? [] {
+        let entries = (files ?? []).compactMap { file -> (file: URL, date: Date, size: Int)? in
             // Other files may be the user's, if the folder is not only the cache's.
             guard file.lastPathComponent.wholeMatch(of: /\.?[0-9a-f]{32}\.cache(\..+\.partial)?/) != nil,
                 let values = try? file.resourceValues(forKeys: keys),
                 let date = values.contentModificationDate, let size = values.fileSize
-            else { continue }
-            entries.append((file, date, size))
+            else { return nil }
+            return (file, date, size)
         }
         var size = entries.reduce(0) { $0 + $1.size }
         for entry in entries.sorted(by: { $0.date < $1.date }) where size > limit {
             unlink(entry.file.path)
             size -= entry.size
         }
-        known.withLock { $0 = size }
+        known.store(size, ordering: .relaxed)
     }
 
     /// The file of a URL. Its name does not reveal the URL.

@@ -66,6 +66,7 @@ private struct Download {
         if let length, partial.count != length {
             throw transfer.failure(.incompleteBody, "the server sent the same content with another length")
         }
+        try task.checkCancellation()
         try await blocking { [partial, place] in try partial.moveIntoPlace(mode: place.mode) }
         return NetworkResponse(head, Data())
     }

@@ -95,6 +95,7 @@ public final class NetworkClient: Sendable {
                 rules.keepsCookies = options.keepsCookies
                 rules.certificate = loop.trust(of: request.url.origin).clientCertificate?.path
                 response = try await cache.respond(to: request, hasBody: body != nil, rules, receive)
+                try task.checkCancellation()
             } else {
                 let (head, data) = try await receive(request)
                 response = NetworkResponse(head, data)

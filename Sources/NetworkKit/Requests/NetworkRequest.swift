@@ -96,7 +96,7 @@ public struct NetworkRequest: Sendable {
         if let used = copy.credentials, (used.user + used.password).utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
             throw .invalidRequest("the user name or the password contains a control character (RFC 7617 §2)")
         }
-        if parts.user != nil || parts.password != nil || parts.fragment != nil {
+        if parts.user != nil || parts.password != nil || parts.fragment != nil || url.baseURL != nil {
             (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
             copy.url = parts.url ?? url
         }

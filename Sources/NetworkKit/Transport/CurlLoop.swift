@@ -93,13 +93,13 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     }
 
     private func add(_ change: (inout Inbox) -> Void) {
-        let (isFirst, mustStart) = inbox.withLock { inbox in
-            defer { change(&inbox) }
-            return (inbox.transfers.isEmpty && inbox.jobs.isEmpty, !exchange(&inbox.isRunning, with: true))
+        let mustStart = inbox.withLock { inbox in
+            // Otherwise, the thread has been woken, and takes all.
+            if inbox.isRunning, inbox.transfers.isEmpty, inbox.jobs.isEmpty { wakeUp?.wake() }
+            change(&inbox)
+            return !exchange(&inbox.isRunning, with: true)
         }
-        // Otherwise, the thread has been woken, and takes all.
-        guard isFirst else { return }
-        guard mustStart else { wakeUp?.wake(); return }
+        guard mustStart else { return }
         guard let wakeUp, Self.isLibraryReady, ThreadStarter.start(named: "network-kit", { self.run(wakeUp) }) else {
             return fail("could not start the network thread: the process has reached its limits")
         }
@@ -140,10 +140,6 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         if keepsCookies { Cookie.withHandle(of: share) { _ in } }
         while let arrived = takeInbox() {
             for transfer in arrived.transfers { perform(commandsOf: transfer, multi) }
-            for job in arrived.jobs { job(keepsCookies ? share : nil) }
-            if cookieCount > Cookie.maximumCount / 10 * 11 {
-                cookieCount = Cookie.withHandle(of: share) { Cookie.trim(of: $0) }
-            }
             beginWaiting(multi, share)
             let count = active.count
             var running: Int32 = 0
@@ -151,6 +147,10 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
             roundsLeft = max(roundsLeft - 1, 0)
             finishEnded(multi)
             endOverdue(multi)
+            for job in arrived.jobs { job(keepsCookies ? share : nil) }
+            if cookieCount > Cookie.maximumCount / 10 * 11 {
+                cookieCount = Cookie.withHandle(of: share) { Cookie.trim(of: $0) }
+            }
             // In the place of those that have ended. libcurl then does not wait.
             beginWaiting(multi, share)
             // After the last transfer, nobody wakes the thread of a loop that was closed before.
@@ -172,8 +172,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     }
 
     private func host(_ origin: [String]) -> Host {
-        if let host = hosts[origin] { return host }
-        let host = Host(limit: limit)
+        let host = hosts[origin] ?? Host(limit: limit)
         hosts[origin] = host
         return host
     }
@@ -247,6 +246,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
             guard message.msg == CURLMSG_DONE, let curl = message.easy_handle.flatMap({ handles[$0] }) else { continue }
             if curl.mustRepeat(after: message.data.result) {
                 curl_multi_remove_handle(multi, curl.handle)
+                roundsLeft = 2
                 if curl_multi_add_handle(multi, curl.handle) == CURLM_OK { continue }
             }
             curl.completed(with: message.data.result)

@@ -19,7 +19,7 @@ enum TransferEvent: Sendable {
 
 /// One request and its response, without redirects: the lock around a ``TransferStateMachine``.
 package final class Transfer: Sendable {
-    package typealias Machine = TransferStateMachine<CheckedContinuation<Void, Never>>
+    package typealias Machine = TransferStateMachine<@Sendable () -> Void>
 
     package let request: NetworkRequest
     let body: PreparedBody?
@@ -84,7 +84,12 @@ package final class Transfer: Sendable {
     private func wait(for part: Machine.Part) async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                machine.withLock { $0.wait(for: part, continuation) }?.resume()
+                // An executor of the app must not hold up the network's thread.
+                let isForeign = withUnsafeCurrentTask { $0?.unownedTaskExecutor != nil }
+                let resume = { @Sendable in
+                    if isForeign { RequestThreads.run { continuation.resume() } } else { continuation.resume() }
+                }
+                machine.withLock { $0.wait(for: part, resume) }?()
             }
         } onCancel: {
             cancel()
@@ -115,7 +120,7 @@ package final class Transfer: Sendable {
             if next == nil, let limit, let least, least > limit {
                 throw NetworkError.responseTooLarge(request.url, limit: limit)
             }
-            machine.withLock { $0.receive(head, isFollowed: next != nil) }?.resume()
+            machine.withLock { $0.receive(head, isFollowed: next != nil) }?()
         } catch {
             // Its body may never end.
             finish(throwing: error)
@@ -134,7 +139,7 @@ package final class Transfer: Sendable {
         case .enough: finish(throwing: nil)
         case .stop: break
         }
-        waiter?.resume()
+        waiter?()
         return reception == .accepted
     }
 
@@ -149,7 +154,7 @@ package final class Transfer: Sendable {
     package func finish(throwing error: (any Error)?) -> Bool {
         let (end, count) = machine.withLock { machine in (machine.end(throwing: error), machine.bytesReceived) }
         if end.isFirst { onEvent(.ended(bytesReceived: count, error)) }
-        end.1?.resume()
+        end.1?()
         return end.isFirst
     }
 }

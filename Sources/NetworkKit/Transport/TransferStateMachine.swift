@@ -2,8 +2,8 @@ import Foundation
 
 /// What a transfer does, between libcurl's thread, the task that reads, and callers that pause or cancel.
 ///
-/// Each input returns what the caller has to do after the lock was released. `Waiter` is the continuation of the task
-/// that reads.
+/// Each input returns what the caller has to do after the lock was released. `Waiter` resumes the task that
+/// reads.
 package struct TransferStateMachine<Waiter: Sendable>: Sendable {
     /// How the response is delivered.
     enum Delivery: Sendable {

@@ -79,6 +79,28 @@ import Testing
         #expect(server.requests.isEmpty)
     }
 
+    @Test func `An executor of the app is not called on the network's thread`() async throws {
+        /// Notes where it is called.
+        final class Executor: TaskExecutor {
+            let threads = Locked<Set<String>>([])
+
+            func enqueue(_ job: consuming ExecutorJob) {
+                let job = UnownedJob(job)
+                let name = try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)
+                threads.withLock { _ = $0.insert(name ?? "") }
+                DispatchQueue.global().async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+            }
+        }
+        let server = try RawServer.closing { _, connection in try connection.respond(text: "hello") }
+        let (executor, client) = (Executor(), client())
+        let count = try await withTaskExecutorPreference(executor) {
+            _ = try await client.send(route(server))
+            return try await client.bytes(route(server)).reduce(0) { $0 + $1.count }
+        }
+        #expect(count == 5)
+        #expect(!executor.threads.withLock { $0 }.contains("network-kit\n"))
+    }
+
     @Test func `Suspend and resume are announced once each`() async throws {
         let mayAnswer = Locked(false)
         let server = try RawServer.closing { _, connection in
