@@ -44,7 +44,8 @@ import Testing
             manager.stop("a")
             manager.start("a", label: "\(number)")
         }
-        #expect(await eventually { healthy.snapshots.count == 101 })
+        // How many of them it gets one by one depends on the load.
+        #expect(await eventually { healthy.snapshots.last?.label == "50" })
         #expect(slow.updates.count == 1)
         gate.open()
         #expect(await eventually { slow.updates.count == 2 })
