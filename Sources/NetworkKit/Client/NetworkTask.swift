@@ -7,8 +7,8 @@ import IndicatorThreads
 ///
 /// The task is the `object` of the indicator's notifications, also for requests by other functions of the client. It
 /// posts each of them once and in order: its beginning, and those of ``suspend()`` and ``resume()``, in the Swift task
-/// that makes the call, its end in the one that waits for it or reads a stream, where observers must not block; progress
-/// on threads for that purpose. What an observer is too slow for is left out, except the latest. A task is thread-safe.
+/// that makes the call, its end in the one that waits or reads a stream, where observers must not block; progress on
+/// threads for that purpose. What an observer is too slow for is left out, except the latest. A task is thread-safe.
 public final class NetworkTask: Sendable {
     private enum Phase {
         /// Not started.
