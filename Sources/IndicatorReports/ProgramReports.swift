@@ -40,6 +40,7 @@ public final class ProgramReports: Sendable {
     package init(on activity: ManagedActivity, socket: ReportSocket) {
         environment = [ReportSocket.variable: socket.path]
         receiver = Receiver(socket, ReportedWork(activity))
+        socket.raiseSignal(false)
         socket.removeLeftovers()
         // Without a descriptor for that, the reports are read at the end.
         ServiceThread.shared.call(at: .min) { [receiver] in _ = ServiceThread.shared.add(receiver) }

@@ -37,19 +37,21 @@ package final class ReportSocket: Sendable {
         }
         let socket = UnixSocket.make(SOCK_DGRAM)
         guard socket >= 0 else { throw failure("") }
-        if let folder = runtime.flatMap({ Self.ownFolder(in: $0) }), let path = Self.bind(socket, in: folder) {
-            (descriptor, self.path, pattern, hasOwnFolder) = (socket, path, "\(folder)/*", false)
+        let own = runtime.flatMap { Self.ownFolder(in: $0) }
+        let name = String(UInt64.random(in: 0...UInt64.max), radix: 36)
+        if let own, let path = Self.bind(socket, to: "\(own)/\(name)") {
+            (descriptor, self.path, pattern, hasOwnFolder) = (socket, path, "\(own)/*", false)
             return
         }
         var template = Array("\(other)/indicator-XXXXXX".utf8CString)
         let folder = mkdtemp(&template).map { String(cString: $0) }
-        guard let path = folder.flatMap({ Self.bind(socket, in: $0) }) else {
+        guard let path = folder.flatMap({ Self.bind(socket, to: "\($0)/reports") }) else {
             let failure = failure(" in '\(other)'")
             if let folder { rmdir(folder) }
             close(socket)
             throw failure
         }
-        (descriptor, self.path, pattern, hasOwnFolder) = (socket, path, "\(other)/indicator-*/*", true)
+        (descriptor, self.path, pattern, hasOwnFolder) = (socket, path, "\(other)/indicator-*/reports", true)
     }
 
     deinit { close(descriptor) }
@@ -70,10 +72,9 @@ package final class ReportSocket: Sendable {
             && info.st_mode & 0o077 & ~mode == 0
     }
 
-    /// Binds a socket to a random name; `nil`, with the reason in `errno`, if that cannot be done.
-    private static func bind(_ socket: CInt, in folder: String) -> String? {
-        let path = "\(folder)/\(String(UInt64.random(in: 0...UInt64.max), radix: 36))"
-        return UnixSocket.withAddress(path) { Foundation.bind(socket, $0, $1) } == 0 ? path : nil
+    /// Binds a socket to a path; `nil`, with the reason in `errno`, if that cannot be done.
+    private static func bind(_ socket: CInt, to path: String) -> String? {
+        UnixSocket.withAddress(path) { Foundation.bind(socket, $0, $1) } == 0 ? path : nil
     }
 
     /// Removes what killed processes have left beside it: a socket that no process has refuses a connection.
@@ -101,6 +102,12 @@ package final class ReportSocket: Sendable {
         if hasOwnFolder { rmdir(Self.folder(of: path)) }
         // Nor may those that have found it send more. What waits is still read.
         shutdown(descriptor, Int32(SHUT_RD))
+    }
+
+    /// Sets whether this process gets a SIGIO when a datagram arrives.
+    package func raiseSignal(_ isOn: Bool) {
+        if isOn { _ = fcntl(descriptor, F_SETOWN, getpid()) }
+        _ = fcntl(descriptor, F_SETFL, O_NONBLOCK | (isOn ? O_ASYNC : 0))
     }
 
     /// Whether a datagram waits.

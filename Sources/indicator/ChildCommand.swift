@@ -16,6 +16,7 @@ import Synchronization
 /// | from a closed terminal | the same; a session leader alone receives it, and forwards it |
 /// | from a process (`kill`), or `alarm` | forwarded, unless the command itself has sent it, to its group |
 /// | that stops the command | this process stops by the same signal after the command has stopped |
+/// | `SIGIO` from the kernel | ``Event/due``: the socket for reports asks for it |
 ///
 /// The signals are blocked, and the main thread waits for them (sigtimedwait(2)), so nothing runs concurrently.
 /// `SIGKILL` and `SIGSTOP` cannot be forwarded; signals of faults (`SIGSEGV` and others) are not.
@@ -39,6 +40,8 @@ struct ChildCommand {
         case ended(Ending)
         /// The command has stopped. The caller must call ``stop(by:after:)``.
         case stopped(signal: Int32)
+        /// The time has come, or a report.
+        case due
     }
 
     let identifier: pid_t
@@ -80,11 +83,12 @@ struct ChildCommand {
 
     // MARK: - Waiting
 
-    /// Waits for an event of the command, and forwards signals; `nil` when the time has come.
-    mutating func wait(until deadline: ContinuousClock.Instant? = nil) -> Event? {
+    /// Waits for an event of the command, and forwards signals.
+    mutating func wait(until deadline: ContinuousClock.Instant? = nil) -> Event {
         while true {
             if let event = nextEvent() { return event }
-            guard let info = Self.next(of: signals, until: deadline) else { return nil }
+            guard let info = Self.next(of: signals, until: deadline), info.si_signo != SIGIO || info.si_code <= 0
+            else { return .due }
             if info.si_signo == SIGINT { hasInterrupt = true }
             if mustForward(info) { kill(identifier, info.si_signo) }
         }

@@ -169,6 +169,7 @@ struct ExecCommand: ParsableCommand {
             // The command inherits the path. Without a socket, it finds none, and is shown as it is.
             let prepare = {
                 socket = lasted == nil && SpareDescriptors.exist() ? try? ReportSocket() : nil
+                socket?.raiseSignal(true)
                 unsetenv(ReportSocket.variable)
                 if let socket { setenv(ReportSocket.variable, socket.path, 1) }
             }
@@ -187,7 +188,7 @@ struct ExecCommand: ParsableCommand {
         let shownAt = lasted == nil ? began + Self.unshownTime : nil
         while true {
             switch child.wait(until: activity == nil ? shownAt : nil) {
-            case nil: activity = activity ?? show()
+            case .due: activity = activity ?? show()
             case .stopped(let signal):
                 child.stop(by: signal, after: { ProcessSignals.hooks?.willStop() })
                 ProcessSignals.hooks?.didContinue()

@@ -237,7 +237,7 @@ struct ProgramReportsTests {
         try file.write("", to: "indicator")
         let left = "/tmp/indicator-\(UUID())"
         mkdir(left, 0o700)
-        Self.leave("\(left)/dead")
+        Self.leave("\(left)/reports")
         let folders = [
             nil, "/dev/null", "relative", "\(shared.path)/missing", shared.path, isRoot ? foreign.path : "/usr",
             long.path,

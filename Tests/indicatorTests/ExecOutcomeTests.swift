@@ -34,7 +34,9 @@ import Testing
         let script = whenShown("echo own >&2; exit 3")
         let variables = ["TERM": "xterm", "CI": "", "NO_COLOR": "1"].merging(environment) { $1 }
         let lines = try await program.run(["sh", "-c", script], environment: variables).error.split(separator: "\n")
-        #expect(lines.count == count && lines.contains("own"), "\(lines)")
+        // In plain mode, a line each few seconds on a busy machine.
+        #expect(lines.count == count || count == 3 && lines.count > 3, "\(lines)")
+        #expect(lines.contains("own"))
     }
 
     @Test func `A failure is reported however short the command, and also before the start delay`() async throws {

@@ -144,7 +144,11 @@ import Testing
         for (line, label) in [("sleep 0.1", "sleep"), ("sleep 0.1", "sleep"), (" timeout 3 sh -c 'exit 4'", "sh")] {
             try await session.run(line, shows: "notify;\(label);")
         }
-        if isOld { #expect(try await session.value(of: #"printf '\n<%s>\n' "$before""#) == "4") }
+        if isOld {
+            #expect(try await session.value(of: #"printf '\n<%s>\n' "$before""#) == "4")
+            try await session.done(#"PROMPT_COMMAND="$PROMPT_COMMAND; after=5""#)
+            #expect(try await session.value(of: #"printf '\n<%s>\n' "${after-}${PROMPT_COMMAND[1]-}""#) == "5")
+        }
         // It has the last command of the line before, but repeats it only where repetitions are left out.
         guard ["HISTCONTROL=ignorespace", "set +o history"].contains(setting) else { return }
         let first = setting == "set +o history" ? "sleep" : "dash"

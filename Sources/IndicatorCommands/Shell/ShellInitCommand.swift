@@ -142,7 +142,8 @@ package struct ShellInitCommand: AsyncParsableCommand {
                         "${PROMPT_COMMAND[@]}" 'indicator_key=${indicator_count@P}
                         if [[ $indicator_key != "$indicator_number" ]]; then indicator_last=$indicator_command; fi
                         indicator_number=$indicator_key')
-                    if [[ $indicator_count != *! ]]; then printf -v PROMPT_COMMAND '%s\n' "${PROMPT_COMMAND[@]}"; fi
+                    indicator_key=$(printf '%s\n' "${PROMPT_COMMAND[@]}")
+                    if [[ $indicator_count != *! ]]; then unset -v PROMPT_COMMAND; PROMPT_COMMAND=$indicator_key; fi
                 fi
             fi
 

@@ -118,9 +118,8 @@ private final class Watch: BusSession {
             indicators[name] = nil
             if !owner.isEmpty { add(name, owner: owner) }
         case ("PropertiesChanged", "sa{sv}as") where arguments.count == 3:
-            guard case .properties(let changes) = arguments[1], case .strings(let invalidated) = arguments[2] else {
-                return
-            }
+            guard case .properties(let changes) = arguments[1], case .strings(let invalidated) = arguments[2]
+            else { return }
             for (name, indicator) in indicators where indicator.owner == signal.sender {
                 apply(changes, to: name)
                 // Their values are not in the signal (D-Bus specification, "org.freedesktop.DBus.Properties").

@@ -47,8 +47,7 @@ public final class DesktopJobBackend: BusBackend, @unchecked Sendable {
         settings: DesktopJobSettings = DesktopJobSettings(),
         logger: Logger = Logger(label: "IndicatorBackends.DesktopJob")
     ) {
-        // Plasma draws no faster.
-        super.init(name: name, on: .session, delivery: BackendDelivery(minimumInterval: .milliseconds(200))) {
+        super.init(name: name, on: .session) {
             DesktopJobSession(applicationName: applicationName, settings: settings, logger: logger, context: $0)
         }
     }

@@ -24,6 +24,9 @@ final class DesktopJobSession: BusSession {
         var path: String
     }
 
+    /// Five times a second: Plasma draws no faster. Ends are not held back.
+    private static let updateInterval = Duration.milliseconds(200)
+
     private static let server = "org.kde.JobViewServer"
     private static let viewInterface = "org.kde.JobViewV3"
     /// `KJob::KilledJobError`: the view disappears.
@@ -47,6 +50,7 @@ final class DesktopJobSession: BusSession {
     /// Whether it is logged that the server refuses views.
     private var hasReportedRefusal = false
     private var sent: [BusProperty] = []
+    private var sentAt: SuspendingClock.Instant?
     /// The last failure while the view is shown.
     private var failure: FinishedActivity?
     /// Whether something has succeeded while the view is shown.
@@ -115,11 +119,13 @@ final class DesktopJobSession: BusSession {
                 request(snapshot, on: bus)
                 return nil
             }
+            // Before the properties are made, which is most of the work.
+            if let due = sentAt.map({ $0 + Self.updateInterval }), due > .now { return due }
             let new = properties(for: snapshot)
             let changes = new.filter { !sent.contains($0) }
             guard !changes.isEmpty else { return nil }
             label = snapshot.label
-            sent = new
+            (sent, sentAt) = (new, .now)
             send("update", [.properties(changes)], to: place, on: bus)
             return nil
         }
