@@ -93,11 +93,8 @@ extension CurlTransfer {
 
     private func setCallbacks() {
         let context = Unmanaged.passUnretained(self).toOpaque()
-        for option in [
-            CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_READDATA, CURLOPT_XFERINFODATA, CURLOPT_PREREQDATA,
-        ] {
-            curl_kit_set_pointer(handle, option, context)
-        }
+        let data = [CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_READDATA, CURLOPT_XFERINFODATA, CURLOPT_PREREQDATA]
+        for option in data { curl_kit_set_pointer(handle, option, context) }
         curl_kit_set_begin_function(handle) { context, address, _, _, port in
             CurlTransfer.from(context)?.begin(port: port, address: address) == true
                 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
