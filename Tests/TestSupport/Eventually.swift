@@ -26,7 +26,7 @@ package func eventually(
 
 /// Waits until a condition holds, as ``eventually(within:_:)`` does, and fails the test if it does not.
 ///
-/// - Parameter comment: escaping, because Swift 6.3 crashes where both closures capture a variable.
+/// - Parameter comment: escaping, because Swift 6.3 can crash where both closures capture a variable.
 package func expectEventually(
     within limit: Duration = .seconds(60),
     _ comment: @autoclosure @escaping () -> Comment? = nil,

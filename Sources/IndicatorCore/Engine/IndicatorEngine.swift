@@ -266,7 +266,8 @@ package final class EngineLease: Sendable {
     @usableFromInline package let engine: IndicatorEngine
     /// That of the engine: one indirection less.
     @usableFromInline let counter: ActivityCounter
-    /// Further leases, for activities: threads that retain and release the same object wait for each other.
+    /// Further leases, for activities: threads that retain and release the same object wait for each other. None in
+    /// one of them, with which nothing begins.
     @usableFromInline let shares: [EngineLease]
     private let closer: EngineCloser
 
@@ -284,8 +285,7 @@ package final class EngineLease: Sendable {
         counter = engine.counter
     }
 
-    /// The number of a share, mostly another one for each thread: the stack of a thread has 8 MiB, unless it is told
-    /// otherwise, and they follow each other.
+    /// The index of a share, which differs for most threads: their stacks follow each other, by default with 8 MiB.
     @inlinable @inline(__always)
     static func shareIndex() -> Int {
         let variable: UInt8 = 0
