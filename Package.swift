@@ -4,13 +4,13 @@ import Foundation
 import PackageDescription
 
 // What several targets use.
-let core = "CIndicatorLinux IndicatorCore IndicatorThreads Logging"
-let backend = "\(core) BackendConfiguration DisplayText"
+let core = "CIndicatorLinux IndicatorCore Logging"
+let backend = "\(core) BackendConfiguration"
 let network = "HTTPTypes NetworkKit NetworkKitImages"
 let commands = "\(core) ArgumentParser IndicatorBackends IndicatorCommands IndicatorTesting"
-let testing = "IndicatorCore IndicatorTesting IndicatorThreads Logging TestSupport"
+let testing = "IndicatorCore IndicatorTesting Logging TestSupport"
 let backendTesting = """
-    \(testing) BackendConfiguration DBus:DesktopBackends DisplayText InMemoryLogging IndicatorBackends \
+    \(testing) BackendConfiguration DBus:DesktopBackends InMemoryLogging IndicatorBackends \
     MQTT:IndicatorMQTT test-probe
     """
 
@@ -55,26 +55,24 @@ let package = Package(
                 .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.0"),
             ]),
     targets: [
-        // What the C library's Swift module lacks; threads, timers and locks; JSON by tokens, with positions.
+        // What the C library's Swift module lacks; JSON by tokens, with positions.
         library("Linux"),
-        module("IndicatorThreads", "CIndicatorLinux"),
         module("JSONScanning"),
 
         // The indicator; for tests of apps, the in-memory backend and the virtual clock; pieces of work as one value.
-        module("IndicatorCore", "CIndicatorLinux IndicatorThreads Logging"),
-        module("IndicatorTesting", "IndicatorCore IndicatorThreads"),
-        module("IndicatorTracking", "IndicatorCore IndicatorThreads"),
-        module("IndicatorReports", "DisplayText IndicatorCore IndicatorThreads"),
-        module("IndicatorMetrics", "IndicatorCore IndicatorThreads CoreMetrics"),
-        module("IndicatorOpenCombine", "IndicatorCore IndicatorThreads IndicatorTracking OpenCombine"),
+        module("IndicatorCore", "CIndicatorLinux Logging"),
+        module("IndicatorTesting", "IndicatorCore"),
+        module("IndicatorTracking", "IndicatorCore"),
+        module("IndicatorReports", "IndicatorCore"),
+        module("IndicatorMetrics", "IndicatorCore CoreMetrics"),
+        module("IndicatorOpenCombine", "IndicatorCore IndicatorTracking OpenCombine"),
         module("IndicatorServiceLifecycle", "IndicatorCore ServiceLifecycle"),
 
         // The backends, by floors: a module uses only those above it.
         library("DBus", packages: ["libdbus-1-3"]),
         library("Mosquitto", packages: ["libmosquitto1", "libmosquitto-dev"]),
         library("Notify", packages: ["libnotify4"]),
-        module("DisplayText", "IndicatorCore", path: "Sources/Backends/Text"),
-        module("BackendConfiguration", "\(core) DisplayText Yams", path: "Sources/Backends/Configuration"),
+        module("BackendConfiguration", "\(core) Yams", path: "Sources/Backends/Configuration"),
         module("TerminalBackends", backend, path: "Sources/Backends/Terminal"),
         module("DesktopBackends", "\(backend) CIndicatorDBus CIndicatorNotify", path: "Sources/Backends/Desktop"),
         module("IndicatorMQTT", "\(backend) CIndicatorMosquitto", path: "Sources/Backends/MQTT"),
@@ -87,13 +85,13 @@ let package = Package(
         // The network starter kit.
         library("Curl", packages: ["libcurl4-openssl-dev", "zlib1g-dev"]),
         library("GdkPixbuf", packages: ["libgdk-pixbuf-2.0-0"]),
-        module("NetworkKit", "CIndicatorCurl HTTPTypes IndicatorCore IndicatorThreads Logging"),
-        module("NetworkKitImages", "CIndicatorGdkPixbuf IndicatorThreads NetworkKit"),
-        module("NetworkKitTesting", "HTTPTypes IndicatorThreads NetworkKit"),
+        module("NetworkKit", "CIndicatorCurl HTTPTypes IndicatorCore Logging"),
+        module("NetworkKitImages", "CIndicatorGdkPixbuf IndicatorCore NetworkKit"),
+        module("NetworkKitTesting", "HTTPTypes IndicatorCore NetworkKit"),
 
         // The programs.
         module("IndicatorCommands", "\(core) ArgumentParser IndicatorBackends IndicatorTesting JSONScanning"),
-        program("indicator", "\(commands) DisplayText InMemoryLogging IndicatorReports"),
+        program("indicator", "\(commands) InMemoryLogging IndicatorReports"),
         program("indicator-demo", "\(commands) \(network) FlyingFox FlyingSocks IndicatorTracking"),
 
         // What tests share, and the program that they start.
@@ -119,7 +117,6 @@ let package = Package(
         ),
         program("mqtt-scale", commands, path: "Benchmarks/Sources/mqtt-scale"),
 
-        tests("IndicatorThreadsTests", testing),
         tests(
             "IndicatorCoreTests",
             "\(testing) InMemoryLogging",
@@ -127,11 +124,10 @@ let package = Package(
         ),
         tests("IndicatorTestingTests", testing),
         tests("IndicatorTrackingTests", "\(testing) IndicatorTracking"),
-        tests("IndicatorReportsTests", "\(testing) DisplayText IndicatorReports indicator"),
+        tests("IndicatorReportsTests", "\(testing) IndicatorReports indicator"),
         tests("IndicatorMetricsTests", "\(testing) CoreMetrics IndicatorMetrics MetricsTestKit"),
         tests("IndicatorOpenCombineTests", "\(testing) IndicatorOpenCombine IndicatorTracking OpenCombine"),
         tests("IndicatorServiceLifecycleTests", "TestSupport test-probe"),
-        tests("DisplayTextTests", "\(testing) DisplayText", path: "Tests/Backends/Text"),
         tests("BackendConfigurationTests", "\(backendTesting) TerminalBackends", path: "Tests/Backends/Configuration"),
         tests(
             "TerminalBackendsTests",

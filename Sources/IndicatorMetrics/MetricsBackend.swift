@@ -1,6 +1,5 @@
 public import CoreMetrics
 public import IndicatorCore
-import IndicatorThreads
 
 /// Reports the indicator as metrics through swift-metrics, to the metrics system that the app has bootstrapped, such as
 /// Prometheus.

@@ -1,5 +1,4 @@
 import IndicatorCore
-import IndicatorThreads
 public import IndicatorTracking
 public import OpenCombine
 

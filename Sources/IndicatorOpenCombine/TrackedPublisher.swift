@@ -1,5 +1,4 @@
 public import IndicatorCore
-import IndicatorThreads
 public import IndicatorTracking
 public import OpenCombine
 

@@ -1,7 +1,5 @@
-import DisplayText
-import Foundation
 public import IndicatorCore
-import IndicatorThreads
+import Foundation
 
 /// Lets the programs that an app starts report their work, in any language: the label, the progress, that they wait for
 /// the user, and how it ended.

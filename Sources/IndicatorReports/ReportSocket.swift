@@ -1,6 +1,5 @@
-import DisplayText
+import IndicatorCore
 import Foundation
-import IndicatorThreads
 
 /// A datagram socket to which programs report their work.
 ///

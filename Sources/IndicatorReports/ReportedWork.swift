@@ -1,6 +1,5 @@
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 
 /// The activities of what programs have reported: one for the programs themselves, and its members.
 ///

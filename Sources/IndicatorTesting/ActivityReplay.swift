@@ -1,5 +1,4 @@
 package import IndicatorCore
-import IndicatorThreads
 import Synchronization
 
 /// Applies the indicator's rules without a manager: turns events with times into changes of visibility.

@@ -1,6 +1,5 @@
 import Foundation
 public import IndicatorCore
-import IndicatorThreads
 import Logging
 
 /// What an indicator expects of a backend, as a suite for the tests of any backend.

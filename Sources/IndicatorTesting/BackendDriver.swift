@@ -1,5 +1,4 @@
 public import IndicatorCore
-import IndicatorThreads
 
 /// Gives a backend its updates one at a time, without an indicator, for the tests of that backend.
 ///

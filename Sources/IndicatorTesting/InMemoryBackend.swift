@@ -1,5 +1,4 @@
 public import IndicatorCore
-import IndicatorThreads
 
 /// A backend that records its updates, for apps' tests, with each showing and hiding.
 ///

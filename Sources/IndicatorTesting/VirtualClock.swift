@@ -1,5 +1,4 @@
 public import IndicatorCore
-import IndicatorThreads
 
 /// A clock whose time only changes when a test advances it.
 ///

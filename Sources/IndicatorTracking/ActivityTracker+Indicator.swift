@@ -1,5 +1,4 @@
 public import IndicatorCore
-import IndicatorThreads
 
 extension ActivityTracker {
     /// Shows the status of this tracker in an indicator or a group, as one activity that is in progress while any of

@@ -1,4 +1,4 @@
-package import IndicatorThreads
+package import IndicatorCore
 
 /// Reports, as one value, whether any of its activities is in progress and what the first of them is doing.
 ///

@@ -1,5 +1,4 @@
-import IndicatorCore
-public import IndicatorThreads
+public import IndicatorCore
 
 /// What a tracker, its activities and its subscriptions share: how many activities are in progress, and the list of
 /// those that have a value.

@@ -1,6 +1,6 @@
 import CIndicatorGdkPixbuf
 import Foundation
-import IndicatorThreads
+import IndicatorCore
 
 // The only file that uses gdk-pixbuf.
 

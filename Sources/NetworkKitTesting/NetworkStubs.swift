@@ -1,6 +1,6 @@
 public import Foundation
 public import HTTPTypes
-import IndicatorThreads
+import IndicatorCore
 public import NetworkKit
 
 /// Answers the requests of an app's client without a server.

@@ -2,7 +2,7 @@ import CIndicatorLinux
 import Foundation
 import IndicatorBackends
 import IndicatorCommands
-import IndicatorThreads
+import IndicatorCore
 import Synchronization
 
 /// A child process that behaves as if the shell had started it directly.

@@ -3,7 +3,6 @@ import InMemoryLogging
 import IndicatorBackends
 import IndicatorCore
 import IndicatorReports
-import IndicatorThreads
 import Logging
 import Synchronization
 

@@ -1,5 +1,5 @@
 import ArgumentParser
-import DisplayText
+import IndicatorCore
 import Foundation
 import IndicatorBackends
 import IndicatorCommands

@@ -1,8 +1,7 @@
 // A release build has no internals to test.
 #if DEBUG
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 import IndicatorReports
 import JSONScanning
 

@@ -1,7 +1,6 @@
 import Foundation
 import IndicatorCore
 import IndicatorOpenCombine
-import IndicatorThreads
 import IndicatorTracking
 import OpenCombine
 import TestSupport

@@ -1,5 +1,4 @@
 import IndicatorCore
-import IndicatorThreads
 import OpenCombine
 import TestSupport
 

@@ -2,7 +2,6 @@ import Foundation
 import IndicatorCore
 import IndicatorOpenCombine
 import IndicatorTesting
-import IndicatorThreads
 import IndicatorTracking
 import OpenCombine
 import TestSupport

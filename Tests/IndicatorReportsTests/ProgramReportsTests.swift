@@ -1,8 +1,6 @@
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 import IndicatorTesting
-import IndicatorThreads
 import TestSupport
 import Testing
 

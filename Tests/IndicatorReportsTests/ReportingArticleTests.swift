@@ -1,6 +1,5 @@
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 import TestSupport
 import Testing
 

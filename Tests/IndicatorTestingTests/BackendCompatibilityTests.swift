@@ -1,6 +1,5 @@
 import IndicatorCore
 import IndicatorTesting
-import IndicatorThreads
 import Testing
 
 /// The suite for backends, on backends that do something wrong.

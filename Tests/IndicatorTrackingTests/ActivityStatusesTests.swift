@@ -1,6 +1,5 @@
 import Dispatch
 import IndicatorCore
-import IndicatorThreads
 import Synchronization
 import TestSupport
 import Testing

@@ -1,7 +1,6 @@
 import IndicatorCore
 import Foundation
 import IndicatorTesting
-import IndicatorThreads
 import Synchronization
 import TestSupport
 import Testing

@@ -1,5 +1,4 @@
 import IndicatorCore
-import IndicatorThreads
 import IndicatorTracking
 import TestSupport
 import Testing

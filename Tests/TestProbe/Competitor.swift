@@ -1,5 +1,5 @@
 import Foundation
-import IndicatorThreads
+import IndicatorCore
 import Synchronization
 
 /// A thread of the app that takes descriptors away while others need them.

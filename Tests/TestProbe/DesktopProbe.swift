@@ -1,7 +1,6 @@
 import Foundation
 import IndicatorBackends
 import IndicatorCore
-import IndicatorThreads
 import Logging
 
 /// An app with desktop backends that executes commands from standard input. For tests that observe a process from

@@ -2,7 +2,6 @@ import Foundation
 import IndicatorBackends
 import IndicatorCore
 import IndicatorTesting
-import IndicatorThreads
 
 /// Runs one log file scenario in a separate process.
 ///

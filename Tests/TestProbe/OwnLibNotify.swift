@@ -1,7 +1,7 @@
 #if DBus
 import CIndicatorNotify
 import Foundation
-import IndicatorThreads
+import IndicatorCore
 
 /// Another part of the app, which uses libnotify or GLib's bus connection itself.
 ///

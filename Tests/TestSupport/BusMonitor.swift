@@ -1,5 +1,5 @@
 import Foundation
-import IndicatorThreads
+import IndicatorCore
 
 /// Records the messages on a private bus, with `busctl monitor`.
 package final class BusMonitor: Sendable {

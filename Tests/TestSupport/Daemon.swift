@@ -1,6 +1,5 @@
 import Foundation
 import IndicatorCore
-import IndicatorThreads
 
 /// A program that runs during a test, until it is ended or the value is deallocated.
 package final class Daemon: Sendable {

@@ -1,6 +1,5 @@
 import Foundation
 import IndicatorCore
-import IndicatorThreads
 
 /// A private `mosquitto`, whose address is kept when it is restarted.
 package final class MosquittoBroker: Sendable {

@@ -1,6 +1,5 @@
 import Foundation
 import IndicatorCore
-import IndicatorThreads
 
 /// A private `nats-server` with MQTT 3.1.1, or a cluster of them.
 package final class NATSCluster: Sendable {

@@ -1,6 +1,5 @@
 import Foundation
 import IndicatorCore
-import IndicatorThreads
 import Subprocess
 
 /// A terminal without a window: bytes that are written to ``path`` can be read here.

@@ -1,6 +1,5 @@
 package import IndicatorCore
 package import IndicatorTesting
-import IndicatorThreads
 package import Logging
 
 /// An indicator on a virtual clock, with a backend that records its snapshots.

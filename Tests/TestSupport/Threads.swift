@@ -1,5 +1,5 @@
 import Foundation
-import IndicatorThreads
+import IndicatorCore
 import Testing
 
 /// A thread that can be joined: tasks share too few threads to cause contention.

@@ -11,7 +11,7 @@ struct ICUDataTests {
         let readers =
             /\.formatted\(|(Date|Number|Count|Components)Formatter\b|NSRegular|\bCalendar\b|\.localized(?!Desc|Fail)/
         let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources").standardized
-        for folder in ["IndicatorThreads", "IndicatorCore", "Backends", "IndicatorCommands", "indicator"] {
+        for folder in ["IndicatorCore", "Backends", "IndicatorCommands", "indicator"] {
             let files = try FileManager.default.subpathsOfDirectory(atPath: root.appending(path: folder).path)
             for file in files where file.hasSuffix(".swift") {
                 let text = try String(contentsOf: root.appending(path: "\(folder)/\(file)"), encoding: .utf8)

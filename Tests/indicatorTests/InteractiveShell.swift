@@ -1,6 +1,5 @@
 import Foundation
 import IndicatorCore
-import IndicatorThreads
 import TestSupport
 
 /// A shell with job control on a separate terminal, into which a test types.

@@ -4,7 +4,6 @@ import Foundation
 import IndicatorBackends
 import IndicatorCommands
 import IndicatorCore
-import IndicatorThreads
 
 /// Measures thousands of indicators on a private mosquitto on loopback, and the cost of the backend in one app.
 ///

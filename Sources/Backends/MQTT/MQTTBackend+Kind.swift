@@ -1,7 +1,6 @@
 public import BackendConfiguration
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 
 extension BackendKind {
     /// An MQTT broker, for watching many machines; see ``MQTTBackend``.

@@ -1,8 +1,6 @@
 import BackendConfiguration
-import DisplayText
-import Foundation
 public import IndicatorCore
-import IndicatorThreads
+import Foundation
 
 /// Publishes the indicator to an MQTT broker, for watching many machines.
 ///

@@ -1,10 +1,8 @@
 import BackendConfiguration
-import DisplayText
+import IndicatorCore
 import CIndicatorLinux
 import CIndicatorMosquitto
 package import Foundation
-import IndicatorCore
-import IndicatorThreads
 
 /// A connection to an MQTT broker through libmosquitto, driven by the thread that uses it, which waits for
 /// ``interest()`` in poll(2), as that of an ``MQTTConnection``.

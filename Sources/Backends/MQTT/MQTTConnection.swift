@@ -1,8 +1,6 @@
 import BackendConfiguration
-import DisplayText
-import Foundation
 package import IndicatorCore
-import IndicatorThreads
+import Foundation
 
 /// A connection to an MQTT broker, which the backend, its probe and the watcher share.
 ///

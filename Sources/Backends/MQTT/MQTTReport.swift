@@ -1,8 +1,6 @@
 import BackendConfiguration
-import DisplayText
-import Foundation
 package import IndicatorCore
-import IndicatorThreads
+import Foundation
 
 /// The topics of one indicator: `indicator/1/<host>/<app>/<instance>`, and the same with `/events` and `/lost`.
 package struct MQTTTopic: Sendable, Hashable {

@@ -1,5 +1,5 @@
 import BackendConfiguration
-import DisplayText
+import IndicatorCore
 import Foundation
 
 /// The broker, the credentials and the topics of an ``MQTTBackend``.

@@ -1,5 +1,5 @@
 import Foundation
-import IndicatorThreads
+import IndicatorCore
 
 /// Watches the indicators on an MQTT broker.
 package struct MQTTWatcher: Sendable {

@@ -1,5 +1,4 @@
 @_exported public import BackendConfiguration
-@_exported public import DisplayText
 @_exported public import IndicatorCore
 @_exported public import TerminalBackends
 

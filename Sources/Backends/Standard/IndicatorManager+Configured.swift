@@ -1,6 +1,5 @@
 public import BackendConfiguration
 public import IndicatorCore
-import IndicatorThreads
 import Logging
 import Synchronization
 

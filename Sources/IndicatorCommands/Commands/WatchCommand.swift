@@ -2,7 +2,7 @@ package import ArgumentParser
 import Dispatch
 import Foundation
 import IndicatorBackends
-import IndicatorThreads
+import IndicatorCore
 
 /// `watch`: all indicators on a bus or on a broker, and their changes.
 package struct WatchCommand: AsyncParsableCommand {

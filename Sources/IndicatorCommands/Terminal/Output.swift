@@ -2,7 +2,6 @@ package import ArgumentParser
 import Foundation
 import IndicatorBackends
 import IndicatorCore
-import IndicatorThreads
 import Synchronization
 
 /// Standard output or standard error, unbuffered.

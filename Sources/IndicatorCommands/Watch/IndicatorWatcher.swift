@@ -2,7 +2,6 @@
 import Foundation
 package import IndicatorBackends
 import IndicatorCore
-import IndicatorThreads
 
 /// Observes every indicator on a bus, as a panel does.
 ///

@@ -1,5 +1,4 @@
 import Foundation
-import IndicatorThreads
 public import Synchronization
 
 /// One piece of work in progress. It ends when the value goes out of scope.

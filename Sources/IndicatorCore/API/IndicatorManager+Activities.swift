@@ -1,5 +1,4 @@
 import Foundation
-import IndicatorThreads
 import Synchronization
 
 extension IndicatorManager {

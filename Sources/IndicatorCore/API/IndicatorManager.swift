@@ -1,5 +1,4 @@
 import Foundation
-import IndicatorThreads
 public import Logging
 
 /// Decides when the activity indicator of an app is shown, and shows it through the app's backends.

@@ -1,5 +1,4 @@
 import Foundation
-import IndicatorThreads
 import Synchronization
 
 /// The observation of a library's notifications. See ``IndicatorManager/observe(_:in:)``.

@@ -1,5 +1,4 @@
 import Foundation
-import IndicatorThreads
 package import Synchronization
 
 /// The signal that ends the process; 0 before it has arrived. An activity that ends after that was interrupted, as the

@@ -1,5 +1,4 @@
 import Foundation
-import IndicatorThreads
 
 /// Relates a clock, such as an indicator's, to the wall clock, which the user or the network may set at any time.
 package struct WallClock: Sendable {

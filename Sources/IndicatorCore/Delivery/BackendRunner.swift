@@ -1,5 +1,4 @@
 import Foundation
-import IndicatorThreads
 import Logging
 
 /// Runs one backend on its own thread, or one that several share, and isolates its failures.

@@ -1,4 +1,3 @@
-import IndicatorThreads
 import Logging
 
 /// Decides when a backend's function is called, and which updates it receives.

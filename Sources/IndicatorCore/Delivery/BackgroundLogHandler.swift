@@ -1,5 +1,4 @@
 import Foundation
-package import IndicatorThreads
 package import Logging
 
 /// Passes messages to another handler on a thread of its own, in their order: a thread that logs never waits for it.

@@ -1,5 +1,3 @@
-package import IndicatorThreads
-
 /// A surface that shows the indicator.
 ///
 /// A backend is one function, which runs while the backend is in use:

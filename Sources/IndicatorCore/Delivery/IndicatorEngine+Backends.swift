@@ -1,5 +1,4 @@
 import Foundation
-import IndicatorThreads
 import Synchronization
 package import Logging
 

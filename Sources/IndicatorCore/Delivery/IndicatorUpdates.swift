@@ -1,5 +1,4 @@
 import Foundation
-package import IndicatorThreads
 
 /// What a backend has to show: the sequence of updates that ``IndicatorBackend/show(_:)`` gets.
 ///

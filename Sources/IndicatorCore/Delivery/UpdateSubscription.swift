@@ -1,5 +1,3 @@
-import IndicatorThreads
-
 /// A subscription to the updates, or only the snapshots, of an indicator.
 final class UpdateSubscription: UpdateReceiver {
     private struct State: Sendable {

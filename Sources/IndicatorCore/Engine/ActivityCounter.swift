@@ -1,4 +1,3 @@
-package import IndicatorThreads
 public import Synchronization
 
 /// Counts the activities in progress without a lock, and decides which changes of the count concern the state machine.

@@ -1,5 +1,3 @@
-import IndicatorThreads
-
 /// A user's request to cancel what the indicator shows.
 public struct CancellationRequest: Sendable, Hashable {
     /// The label that the indicator had then, if any.

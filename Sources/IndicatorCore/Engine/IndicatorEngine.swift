@@ -1,5 +1,4 @@
 import Foundation
-import IndicatorThreads
 import Logging
 import Synchronization
 

@@ -1,5 +1,4 @@
 import Foundation
-import IndicatorThreads
 
 /// Makes all decisions of an indicator: what is in progress, when it is shown, and when a snapshot is published.
 ///

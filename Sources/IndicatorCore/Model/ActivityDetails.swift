@@ -1,5 +1,4 @@
 public import Foundation
-import IndicatorThreads
 
 /// The details of an activity. A property that is `nil` is unknown or not set.
 ///

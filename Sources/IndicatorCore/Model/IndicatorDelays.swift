@@ -1,5 +1,3 @@
-import IndicatorThreads
-
 /// The three times that govern when the indicator is shown and hidden.
 ///
 /// Each is rounded to the nearest microsecond. One that is negative or longer than 100 years is invalid and never takes

@@ -1,5 +1,4 @@
 public import Foundation
-import IndicatorThreads
 
 /// The whole public state of an indicator at one moment, as a value.
 ///

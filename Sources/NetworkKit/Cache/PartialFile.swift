@@ -1,5 +1,5 @@
 import Foundation
-import IndicatorThreads
+import IndicatorCore
 
 /// A temporary file that is written next to its target and replaces it when it is complete. Other users cannot open it
 /// before.

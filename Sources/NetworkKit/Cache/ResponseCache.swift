@@ -1,6 +1,6 @@
 public import Foundation
 import HTTPTypes
-import IndicatorThreads
+import IndicatorCore
 
 /// A private HTTP cache (RFC 9111), in memory and on disk.
 ///

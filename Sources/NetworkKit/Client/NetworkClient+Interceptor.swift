@@ -1,6 +1,6 @@
 import Foundation
 import HTTPTypes
-import IndicatorThreads
+import IndicatorCore
 
 extension NetworkClient {
     /// Changes every request of a client before it is sent: the place for tokens, timeouts and header fields.

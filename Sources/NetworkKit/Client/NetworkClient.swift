@@ -1,7 +1,6 @@
 public import Foundation
 import HTTPTypes
 public import IndicatorCore
-import IndicatorThreads
 public import Logging
 
 /// An HTTP client whose requests appear in the indicator.

@@ -1,7 +1,6 @@
 import Foundation
 import HTTPTypes
 import IndicatorCore
-import IndicatorThreads
 
 /// A request in progress, returned by ``NetworkClient/start(_:onProgress:)``.
 ///

@@ -1,5 +1,5 @@
 public import Foundation
-import IndicatorThreads
+import IndicatorCore
 
 /// The body of a request.
 public struct RouteBody: Sendable {

@@ -1,6 +1,6 @@
 import CIndicatorCurl
 import Foundation
-import IndicatorThreads
+import IndicatorCore
 
 /// The thread on which libcurl runs all transfers of a client, with its connection pool. The first transfer starts it.
 /// It ends when the loop is closed and the last transfer has ended.

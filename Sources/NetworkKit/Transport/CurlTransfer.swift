@@ -1,7 +1,7 @@
 import CIndicatorCurl
 import Foundation
 import HTTPTypes
-import IndicatorThreads
+import IndicatorCore
 
 /// A transfer that libcurl performs: its handle and callbacks. Only used on the loop's thread.
 final class CurlTransfer {

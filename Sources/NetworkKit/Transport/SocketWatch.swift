@@ -1,6 +1,6 @@
 import CIndicatorCurl
 import Foundation
-import IndicatorThreads
+import IndicatorCore
 import Synchronization
 
 /// Shuts down connections on which no response will come, and those that keep libcurl's thread busy.

@@ -1,6 +1,6 @@
 import Foundation
 import HTTPTypes
-import IndicatorThreads
+import IndicatorCore
 
 /// What brings the response of a transfer: libcurl, or a stub.
 package protocol ResponseSource: Sendable {

@@ -1,6 +1,5 @@
 import Foundation
 import IndicatorCore
-import IndicatorThreads
 import NetworkKit
 
 /// Makes the requests of a step, and records their outcomes.

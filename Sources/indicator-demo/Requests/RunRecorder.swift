@@ -1,6 +1,5 @@
 import IndicatorCore
 import IndicatorTesting
-import IndicatorThreads
 
 /// Records the events of a run with their times, on a monotonic clock.
 final class RunRecorder: Sendable {

@@ -1,6 +1,5 @@
 import Foundation
 import IndicatorCore
-import IndicatorThreads
 
 /// A run of the demo: the requests, the indicator, and the record of both.
 final class DemoRun: Sendable {

@@ -2,7 +2,6 @@
 import Foundation
 import IndicatorCore
 import IndicatorTesting
-import IndicatorThreads
 import TestSupport
 import Testing
 

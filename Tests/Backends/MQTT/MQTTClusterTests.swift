@@ -1,7 +1,6 @@
 #if MQTT
 import Foundation
 import IndicatorCore
-import IndicatorThreads
 import TestSupport
 import Testing
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @testable import BackendConfiguration
-@testable import DisplayText
+@testable import IndicatorCore
 @testable import IndicatorBackends
 
 @Suite("The reference of all settings")

@@ -1,7 +1,7 @@
 #if MQTT
 import Foundation
 import IndicatorBackends
-import IndicatorThreads
+import IndicatorCore
 import TestSupport
 import Testing
 

@@ -1,11 +1,9 @@
 import Foundation
 import IndicatorTesting
-import IndicatorThreads
+@testable import IndicatorCore
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import IndicatorCore
 
 /// Activities that consist of others.
 @Suite struct GroupTests {

@@ -1,11 +1,9 @@
 import Foundation
 import IndicatorTesting
-import IndicatorThreads
+@testable import IndicatorCore
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import IndicatorCore
 
 /// Totals, steps, rate and time left.
 @Suite struct StepsTests {

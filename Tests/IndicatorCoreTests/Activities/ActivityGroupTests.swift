@@ -1,10 +1,8 @@
 import Foundation
 import IndicatorTesting
-import IndicatorThreads
+@testable import IndicatorCore
 import TestSupport
 import Testing
-
-@testable import IndicatorCore
 
 /// What the members of a group add up to.
 @Suite struct ActivityGroupTests {

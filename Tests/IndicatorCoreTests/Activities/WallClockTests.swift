@@ -1,10 +1,8 @@
 import Foundation
 import IndicatorTesting
-import IndicatorThreads
+@testable import IndicatorCore
 import Synchronization
 import Testing
-
-@testable import IndicatorCore
 
 @Suite struct WallClockTests {
     /// Clocks that the test sets.

@@ -1,13 +1,11 @@
 import Foundation
 import InMemoryLogging
 import IndicatorTesting
-import IndicatorThreads
+@testable import IndicatorCore
 import Logging
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import IndicatorCore
 
 @Suite(.timeLimit(.minutes(10))) struct BackendRunnerTests {
     private let clock = VirtualClock()

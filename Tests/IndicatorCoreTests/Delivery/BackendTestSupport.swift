@@ -1,5 +1,4 @@
 import IndicatorCore
-import IndicatorThreads
 import TestSupport
 
 /// A backend whose function runs the closures of a test, and which counts them.

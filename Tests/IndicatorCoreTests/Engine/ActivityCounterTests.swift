@@ -1,9 +1,7 @@
 import IndicatorTesting
-import IndicatorThreads
+@testable import IndicatorCore
 import TestSupport
 import Testing
-
-@testable import IndicatorCore
 
 /// Both sides of each interleaving of a thread that changes the count and the owner of the lock that changes the phase.
 ///

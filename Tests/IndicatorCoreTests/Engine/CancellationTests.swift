@@ -1,9 +1,7 @@
 import Foundation
-import IndicatorThreads
+@testable import IndicatorCore
 import TestSupport
 import Testing
-
-@testable import IndicatorCore
 
 /// Requests of the user to cancel what the indicator shows.
 @Suite struct CancellationTests {

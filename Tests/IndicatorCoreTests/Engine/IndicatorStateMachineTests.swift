@@ -1,9 +1,7 @@
 import IndicatorTesting
-import IndicatorThreads
+@testable import IndicatorCore
 import TestSupport
 import Testing
-
-@testable import IndicatorCore
 
 /// Late timers (rule 10 of <doc:RulesOfVisibility>), on the state machine itself.
 @Suite struct IndicatorStateMachineTests {

@@ -1,10 +1,8 @@
 import Foundation
 import IndicatorTesting
-import IndicatorThreads
+@testable import IndicatorCore
 import TestSupport
 import Testing
-
-@testable import IndicatorCore
 
 /// Random traces, checked against a second formulation of the rules.
 @Suite struct RandomTraceTests {

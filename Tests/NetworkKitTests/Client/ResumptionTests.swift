@@ -1,6 +1,6 @@
 import Foundation
 import HTTPTypes
-import IndicatorThreads
+import IndicatorCore
 import TestSupport
 import Testing
 

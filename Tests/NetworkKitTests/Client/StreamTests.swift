@@ -2,7 +2,6 @@ import Foundation
 import HTTPTypes
 import IndicatorCore
 import IndicatorTesting
-import IndicatorThreads
 import NetworkKit
 import TestSupport
 import Testing

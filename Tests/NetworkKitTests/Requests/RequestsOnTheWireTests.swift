@@ -1,7 +1,6 @@
 import Foundation
 import HTTPTypes
 import IndicatorCore
-import IndicatorThreads
 import TestSupport
 import Testing
 

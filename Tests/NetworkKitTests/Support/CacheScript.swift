@@ -1,7 +1,6 @@
 import Foundation
 import HTTPTypes
 import IndicatorCore
-import IndicatorThreads
 import Testing
 
 @testable import NetworkKit

@@ -1,6 +1,5 @@
 import Foundation
 import IndicatorCore
-import IndicatorThreads
 
 /// Records the indicator's notifications, which are posted to a separate notification center.
 final class NotificationRecorder: @unchecked Sendable {

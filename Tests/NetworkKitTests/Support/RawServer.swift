@@ -1,6 +1,5 @@
 import Foundation
 import IndicatorCore
-import IndicatorThreads
 import NetworkKit
 
 /// A server on loopback whose bytes a test controls: it can send what no library would send.

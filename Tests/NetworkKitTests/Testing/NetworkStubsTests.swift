@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTypes
 import IndicatorTesting
-import IndicatorThreads
+import IndicatorCore
 import NetworkKit
 import NetworkKitTesting
 import TestSupport

@@ -1,5 +1,5 @@
 import Foundation
-import IndicatorThreads
+import IndicatorCore
 import NetworkKit
 import TestSupport
 import Testing

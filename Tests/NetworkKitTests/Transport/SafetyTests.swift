@@ -1,6 +1,6 @@
 import Foundation
 import HTTPTypes
-import IndicatorThreads
+import IndicatorCore
 import NetworkKit
 import TestSupport
 import Testing

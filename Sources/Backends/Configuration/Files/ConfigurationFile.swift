@@ -1,6 +1,5 @@
-import DisplayText
+import IndicatorCore
 import Foundation
-import IndicatorThreads
 
 /// The search for the config file, in the places that ``IndicatorConfiguration`` documents.
 ///

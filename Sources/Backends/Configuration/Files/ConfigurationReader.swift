@@ -1,6 +1,5 @@
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 import Logging
 
 /// Reads a configuration: code over environment over file over defaults.

@@ -1,7 +1,5 @@
-import DisplayText
-import Foundation
 package import IndicatorCore
-import IndicatorThreads
+import Foundation
 import Logging
 
 /// Applies the configuration to an indicator, and applies it again when it changes.

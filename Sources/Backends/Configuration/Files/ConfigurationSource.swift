@@ -1,4 +1,3 @@
-import DisplayText
 package import IndicatorCore
 public import Logging
 

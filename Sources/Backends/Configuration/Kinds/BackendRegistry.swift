@@ -1,4 +1,4 @@
-import DisplayText
+import IndicatorCore
 
 /// The kinds of backend that a config file can select, by name.
 ///

@@ -1,4 +1,4 @@
-import DisplayText
+import IndicatorCore
 
 extension BackendRegistry {
     /// Every setting of the kinds, with its summary, its default and an example, as an annotated config file in YAML.

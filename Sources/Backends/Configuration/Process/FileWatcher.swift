@@ -1,7 +1,5 @@
-import DisplayText
-import Foundation
 import IndicatorCore
-import IndicatorThreads
+import Foundation
 
 /// Reports when the file at one of several paths may have changed: it was written, replaced, created or deleted, or a
 /// link on its path was changed.

@@ -1,4 +1,4 @@
-import DisplayText
+import IndicatorCore
 import Foundation
 
 /// The user's home folder, and the expansion of `~`.

@@ -1,7 +1,5 @@
-import DisplayText
-import Foundation
 package import IndicatorCore
-import IndicatorThreads
+import Foundation
 import Synchronization
 
 /// Handles signals and `exit` for the configured indicators of the process.

@@ -1,4 +1,3 @@
-import DisplayText
 import IndicatorCore
 
 /// All mistakes in a configuration.

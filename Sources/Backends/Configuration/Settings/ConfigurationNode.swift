@@ -1,4 +1,4 @@
-import DisplayText
+import IndicatorCore
 import Foundation
 import Yams
 

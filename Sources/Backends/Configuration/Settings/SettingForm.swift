@@ -1,4 +1,4 @@
-public import DisplayText
+public import IndicatorCore
 import Foundation
 
 /// How the value of a setting is written in a config file, in a variable and in code.

@@ -1,6 +1,5 @@
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 
 /// The value of a setting as a file, a variable or code writes it.
 public enum SettingValue: Sendable, Hashable, ExpressibleByStringInterpolation, ExpressibleByBooleanLiteral,

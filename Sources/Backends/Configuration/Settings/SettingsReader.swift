@@ -1,4 +1,4 @@
-public import DisplayText
+public import IndicatorCore
 
 /// What the settings of a kind read themselves with: from the app's code, the environment and the config file.
 ///

@@ -1,8 +1,7 @@
 package import BackendConfiguration
 import CIndicatorDBus
-import DisplayText
+import IndicatorCore
 import Foundation
-import IndicatorThreads
 
 /// A message bus.
 public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {

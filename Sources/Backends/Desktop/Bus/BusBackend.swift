@@ -1,7 +1,6 @@
 public import BackendConfiguration
 import Foundation
 public import IndicatorCore
-import IndicatorThreads
 
 /// A backend on a message bus: a ``BusSession`` at a time, on a connection of its own.
 ///

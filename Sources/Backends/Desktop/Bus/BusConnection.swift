@@ -1,8 +1,6 @@
 import BackendConfiguration
-import DisplayText
-import Foundation
 public import IndicatorCore
-package import IndicatorThreads
+import Foundation
 
 /// What a ``BusBackend`` does on its connection to a bus. Only used on the thread of the bus, where it must not block.
 public protocol BusSession: AnyObject {

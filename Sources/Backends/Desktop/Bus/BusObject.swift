@@ -1,6 +1,5 @@
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 
 /// An object on a bus: the properties of one interface, which everybody may read, and its signals.
 ///

@@ -1,6 +1,6 @@
 import BackendConfiguration
 import CIndicatorDBus
-import DisplayText
+import IndicatorCore
 import Foundation
 
 /// A service on a bus, which a session needs: see ``BusConnection/find(_:)``. It is never started.

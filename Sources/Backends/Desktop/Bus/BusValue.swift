@@ -1,5 +1,4 @@
 import BackendConfiguration
-import DisplayText
 import IndicatorCore
 
 /// A value of a D-Bus type (D-Bus specification, "Type System").

@@ -1,5 +1,5 @@
 import BackendConfiguration
-import DisplayText
+import IndicatorCore
 import CIndicatorDBus
 import Foundation
 

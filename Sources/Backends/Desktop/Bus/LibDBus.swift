@@ -1,8 +1,7 @@
 import BackendConfiguration
-import DisplayText
+import IndicatorCore
 import CIndicatorDBus
 public import Foundation
-import IndicatorThreads
 
 /// libdbus, loaded when it is first used. Without it there are no connections, and so no messages.
 let dbus = LibDBus.loaded.functions

@@ -1,7 +1,6 @@
 public import BackendConfiguration
-public import DisplayText
+public import IndicatorCore
 import Foundation
-import IndicatorCore
 public import Logging
 
 /// The settings of a ``DesktopJobBackend``.

@@ -1,8 +1,6 @@
 import BackendConfiguration
-import DisplayText
-import Foundation
 import IndicatorCore
-import IndicatorThreads
+import Foundation
 import Logging
 
 /// One job view at a time, on one connection to a session bus.

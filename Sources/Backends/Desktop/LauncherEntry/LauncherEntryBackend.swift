@@ -1,7 +1,6 @@
 public import BackendConfiguration
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 
 /// The settings of a ``LauncherEntryBackend``.
 public struct LauncherEntrySettings: Sendable, Hashable {

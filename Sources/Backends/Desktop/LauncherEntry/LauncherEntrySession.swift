@@ -1,8 +1,6 @@
 import BackendConfiguration
-import DisplayText
-import Foundation
 import IndicatorCore
-import IndicatorThreads
+import Foundation
 
 /// The indicator on an icon of the dock, on one connection to a session bus.
 ///

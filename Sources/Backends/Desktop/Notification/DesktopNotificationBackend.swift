@@ -1,7 +1,6 @@
 public import BackendConfiguration
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 public import Logging
 
 /// The indicator as a notification on the user's desktop (Desktop Notifications Specification).

@@ -1,5 +1,5 @@
 import BackendConfiguration
-public import DisplayText
+public import IndicatorCore
 import Foundation
 
 /// The settings of a ``DesktopNotificationBackend``.

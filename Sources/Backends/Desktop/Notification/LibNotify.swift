@@ -1,10 +1,8 @@
 import BackendConfiguration
-import DisplayText
+import IndicatorCore
 import CIndicatorLinux
 import CIndicatorNotify
 import Foundation
-import IndicatorCore
-import IndicatorThreads
 
 /// libnotify, loaded when it is first used, and used while it is healthy: from its first failure on, notifications are
 /// sent over D-Bus, for the rest of the process. It only shows and updates notifications; the session closes them.

@@ -1,8 +1,6 @@
 import BackendConfiguration
-import DisplayText
-import Foundation
 import IndicatorCore
-import IndicatorThreads
+import Foundation
 import Logging
 
 /// How a server shows a notification that lasts. There is no capability for it.

@@ -1,5 +1,4 @@
 import BackendConfiguration
-import DisplayText
 import IndicatorCore
 
 /// What represents an indicator on a bus: its interface, and the values of its properties.

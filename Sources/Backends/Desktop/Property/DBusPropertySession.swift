@@ -1,7 +1,6 @@
 import BackendConfiguration
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 
 /// An indicator on one connection to a bus: owns a name, answers calls, announces changes.
 final class DBusPropertySession: BusSession {

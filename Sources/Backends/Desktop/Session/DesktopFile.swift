@@ -1,5 +1,5 @@
 import BackendConfiguration
-import DisplayText
+import IndicatorCore
 import Foundation
 
 /// The desktop files of installed apps, by their identifiers (Desktop Entry Specification, "Desktop File ID").

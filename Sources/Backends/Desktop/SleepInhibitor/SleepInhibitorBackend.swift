@@ -1,8 +1,6 @@
 public import BackendConfiguration
-import DisplayText
-import Foundation
 import IndicatorCore
-import IndicatorThreads
+import Foundation
 public import Logging
 
 /// The settings of a ``SleepInhibitorBackend``.

@@ -1,9 +1,7 @@
 package import BackendConfiguration
 import CIndicatorLinux
-import DisplayText
-package import Foundation
 import IndicatorCore
-import IndicatorThreads
+package import Foundation
 
 /// A program that this process runs to its end, such as that of a ``HookBackend``.
 package struct HelperProgram: Sendable {

@@ -1,7 +1,5 @@
 import BackendConfiguration
-public import DisplayText
 public import IndicatorCore
-import IndicatorThreads
 public import Logging
 
 /// An event that a hook reports.

@@ -1,7 +1,6 @@
 import BackendConfiguration
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 
 /// A message to a web service for an event of a ``HookBackend``.
 ///

@@ -1,6 +1,6 @@
 import BackendConfiguration
 import Foundation
-import IndicatorThreads
+import IndicatorCore
 
 /// A log file that other processes may also write, rotate and remove.
 ///

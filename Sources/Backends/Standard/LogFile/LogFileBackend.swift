@@ -1,8 +1,6 @@
 import BackendConfiguration
-import DisplayText
-import Foundation
 public import IndicatorCore
-import IndicatorThreads
+import Foundation
 public import Logging
 
 /// Writes a line to a file whenever the indicator is shown or hidden, its label changes while it is visible, or an

@@ -1,5 +1,5 @@
 import BackendConfiguration
-import DisplayText
+import IndicatorCore
 import Foundation
 
 /// The absolute path of a log file.

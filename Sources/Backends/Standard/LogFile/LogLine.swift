@@ -1,6 +1,5 @@
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 
 /// Formats the lines of a log.
 ///

@@ -1,7 +1,6 @@
 public import BackendConfiguration
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 
 extension BackendKind {
     /// The status text of a service.

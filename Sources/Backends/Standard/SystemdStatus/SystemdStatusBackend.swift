@@ -1,8 +1,6 @@
 import BackendConfiguration
-public import DisplayText
-import Foundation
 public import IndicatorCore
-import IndicatorThreads
+import Foundation
 import Synchronization
 
 /// The settings of a ``SystemdStatusBackend``.

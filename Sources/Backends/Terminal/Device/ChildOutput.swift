@@ -1,6 +1,6 @@
 import CIndicatorLinux
 import Foundation
-import IndicatorThreads
+import IndicatorCore
 
 /// A pipe for child processes, whose lines appear above the lines of a terminal.
 ///

@@ -1,6 +1,5 @@
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 
 /// Follows the app's own text on a terminal, to know when lines below the cursor damage none of it.
 ///

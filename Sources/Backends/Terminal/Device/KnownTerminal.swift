@@ -1,7 +1,6 @@
 import BackendConfiguration
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 import Synchronization
 
 /// The capabilities of a terminal, and the environment variables that identify it.

@@ -1,5 +1,4 @@
 import BackendConfiguration
-import DisplayText
 import IndicatorCore
 
 /// The lines below a terminal's cursor that are redrawn in place, and the bytes that draw them.

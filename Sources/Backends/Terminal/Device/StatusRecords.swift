@@ -1,7 +1,6 @@
 import BackendConfiguration
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 
 /// The indicator by the Program Status Protocol (OSC 7501): a record for all, and one below it for each activity.
 ///

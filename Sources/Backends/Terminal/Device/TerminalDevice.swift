@@ -1,7 +1,5 @@
-import DisplayText
-import Foundation
 import IndicatorCore
-import IndicatorThreads
+import Foundation
 import Synchronization
 
 /// A terminal, opened for non-blocking writes.

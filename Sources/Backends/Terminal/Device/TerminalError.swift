@@ -1,7 +1,6 @@
 import BackendConfiguration
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 
 /// Why the terminal cannot be used.
 package enum TerminalError: BackendProblem, Sendable, Hashable {

@@ -1,8 +1,7 @@
 import BackendConfiguration
-import DisplayText
+public import IndicatorCore
 import CIndicatorLinux
 import Foundation
-public import IndicatorCore
 public import Logging
 
 /// Standard output or standard error, for an app whose terminal shows live progress: its text appears above the lines

@@ -1,5 +1,5 @@
 import BackendConfiguration
-import DisplayText
+import IndicatorCore
 
 /// Records what a terminal shows and what it should show, and computes the bytes to get from one to the other.
 ///

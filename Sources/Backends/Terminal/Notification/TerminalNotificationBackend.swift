@@ -1,8 +1,6 @@
 public import BackendConfiguration
-public import DisplayText
-import Foundation
 public import IndicatorCore
-import IndicatorThreads
+import Foundation
 
 /// Reports the outcome of long work with a notification of the terminal.
 ///

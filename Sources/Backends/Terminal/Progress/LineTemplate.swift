@@ -1,5 +1,4 @@
 public import BackendConfiguration
-import DisplayText
 import IndicatorCore
 
 /// The columns of a line of progress, as a text: `{label:30}  {bar:40.cyan}  {progress}  {remaining} left`.

@@ -1,7 +1,6 @@
 import BackendConfiguration
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 
 /// Lays out activities as lines of a terminal, in the columns of a template, as far as they fit.
 struct ProgressLines: Sendable {

@@ -1,7 +1,6 @@
 import BackendConfiguration
-import DisplayText
-import Foundation
 import IndicatorCore
+import Foundation
 
 /// Reports the beginnings and ends of activities as plain lines, for logs and screen readers.
 ///

@@ -1,7 +1,6 @@
-import DisplayText
+import IndicatorCore
 public import BackendConfiguration
 import Foundation
-import IndicatorCore
 
 extension BackendKind {
     /// Bars on standard error; see ``TerminalProgressBackend``. Not used unless the config file or the app names it.

@@ -1,8 +1,6 @@
 import BackendConfiguration
-import DisplayText
-package import Foundation
 public import IndicatorCore
-import IndicatorThreads
+package import Foundation
 
 /// Shows activities on standard error, with bars: one line for each activity with a label, redrawn in place while the
 /// indicator is shown, then removed.

@@ -1,7 +1,6 @@
 public import BackendConfiguration
-public import DisplayText
+public import IndicatorCore
 import Foundation
-import IndicatorCore
 
 extension BackendKind {
     /// The title of the terminal that the app runs in.

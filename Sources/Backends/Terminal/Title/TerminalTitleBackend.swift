@@ -1,8 +1,6 @@
 import BackendConfiguration
-import DisplayText
-import Foundation
 public import IndicatorCore
-import IndicatorThreads
+import Foundation
 
 /// Shows the indicator in the title of the terminal that the app runs in, and restores the original title.
 ///

@@ -1,7 +1,6 @@
 #if DBus
 import Foundation
 import IndicatorCore
-import IndicatorThreads
 import TestSupport
 import Testing
 

@@ -1,12 +1,11 @@
 #if DBus
 import Foundation
-import IndicatorCore
+@testable import IndicatorCore
 import TestSupport
 import Testing
 
 @testable import BackendConfiguration
 @testable import DesktopBackends
-@testable import DisplayText
 
 /// The notification, as dunst shows it.
 @Suite(.needs(.notifications)) struct DesktopNotificationTests {

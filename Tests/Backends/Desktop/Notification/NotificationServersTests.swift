@@ -1,12 +1,10 @@
 #if DBus
-import DisplayText
-import IndicatorThreads
+@testable import IndicatorCore
 import Logging
 import TestSupport
 import Testing
 
 @testable import DesktopBackends
-@testable import IndicatorCore
 
 /// Servers that differ from dunst, each the real program.
 @Suite(.needs(.notifications)) struct NotificationServersTests {

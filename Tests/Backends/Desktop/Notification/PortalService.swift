@@ -1,6 +1,6 @@
 #if DBus
 import Foundation
-import IndicatorThreads
+import IndicatorCore
 import TestSupport
 import Testing
 

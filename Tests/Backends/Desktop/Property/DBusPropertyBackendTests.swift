@@ -4,7 +4,6 @@ import Foundation
 @testable import DesktopBackends
 import IndicatorCore
 import IndicatorTesting
-import IndicatorThreads
 import Logging
 import TestSupport
 import Testing

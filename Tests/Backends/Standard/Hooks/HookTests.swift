@@ -1,14 +1,13 @@
 import Foundation
 import InMemoryLogging
 import IndicatorTesting
-import IndicatorThreads
+@testable import IndicatorCore
 import Logging
 import TestSupport
 import Testing
 
 @testable import BackendConfiguration
 @testable import IndicatorBackends
-@testable import IndicatorCore
 
 /// Programs and web services that are told of events.
 @Suite struct HookTests {

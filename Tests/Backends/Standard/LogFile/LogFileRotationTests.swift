@@ -1,7 +1,6 @@
-import DisplayText
+import IndicatorCore
 import Foundation
 import InMemoryLogging
-import IndicatorCore
 import IndicatorTesting
 import Logging
 import TestSupport

@@ -1,8 +1,7 @@
 import Foundation
-import IndicatorCore
+@testable import IndicatorCore
 import Testing
 
-@testable import DisplayText
 @testable import IndicatorBackends
 
 @Suite struct LogLineFormatterTests {

@@ -1,9 +1,8 @@
 import Foundation
-import IndicatorCore
+@testable import IndicatorCore
 import TestSupport
 import Testing
 
-@testable import DisplayText
 @testable import TerminalBackends
 
 /// The title in real terminals under Xvfb, read from their windows, and in the bytes that GNU screen passes on.

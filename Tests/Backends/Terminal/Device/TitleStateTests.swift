@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import DisplayText
+@testable import IndicatorCore
 @testable import TerminalBackends
 
 @Suite struct TitleStateTests {

@@ -1,9 +1,8 @@
-import IndicatorCore
+@testable import IndicatorCore
 import IndicatorTesting
 import TestSupport
 import Testing
 
-@testable import DisplayText
 @testable import TerminalBackends
 
 @Suite struct TerminalNotificationBackendTests {

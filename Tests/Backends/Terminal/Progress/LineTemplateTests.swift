@@ -1,10 +1,9 @@
 import Foundation
-import IndicatorCore
+@testable import IndicatorCore
 import TestSupport
 import Testing
 
 @testable import BackendConfiguration
-@testable import DisplayText
 @testable import IndicatorBackends
 @testable import TerminalBackends
 

@@ -1,10 +1,9 @@
 import Foundation
-import IndicatorCore
+@testable import IndicatorCore
 import IndicatorTesting
 import TestSupport
 import Testing
 
-@testable import DisplayText
 @testable import TerminalBackends
 
 @Suite("The lines of progress")

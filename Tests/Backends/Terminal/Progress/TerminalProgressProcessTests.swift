@@ -1,6 +1,5 @@
 import Foundation
 import IndicatorCore
-import IndicatorThreads
 import IndicatorTesting
 import TestSupport
 import Testing

@@ -1,9 +1,7 @@
 @testable import BackendConfiguration
-@testable import DisplayText
-import Foundation
 @testable import IndicatorCore
+import Foundation
 import IndicatorTesting
-import IndicatorThreads
 import Logging
 @testable import TerminalBackends
 import TestSupport

@@ -1,7 +1,6 @@
 import Foundation
 import IndicatorCore
 import IndicatorTesting
-import IndicatorThreads
 import InMemoryLogging
 import Logging
 import Testing

@@ -1,5 +1,4 @@
 import Foundation
-import IndicatorCore
 
 /// A report of the Program Status Protocol (OSC 7501): what a program says of its own work, or of a part of it.
 ///

@@ -1,5 +1,4 @@
 public import Foundation
-public import IndicatorCore
 
 /// A text with placeholders for the values of a snapshot, such as `{spinner} {label} ({count}) - {app}`.
 ///

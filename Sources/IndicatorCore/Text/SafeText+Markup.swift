@@ -1,5 +1,4 @@
 import Foundation
-public import IndicatorCore
 
 extension SafeText {
     /// A text for a reader of markup, as many parts of a desktop are, with `&`, `<` and `>` escaped.

@@ -1,6 +1,5 @@
 import Foundation
-@testable import DisplayText
-import IndicatorCore
+@testable import IndicatorCore
 import Testing
 
 @Suite struct SnapshotFormatTests {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import DisplayText
+@testable import IndicatorCore
 
 /// The vectors of the article "Reporting from any language", and what a parser could get wrong.
 @Suite("The grammar of the Program Status Protocol")

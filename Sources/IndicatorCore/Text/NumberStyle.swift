@@ -1,5 +1,4 @@
 import Foundation
-import IndicatorThreads
 
 /// How the texts for people write numbers: with the decimal mark of the user's locale. Words, units and the rest are
 /// the same in every locale, and what programs read (the log file, JSON, D-Bus, MQTT) does not depend on it.

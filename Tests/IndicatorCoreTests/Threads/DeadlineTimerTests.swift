@@ -1,4 +1,4 @@
-import IndicatorThreads
+import IndicatorCore
 import Testing
 
 @Suite struct DeadlineTimerTests {

@@ -1,5 +1,3 @@
-public import IndicatorCore
-
 /// Which outcomes a backend reports. Cancelled activities are never reported: the user who cancels work knows that it
 /// has ended.
 public enum WhenDone: String, Sendable, Hashable, CaseIterable {

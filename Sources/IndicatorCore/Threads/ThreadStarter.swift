@@ -63,11 +63,12 @@ package enum ThreadStarter {
         // Pages: all that are mapped, and those of data (proc(5)). Without a descriptor, nothing is known.
         let statistics = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ")
         guard let pages = statistics?.compactMap({ UInt64($0) }), pages.count > 5 else { return false }
-        var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        defer { pthread_attr_destroy(&attributes) }
         var stackSize = 0
-        pthread_attr_getstacksize(&attributes, &stackSize)
+        withUnsafeTemporaryAllocation(of: pthread_attr_t.self, capacity: 1) { attributes in
+            guard let attributes = attributes.baseAddress, pthread_attr_init(attributes) == 0 else { return }
+            pthread_attr_getstacksize(attributes, &stackSize)
+            pthread_attr_destroy(attributes)
+        }
         let needed = UInt64(stackSize + reserve)
         let arenas = UInt64((startingCount.load(ordering: .relaxed) + 1) * arenaSize)
         let pageSize = UInt64(getpagesize())

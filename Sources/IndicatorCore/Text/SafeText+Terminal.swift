@@ -1,5 +1,4 @@
 import Foundation
-public import IndicatorCore
 
 extension SafeText {
     /// An error message in the characters of the locale: if its encoding is not UTF-8, others are escaped, such as

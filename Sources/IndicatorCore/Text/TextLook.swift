@@ -1,5 +1,3 @@
-package import IndicatorCore
-
 /// The characters and colours that a terminal, or what a program's output goes to, shows.
 package struct TextLook: Sendable, Hashable {
     package var usesUnicode: Bool

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import DisplayText
+@testable import IndicatorCore
 
 @Suite("The nearest name")
 struct NearestNameTests {

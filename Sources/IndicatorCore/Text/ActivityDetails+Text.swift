@@ -1,5 +1,3 @@
-import IndicatorCore
-
 extension ActivityDetails {
     /// The completed amount, such as "12.3 MB" or "7 files"; `nil` if the activity counts no steps.
     package func doneText(in style: NumberStyle = .current) -> String? {

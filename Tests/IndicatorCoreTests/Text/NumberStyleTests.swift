@@ -1,7 +1,5 @@
-import IndicatorCore
+@testable import IndicatorCore
 import Testing
-
-@testable import DisplayText
 
 @Suite("Numbers in texts")
 struct NumberStyleTests {

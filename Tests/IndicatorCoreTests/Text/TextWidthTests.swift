@@ -1,6 +1,6 @@
 import Testing
 
-@testable import DisplayText
+@testable import IndicatorCore
 
 @Suite struct TextWidthTests {
     @Test func `Text is wrapped between words`() {

@@ -1,5 +1,3 @@
-import IndicatorCore
-
 /// Texts in the width of a terminal.
 package enum TextWidth {
     /// Wraps a text between words, to lines of at least 20 columns. A longer word, such as a path, has its own line.

@@ -1,10 +1,7 @@
 import Foundation
-import IndicatorCore
-import IndicatorThreads
+@testable import IndicatorCore
 import Testing
 import TestSupport
-
-@testable import IndicatorThreads
 
 @Suite struct ServiceThreadTests {
     @Test("Calls that are always due leave jobs their turn")

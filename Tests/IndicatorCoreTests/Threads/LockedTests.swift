@@ -1,5 +1,5 @@
 import Foundation
-import IndicatorThreads
+import IndicatorCore
 import Synchronization
 import TestSupport
 import Testing
