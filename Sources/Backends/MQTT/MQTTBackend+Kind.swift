@@ -93,7 +93,8 @@ extension MQTTSettings {
             summary: "the name of this machine in topics; by default the system's host name"
         )
         if let host, !host.isEmpty { self.host = host }
-        values.read("interval", &interval, .seconds, summary: "the shortest time between two messages")
+        let summary = "the shortest time between two messages; hiding does not wait"
+        values.read("interval", &interval, .seconds, summary: summary)
         values.read(
             "keepAlive",
             &keepAlive,

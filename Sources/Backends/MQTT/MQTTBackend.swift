@@ -21,10 +21,10 @@ import Foundation
 /// not ten minutes, the state has it as `refresh`, in seconds. In a topic, `/`, `+`, `#`, `$`, `%`, `.`, `*`, `>`,
 /// spaces and control characters of a name become `%2F` and so on.
 ///
-/// At most one message is sent in each ``MQTTSettings/interval``, except at the end and after a reconnection; the next
-/// one waits until the broker has acknowledged the previous one. While the broker is unreachable, the latest state and
-/// 64 finished activities are kept, failures first, and connections are attempted at increasing intervals of up to a
-/// minute, each process at a random part of them.
+/// At most one message is sent in each ``MQTTSettings/interval``, except when the indicator is hidden, at the end and
+/// after a reconnection; the next one waits until the broker has acknowledged the previous one. While the broker is
+/// unreachable, the latest state and 64 finished activities are kept, failures first, and connections are attempted at
+/// increasing intervals of up to a minute, each process at a random part of them.
 public final class MQTTBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String

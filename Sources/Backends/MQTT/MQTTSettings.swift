@@ -33,7 +33,7 @@ public struct MQTTSettings: Sendable, Hashable {
     public var topic = standardTopic
     /// The name of this machine in topics. Default: the system's host name.
     public var host = Self.systemHost
-    /// The shortest time between two messages. Default: half a second.
+    /// The shortest time between two messages; hiding does not wait. Default: half a second.
     public var interval = Duration.milliseconds(500)
     /// The longest silence of a connection, 5 s or more. The broker reports a client as dead after 1.5 times as long.
     /// Default: 15 s.

@@ -322,7 +322,8 @@ struct BackendRunnerStateMachine: Sendable {
             stop()
             return nil
         case .running(.asking(var surface, waits: true)):
-            if isEnding || surface.nextUpdate.map({ $0 <= now }) ?? true,
+            let hides = surface.shown?.isVisible == true && latest?.isVisible == false
+            if isEnding || hides || surface.nextUpdate.map({ $0 <= now }) ?? true,
                 let update = inbox.take(delivered: surface.shown)
             {
                 surface.nextUpdate = delivery.minimumInterval > .zero ? now + delivery.minimumInterval : nil

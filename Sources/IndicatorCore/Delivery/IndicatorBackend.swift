@@ -76,7 +76,7 @@ public struct BackendDelivery: Sendable {
     public var animationInterval: Duration?
 
     /// The shortest time between the beginnings of two updates, for surfaces with a limit of their own; the latest
-    /// snapshot waits. Not after a start, nor at the end. Default: zero.
+    /// snapshot waits, unless it hides the indicator. Not after a start, nor at the end. Default: zero.
     public var minimumInterval: Duration
 
     /// How long the backend may take to start, to show an update or to end before it counts as stalled. Default 5

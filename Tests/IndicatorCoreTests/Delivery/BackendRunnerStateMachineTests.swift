@@ -64,6 +64,10 @@ import Testing
         )
         let slow = BackendDelivery(minimumInterval: .seconds(2))
         Script(delivery: slow).run("show start ask update ask label - due=2 @2 update ask label finish update ask end")
+        // Hiding does not wait, but what follows does.
+        Script(delivery: slow).run(
+            "show start ask update ask @1 hide update ask show - due=3 hide - due=3 @3 update new=V/ ask - due=none"
+        )
         Script(delivery: BackendDelivery(updateTimeLimit: .seconds(3_155_760_000))).run("start due=none")
         Script(delivery: BackendDelivery(includesHidden: true)).run("show hide start ask update label ask update ask -")
     }

@@ -205,7 +205,8 @@ private struct RunnerTrace {
             }
             if !update.isRepetition {
                 if !update.isNews(since: shown) { return "no news" }
-                if begin < earliestUpdate, !isEnding { return "update at \(begin), before \(earliestUpdate)" }
+                let hides = shown?.isVisible == true && !update.snapshot.isVisible
+                if begin < earliestUpdate, !isEnding, !hides { return "update at \(begin), before \(earliestUpdate)" }
                 earliestUpdate = begin + delivery.minimumInterval
             }
             updates += 1

@@ -18,8 +18,9 @@ public struct LauncherEntrySettings: Sendable, Hashable {
 /// more than one, and a mark while the app waits for the user and for a minute after a failure.
 ///
 /// It sends the signal `Update` of `com.canonical.Unity.LauncherEntry`, which Plasma's task manager, Dash to Dock,
-/// Ubuntu's dock, elementary's dock and Plank read, at most four times a second. When the process ends, however it
-/// does, docks remove what it has sent, because its connection to the bus has ended.
+/// Ubuntu's dock, elementary's dock and Plank read, at most four times a second; hiding does not wait, nor does what a
+/// dock needs that starts. When the process ends, however it does, docks remove what it has sent, because its
+/// connection to the bus has ended.
 ///
 /// A dock shows one state for each desktop file: of several instances of the app, that of the one that changed last.
 ///
@@ -39,7 +40,7 @@ public final class LauncherEntryBackend: BusBackend, @unchecked Sendable {
         applicationName: String,
         settings: LauncherEntrySettings = LauncherEntrySettings()
     ) {
-        // Also the hidden one: a dock must not be flooded by work that comes and goes. Plank delays faster signals.
+        // Plank delays faster signals.
         super.init(name: name, on: .session, delivery: BackendDelivery(minimumInterval: .milliseconds(250))) { _ in
             let environment = ProcessInfo.processInfo.environment
             let file = settings.desktopFile ?? DesktopFile.standard(for: applicationName, in: environment)
