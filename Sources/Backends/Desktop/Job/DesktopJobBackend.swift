@@ -46,7 +46,8 @@ public final class DesktopJobBackend: BusBackend, @unchecked Sendable {
         settings: DesktopJobSettings = DesktopJobSettings(),
         logger: Logger = Logger(label: "IndicatorBackends.DesktopJob")
     ) {
-        super.init(name: name, on: .session) {
+        // Plasma draws no faster.
+        super.init(name: name, on: .session, delivery: BackendDelivery(minimumInterval: .milliseconds(200))) {
             DesktopJobSession(applicationName: applicationName, settings: settings, logger: logger, context: $0)
         }
     }

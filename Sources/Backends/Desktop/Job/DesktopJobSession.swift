@@ -10,9 +10,22 @@ import Logging
 final class DesktopJobSession: BusSession {
     private enum View {
         case none
-        /// The server has not answered yet.
-        case requested
+        /// The server has not answered yet. If the indicator was hidden meanwhile, the view ends when it is there, with
+        /// these ends.
+        case requested(over: Ends?)
         case shown(Place)
+    }
+
+    /// What has ended while the indicator was shown once.
+    private struct Ends {
+        /// The last failure.
+        var failure: FinishedActivity?
+        /// Whether something has succeeded.
+        var hasSucceeded = false
+
+        func followed(by later: Ends) -> Ends {
+            Ends(failure: later.failure ?? failure, hasSucceeded: hasSucceeded || later.hasSucceeded)
+        }
     }
 
     /// An object of one server. Another server that owns the name later may show another app's job at the same path.
@@ -21,9 +34,6 @@ final class DesktopJobSession: BusSession {
         var server: String
         var path: String
     }
-
-    /// Five times a second: Plasma draws no faster. Ends are not held back.
-    private static let updateInterval = Duration.milliseconds(200)
 
     private static let server = "org.kde.JobViewServer"
     private static let viewInterface = "org.kde.JobViewV3"
@@ -48,11 +58,8 @@ final class DesktopJobSession: BusSession {
     /// Whether it is logged that the server refuses views.
     private var hasReportedRefusal = false
     private var sent: [BusProperty] = []
-    private var sentAt: SuspendingClock.Instant?
-    /// The last failure while the view is shown.
-    private var failure: FinishedActivity?
-    /// Whether something has succeeded while the view is shown.
-    private var hasSucceeded = false
+    /// What has ended since the indicator was shown.
+    private var ends = Ends()
     /// The label that is shown.
     private var label: String?
 
@@ -94,45 +101,46 @@ final class DesktopJobSession: BusSession {
     }
 
     func show(_ update: IndicatorUpdate, on bus: BusConnection) throws -> SuspendingClock.Instant? {
-        let (snapshot, finished) = (update.snapshot, update.finished)
+        for step in update.steps { show(step.snapshot, step.finished, on: bus) }
+        return nil
+    }
+
+    private func show(_ snapshot: IndicatorSnapshot, _ finished: [FinishedActivity], on bus: BusConnection) {
         let failed = finished.last { WhenDone.failures.covers($0, after: snapshot.startDelay) }
-        failure = failed ?? failure
-        hasSucceeded = hasSucceeded || finished.contains { $0.outcome == .succeeded && !$0.isMember }
+        let hasSucceeded = finished.contains { $0.outcome == .succeeded && !$0.isMember }
+        ends = ends.followed(by: Ends(failure: failed, hasSucceeded: hasSucceeded))
         guard snapshot.isVisible else {
-            // A view that was requested ends when it is there.
-            if case .shown(let place) = view { terminate(place, on: bus) }
-            if case .none = view { (failure, hasSucceeded) = (nil, false) }
-            return nil
+            let ends = exchange(&self.ends, with: Ends())
+            switch view {
+            case .none: return
+            case .requested(let over): view = .requested(over: (over ?? Ends()).followed(by: ends))
+            case .shown(let place): terminate(place, ends, on: bus)
+            }
+            return
         }
         switch view {
-        case .requested: return nil
+        case .requested: return
         case .none:
             if requestedFor != snapshot.period { request(snapshot, on: bus) }
-            return nil
         case .shown(let place):
             if !isKillable, snapshot.isCancellable {
                 // The capabilities of a view are constant.
                 send("terminate", [.uint32(Self.cancelled), .string(""), .properties([])], to: place, on: bus)
-                view = .none
-                request(snapshot, on: bus)
-                return nil
+                return request(snapshot, on: bus)
             }
-            // Before the properties are made, which is most of the work.
-            if let due = sentAt.map({ $0 + Self.updateInterval }), due > .now { return due }
             let new = properties(for: snapshot)
             let changes = new.filter { !sent.contains($0) }
-            guard !changes.isEmpty else { return nil }
+            guard !changes.isEmpty else { return }
             label = snapshot.label
-            (sent, sentAt) = (new, .now)
+            sent = new
             send("update", [.properties(changes)], to: place, on: bus)
-            return nil
         }
     }
 
     func end(on bus: BusConnection) {
         hasEnded = true
         setShownFile(nil)
-        if case .shown(let place) = view { terminate(place, on: bus) }
+        if case .shown(let place) = view { terminate(place, ends, on: bus) }
     }
 
     deinit { setShownFile(nil) }
@@ -140,7 +148,8 @@ final class DesktopJobSession: BusSession {
     // MARK: - The view
 
     private func request(_ snapshot: IndicatorSnapshot, on bus: BusConnection) {
-        view = .requested
+        view = .requested(over: nil)
+        if requestedFor != snapshot.period { sent = [] }
         requestedFor = snapshot.period
         isKillable = snapshot.isCancellable
         (sent, label) = (properties(for: snapshot), snapshot.label)
@@ -170,9 +179,10 @@ final class DesktopJobSession: BusSession {
                 let server = reply.sender
             else { return self.wasRefused(result) }
             let place = Place(server: server, path: path)
-            self.view = .shown(place)
             self.hasReportedRefusal = false
-            if self.hasEnded { self.terminate(place, on: bus) }
+            if case .requested(let ends?) = self.view { return self.terminate(place, ends, on: bus) }
+            self.view = .shown(place)
+            if self.hasEnded { self.terminate(place, self.ends, on: bus) }
         }
     }
 
@@ -185,19 +195,18 @@ final class DesktopJobSession: BusSession {
         }
     }
 
-    private func terminate(_ place: Place, on bus: BusConnection) {
+    private func terminate(_ place: Place, _ ends: Ends, on bus: BusConnection) {
         var (code, message) = (UInt32(0), "")
-        if let failure {
+        if let failure = ends.failure {
             (code, message) = (Self.failed, SafeText.markup(failure.outcome.message ?? ""))
             if settings.whenDone == .never { code = Self.cancelled }
             send("update", [.properties([BusProperty("title", .string(failure.label))])], to: place, on: bus)
-        } else if settings.whenDone == .always, !hasSucceeded {
+        } else if settings.whenDone == .always, !ends.hasSucceeded {
             // Nobody said that it has succeeded, so nothing remains.
             code = Self.cancelled
         }
         send("terminate", [.uint32(code), .string(message), .properties([])], to: place, on: bus)
         view = .none
-        (failure, hasSucceeded) = (nil, false)
     }
 
     private func send(_ member: String, _ arguments: [BusValue], to place: Place, on bus: BusConnection) {

@@ -129,6 +129,30 @@ import Testing
         #expect(server.views.count == 2)
     }
 
+    @Test func `A failure ends its own job, however soon the next one begins`() async throws {
+        let (server, probe) = try await job(.late)
+        try await probe.tell("begin", "first") { server.views.count == 1 }
+        try await probe.tell("fail", "disk full")
+        try await probe.tell("begin", "second")
+        try await server.release()
+        #expect(await eventually { server.views.count == 2 })
+        #expect(server.views[0].end?.code == 100 && server.views[0].end?.message == "disk full")
+        #expect(server.views[0].properties["title"] == .string("first"))
+        try await server.release()
+        try await probe.tell("progress", "0.5") { server.open.first?.properties["percent"] == .uint32(50) }
+        // One that is over before the interval is, and one that follows.
+        probe.send("fail", "no space")
+        probe.send("begin", "third")
+        probe.send("fail", "no rights")
+        probe.send("begin", "last")
+        try await expectEventually {
+            try await server.release()
+            return server.open.first?.properties["title"] == .string("last")
+        }
+        #expect(server.views[1].end?.message == "no space")
+        #expect(server.views.map { $0.end?.message }.suffix(2) == ["no rights", nil])
+    }
+
     @Test("A server that answers with an error, another type or nothing is asked once a time", arguments: [0, 1, 2])
     func wrongAnswers(index: Int) async throws {
         let (server, probe) = try await job([.error, .wrongType, .nothing][index])
