@@ -23,16 +23,12 @@ extension ActivityTracker {
     ) -> ActivityTrackerAttachment {
         guard let activity = AttachedActivity(in: container) else { return ActivityTrackerAttachment() }
         let detach = LatestValues.forEach(subscription()) { status in
-            guard let status else {
-                activity.end()
-                return false
-            }
-            // The functions may detach.
-            let value = status.associatedValue
+            let value = status?.associatedValue
             let (label, progress) = (value.flatMap(label), value.flatMap(progress))
-            if activity.isOver { return false }
-            if status.isLoading { activity.show(label: label, progress: progress) } else { activity.end() }
-            return true
+            // The functions may have detached.
+            if status != nil, activity.isOver { return false }
+            if status?.isLoading ?? false { activity.show(label: label, progress: progress) } else { activity.end() }
+            return status != nil
         }
         return ActivityTrackerAttachment {
             activity.detach()
@@ -80,8 +76,7 @@ extension AsyncSequence {
     ) -> TrackedAsyncSequence<Self> {
         TrackedAsyncSequence(base: self) {
             let activity = tracker.begin(initialValue ?? tracker.defaultValue)
-            guard let value else { return (nil, { _ in }, { _ in activity.end() }) }
-            return (nil, { activity.update(value($0)) }, { _ in activity.end() })
+            return (nil, { if let value { activity.update(value($0)) } }, { _ in activity.end() })
         }
     }
 }

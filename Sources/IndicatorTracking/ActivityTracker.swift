@@ -41,7 +41,7 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     deinit { core.finish() }
 
     /// Whether any activity is in progress and the value of the first of them that has one, now.
-    public var status: ActivityStatus<Value> { core.latest().status }
+    public var status: ActivityStatus<Value> { core.latest(isTaken: false).status }
 
     /// The status as it changes: first the current one, then the latest after every change.
     ///
@@ -59,15 +59,15 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
         if accepts: @escaping @Sendable (LatestValues, _ isStatus: Bool) -> Bool = { _, _ in true }
     ) -> (LatestValues) -> LatestValues.Functions<ActivityStatus<Value>> {
         { [core, areEqual] values in
-            core.add(values)
+            core.state.withLock { $0.subscriptions.append(values) }
             return (
                 take: { last in
-                    let (status, isLast): (ActivityStatus<Value>, Bool) = core.latest()
+                    let (status, isLast): (ActivityStatus<Value>, Bool) = core.latest(isTaken: true)
                     let isNew = last.map { !status.isEqual(to: $0, by: areEqual) } ?? true
                     guard isNew || isLast, accepts(values, isNew) else { return (nil, false) }
                     return (isNew ? status : nil, !isNew)
                 },
-                end: { core.remove(values) }
+                end: { core.state.withLock { state in state.subscriptions.removeAll { $0 === values } } }
             )
         }
     }
@@ -136,12 +136,6 @@ extension ActivityTracker {
 
 /// One activity of an ``ActivityTracker``. It ends at ``end()``, or when the last reference is released.
 ///
-/// ```swift
-/// let step = tracker.begin("Parsing")
-/// step.update("Parsing 2 of 9")
-/// step.end()
-/// ```
-///
 /// Any thread may use it. It keeps its tracker alive. Its last value is released with it.
 public final class TrackedActivity<Value: Sendable>: Sendable {
     @usableFromInline let tracker: ActivityTracker<Value>
@@ -178,11 +172,6 @@ public struct ActivityStatus<Value: Sendable>: Sendable {
     /// The first value that is not `nil` in the order in which the activities in progress began; `nil` if none has one,
     /// or none is in progress.
     public var associatedValue: Value?
-
-    package init(isLoading: Bool, associatedValue: Value? = nil) {
-        self.isLoading = isLoading
-        self.associatedValue = associatedValue
-    }
 
     fileprivate func isEqual(to other: Self, by areEqual: (Value, Value) -> Bool) -> Bool {
         switch (associatedValue, other.associatedValue) {

@@ -102,21 +102,16 @@ final class TrackerCore: Sendable {
 
     // MARK: - Subscriptions
 
-    var subscriptionCount: Int { state.withLock { $0.subscriptions.count } }
-
-    func add(_ subscription: LatestValues) { state.withLock { $0.subscriptions.append(subscription) } }
-
-    func remove(_ subscription: LatestValues) {
-        state.withLock { $0.subscriptions.removeAll { $0 === subscription } }
-    }
-
-    /// Takes the status of a tracker of such values. `isLast` is whether the tracker was deallocated.
-    func latest<Value>() -> (status: ActivityStatus<Value>, isLast: Bool) {
+    /// The status of a tracker of such values. `isLast` is whether the tracker was deallocated.
+    ///
+    /// - Parameter isTaken: whether subscriptions need another signal when the value changes.
+    func latest<Value>(isTaken: Bool) -> (status: ActivityStatus<Value>, isLast: Bool) {
         var value: Value?
         let (isLoading, isLast) = state.withLock { state in
             if let first = state.first {
                 let link = unsafeDowncast(first, to: TrackerLink<Value>.self)
-                (state.taken, value) = (link.order, link.value)
+                value = link.value
+                if isTaken { state.taken = link.order }
             }
             return (state.activityCount > 0, state.isFinished)
         }
@@ -125,10 +120,8 @@ final class TrackerCore: Sendable {
 
     /// The tracker was deallocated: the subscriptions end after the last status.
     func finish() {
-        change { state in
-            state.isFinished = true
-            return true
-        }
+        state.withLock { $0.isFinished = true }
+        signal()
     }
 }
 

@@ -42,20 +42,36 @@ import Testing
         for await _ in statuses { Issue.record("The tracker has been deallocated.") }
     }
 
+    /// A reader of the status made each change a signal to a sequence that had not taken the one before.
+    @Test func `A value is signalled again only after a sequence has taken it, whoever reads the status`() async {
+        let tracker = ActivityTracker<Int>()
+        let activity = tracker.begin(1)
+        var iterator = tracker.statuses.makeAsyncIterator()
+        func isSignalNeeded() -> Bool { tracker.core.state.withLock { $0.taken != 0 } }
+        #expect(!isSignalNeeded())
+        #expect(await iterator.next()?.associatedValue == 1)
+        #expect(isSignalNeeded())
+        activity.update(2)
+        #expect(tracker.status.associatedValue == 2)
+        #expect(!isSignalNeeded())
+        #expect(await iterator.next()?.associatedValue == 2)
+        #expect(isSignalNeeded())
+    }
+
     @Test func `A subscription ends with its iterator, or with the sequence that nobody iterates`() async {
         let tracker = ActivityTracker<Int>()
         do {
             var iterator = tracker.statuses.makeAsyncIterator()
             _ = await iterator.next()
-            #expect(tracker.core.subscriptionCount == 1)
+            #expect(tracker.subscriptionCount == 1)
         }
-        #expect(await eventually { tracker.core.subscriptionCount == 0 })
+        #expect(await eventually { tracker.subscriptionCount == 0 })
         do {
             let statuses = tracker.statuses
-            #expect(tracker.core.subscriptionCount == 1)
+            #expect(tracker.subscriptionCount == 1)
             withExtendedLifetime(statuses) {}
         }
-        #expect(await eventually { tracker.core.subscriptionCount == 0 })
+        #expect(await eventually { tracker.subscriptionCount == 0 })
     }
 
     @Test func `The subscription ends with its task`() async {

@@ -1,7 +1,8 @@
 import IndicatorCore
-import IndicatorTracking
 import TestSupport
 import Testing
+
+@testable import IndicatorTracking
 
 @Suite struct ActivityTrackerTests {
     private struct Failure: Error, Equatable {}

@@ -133,7 +133,7 @@ import Testing
 
     /// Waits until the tracker has no attachment.
     private func isUnobserved<Value>(_ tracker: ActivityTracker<Value>) async -> Bool {
-        await eventually { tracker.core.subscriptionCount == 0 }
+        await eventually { tracker.subscriptionCount == 0 }
     }
 
     /// Whether the indicator shows nothing of another activity, beside a number of others.
@@ -255,7 +255,7 @@ import Testing
             #expect(await eventually { manager.activityCount == 1 })
         }
         #expect(weakManager == nil)
-        #expect(tracker.core.subscriptionCount == 1)
+        #expect(tracker.subscriptionCount == 1)
         // The update finds the indicator closed.
         activity.update(2)
         #expect(await isUnobserved(tracker))

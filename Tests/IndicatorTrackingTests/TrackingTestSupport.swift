@@ -1,7 +1,8 @@
 import IndicatorCore
-import IndicatorTracking
 import TestSupport
 import Testing
+
+@testable import IndicatorTracking
 
 /// Records the statuses that a tracker reports.
 final class StatusRecorder<Value: Sendable>: Sendable {
@@ -22,6 +23,8 @@ final class StatusRecorder<Value: Sendable>: Sendable {
 }
 
 extension ActivityTracker {
+    var subscriptionCount: Int { core.state.withLock { $0.subscriptions.count } }
+
     func subscribe(_ recorder: StatusRecorder<Value>) {
         Task.detached(executorPreference: ServiceThread.foreignCode) { [statuses] in
             for await status in statuses { recorder.receive(status) }
