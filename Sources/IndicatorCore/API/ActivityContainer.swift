@@ -16,9 +16,9 @@ public class ActivityContainer: @unchecked Sendable {
     // `@unchecked`: the two subclasses are in this module, and like this class have only constants that are `Sendable`.
 
     /// Keeps the engine open.
-    @usableFromInline let lease: EngineLease
+    @usableFromInline let lease: ContainerLease
 
-    init(_ lease: EngineLease) {
+    init(_ lease: ContainerLease) {
         self.lease = lease
     }
 

@@ -61,17 +61,19 @@ extension IndicatorManager {
     }
 }
 
-extension EngineLease {
+extension ContainerLease {
     /// Begins an activity without details.
     @inlinable
     func begin() -> ActivityHandle {
         if counter.begin() { engine.report() }
         return ActivityHandle(shares[Self.shareIndex()])
     }
+}
 
+extension EngineLease {
     /// Ends an activity without details, unless that needs the lock.
     @inlinable
-    func end() -> Bool {
+    final func end() -> Bool {
         // Unmanaged: the lease retains the counter, and another retain would cost as much as the end.
         Unmanaged.passUnretained(counter)._withUnsafeGuaranteedRef { $0.end() }
     }

@@ -41,7 +41,7 @@ public final class IndicatorManager: ActivityContainer, @unchecked Sendable {
         logger: Logger = Logger(label: "indicator")
     ) {
         let engine = IndicatorEngine(delays: delays, isEnabled: isEnabled, clock: clock, logger: logger)
-        super.init(EngineLease(engine))
+        super.init(ContainerLease(engine))
         for backend in backends { addBackend(backend) }
     }
 

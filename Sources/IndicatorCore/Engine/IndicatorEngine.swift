@@ -259,29 +259,42 @@ package final class IndicatorEngine: Sendable {
     }
 }
 
-/// Keeps an engine open. The manager and each activity hold one; when the last of them is released, the engine closes.
+/// Keeps an engine open. Containers and activities hold one; when the last of them is released, the engine closes.
 @usableFromInline
-package final class EngineLease: Sendable {
-    @usableFromInline package let engine: IndicatorEngine
+package class EngineLease: @unchecked Sendable {
+    // `@unchecked`: it and its subclass have only constants.
+
+    @usableFromInline package final let engine: IndicatorEngine
     /// That of the engine: one indirection less.
-    @usableFromInline let counter: ActivityCounter
-    /// Further leases, for activities: threads that retain and release the same object wait for each other. None in
-    /// one of them, with which nothing begins.
-    @usableFromInline let shares: [EngineLease]
-    private let closer: EngineCloser
+    @usableFromInline final let counter: ActivityCounter
+    private final let closer: EngineCloser
 
-    /// How many further leases there are.
-    @usableFromInline static var shareCount: Int { 8 }
-
-    convenience init(_ engine: IndicatorEngine) {
-        let closer = EngineCloser(engine: engine)
-        self.init(closer, shares: (0..<Self.shareCount).map { _ in EngineLease(closer, shares: []) })
-    }
-
-    private init(_ closer: EngineCloser, shares: [EngineLease]) {
-        (self.closer, self.shares) = (closer, shares)
+    fileprivate init(_ closer: EngineCloser) {
+        self.closer = closer
         engine = closer.engine
         counter = engine.counter
+    }
+
+    /// Calls a function with the engine, without a retain: the lease retains it, and another one is measurable.
+    @inlinable @inline(__always) @discardableResult
+    final func withEngine<Result>(_ body: (IndicatorEngine) -> Result) -> Result {
+        Unmanaged.passUnretained(engine)._withUnsafeGuaranteedRef(body)
+    }
+}
+
+/// The lease of a container, in which activities begin.
+@usableFromInline
+package final class ContainerLease: EngineLease, @unchecked Sendable {
+    /// The leases of the activities: threads that retain and release the same object wait for each other.
+    @usableFromInline let shares: [EngineLease]
+
+    /// How many there are.
+    @usableFromInline static var shareCount: Int { 8 }
+
+    init(_ engine: IndicatorEngine) {
+        let closer = EngineCloser(engine: engine)
+        shares = (0..<Self.shareCount).map { _ in EngineLease(closer) }
+        super.init(closer)
     }
 
     /// The index of a share, which differs for most threads: their stacks follow each other, by default with 8 MiB.
@@ -289,12 +302,6 @@ package final class EngineLease: Sendable {
     static func shareIndex() -> Int {
         let variable: UInt8 = 0
         return withUnsafePointer(to: variable) { Int(bitPattern: $0) >> 23 } & (shareCount - 1)
-    }
-
-    /// Calls a function with the engine, without a retain: the lease retains it, and another one is measurable.
-    @inlinable @inline(__always) @discardableResult
-    func withEngine<Result>(_ body: (IndicatorEngine) -> Result) -> Result {
-        Unmanaged.passUnretained(engine)._withUnsafeGuaranteedRef(body)
     }
 }
 
