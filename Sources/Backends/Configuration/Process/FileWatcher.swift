@@ -150,14 +150,17 @@ package func watchPoints(for path: String) -> [String: Set<String>] {
             continue
         }
         let candidate = "\(folder)/\(name)"
-        let target = try? FileManager.default.destinationOfSymbolicLink(atPath: candidate)
         var status = stat()
-        if target == nil, !remaining.isEmpty, lstat(candidate, &status) == 0 {
+        let exists = lstat(candidate, &status) == 0
+        let isLink = exists && status.st_mode & S_IFMT == S_IFLNK
+        if exists, !isLink, !remaining.isEmpty {
             folder = candidate
             continue
         }
         names[folder.isEmpty ? "/" : folder, default: []].insert(name)
         linksLeft -= 1
+        // Only of a link: the error takes 400 KiB at its first use.
+        let target = isLink ? try? FileManager.default.destinationOfSymbolicLink(atPath: candidate) : nil
         guard let target, linksLeft > 0 else { break }
         if target.hasPrefix("/") { folder = "" }
         remaining += parts(of: target)

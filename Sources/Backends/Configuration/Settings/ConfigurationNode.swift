@@ -59,7 +59,7 @@ package struct TextPosition: Sendable, Hashable {
 extension ConfigurationNode {
     /// There are no aliases, which may stand for billions of values ("billion laughs"): Yams reads this in place of
     /// every `*`, a noncharacter, which Unicode reserves for internal use.
-    private static let asterisk = "\u{10FFFF}"
+    private static let asterisk: Unicode.Scalar = "\u{10FFFF}"
     private typealias Names = [TextPosition: String]  // of keys that have another one meanwhile
 
     /// JSON, as YAML has it: there, a character beyond U+FFFF is one escape, not two.
@@ -78,7 +78,7 @@ extension ConfigurationNode {
         let text = path.hasSuffix(".json") ? yaml(ofJSON: text) : text
         // Without Yams' tag resolution and constructors, which are slow: this module interprets scalars itself.
         let constructor = Constructor([:], [:], [:])
-        var yaml = text.replacingOccurrences(of: "*", with: asterisk, options: .literal)
+        var yaml = replacing("*", with: asterisk, in: text)
         var renamed: Names = [:]
         var duplicate: ConfigurationError?
         while true {
@@ -88,7 +88,7 @@ extension ConfigurationNode {
             } catch YamlError.duplicatedKeysInMapping(let keys, let context) {
                 // Yams has only the first place of a key. With another name there, it goes on, and `read` finds the
                 // second.
-                let name = keys.first?.replacingOccurrences(of: asterisk, with: "*", options: .literal) ?? ""
+                let name = replacing(asterisk, with: "*", in: keys.first ?? "")
                 let place = TextPosition(context.mark)
                 let first = ConfigurationError.duplicate(name, at: .file(path: path, place))
                 guard renamed.count < 20, rename(place, in: &yaml, number: renamed.count) else { throw first }
@@ -99,6 +99,12 @@ extension ConfigurationNode {
             }
             return try root.map { node throws(ConfigurationError) in try read(node, path, renamed) }
         }
+    }
+
+    /// Not Foundation's, which takes half a MiB at its first use.
+    private static func replacing(_ old: Unicode.Scalar, with new: Unicode.Scalar, in text: String) -> String {
+        guard text.unicodeScalars.contains(old) else { return text }
+        return String(String.UnicodeScalarView(text.unicodeScalars.map { $0 == old ? new : $0 }))
     }
 
     /// Gives a key another name: a noncharacter, too, in place of its first character. Returns `false` if it has none.
@@ -119,11 +125,11 @@ extension ConfigurationNode {
         switch node {
         case .scalar(let scalar):
             // As a text, it would be a path or a password that nobody means. Yams gives quotes the tag of strings.
-            let isAlias = scalar.style == .plain && scalar.string.utf8.starts(with: asterisk.utf8)
+            let isAlias = scalar.style == .plain && scalar.string.unicodeScalars.first == asterisk
             if isAlias || !["", Tag.Name.str.rawValue].contains(scalar.tag.rawValue) {
                 throw ConfigurationError(place, "a value cannot begin with '*' or '!'; put quotes around it")
             }
-            let text = scalar.string.replacingOccurrences(of: asterisk, with: "*", options: .literal)
+            let text = replacing(asterisk, with: "*", in: scalar.string)
             let isNothing = scalar.style == .plain && ["", "~", "null", "Null", "NULL"].contains(text)
             return Self(isNothing ? .nothing : .text(text), at: place)
         case .sequence(let sequence):

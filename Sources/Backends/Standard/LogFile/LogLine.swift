@@ -16,7 +16,9 @@ struct LogLineFormatter: Sendable {
 
     init(format: LogFileBackend.Format, applicationName: String) {
         isJSON = format == .json
-        let isWord = applicationName.wholeMatch(of: /[A-Za-z0-9._-]{1,64}/) != nil
+        let isWord =
+            (1...64).contains(applicationName.utf8.count)
+            && applicationName.utf8.allSatisfy { $0 < 0x80 && (isalnum(Int32($0)) != 0 || "._-".utf8.contains($0)) }
         application = isWord && !isJSON ? applicationName : QuotedText.quoted(SafeText.singleLine(applicationName))
     }
 

@@ -400,12 +400,13 @@ struct ConfigurationReloadTests {
         let folder = try TemporaryDirectory()
         let path = try folder.save("startDelay: 0.5\nbackends: [logFile]\nlogFile: {path: \(folder.path)/log}\n")
         // The dynamic linker reports functions of other libraries when they are called for the first time. Foundation
-        // calls uregex_open, whose name begins with "swift_" there, for each regular expression.
+        // calls uregex_open, whose name begins with "swift_" there, for each regular expression; Swift's literals call
+        // `Regex.init(_regexString:version:)`.
         let run = #"echo quit | env -u LD_BIND_NOW LD_DEBUG=bindings "$0" "$1" standard 2>&1"#
         let result = try await Command.run(
             "/usr/bin/env",
             [
-                "bash", "-c", "\(run) | grep -aoE '(uregex_open|inotify_add_watch)\\b|_regexString' | sort -u",
+                "bash", "-c", "\(run) | grep -aoE '(uregex_open|inotify_add_watch)\\b|_regexA07version' | sort -u",
                 try Command.built("test-probe"), "configuration", path,
             ]
         )
