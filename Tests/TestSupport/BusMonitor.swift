@@ -1,6 +1,3 @@
-import Foundation
-import IndicatorCore
-
 /// Records the messages on a private bus, with `busctl monitor`.
 package final class BusMonitor: Sendable {
     /// A message that was recorded.

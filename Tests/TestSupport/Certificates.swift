@@ -1,5 +1,3 @@
-import Foundation
-
 /// Certificates of a private authority, created with openssl.
 package struct Certificates {
     /// The folder with `ca.pem`, `other.pem` (another authority), `client.pem`, `server.pem`, and a `.key` for each.

@@ -1,4 +1,3 @@
-import Foundation
 import Subprocess
 import SystemPackage
 

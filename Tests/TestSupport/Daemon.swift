@@ -1,6 +1,3 @@
-import Foundation
-import IndicatorCore
-
 /// A program that runs during a test, until it is ended or the value is deallocated.
 package final class Daemon: Sendable {
     /// Its process identifier.

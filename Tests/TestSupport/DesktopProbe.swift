@@ -1,6 +1,3 @@
-import Foundation
-package import Testing
-
 /// How the probe sends notifications.
 package enum NotificationWay: String, Sendable, CaseIterable {
     /// Through libnotify while it is healthy.

@@ -1,5 +1,3 @@
-package import Testing
-
 /// Waits until a condition holds, by checking it after 2 ms, 4 ms, … and then every 20 ms: for events on threads, in
 /// other processes or on a real clock.
 ///

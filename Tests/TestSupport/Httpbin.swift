@@ -1,5 +1,3 @@
-package import Foundation
-
 /// The real httpbin, the Python package, under gunicorn on a loopback port that the system chooses.
 package final class Httpbin: Sendable {
     private struct NotStarted: Error, CustomStringConvertible {

@@ -1,5 +1,3 @@
-import Foundation
-
 /// An address on loopback that no other test uses, and a port that is free there: for servers that cannot choose a port
 /// themselves.
 package struct LoopbackAddress: Sendable {

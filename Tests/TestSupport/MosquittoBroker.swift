@@ -1,6 +1,3 @@
-import Foundation
-import IndicatorCore
-
 /// A private `mosquitto`, whose address is kept when it is restarted.
 package final class MosquittoBroker: Sendable {
     /// Its address on loopback, which no other test uses.

@@ -1,6 +1,3 @@
-import Foundation
-import IndicatorCore
-
 /// A private `nats-server` with MQTT 3.1.1, or a cluster of them.
 package final class NATSCluster: Sendable {
     private struct Node: Sendable {

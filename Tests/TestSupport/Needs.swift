@@ -1,6 +1,3 @@
-import Foundation
-package import Testing
-
 /// What tests need besides what building needs, which is the toolchain, the `-dev` packages, and Debian's essential
 /// packages: programs or files, each with the Debian package that it is in.
 package struct Needs: Sendable, ExpressibleByDictionaryLiteral {

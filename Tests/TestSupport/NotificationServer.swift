@@ -1,5 +1,3 @@
-import Foundation
-
 /// A notification server on a private bus, under a separate X server without a screen.
 package final class NotificationServer: Sendable {
     /// The servers that the backend is tested with.

@@ -1,6 +1,3 @@
-import Foundation
-import IndicatorCore
-
 /// A private `dbus-daemon`, whose address is kept when it is restarted.
 package final class PrivateBus: Sendable {
     /// Its D-Bus address.

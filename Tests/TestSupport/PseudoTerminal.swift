@@ -1,7 +1,3 @@
-import Foundation
-import IndicatorCore
-import Subprocess
-
 /// A terminal without a window: bytes that are written to ``path`` can be read here.
 package final class PseudoTerminal: Sendable {
     package struct Failure: Error, CustomStringConvertible {
@@ -191,18 +187,8 @@ package final class PseudoTerminal: Sendable {
     }
 
     private static func run(_ program: String, _ arguments: [String], terminalType: String?) async throws -> Ending {
-        let result = try await Subprocess.run(
-            .name(program),
-            arguments: Arguments(arguments),
-            environment: .inherit.updating(["TERM": terminalType, "TMUX": nil, "LC_ALL": "C.UTF-8"]),
-            output: .string(limit: 65536),
-            error: .string(limit: 65536)
-        )
-        let status: Int =
-            switch result.terminationStatus {
-            case .exited(let code): Int(code)
-            case .signaled(let signal): 128 + Int(signal)
-            }
-        return Ending(status: status, output: result.standardOutput, errors: result.standardError)
+        let environment = ["TERM": terminalType, "TMUX": nil, "LC_ALL": "C.UTF-8"]
+        let result = try await Command.run(program, arguments, environment: environment)
+        return Ending(status: result.status, output: result.output, errors: result.error)
     }
 }

@@ -1,5 +1,3 @@
-import Foundation
-
 /// An X server without a screen, for real desktops, docks and notification servers.
 package final class Screen: Sendable {
     /// Its name, such as `:5`.

@@ -1,5 +1,3 @@
-import Foundation
-
 /// A service manager's socket.
 package final class ServiceManager: Sendable {
     package let descriptor: Int32

@@ -1,5 +1,3 @@
-import Foundation
-
 /// Records the signals of one name on a private bus, with `gdbus monitor`.
 package final class SignalMonitor: Sendable {
     private let daemon: Daemon

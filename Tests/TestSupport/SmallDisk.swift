@@ -1,5 +1,3 @@
-import Foundation
-
 /// A small file system that fills up.
 package enum SmallDisk {
     /// Runs a program with a tmpfs over a folder, in a separate mount namespace, so that nothing of it remains. Without

@@ -1,6 +1,3 @@
-import Foundation
-package import Testing
-
 /// Runs traces of consecutive seeds, until one of them is wrong: it returns what is. `INDICATOR_TEST_SEED` has the
 /// first seed, to repeat a trace.
 package func forEachSeed(

@@ -1,5 +1,3 @@
-import Foundation
-
 /// A sway without a screen. It refuses to run as root.
 package final class Sway: Sendable {
     private let folder: TemporaryDirectory

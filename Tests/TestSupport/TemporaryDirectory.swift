@@ -1,5 +1,3 @@
-package import Foundation
-
 /// A new, empty folder that is removed with its contents when the value is deallocated.
 package final class TemporaryDirectory: Sendable {
     /// Its absolute path.

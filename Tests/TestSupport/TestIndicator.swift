@@ -1,7 +1,3 @@
-package import IndicatorCore
-package import IndicatorTesting
-package import Logging
-
 /// An indicator on a virtual clock, with a backend that records its snapshots.
 package struct TestIndicator {
     package let clock = VirtualClock()

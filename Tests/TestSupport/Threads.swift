@@ -1,7 +1,3 @@
-import Foundation
-import IndicatorCore
-import Testing
-
 /// A thread that can be joined: tasks share too few threads to cause contention.
 package final class JoinableThread: Sendable {
     private let done: AsyncStream<Void>

@@ -1,6 +1,3 @@
-import Foundation
-import Subprocess
-
 /// A private tmux server, with one session of 80 by 24 characters: a real terminal whose title can be read.
 package struct Tmux: Sendable {
     package struct Failure: Error, CustomStringConvertible {
@@ -27,21 +24,10 @@ package struct Tmux: Sendable {
     @discardableResult
     package func command(_ arguments: String...) async throws -> String {
         let arguments = ["-S", folder.appending("socket"), "-f", "/dev/null"] + arguments
-        do {
-            let result = try await run(
-                .name("tmux"),
-                arguments: Arguments(arguments),
-                environment: .inherit.updating(["TMUX": nil, "LC_ALL": "C.UTF-8"]),
-                output: .string(limit: 65536),
-                error: .string(limit: 65536)
-            )
-            guard result.terminationStatus.isSuccess else {
-                throw Failure(description: "tmux \(arguments): \(result.standardError)")
-            }
-            return result.standardOutput.trimmingCharacters(in: .newlines)
-        } catch let error as SubprocessError {
-            throw Failure(description: "cannot run tmux: \(error); install it with 'apt-get install tmux'")
-        }
+        let environment = ["TMUX": nil, "LC_ALL": "C.UTF-8"]
+        let result = try await Command.run("tmux", arguments, environment: environment, package: "tmux")
+        guard result.status == 0 else { throw Failure(description: "tmux \(arguments): \(result.error)") }
+        return result.output.trimmingCharacters(in: .newlines)
     }
 
     /// The command that shows this server in another terminal.

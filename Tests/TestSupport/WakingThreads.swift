@@ -1,5 +1,3 @@
-import Foundation
-
 /// The threads of a process that may wake up by themselves: those that run, and those in a system call with a time
 /// limit.
 ///

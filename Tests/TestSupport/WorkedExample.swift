@@ -1,5 +1,3 @@
-import Foundation
-
 /// A worked example of the rules of visibility: events in, changes of visibility out, in integer milliseconds.
 package struct WorkedExample: Codable, Sendable {
     package struct Event: Codable, Sendable {

@@ -1,7 +1,5 @@
 #if DBus
-import Foundation
 import TestSupport
-import Testing
 
 /// An app that has run out of file descriptors, with every backend.
 @Suite(.needs(.notifications)) struct DescriptorTests {

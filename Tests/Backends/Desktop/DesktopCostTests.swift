@@ -1,7 +1,5 @@
 #if DBus
-import Foundation
 import TestSupport
-import Testing
 
 /// What the desktop's backends cost: messages, and wake-ups. `Scripts/benchmark` measures their time.
 @Suite(.needs(.busScripts)) struct DesktopCostTests {

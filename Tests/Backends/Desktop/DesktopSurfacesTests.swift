@@ -1,8 +1,6 @@
 #if DBus
-import Foundation
 @testable import DesktopBackends
 import TestSupport
-import Testing
 
 /// Both desktop backends in one app.
 @Suite(.needs(.notifications)) struct DesktopSurfacesTests {

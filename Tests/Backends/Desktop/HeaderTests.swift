@@ -1,6 +1,4 @@
-import Foundation
 import TestSupport
-import Testing
 
 /// The declarations of C libraries under names of our own (`Sources/CDBus` and others), compared with the real headers
 /// by a compiled program: sizes, offsets, values, and the prototype of each function.

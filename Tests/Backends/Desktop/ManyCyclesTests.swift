@@ -1,9 +1,5 @@
 #if DBus
-import Foundation
-import IndicatorCore
-import IndicatorTesting
 import TestSupport
-import Testing
 
 @testable import DesktopBackends
 

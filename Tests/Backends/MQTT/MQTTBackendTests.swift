@@ -1,9 +1,5 @@
 #if MQTT
-import Foundation
-import IndicatorCore
-import IndicatorTesting
 import TestSupport
-import Testing
 
 @testable import IndicatorMQTT
 

@@ -1,12 +1,8 @@
 #if MQTT
 import IndicatorBackends
-import Foundation
 @testable import BackendConfiguration
 @testable import IndicatorMQTT
-import IndicatorCore
-import IndicatorTesting
 import TestSupport
-import Testing
 
 /// Passwords, certificates and rights, with a real mosquitto.
 @Suite(.needs(.broker)) struct MQTTCredentialsTests {

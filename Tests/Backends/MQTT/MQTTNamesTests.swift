@@ -1,12 +1,9 @@
 #if MQTT
 import IndicatorBackends
-import Foundation
 @testable import BackendConfiguration
 @testable import IndicatorMQTT
 import IndicatorCommands
-import IndicatorCore
-import Logging
-import Testing
+import TestSupport
 
 @Suite struct MQTTNamesTests {
     @Test(arguments: [

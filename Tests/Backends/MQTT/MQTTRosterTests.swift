@@ -1,7 +1,5 @@
 #if MQTT
-import Foundation
 import TestSupport
-import Testing
 
 @testable import IndicatorMQTT
 

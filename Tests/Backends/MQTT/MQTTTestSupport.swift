@@ -1,7 +1,5 @@
 #if MQTT
-import IndicatorCore
 import TestSupport
-import Testing
 
 @testable import IndicatorMQTT
 

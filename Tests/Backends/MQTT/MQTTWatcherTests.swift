@@ -1,8 +1,5 @@
 #if MQTT
-import Foundation
-import IndicatorCore
 import TestSupport
-import Testing
 
 @testable import IndicatorMQTT
 

@@ -1,9 +1,4 @@
-import Foundation
-import IndicatorCore
-import IndicatorTesting
-import Logging
 import TestSupport
-import Testing
 
 @testable import BackendConfiguration
 @testable import IndicatorBackends

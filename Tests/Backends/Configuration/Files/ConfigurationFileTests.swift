@@ -1,7 +1,5 @@
-import Foundation
 import TestSupport
 import IndicatorBackends
-import Testing
 
 @testable import BackendConfiguration
 

@@ -1,7 +1,4 @@
-import Foundation
 import IndicatorBackends
-import IndicatorCore
-import IndicatorTesting
 import TestSupport
 
 @testable import BackendConfiguration

@@ -1,7 +1,5 @@
 import IndicatorBackends
-import IndicatorCore
-import IndicatorTesting
-import Testing
+import TestSupport
 
 @testable import BackendConfiguration
 

@@ -1,6 +1,4 @@
-import IndicatorCore
-import IndicatorTesting
-import Testing
+import TestSupport
 
 @testable import BackendConfiguration
 @testable import IndicatorBackends

@@ -1,10 +1,6 @@
-import Foundation
 import IndicatorBackends
-import IndicatorCore
-import IndicatorTesting
 import Synchronization
 import TestSupport
-import Testing
 
 /// The settings of a kind of an app, with the API that an app has.
 private struct StripSettings: Equatable {

@@ -1,7 +1,4 @@
-import Foundation
-import IndicatorCore
 import TestSupport
-import Testing
 
 @testable import BackendConfiguration
 

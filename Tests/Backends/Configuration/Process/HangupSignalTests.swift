@@ -1,6 +1,4 @@
-import Foundation
 import TestSupport
-import Testing
 
 @Suite("SIGHUP", .timeLimit(.minutes(10)))
 struct HangupSignalTests {

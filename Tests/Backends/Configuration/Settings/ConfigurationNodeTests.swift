@@ -1,5 +1,4 @@
-import IndicatorCore
-import Testing
+import TestSupport
 
 @testable import BackendConfiguration
 

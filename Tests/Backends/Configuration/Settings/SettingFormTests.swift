@@ -1,6 +1,4 @@
-import Foundation
-import IndicatorCore
-import Testing
+import TestSupport
 
 @testable import BackendConfiguration
 

@@ -1,6 +1,5 @@
 #if DBus
-import Foundation
-import IndicatorCore
+import TestSupport
 
 @testable import DesktopBackends
 

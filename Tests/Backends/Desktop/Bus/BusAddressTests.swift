@@ -1,10 +1,7 @@
 #if DBus
 @testable import BackendConfiguration
 @testable import DesktopBackends
-import IndicatorCore
-import Logging
 import TestSupport
-import Testing
 
 @Suite struct BusAddressTests {
     @Test func `A bus is session, system, or an address`() throws {

@@ -1,9 +1,5 @@
 #if DBus
-import Foundation
-import IndicatorCore
-import Logging
 import TestSupport
-import Testing
 
 @testable import DesktopBackends
 

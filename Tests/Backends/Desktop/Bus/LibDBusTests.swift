@@ -1,7 +1,5 @@
 #if DBus
-import Foundation
 import TestSupport
-import Testing
 
 /// How libdbus is loaded.
 @Suite struct LibDBusTests {

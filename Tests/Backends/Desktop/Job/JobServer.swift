@@ -1,6 +1,4 @@
 #if DBus
-import Foundation
-import IndicatorCore
 import TestSupport
 
 @testable import DesktopBackends

@@ -1,7 +1,5 @@
 #if DBus
-import Foundation
 import TestSupport
-import Testing
 
 /// The notifications of the real Plasma, which shows jobs, under an X server without a screen.
 @Suite(.needs(.screen), .needs(.bus)) struct PlasmaTests {

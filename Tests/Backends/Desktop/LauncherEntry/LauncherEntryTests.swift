@@ -1,8 +1,5 @@
 #if DBus
-import Foundation
-import IndicatorCore
 import TestSupport
-import Testing
 
 @testable import DesktopBackends
 

@@ -1,4 +1,3 @@
-import Foundation
 import TestSupport
 
 /// Records what docks receive on a bus.

@@ -1,7 +1,5 @@
 #if DBus
-import Foundation
 import TestSupport
-import Testing
 
 /// The real dock Plank, under an X server without a screen.
 @Suite(.needs(.bus), .needs(.screen), .needs(.dock)) struct PlankTests {

@@ -1,7 +1,5 @@
 #if DBus
-import Foundation
 import TestSupport
-import Testing
 
 /// The real Cinnamon, under an X server without a screen.
 @Suite(.needs(.screen), .needs(.bus)) struct CinnamonTests {

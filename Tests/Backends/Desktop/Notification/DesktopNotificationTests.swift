@@ -1,8 +1,6 @@
 #if DBus
-import Foundation
 @testable import IndicatorCore
 import TestSupport
-import Testing
 
 @testable import BackendConfiguration
 @testable import DesktopBackends

@@ -1,7 +1,5 @@
 #if DBus
-import Foundation
 import TestSupport
-import Testing
 
 /// The real GNOME Shell, without a screen.
 @Suite(.needs(.bus)) struct GNOMEShellTests {

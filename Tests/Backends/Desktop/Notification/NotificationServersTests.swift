@@ -1,8 +1,6 @@
 #if DBus
 @testable import IndicatorCore
-import Logging
 import TestSupport
-import Testing
 
 @testable import DesktopBackends
 

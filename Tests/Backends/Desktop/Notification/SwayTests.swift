@@ -1,7 +1,5 @@
 #if DBus
-import Foundation
 import TestSupport
-import Testing
 
 /// The notification servers of sway, each the real program, in a sway without a screen.
 @Suite(.needs(.bus)) struct SwayTests {

@@ -1,9 +1,6 @@
 #if DBus
-import Foundation
 @testable import DesktopBackends
-import IndicatorCore
 import TestSupport
-import Testing
 
 /// `busctl` (sd-bus), `gdbus` (GLib) and python3-dbus (libdbus) as clients.
 @Suite(.needs(.busScripts)) struct DBusClientTests {

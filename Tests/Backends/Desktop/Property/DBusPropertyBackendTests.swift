@@ -1,12 +1,7 @@
 #if DBus
-import Foundation
 @testable import BackendConfiguration
 @testable import DesktopBackends
-import IndicatorCore
-import IndicatorTesting
-import Logging
 import TestSupport
-import Testing
 
 @Suite(.needs(.bus)) struct DBusPropertyBackendTests {
     static let own = "org.activityindicator.Indicator1.test"

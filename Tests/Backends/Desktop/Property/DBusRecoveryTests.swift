@@ -1,10 +1,6 @@
 #if DBus
-import Foundation
 @testable import DesktopBackends
-import IndicatorCore
-import IndicatorTesting
 import TestSupport
-import Testing
 
 @Suite(.needs(.bus)) struct DBusRecoveryTests {
     private static let name = "org.activityindicator.Indicator1.test"

@@ -1,7 +1,5 @@
 import IndicatorBackends
-import Foundation
 import TestSupport
-import Testing
 
 @testable import BackendConfiguration
 @testable import DesktopBackends

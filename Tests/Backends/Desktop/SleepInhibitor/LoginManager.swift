@@ -1,6 +1,4 @@
-import Foundation
 import TestSupport
-import Testing
 
 /// The real systemd-logind or elogind on a private system bus, with a `/run` of its own. Needs root.
 final class LoginManager: Sendable {

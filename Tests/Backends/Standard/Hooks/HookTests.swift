@@ -1,10 +1,6 @@
-import Foundation
 import InMemoryLogging
-import IndicatorTesting
 @testable import IndicatorCore
-import Logging
 import TestSupport
-import Testing
 
 @testable import BackendConfiguration
 @testable import IndicatorBackends

@@ -1,10 +1,5 @@
-import Foundation
 import InMemoryLogging
-import IndicatorCore
-import IndicatorTesting
-import Logging
 import TestSupport
-import Testing
 
 @testable import IndicatorBackends
 

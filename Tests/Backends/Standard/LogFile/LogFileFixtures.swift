@@ -1,7 +1,3 @@
-import Foundation
-import IndicatorCore
-import IndicatorTesting
-import Logging
 import TestSupport
 
 @testable import IndicatorBackends

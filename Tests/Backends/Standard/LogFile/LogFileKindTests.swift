@@ -1,8 +1,4 @@
-import Foundation
-import IndicatorCore
-import Logging
 import TestSupport
-import Testing
 
 @testable import BackendConfiguration
 @testable import IndicatorBackends

@@ -1,10 +1,5 @@
-import IndicatorCore
-import Foundation
 import InMemoryLogging
-import IndicatorTesting
-import Logging
 import TestSupport
-import Testing
 
 @testable import IndicatorBackends
 

@@ -1,6 +1,5 @@
-import Foundation
 @testable import IndicatorCore
-import Testing
+import TestSupport
 
 @testable import IndicatorBackends
 

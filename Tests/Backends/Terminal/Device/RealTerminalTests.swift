@@ -1,7 +1,5 @@
-import Foundation
 @testable import IndicatorCore
 import TestSupport
-import Testing
 
 @testable import TerminalBackends
 

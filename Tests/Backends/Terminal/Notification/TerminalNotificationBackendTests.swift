@@ -1,7 +1,5 @@
 @testable import IndicatorCore
-import IndicatorTesting
 import TestSupport
-import Testing
 
 @testable import TerminalBackends
 

@@ -1,8 +1,5 @@
-import Foundation
 @testable import IndicatorCore
-import IndicatorTesting
 import TestSupport
-import Testing
 
 @testable import TerminalBackends
 

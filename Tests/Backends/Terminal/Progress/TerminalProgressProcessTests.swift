@@ -1,8 +1,4 @@
-import Foundation
-import IndicatorCore
-import IndicatorTesting
 import TestSupport
-import Testing
 
 /// Live progress of a real app: in tmux, under script(1), on pipes, and for every way to end.
 @Suite("Live progress of an app", .timeLimit(.minutes(10)))

@@ -1,6 +1,4 @@
-import Foundation
 import TestSupport
-import Testing
 
 /// The terminals of the real Emacs, in tmux.
 @Suite(.needs("tmux", package: "tmux")) struct EmacsTests {

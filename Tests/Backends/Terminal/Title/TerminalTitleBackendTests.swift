@@ -1,11 +1,7 @@
 @testable import BackendConfiguration
 @testable import IndicatorCore
-import Foundation
-import IndicatorTesting
-import Logging
 @testable import TerminalBackends
 import TestSupport
-import Testing
 
 @Suite struct TerminalTitleBackendTests {
     private let terminal: PseudoTerminal

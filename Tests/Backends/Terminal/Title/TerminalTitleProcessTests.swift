@@ -1,5 +1,4 @@
 import TestSupport
-import Testing
 
 extension PseudoTerminal {
     /// A terminal after what was written since the last reading.

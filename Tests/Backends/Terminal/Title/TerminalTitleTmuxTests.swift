@@ -1,8 +1,5 @@
 @testable import TerminalBackends
-import IndicatorCore
-import IndicatorTesting
 import TestSupport
-import Testing
 
 /// The title in tmux, a real terminal whose title and screen can be read.
 @Suite(.needs("tmux", package: "tmux")) struct TerminalTitleTmuxTests {

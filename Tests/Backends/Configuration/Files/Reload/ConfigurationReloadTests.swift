@@ -1,9 +1,4 @@
-import Foundation
-import IndicatorCore
-import IndicatorTesting
 import InMemoryLogging
-import Logging
-import Testing
 import TestSupport
 
 @testable import BackendConfiguration

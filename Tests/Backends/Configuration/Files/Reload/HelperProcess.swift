@@ -1,4 +1,3 @@
-import Foundation
 import TestSupport
 
 /// A process of `test-probe configuration`, killed when the value is deallocated.
