@@ -63,20 +63,6 @@ import TestSupport
         }
     }
 
-    @Test("A broker restarted after an app's death has its state only if persistent", arguments: [false, true])
-    func appAndBrokerAreKilled(isPersistent: Bool) async throws {
-        let broker = try await MosquittoBroker(isPersistent: isPersistent)
-        let app = try await broker.app()
-        app.write("begin\tWorking")
-        #expect(try await eventually { try await broker.retained().values.first?.contains("Working") == true })
-        if isPersistent { #expect(await broker.save("Working")) }
-        // Killed, so that it does not publish wills.
-        await broker.end()
-        await app.end()
-        try await broker.start()
-        #expect(try await broker.retained().values.map { $0.contains("Working") } == (isPersistent ? [true] : []))
-    }
-
     @Test func `A broker that hangs and continues has the latest state, on the same connection`() async throws {
         try await withPublication { broker, app, activity in
             broker.send(SIGSTOP)

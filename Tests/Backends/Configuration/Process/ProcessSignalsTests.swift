@@ -195,11 +195,8 @@ struct ProcessSignalsTests {
     }
 
     /// Runs the helper in the shell of a real terminal with a title, until the busy title is shown.
-    private func inTerminal(
-        backends: String = "terminalTitle, logFile",
-        _ body: (Tmux) async throws -> Void
-    ) async throws {
-        let configuration = try configuration(backends)
+    private func inTerminal(_ body: (Tmux) async throws -> Void) async throws {
+        let configuration = try configuration("terminalTitle, logFile")
         try await Tmux.withServer { tmux in
             try await tmux.command("select-pane", "-T", "the old title")
             try await tmux.type("\(helper) signals \(configuration) terminal; echo status=$?")
@@ -248,18 +245,6 @@ struct ProcessSignalsTests {
         // On a separate line: after Ctrl-C a shell skips the rest of the line.
         try await tmux.type("echo status=$?")
         #expect(try await eventually { try await tmux.screen.contains("status=130") })
-    }
-
-    @Test(
-        "restore the title: Ctrl-C",
-        .needs("tmux", package: "tmux"),
-        arguments: ["terminalTitle, logFile", "terminalTitle, logFile, hanging"]
-    )
-    func interrupt(backends: String) async throws {
-        try await inTerminal(backends: backends) { tmux in
-            try await interrupt(tmux)
-            #expect(events == ["shown", "hidden"])
-        }
     }
 
     @Test(.needs("tmux", package: "tmux")) func `restore the title: Ctrl-Z, and fg shows it again`() async throws {

@@ -58,14 +58,6 @@ import TestSupport
         }
     }
 
-    @Test func `Only the owner has access to the file and its folders`() async throws {
-        let backend = try await BackendDriver.log(folder.appending("state/my-app/indicator.log")).started()
-        #expect(mode(of: folder.appending("state/my-app/indicator.log")) == 0o600)
-        #expect(mode(of: folder.appending("state/my-app")) == 0o700)
-        #expect(mode(of: folder.appending("state")) == 0o700)
-        await backend.stop()
-    }
-
     @Test func `An existing file is appended to and keeps its mode`() async throws {
         let path = try folder.write("before\n", to: "x.log")
         chmod(path, 0o640)

@@ -19,52 +19,24 @@ import TestSupport
     }
 
     @Test func `Settings reach the backend`() throws {
-        let kind = try BackendKind.logFile.with(["path": "/x", "format": "text", "maxSize": 5, "keep": 7])
-        let backend = try kind.make(context)
-        let log = try #require(backend as? LogFileBackend)
+        let values: [String: SettingValue] = [
+            "path": "/x", "format": "text", "maxSize": 5, "keep": 7, "events": ["shown", "hidden"],
+        ]
+        let log = try #require(try BackendKind.logFile.with(values).make(context) as? LogFileBackend)
         #expect(log.name == "audit")
-        #expect(log.settings == LogFileBackend.Settings(path: "/x", format: .text, maxSize: 5, keep: 7))
-    }
-
-    @Test func `Events are a list in the file and in the environment`() throws {
-        func load(_ events: String, environment: [String: String] = [:]) throws(ConfigurationError)
-            -> SettingValue?
-        {
-            let path = try? folder.write("backends: [logFile]\nlogFile:\n  events: \(events)\n", to: "config.yaml")
-            return try IndicatorConfiguration.load(
-                from: ConfigurationSource(for: "my-app", path: path, environment: environment)
-            )
-            .backends.first?.values["events"]
-        }
-        func report(_ events: String) throws -> [String] {
-            let error = try #require(throws: ConfigurationError.self) { try load(events) }
-            return error.description.replacing("\(folder.path)/", with: "").split(separator: "\n").map(String.init)
-        }
-        #expect(try load("[shown, hidden]") == ["shown", "hidden"])
-        #expect(try load("[]") == [])
-        let variable = ["INDICATOR_LOG_FILE_EVENTS": "shown,label"]
-        #expect(try load("[shown, hidden]", environment: variable) == ["shown", "label"])
-        #expect(
-            try report("[shown, labels, 3, shown]") == [
-                "config.yaml:3:19: error: 'events': expected one of shown, hidden, label, finished, found 'labels', "
-                    + "did you mean 'label'?",
-                "config.yaml:3:27: error: 'events': expected one of shown, hidden, label, finished, found '3'",
-                "config.yaml:3:30: error: 'events': 'shown' is duplicated",
-            ]
+        let expected = LogFileBackend.Settings(
+            path: "/x",
+            format: .text,
+            maxSize: 5,
+            keep: 7,
+            events: [.shown, .hidden]
         )
-        #expect(try load("shown, label") == ["shown", "label"])
+        #expect(log.settings == expected)
     }
 
     @Test func `The defaults are those of the backend`() throws {
         let backend = try BackendKind.logFile.with().make(context)
         #expect((backend as? LogFileBackend)?.settings == LogFileBackend.Settings())
-    }
-
-    @Test("A path that cannot be a file is rejected") func aPathThatCannotBeAFileIsRejected() {
-        let kind = BackendKind.logFile
-        let error = #expect(throws: ConfigurationError.self) { try kind.with(["path": "/var/log/"]) }
-        #expect(error?.mistakes.map(\.message) == ["expected the path of a file, found '/var/log/'"])
-        #expect(throws: Never.self) { try kind.with(["path": "/var/log/x"]) }
     }
 
     @Test func `The availability check creates nothing`() async throws {

@@ -208,21 +208,6 @@ import TestSupport
 
     private func number(_ name: String) -> Int { Int(name.split(separator: ".").last ?? "") ?? 0 }
 
-    @Test func `Two backends of one process share a file`() async throws {
-        try await withThrowingTaskGroup { group in
-            for prefix in ["a", "b"] {
-                group.addTask {
-                    let backend = try await log(maxSize: 5000, keep: 1000).started()
-                    for index in 0..<300 { try await backend.update(.shown("\(prefix)-\(index)")) }
-                    await backend.stop()
-                }
-            }
-            try await group.waitForAll()
-        }
-        let labels = try folder.names().flatMap { try decodeLog(folder.read($0)).compactMap(\.label) }
-        #expect(Set(labels).count == 600 && labels.count == 600)
-    }
-
     @Test func `A lock that is never released does not block writing`() async throws {
         let path = folder.appending("x.log")
         let backend = try await log(maxSize: 300).started()

@@ -70,10 +70,6 @@ import TestSupport
         #expect(lines.map(\.label) == lines.indices.map { "line-\($0)" })
     }
 
-    @Test func `Devices are logs`() async {
-        #expect(await startError("/dev/null") == nil)
-    }
-
     @Test(.needs(.fullDevice)) func `A full device is an error`() async throws {
         let backend = BackendDriver.log("/dev/full")
         try await backend.start()

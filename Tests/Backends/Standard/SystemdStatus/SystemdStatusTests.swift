@@ -70,37 +70,6 @@ import TestSupport
         #expect(error?.description.contains(text) == true, "\(String(describing: error))")
     }
 
-    @Test func `A manager that does not read makes it unavailable, and does not block it`() async throws {
-        // The kernel limits how many datagrams wait (net.unix.max_dgram_qlen).
-        manager.fill()
-        let backend = try await backend(address).started()
-        await #expect(throws: Unavailability.self) { try await backend.update(snapshot("Fetching")) }
-        _ = manager.receiveAll()
-        try await backend.update(snapshot("Fetching"))
-        #expect(manager.receiveAll() == ["STATUS=Fetching"])
-    }
-
-    @Test func `1000 shows and hides end without a text, with at most ten texts a second`() async throws {
-        let start = ContinuousClock.now
-        let indicator = IndicatorManager(delays: .zero, backends: [backend(address).backend])
-        for cycle in 0..<1000 {
-            let activity = indicator.begin("cycle \(cycle)")
-            activity.end(.succeeded)
-        }
-        let last = indicator.begin("last")
-        var texts: [String] = []
-        await expectEventually {
-            texts += manager.receiveAll()
-            return texts.contains("STATUS=last")
-        }
-        last.end()
-        await indicator.shutdown()
-        texts += manager.receiveAll()
-        #expect(texts.last == "STATUS=")
-        let seconds = start.duration(to: .now) / .seconds(1)
-        #expect(Double(texts.count) <= 10 * seconds + 2, "\(texts.count) in \(seconds) s")
-    }
-
     @Test func `A default configuration skips it where there is no service, and uses it in one`() async throws {
         for (variable, isUsed) in [("", false), (address, true)] {
             let probe = try await DesktopProbe(

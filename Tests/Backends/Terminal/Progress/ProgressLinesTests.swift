@@ -347,8 +347,7 @@ struct ProgressReportTests {
         #expect(line(age: seconds, ends: Array(ends.suffix(1)), at: 6) == nil)
     }
 
-    @Test("announce work that has lasted a second, and its end; at most one line a second")
-    func lines() {
+    @Test func `announce work that has lasted a second, and its end; at most one line a second`() {
         var report = makeReport()
         #expect(report.line(snapshot(["a"], age: 0.5), at: 0) == nil)
         #expect(report.line(snapshot(["a"], age: 1), at: 1) == "a: started\n")

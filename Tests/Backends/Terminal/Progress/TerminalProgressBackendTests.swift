@@ -382,16 +382,6 @@ struct TerminalProgressBackendTests {
         #expect(await eventually { written() == LiveLines.erasure() })
     }
 
-    @Test("throws when the terminal was closed")
-    func hangUp() async throws {
-        let backend = try await makeBackend().started()
-        try await backend.update(busy("Work"))
-        terminal.hangUp()
-        clock.advance(by: .seconds(5))
-        await #expect(throws: TerminalError.hungUp) { try await backend.update(busy("Other")) }
-        await backend.stop()
-    }
-
     // MARK: Output of the app
 
     @Test("stays below text that is printed to the same terminal; text for other files is unchanged")

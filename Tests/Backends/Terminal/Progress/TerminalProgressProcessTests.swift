@@ -358,8 +358,7 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test("leaves only text in a recording of script(1)")
-    func script() async throws {
+    @Test func `leaves only text in a recording of script(1)`() async throws {
         let record = folder.appending("record")
         let daemon = try Daemon(
             "script",
@@ -415,17 +414,6 @@ struct TerminalProgressProcessTests {
 
     private func processID() throws -> Int32 {
         try #require(Int32(try folder.read("pid").trimmingCharacters(in: .newlines)))
-    }
-
-    @Test func `writes plain lines without control characters to a terminal in CI`() async throws {
-        try await onTerminal(["CI": "true"]) {
-            try await tell("begin one")
-            #expect(await eventually { terminal.transcript.hasPrefix("one: started\r\n") })
-            try await tell("fail one HTTP 503", "shutdown")
-            // After ten seconds, the progress is reported in between.
-            #expect(terminal.transcript.contains("\r\none: failed: HTTP 503 ("))
-            #expect(!terminal.transcript.unicodeScalars.contains { $0.value < 0x20 && $0 != "\r" && $0 != "\n" })
-        }
     }
 
     @Test(
@@ -562,35 +550,6 @@ struct TerminalProgressProcessTests {
         #expect(screen.unknown == [])
     }
 
-    @Test func `Bars do not block on a terminal that takes a byte a second, and are complete afterwards`() async throws
-    {
-        try await onTerminal(end: "exit") {
-            try await tell("begin one")
-            let reader = SlowReader(terminal)
-            #expect(await eventually { reader.screen.lines.contains { $0.hasPrefix("one ") } })
-            // A window that hangs: the terminal's buffer is full, and from now on a byte a second is read.
-            let filled = try terminal.fill()
-            let before = reader.bytes(all: false).count
-            let reading = Task {
-                while !Task.isCancelled {
-                    reader.readByte()
-                    try await Task.sleep(for: .seconds(1))
-                }
-            }
-            try await tell("bytes one 1 40", "begin two", "fail two HTTP 503", "begin three")
-            #expect(reader.bytes(all: false).count - before < filled, "a command has waited for the terminal")
-            reading.cancel()
-            // With all bytes read, the screen is complete: the latest bars, and the failure.
-            await expectEventually {
-                let lines = reader.screen.lines.filter { !$0.allSatisfy { $0 == "x" } }
-                return Self.have(lines.suffix(3), ["✗ two: HTTP 503 (", "one ", "three "])
-            }
-            #expect(reader.screen.unknown == [])
-            // The end waits neither for the terminal nor for a warning that the backend has not returned.
-            _ = try terminal.fill()
-        }
-    }
-
     @Test func `Log messages wait for a stopped terminal, as print does, and none is lost`() async throws {
         try await onTerminal(end: "exit") {
             try await tell("begin one")
@@ -617,19 +576,10 @@ private final class SlowReader: Sendable {
         taken.withLock { $0.append(byte) }
     }
 
-    /// The bytes read so far; with `all`, including those still available.
-    func bytes(all: Bool) -> [UInt8] {
-        let rest = all ? terminal.read() : []
-        return taken.withLock { taken in
-            taken += rest
-            return taken
-        }
-    }
-
-    /// What all bytes show.
+    /// What all bytes show, those that are still available, too.
     var screen: ScreenEmulator {
         var screen = ScreenEmulator(columns: 80, rows: 24)
-        screen.receive(String(decoding: bytes(all: true), as: UTF8.self))
+        screen.receive(String(decoding: taken.withLock(\.self) + terminal.read(), as: UTF8.self))
         return screen
     }
 }

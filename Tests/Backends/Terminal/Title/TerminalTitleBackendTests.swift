@@ -102,17 +102,6 @@ import TestSupport
         #expect(try await written(idle, by: backend) == "")
     }
 
-    @Test func `Progress is shown beside the title`() async throws {
-        let backend = try await makeBackend("{label}", progress: .on).started()
-        #expect(try await written(busy(), by: backend) == "\u{1B}[22;0t\u{1B}]0;Work\u{07}\u{1B}]9;4;3\u{1B}\\")
-        #expect(try await written(busy(progress: 0.42), by: backend) == "\u{1B}]9;4;1;42\u{1B}\\")
-        #expect(try await written(idle, by: backend) == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t")
-        try await backend.update(busy(progress: 0.42))
-        _ = terminal.read()
-        await backend.stop()
-        #expect(written() == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t")
-    }
-
     @Test func `Progress is not repeated where it stays, which would restart its animation`() async throws {
         let clock = VirtualClock()
         let windows = ["TERM": "xterm-256color", "WT_SESSION": "6f7a"]
@@ -230,7 +219,7 @@ import TestSupport
         #expect(written() == "\u{1B}]9;4;1;50\u{1B}\\\u{1B}]9;4;0\u{1B}\\")
     }
 
-    @Test("A hostile label does no harm") func aHostileLabelDoesNoHarm() async throws {
+    @Test func `A hostile label does no harm`() async throws {
         let backend = try await makeBackend("{spinner} {label} - {app}").started()
         var emulator = TitleEmulator()
         let labels = [
@@ -459,21 +448,6 @@ import TestSupport
     }
 
     @Test(.timeLimit(.minutes(10)))
-    func `An update waits for a stopped terminal, and is written as a whole`() async throws {
-        let backend = try await trouble().started()
-        terminal.stopOutput()
-        let update = Task { try await backend.update(busy("first")) }
-        #expect(terminal.read() == [])
-        terminal.startOutput()
-        try await update.value
-        var emulator = terminal.emulated
-        #expect(emulator.titlesSet == ["first"] && emulator.screen == "")
-        await backend.stop()
-        emulator.receive(terminal.read())
-        #expect(emulator.title == "the old title" && emulator.saves == 1 && emulator.restores == 1)
-    }
-
-    @Test(.timeLimit(.minutes(10)))
     func `Stop does not wait for a stopped terminal and the title is restored later`() async throws {
         let backend = try await trouble().started()
         try await backend.update(busy())
@@ -546,22 +520,6 @@ import TestSupport
         let emulator = terminal.emulated
         #expect(emulator.titlesSet == ["busy: Work", ""])
         #expect(emulator.progressesSet == ["3", "0"])
-    }
-
-    @Test func `The defaults are those of the settings`() throws {
-        #expect(BackendKind.terminalTitle.name == "terminalTitle")
-        let backend = try kind(path: "/dev/tty").with().make(context)
-        #expect(backend.delivery.animationInterval == .milliseconds(100))
-        #expect(kind().settings.allSatisfy { $0.standard != nil })
-    }
-
-    @Test func `A format is checked before a backend is created`() throws {
-        let error = #expect(throws: ConfigurationError.self) {
-            try BackendKind.terminalTitle.with(["format": "{lable}"])
-        }
-        let problem = "unknown placeholder '{lable}' at character 1, did you mean '{label}'? For a brace, write '{{'"
-        let message = "expected a format with known placeholders (\(problem)), found '{lable}'"
-        #expect(error?.mistakes.map(\.message) == [message])
     }
 
     @Test func `Availability names the terminal and writes nothing`() async throws {

@@ -29,32 +29,6 @@ extension PseudoTerminal {
         #expect(emulator.statesSet == ["working", "working", "clear"])
     }
 
-    @Test(arguments: ["TERM", "USR1"])
-    func `The title and the status are restored when a signal ends the process`(signal: String) async throws {
-        let folder = try TemporaryDirectory(endsProcesses: true)
-        let config = try folder.write(
-            "startDelay: 0\nbackends: [terminalTitle]\nterminalTitle: {status: on}\n",
-            to: "config.yaml"
-        )
-        let script = """
-            '\(helper)' signals '\(config)' terminal >'\(folder.path)/out' &
-            until grep -q shown '\(folder.path)/out'; do sleep 0.05; done
-            until [ -e '\(folder.path)/go' ]; do sleep 0.05; done
-            kill -\(signal) $!; wait $!
-            """
-        let terminal = try PseudoTerminal()
-        async let ending = terminal.run("env", "-uCI", "sh", "-c", script)
-        var emulator = TitleEmulator()
-        await expectEventually {
-            emulator.receive(terminal.read())
-            return emulator.title.contains("Working") && emulator.records.values.sorted() == ["working", "working"]
-        }
-        try folder.write("", to: "go")
-        #expect(try await ending.status > 128)
-        emulator.receive(terminal.read())
-        #expect(emulator.title == "the old title" && emulator.records == [:])
-    }
-
     @Test(.timeLimit(.minutes(10))) func `A stopped terminal does not keep the process from exiting`() async throws {
         let terminal = try PseudoTerminal()
         let ending = try await terminal.run(helper, "title", "exit-stopped")

@@ -57,24 +57,4 @@ import TestSupport
             #expect(try await eventually { try await tmux.title == "the old title" })
         }
     }
-
-    @Test("A hostile label does no harm") func aHostileLabelDoesNoHarm() async throws {
-        try await Tmux.withServer { tmux in
-            try await tmux.command("select-pane", "-T", "the old title")
-            try await expectEventually { try await !tmux.screen.isEmpty }
-            let screen = try await tmux.screen
-            let backend = try await makeBackend(tmux).started()
-            let labels = [
-                "\u{1B}]0;owned\u{07}\u{1B}[2J\u{1B}[23;0t", "one\ntwo", String(repeating: "ab ", count: 4_000),
-                "\u{9B}2J\u{9D}0;x\u{9C}",
-            ]
-            for label in labels {
-                try await backend.update(busy(label))
-                #expect(try await eventually { try await tmux.title.hasSuffix(" - app") })
-                #expect(try await tmux.screen == screen)
-                try await backend.update(IndicatorSnapshot())
-                #expect(try await eventually { try await tmux.title == "the old title" })
-            }
-        }
-    }
 }

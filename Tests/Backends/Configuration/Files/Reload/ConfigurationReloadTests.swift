@@ -75,8 +75,7 @@ struct ConfigurationReloadTests {
         audit: {kind: logFile, path: /tmp/b.log}
         """
 
-    @Test("has the delays and the backends of the file")
-    func configured() async throws {
+    @Test func `has the delays and the backends of the file`() async throws {
         let fixture = try Fixture(Self.text + "\ncompletionDelay: 3\nenabled: false\n")
         #expect(fixture.indicator.backendStatuses.map(\.name) == ["terminalTitle", "logFile", "audit"])
         #expect(fixture.indicator.delays.startDelay == .zero)
@@ -369,25 +368,6 @@ struct ConfigurationReloadTests {
                 #expect(file != "indicator.yaml" || text.contains("'startDelay': expected"), "\(text)")
             }
         }
-    }
-
-    @Test(.needs("tmux", package: "tmux"))
-    func `prints the mistakes to standard error when that is a terminal`() async throws {
-        let folder = try TemporaryDirectory()
-        let path = try folder.save("startDelay: soon\n")
-        let helper = try Command.built("test-probe")
-        try await Tmux.withServer { tmux in
-            // The quotes tell the output from the command that was typed.
-            try await tmux.type(
-                "clear; cd \(folder.path); echo quit | \(helper) configuration indicator.yaml > out; echo do''ne"
-            )
-            #expect(try await eventually { try await tmux.screen.contains("done\n") })
-            // The path may be wrapped.
-            let screen = try await tmux.screen.replacing("\n", with: "")
-            #expect(screen.contains("probe: The configuration has mistakes"))
-            #expect(screen.contains("indicator.yaml:1:13: error: 'startDelay': expected a number"))
-        }
-        #expect(path.hasSuffix("indicator.yaml"))
     }
 
     @Test("compiles no regular expression, of Swift or of Foundation, which takes up to 2 ms and 1.8 MiB")
