@@ -12,8 +12,9 @@ package final class DesktopProbe: Sendable {
     /// Starts one; returns when it accepts commands.
     ///
     /// - Parameters:
-    ///   - arguments: its parts: `notification`, `icon=` and a name or path, `property`, `title`, `log=` and a path,
-    ///     `delays`, `neighbour`, `outcomes`, `threads=` and `memory=` with a limit.
+    ///   - parts: its parts, one by one or with spaces between them: `notification`, `icon=` and a name or path,
+    ///     `property`, `title`, `log=` and a path, `delays`, `neighbour`, `outcomes`, `threads=` and `memory=` with a
+    ///     limit.
     ///   - way: how it sends notifications.
     ///   - environment: further variables.
     ///   - program: a copy of the program to start instead.
@@ -23,7 +24,7 @@ package final class DesktopProbe: Sendable {
     ///     as many as this one.
     ///   - backend: the backend to wait for, until it is running.
     package init(
-        _ arguments: String...,
+        _ parts: String...,
         through way: NotificationWay = .auto,
         environment: [String: String] = [:],
         program: String? = nil,
@@ -35,7 +36,8 @@ package final class DesktopProbe: Sendable {
         let probe = try Daemon(
             try program ?? Command.built("test-probe"),
             // The probe limits itself: with 3, the dynamic linker could not load the libraries.
-            ["desktop"] + arguments + ["through=\(way.rawValue)"] + (descriptors.map { ["descriptors=\($0)"] } ?? []),
+            ["desktop", "through=\(way.rawValue)"] + (descriptors.map { ["descriptors=\($0)"] } ?? [])
+                + parts.flatMap { $0.split(separator: " ").map(String.init) },
             environment: [
                 "DBUS_SESSION_BUS_ADDRESS": address ?? bus?.address ?? "", "XDG_RUNTIME_DIR": "", "DISPLAY": "",
                 // For the tests that measure memory: malloc(3) caches as little as possible.
@@ -50,24 +52,26 @@ package final class DesktopProbe: Sendable {
 
     /// Starts one with a config file that shows and hides the indicator at once; `folder` is for the file.
     ///
-    /// - Parameter configuration: the lines of the file, apart from the delays.
+    /// - Parameters:
+    ///   - configuration: the lines of the file, apart from the delays.
+    ///   - backend: the backend to wait for, until it is running.
     package convenience init(
         configuration: String,
         in folder: TemporaryDirectory,
         environment: [String: String] = [:],
-        bus: PrivateBus?
+        bus: PrivateBus?,
+        running backend: String? = nil
     ) async throws {
         let path = try folder.write(
             "startDelay: 0\ncompletionDelay: 0\n\(configuration)\n",
             to: "\(UUID().uuidString).yaml"
         )
-        try await self.init("config=\(path)", environment: environment, bus: bus)
+        try await self.init("config=\(path)", environment: environment, bus: bus, running: backend)
     }
 
     /// Starts one whose properties are on a bus; returns when they are.
     package convenience init(on bus: PrivateBus) async throws {
-        try await self.init("property", bus: bus)
-        guard try await backend("dbusProperty", is: "running") else { throw Silent(error: log) }
+        try await self.init("property", bus: bus, running: "dbusProperty")
     }
 
     /// Its process identifier.

@@ -46,7 +46,7 @@ package final class NotificationServer: Sendable {
         }
     }
 
-    private let bus: PrivateBus
+    package let bus: PrivateBus
     /// Where it shows them.
     package let screen: Screen
     private let daemon: Daemon

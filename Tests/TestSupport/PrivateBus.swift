@@ -88,6 +88,14 @@ package final class PrivateBus: Sendable {
         return data.last as? String
     }
 
+    /// A property of the indicator of an app, as `busctl` prints it, such as `s "Fetching"`; or the error.
+    package func property(_ property: String, of app: String = "probe") async throws -> String {
+        let own = "org.activityindicator.Indicator1"
+        let path = "/" + own.replacing(".", with: "/")
+        let result = try await busctl("get-property", "\(own).\(app)", path, own, property)
+        return result.status == 0 ? result.output.trimmingCharacters(in: .newlines) : result.error
+    }
+
     /// Runs `gdbus` on it. The first argument is the command.
     package func gdbus(_ command: String, _ arguments: String...) async throws -> Command.Result {
         try await Command.run("gdbus", [command, "--address", address] + arguments, package: "libglib2.0-bin")

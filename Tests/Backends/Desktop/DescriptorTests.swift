@@ -3,47 +3,20 @@ import TestSupport
 
 /// An app that has run out of file descriptors, with every backend.
 @Suite(.needs(.notifications)) struct DescriptorTests {
-    @Test func `With any limit from the start, the app keeps running and its backends stop`() async throws {
-        let (bus, server) = try await PrivateBus.withServer()
-        let folder = try TemporaryDirectory()
-        for limit in 3...40 {
-            let log = "log=\(folder.path)/log"
-            let probe = try await DesktopProbe("notification", "property", "title", log, bus: bus, descriptors: limit)
-            try await probe.tell("begin", "work")
-            let states = try await probe.tell("status")
-            try await probe.tell("label", "changed")
-            try await probe.tell("end")
-            try await probe.shutdown()
-            #expect(probe.isRunning, "ulimit -n \(limit): \(states)\n\(probe.log)")
-        }
-        #expect(try await eventually { try await server.displayedCount == 0 })
-    }
-
-    @Test("With any limit from the start, an app with a config file keeps running, reloads and shuts down")
-    func configuredLimits() async throws {
-        let (bus, server) = try await PrivateBus.withServer()
-        let folder = try TemporaryDirectory()
-        let config = "\(folder.path)/indicator.yaml"
-        let backends = "backends: [terminalTitle, logFile, desktopNotification, dbusProperty]"
-        let text = "\(backends)\nstartDelay: 0\nlogFile: {path: \(folder.path)/log}\n"
-        try text.write(toFile: config, atomically: true, encoding: .utf8)
-        for limit in 3...40 {
-            let probe = try await DesktopProbe("config=\(config)", bus: bus, descriptors: limit)
-            try await probe.tell("begin", "work")
-            try await probe.tell("flip", "300", "0.01")
+    @Test func `With any limit from the start, the app runs on and reloads its config file, and backends stop`()
+        async throws
+    {
+        let limits = Array(3...40)
+        try await expectLife(with: limits.map { "descriptors=\($0)" }) { probe, index in
             // Without a descriptor, the signal has its default action, as in any app. The backends, which connect at
             // the same time, may have taken it.
             let handlesHangup = try Self.handlesHangup(probe.processID)
-            #expect(handlesHangup || limit <= 20, "ulimit -n \(limit): \(probe.log)")
+            #expect(handlesHangup || limits[index] <= 20, "ulimit -n \(limits[index]): \(probe.log)")
             if handlesHangup { try await probe.tell("hangup") }
             try await probe.tell("exhaust")
             try await probe.tell("label", "changed")
             try await probe.tell("flip", "300", "0.01")
-            try await probe.tell("end")
-            try await probe.shutdown()
-            #expect(probe.isRunning, "ulimit -n \(limit): \(probe.log)")
         }
-        #expect(try await eventually { try await server.displayedCount == 0 })
     }
 
     private static func handlesHangup(_ process: pid_t) throws -> Bool {
@@ -69,12 +42,8 @@ import TestSupport
         withExtendedLifetime(server) {}
     }
 
-    @Test(
-        "Threads that compete for the last descriptors end no app",
-        arguments: ["hog", "edge", "turns"],
-        [true, false]
-    )
-    func competition(kind: String, isEarly: Bool) async throws {
+    @Test(arguments: ["hog", "edge", "turns"], [true, false])
+    func `Threads that compete for the last descriptors end no app`(kind: String, isEarly: Bool) async throws {
         let (bus, server) = try await PrivateBus.withServer()
         #if THREAD_SANITIZER
         let rounds = 2
@@ -131,6 +100,36 @@ import TestSupport
     }
 }
 
+/// Runs two apps at each limit, one of which has a config file: they show, change, hide and shut down, and do not end.
+///
+/// - Parameter meanwhile: what the one with a config file does besides, with the index of the limit.
+private func expectLife(
+    with limits: [String],
+    _ meanwhile: (DesktopProbe, Int) async throws -> Void = { _, _ in }
+) async throws {
+    let (bus, server) = try await PrivateBus.withServer()
+    let folder = try TemporaryDirectory()
+    let text = """
+        backends: [terminalTitle, logFile, desktopNotification, dbusProperty]
+        startDelay: 0
+        logFile: {path: \(folder.path)/configured-log}
+        """
+    let config = try folder.write(text, to: "indicator.yaml")
+    for (index, limit) in limits.enumerated() {
+        for parts in ["notification property title", "config=\(config)"] {
+            let probe = try await DesktopProbe(parts, "log=\(folder.path)/log", limit, bus: bus)
+            try await probe.tell("begin", "work")
+            try await probe.tell("flip", "300", "0.01")
+            if parts.hasPrefix("config") { try await meanwhile(probe, index) }
+            try await probe.tell("label", "changed")
+            try await probe.tell("end")
+            try await probe.shutdown()
+            #expect(probe.isRunning, "\(limit): \(probe.log)")
+        }
+    }
+    #expect(try await eventually { try await server.displayedCount == 0 })
+}
+
 /// An app that has reached its limit of threads or of memory, with every backend.
 @Suite struct ThreadLimitTests {
     private static let message = "No thread can be created"
@@ -159,8 +158,7 @@ import TestSupport
         try await probe.shutdown()
     }
 
-    @Test("Without a thread, an indicator is shut down, and the app runs on")
-    func shutdown() async throws {
+    @Test func `Without a thread, an indicator is shut down, and the app runs on`() async throws {
         for limit in ["threads=0", "memory=1024"] {
             let probe = try await DesktopProbe("title", limit, bus: nil)
             try await probe.tell("begin", "work")
@@ -170,38 +168,13 @@ import TestSupport
     }
 
     @Test("With any limit of threads, the app runs on, and backends stop", .needs(.notifications), .needs(.root))
-    func threads() async throws { try await expectLife { (0...12).map { "threads=\($0)" } } }
+    func threads() async throws { try await expectLife(with: (0...12).map { "threads=\($0)" }) }
 
-    @Test("With any limit of memory, the app runs on, and backends stop", .needs(.notifications))
-    func memory() async throws {
+    @Test(.needs(.notifications)) func `With any limit of memory, the app runs on, and backends stop`() async throws {
         // Each thread may get an arena of malloc(3), for which 128 MB are mapped at first.
         let megabytes = Array(4..<64) + stride(from: 64, to: 640, by: 8)
         let kilobytes = [512, 1024, 2048] + megabytes.map { $0 * 1024 }
-        try await expectLife { kilobytes.map { "memory=\($0)" } }
-    }
-
-    private func expectLife(with limits: () -> [String]) async throws {
-        let (bus, server) = try await PrivateBus.withServer()
-        let folder = try TemporaryDirectory()
-        let text = """
-            backends: [terminalTitle, logFile, desktopNotification, dbusProperty]
-            startDelay: 0
-            logFile: {path: \(folder.path)/configured-log}
-            """
-        let config = try folder.write(text, to: "indicator.yaml")
-        for limit in limits() {
-            for parts in [["notification", "property", "title"], ["config=\(config)"]] {
-                let (log, last) = ("log=\(folder.path)/log", parts.count > 1 ? parts[1] : "")
-                let probe = try await DesktopProbe(parts[0], parts.last!, last, log, limit, bus: bus)
-                try await probe.tell("begin", "work")
-                try await probe.tell("flip", "300", "0.01")
-                try await probe.tell("label", "changed")
-                try await probe.tell("end")
-                try await probe.shutdown()
-                #expect(probe.isRunning, "\(limit): \(probe.log)")
-            }
-        }
-        #expect(try await eventually { try await server.displayedCount == 0 })
+        try await expectLife(with: kilobytes.map { "memory=\($0)" })
     }
 }
 #endif

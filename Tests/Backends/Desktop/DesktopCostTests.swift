@@ -11,38 +11,36 @@ import TestSupport
     }
 
     private func probe(_ backend: String, _ bus: PrivateBus) async throws -> DesktopProbe {
-        let probe = try await DesktopProbe(
+        try await DesktopProbe(
             configuration: "backends: [\(backend)]\nlauncherEntry: {desktopFile: org.example.probe.desktop}",
             in: folder,
             environment: [
                 "XDG_DATA_HOME": folder.path, "DBUS_SYSTEM_BUS_ADDRESS": bus.address,
                 "NOTIFY_SOCKET": "\(folder.path)/notify",
             ],
-            bus: bus
+            bus: bus,
+            running: backend
         )
-        #expect(try await probe.backend(backend, is: "running"))
-        return probe
     }
 
-    /// Updates an activity for three seconds. Returns how many messages are allowed in that time: ten a second, and
+    /// Updates an activity for three seconds. Returns how many messages are allowed in that time: some a second, and
     /// those of one show and hide.
-    private func update(_ probe: DesktopProbe) async throws -> Int {
+    private func update(_ probe: DesktopProbe, rate: Double = 10) async throws -> Int {
         let answer = try await probe.tell("updates", "3").split(separator: "\t")
         let seconds = try #require(answer.first.flatMap { Double($0) })
         try await probe.tell("end")
-        return Int(10 * seconds) + 5
+        return Int(rate * seconds) + 5
     }
 
-    @Test(
-        "1000 updates a second are at most ten messages a second, and the hidden indicator wakes up no thread",
-        arguments: ["desktopJob", "launcherEntry", "dbusProperty"]
-    )
-    func bus(backend: String) async throws {
+    @Test(arguments: [("desktopJob", 5.0), ("launcherEntry", 10), ("dbusProperty", 10)])
+    func `Messages have a limit a second, and the hidden indicator wakes up no thread`(backend: String, rate: Double)
+        async throws
+    {
         let bus = try await PrivateBus()
         let server = try JobServer(on: bus)
         let probe = try await probe(backend, bus)
         let traffic = try await BusTraffic(of: probe, on: bus)
-        let limit = try await update(probe)
+        let limit = try await update(probe, rate: rate)
         #expect(await eventually { wakingThreads(of: probe.processID).waking.isEmpty })
         let count = try await traffic.count()
         #expect(count > 3 && count <= limit, "\(count)")

@@ -7,7 +7,6 @@ import TestSupport
 @Suite(.needs(.busScripts)) struct ManyCyclesTests {
     private static let cycles = 1000
 
-    /// Shows and hides each time after `isShown` and `isHidden`.
     private func cycle(
         _ surface: BackendDriver<BusBackend>,
         isShown: () -> Bool = { true },
@@ -24,6 +23,22 @@ import TestSupport
         }
     }
 
+    /// Does so with a session, and expects as many match rules as before, and after its end none.
+    private func cycle(
+        _ session: @escaping BusBackend.SessionMaker,
+        on bus: PrivateBus,
+        isShown: () -> Bool = { true },
+        isHidden: () -> Bool = { true }
+    ) async throws {
+        let before = try await ruleCount(on: bus)
+        let surface = try await BackendDriver(BusBackend.probe(on: bus, session)).started()
+        let rules = try await ruleCount(on: bus)
+        try await cycle(surface, isShown: isShown, isHidden: isHidden)
+        #expect(try await ruleCount(on: bus) == rules)
+        await surface.stop()
+        #expect(try await eventually { try await ruleCount(on: bus) == before })
+    }
+
     /// The match rules of all connections of this process.
     private func ruleCount(on bus: PrivateBus) async throws -> Int? {
         let script = """
@@ -37,43 +52,27 @@ import TestSupport
     @Test func `1000 shown jobs leave no view and no match rule`() async throws {
         let bus = try await PrivateBus()
         let server = try JobServer(on: bus)
-        let surface = try await BackendDriver(BusBackend.probe(on: bus, BusBackend.job)).started()
-        #expect(try await ruleCount(on: bus) == 2)
-        try await cycle(surface, isShown: { server.open.count == 1 }, isHidden: { server.open.isEmpty })
-        #expect(server.views.count == Self.cycles)
-        #expect(try await ruleCount(on: bus) == 2)
-        await surface.stop()
-        #expect(try await eventually { try await ruleCount(on: bus) == 0 })
-        #expect(server.open.isEmpty)
+        let (isShown, isHidden) = ({ server.open.count == 1 }, { server.open.isEmpty })
+        try await cycle(BusBackend.job, on: bus, isShown: isShown, isHidden: isHidden)
+        #expect(server.views.count == Self.cycles && server.open.isEmpty)
     }
 
     @Test func `1000 shows and hides on the dock leave no entry and no match rule`() async throws {
         let bus = try await PrivateBus()
         let monitor = try await LauncherMonitor(bus)
-        let surface = try await BackendDriver(BusBackend.probe(on: bus, BusBackend.dock)).started()
-        try await cycle(surface)
+        try await cycle(BusBackend.dock, on: bus)
         #expect(await eventually { monitor.updates.last ?? .nothing == .nothing })
-        // For the start of a dock.
-        #expect(try await ruleCount(on: bus) == 1)
-        await surface.stop()
-        #expect(try await eventually { try await ruleCount(on: bus) == 0 })
     }
 
     @Test(.needs(.notifications)) func `1000 shown notifications are closed, and leave no match rule`() async throws {
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address)
-        let surface = try await BackendDriver(BusBackend.probe(on: bus, BusBackend.notification)).started()
-        #expect(try await ruleCount(on: bus) == 2)
-        try await cycle(surface, isShown: { server.shown.count == 1 }, isHidden: { server.shown.isEmpty })
-        #expect(server.lastIdentifier == Self.cycles)
-        #expect(try await ruleCount(on: bus) == 2)
-        await surface.stop()
-        #expect(try await eventually { try await ruleCount(on: bus) == 0 })
-        #expect(server.shown.isEmpty)
+        let (isShown, isHidden) = ({ server.shown.count == 1 }, { server.shown.isEmpty })
+        try await cycle(BusBackend.notification, on: bus, isShown: isShown, isHidden: isHidden)
+        #expect(server.lastIdentifier == Self.cycles && server.shown.isEmpty)
     }
 
-    @Test("1000 shows and hides leave one name on the bus, and the property as it was")
-    func properties() async throws {
+    @Test func `1000 shows and hides leave one name on the bus, and the property as it was`() async throws {
         let bus = try await PrivateBus()
         let (name, interface) = (IndicatorBusName.prefix + "cycles", DBusPropertyObject.interface)
         let surface = try await BackendDriver(BusBackend.probe(on: bus, BusBackend.property("cycles"))).started()
@@ -96,17 +95,13 @@ import TestSupport
         #expect(try await eventually { try await names() == 0 })
     }
 
-    @Test("1000 shows and hides leave no lock and no match rule", .needs(.rootMounts), .needs(.login))
-    func locks() async throws {
+    @Test(.needs(.rootMounts), .needs(.login))
+    func `1000 shows and hides leave no lock and no match rule`() async throws {
         let bus = try await PrivateBus()
         let login = try await LoginManager(on: bus)
-        let before = try await ruleCount(on: bus)
-        let surface = try await BackendDriver(BusBackend.probe(on: bus, BusBackend.lock)).started()
-        try await cycle(surface)
+        try await cycle(BusBackend.lock, on: bus)
         // logind lists a lock as long as a process has its descriptor.
         #expect(try await eventually { try await login.inhibitors() == [] })
-        await surface.stop()
-        #expect(try await eventually { try await ruleCount(on: bus) == before })
     }
 }
 #endif

@@ -59,11 +59,7 @@ import TestSupport
         for _ in 0..<5 where !wentOn {
             let probe = try await DesktopProbe("notification", "property", through: .dbus, bus: bus)
             try await probe.tell("begin", "work")
-            let get = ["get-property", "org.activityindicator.Indicator1.probe", DBusPropertyObject.path]
-            try await expectEventually {
-                try await bus.busctl(get[0], get[1], get[2], DBusPropertyObject.interface, "Visible").output
-                    .hasPrefix("b true")
-            }
+            #expect(try await eventually { try await bus.property("Visible") == "b true" })
             wentOn = try await probe.status(of: "desktopNotification").contains("starting")
             try await probe.shutdown()
             await probe.kill()

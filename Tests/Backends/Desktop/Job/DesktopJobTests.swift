@@ -15,7 +15,7 @@ import TestSupport
         backends: String = "desktopJob",
         isRunning: Bool = true
     ) async throws -> DesktopProbe {
-        let probe = try await DesktopProbe(
+        try await DesktopProbe(
             configuration: """
                 backends: [\(backends)]
                 desktopJob: \(settings)
@@ -23,10 +23,9 @@ import TestSupport
                 """,
             in: folder,
             environment: ["XDG_DATA_HOME": folder.path],
-            bus: bus
+            bus: bus,
+            running: isRunning ? "desktopJob" : nil
         )
-        if isRunning { #expect(try await probe.backend("desktopJob", is: "running")) }
-        return probe
     }
 
     /// A server on a bus of its own, and an app there.
@@ -205,23 +204,6 @@ import TestSupport
         #expect(kill(probe.processID, SIGCONT) == 0)
         #expect(await eventually { next.open.count == 1 })
         #expect(next.strayCallCount == 0 && next.views.count == 1)
-    }
-
-    @Test func `1000 shows and hides leave no view behind, and update one at most five times a second`() async throws {
-        let (server, probe) = try await job()
-        try await probe.tell("cycles", "1000")
-        try await probe.tell("begin", "last")
-        // One reading: another view may end between two.
-        #expect(await eventually { server.open.map { $0.properties["title"] } == [.string("last")] })
-        let start = ContinuousClock.now
-        for step in 0..<100 { try await probe.tell("progress", "\(Double(step) / 100)") }
-        #expect(await eventually { server.open.first?.properties["percent"] == .uint32(99) })
-        let seconds = start.duration(to: .now) / .seconds(1)
-        #expect(try Double(#require(server.open.first).updateCount) <= 5 * seconds + 3)
-        try await probe.tell("end") { server.open.isEmpty }
-        let count = server.views.count
-        try await probe.shutdown()
-        #expect(server.views.count == count)
     }
 
     @Test func `While Plasma shows the job, the backend for docks sends nothing: Plasma does`() async throws {

@@ -28,9 +28,9 @@ import TestSupport
             configuration: "backends: [desktopJob]\ndesktopJob: {desktopFile: org.example.probe.desktop}",
             in: folder,
             environment: ["XDG_DATA_HOME": "\(folder.path)/data"],
-            bus: bus
+            bus: bus,
+            running: "desktopJob"
         )
-        #expect(try await probe.backend("desktopJob", is: "running"))
 
         // Plasma counts the jobs.
         try await probe.tell("cancellable", "Uploading") { docks.updates.last == .init(progress: 0, count: 1) }

@@ -68,36 +68,8 @@ import TestSupport
         #expect(due >= earliest && due <= .now + .seconds(60))
     }
 
-    @Test("1000 shows and hides leave nothing behind, and are at most ten messages a second")
-    func cycles() async throws {
-        let (_, monitor, probe) = try await entry()
-        let start = ContinuousClock.now
-        try await probe.tell("cycles", "1000")
-        try await probe.tell("begin", "work")
-        try await probe.tell("progress", "0.5") { monitor.updates.last == .init(progress: 0.5) }
-        try await probe.tell("end") { monitor.updates.last == .nothing }
-        let seconds = start.duration(to: .now) / .seconds(1)
-        #expect(Double(monitor.updates.count) <= 10 * seconds + 2, "\(monitor.updates.count) in \(seconds) s")
-        #expect(try await probe.status(of: "launcherEntry") == "running")
-    }
-
-    @Test func `After the bus was restarted, it is shown again`() async throws {
-        let bus = try await PrivateBus()
-        var monitor = try await LauncherMonitor(bus)
-        let probe = try await probe(bus)
-        try await probe.tell("begin", "work")
-        try await probe.tell("progress", "0.25") { monitor.updates.last == .init(progress: 0.25) }
-        await bus.kill()
-        #expect(try await probe.backend("launcherEntry", is: "unavailable"))
-        try await bus.start()
-        monitor = try await LauncherMonitor(bus)
-        // What was sent before the monitor listens is lost.
-        try await probe.tell("progress", "0.5") { monitor.updates.last == .init(progress: 0.5) }
-    }
-
     /// Found with Plank on a busy machine: the bar was sent before the dock listened, and never again.
-    @Test("A dock that starts is told what is shown, once, and nothing while it is hidden")
-    func newDock() async throws {
+    @Test func `A dock that starts is told what is shown, once, and nothing while it is hidden`() async throws {
         let (bus, monitor, probe) = try await entry()
         var dock: BusPeer?
         func startDock() throws {
@@ -123,8 +95,7 @@ import TestSupport
         withExtendedLifetime(dock) {}
     }
 
-    @Test("Docks that come and go all the time delay neither what is shown nor its end")
-    func manyDocks() async throws {
+    @Test func `Docks that come and go all the time delay neither what is shown nor its end`() async throws {
         let (bus, monitor, probe) = try await entry()
         func ends(with update: LauncherMonitor.Update) async throws -> Bool {
             try await eventually {

@@ -94,14 +94,13 @@ import TestSupport
     }
 
     private func probe(on bus: PrivateBus) async throws -> DesktopProbe {
-        let probe = try await DesktopProbe(
+        try await DesktopProbe(
             configuration: "backends: [launcherEntry]\nlauncherEntry: {desktopFile: org.example.probe.desktop}",
             in: folder,
             environment: ["XDG_DATA_HOME": "\(folder.path)/data"],
-            bus: bus
+            bus: bus,
+            running: "launcherEntry"
         )
-        #expect(try await probe.backend("launcherEntry", is: "running"))
-        return probe
     }
 
     /// The pictures without an activity, with the bar of one, and with the badge of two, which remain.

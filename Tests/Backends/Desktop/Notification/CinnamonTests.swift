@@ -19,8 +19,13 @@ import TestSupport
         let cinnamon = try await cinnamon(on: bus, system: system, screen, in: folder)
         let monitor = try await NotifyMonitor(bus)
 
-        let probe = try await DesktopProbe("notification", "expiry=3600", through: way, bus: bus)
-        #expect(try await probe.backend("desktopNotification", is: "running"))
+        let probe = try await DesktopProbe(
+            "notification",
+            "expiry=3600",
+            through: way,
+            bus: bus,
+            running: "desktopNotification"
+        )
         #expect(probe.log.contains("sent to cinnamon "))
         try await probe.tell("begin", "first")
         // Cinnamon reports its own close, after 4 s, as the user's.

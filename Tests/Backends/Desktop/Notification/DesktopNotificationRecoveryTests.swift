@@ -44,22 +44,6 @@ import TestSupport
     }
 
     @Test(arguments: NotificationWay.allCases)
-    func `When the server is replaced, the new one shows the notification`(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let first = try await NotificationServer(on: bus)
-        let probe = try await DesktopProbe("notification", through: way, bus: bus)
-        try await probe.tell("begin", "work") { try await first.displayedCount == 1 }
-        await first.kill()
-        #expect(try await probe.backend(Self.name, is: "no service owns"))
-        let second = try await NotificationServer(on: bus)
-        #expect(try await eventually { try await second.displayedCount == 1 })
-        #expect(try await probe.backend(Self.name, is: "running"))
-        try await probe.tell("label", "changed")
-        try await probe.tell("end") { try await second.displayedCount == 0 }
-        #expect(try await second.historyCount == 1)
-    }
-
-    @Test(arguments: NotificationWay.allCases)
     func `When the name passes on, other apps' notifications there stay`(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         var first: ScriptedServer? = try ScriptedServer(address: bus.address)
@@ -75,32 +59,29 @@ import TestSupport
 
     @Test("A server that hangs delays nothing, is reported, and is used again", arguments: NotificationWay.allCases)
     func serverHangs(way: NotificationWay) async throws {
-        let (bus, server, monitor) = try await PrivateBus.withNotifications()
-        let probe = try await DesktopProbe("notification", through: way, bus: bus)
-        try await probe.tell("begin", "before") { try await server.displayedCount == 1 }
-        server.pause()
-        try await probe.tell("label", "hanging")
-        #expect(try await probe.backend(Self.name, is: "unavailable: the notification server does not answer"))
-        // The app and the other backends continue.
-        for round in 1...20 {
-            try await probe.deliver("label", "round \(round)")
+        try await onDesktop(through: way) { server, monitor, probe in
+            try await probe.tell("begin", "before") { try await server.displayedCount == 1 }
+            server.pause()
+            try await probe.tell("label", "hanging")
+            #expect(try await probe.backend(Self.name, is: "unavailable: the notification server does not answer"))
+            // The app and the other backends continue.
+            for round in 1...20 {
+                try await probe.deliver("label", "round \(round)")
+            }
+            #expect(try await probe.status(of: Self.name).hasPrefix("unavailable"))
+            try await probe.deliver("label", "the others go on")
+            server.resume()
+            #expect(try await probe.backend(Self.name, is: "running"))
+            #expect(await eventually { monitor.shown.last?.body == "the others go on" })
+            // The earlier notification was closed.
+            #expect(try await eventually { try await server.displayedCount == 1 })
+            try await probe.tell("end") { try await server.displayedCount == 0 }
+            #expect(try await server.history.first?.body == "the others go on")
         }
-        #expect(try await probe.status(of: Self.name).hasPrefix("unavailable"))
-        try await probe.deliver("label", "the others go on")
-        server.resume()
-        #expect(try await probe.backend(Self.name, is: "running"))
-        #expect(await eventually { monitor.shown.last?.body == "the others go on" })
-        // The earlier notification was closed.
-        #expect(try await eventually { try await server.displayedCount == 1 })
-        try await probe.tell("end") { try await server.displayedCount == 0 }
-        #expect(try await server.history.first?.body == "the others go on")
     }
 
-    @Test(
-        "A server that ends before its answer is missing, and has refused nothing",
-        arguments: NotificationWay.allCases
-    )
-    func serverEndsBeforeTheAnswer(way: NotificationWay) async throws {
+    @Test(arguments: NotificationWay.allCases)
+    func `A server that ends before its answer is missing, and has refused nothing`(way: NotificationWay) async throws {
         let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let probe = try await DesktopProbe("notification", through: way, bus: bus)
         try await probe.tell("begin", "work") { try await server.displayedCount == 1 }
@@ -131,36 +112,16 @@ import TestSupport
 
     @Test(arguments: NotificationWay.allCases)
     func `A notification that a resuming server shows late is closed; one remains`(way: NotificationWay) async throws {
-        let (bus, server, monitor) = try await PrivateBus.withNotifications()
-        let probe = try await DesktopProbe("notification", through: way, bus: bus, running: Self.name)
-        server.pause()
-        try await probe.tell("begin", "late")
-        #expect(try await probe.backend(Self.name, is: "unavailable: the notification server does not answer"))
-        server.resume()
-        #expect(await eventually { monitor.shown.count { $0.identifier == 0 } == 2 })
-        #expect(try await eventually { try await server.historyCount == 1 })
-        #expect(try await server.displayedCount == 1)
-        try await probe.tell("end") { try await server.displayedCount == 0 }
-    }
-
-    @Test("Shutdown waits for no hung server, which closes the notification later", arguments: NotificationWay.allCases)
-    func shutdownWhileServerHangs(way: NotificationWay) async throws {
-        let (bus, server) = try await PrivateBus.withServer()
-        let probe = try await DesktopProbe("notification", through: way, bus: bus)
-        try await probe.tell("begin", "before") { try await server.displayedCount == 1 }
-        server.pause()
-        try await probe.shutdown()
-        server.resume()
-        #expect(try await eventually { try await server.displayedCount == 0 })
-
-        let second = try await DesktopProbe("notification", through: way, bus: bus)
-        try await second.tell("begin", "before") { try await server.displayedCount == 1 }
-        server.pause()
-        // An update is under way when the shutdown begins.
-        try await second.tell("label", "hanging")
-        try await second.shutdown()
-        server.resume()
-        #expect(try await eventually { try await server.displayedCount == 0 })
+        try await onDesktop(through: way) { server, monitor, probe in
+            server.pause()
+            try await probe.tell("begin", "late")
+            #expect(try await probe.backend(Self.name, is: "unavailable: the notification server does not answer"))
+            server.resume()
+            #expect(await eventually { monitor.shown.count { $0.identifier == 0 } == 2 })
+            #expect(try await eventually { try await server.historyCount == 1 })
+            #expect(try await server.displayedCount == 1)
+            try await probe.tell("end") { try await server.displayedCount == 0 }
+        }
     }
 
     @Test func `The availability reports what is missing`() async throws {
@@ -210,21 +171,21 @@ import TestSupport
 
     @Test(arguments: NotificationWay.allCases)
     func `The notification of a killed app expires; while the app runs, it stays`(way: NotificationWay) async throws {
-        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         // Long enough for an app on a busy machine to renew it in time.
-        let probe = try await DesktopProbe("notification", "expiry=22", through: way, bus: bus)
-        try await probe.tell("begin", "work") { try await server.displayedCount == 1 }
-        // It is renewed twice without any change.
-        #expect(await eventually(within: .seconds(180)) { monitor.shown.count >= 3 }, "\(monitor.shown)")
-        #expect(try await server.displayedCount == 1)
-        #expect(try await server.historyCount == 0)
-        for call in monitor.shown {
-            #expect(call.timeout == 22_000)
-            #expect(call.body == "work")
+        try await onDesktop("expiry=22", through: way) { server, monitor, probe in
+            try await probe.tell("begin", "work") { try await server.displayedCount == 1 }
+            // It is renewed twice without any change.
+            #expect(await eventually(within: .seconds(180)) { monitor.shown.count >= 3 }, "\(monitor.shown)")
+            #expect(try await server.displayedCount == 1)
+            #expect(try await server.historyCount == 0)
+            for call in monitor.shown {
+                #expect(call.timeout == 22_000)
+                #expect(call.body == "work")
+            }
+            await probe.kill()
+            #expect(try await eventually { try await server.displayedCount == 0 })
+            #expect(try await server.historyCount == 1)
         }
-        await probe.kill()
-        #expect(try await eventually { try await server.displayedCount == 0 })
-        #expect(try await server.historyCount == 1)
     }
 }
 #endif

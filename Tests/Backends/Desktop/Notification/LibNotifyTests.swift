@@ -120,69 +120,49 @@ import TestSupport
 
     @Test("An app that uses libnotify itself is not disturbed", arguments: ["own", "own=loop"])
     func neighbour(own: String) async throws {
-        let (bus, server) = try await PrivateBus.withServer()
-        let probe = try await DesktopProbe("notification", own, bus: bus)
-        #expect(try await probe.tell("own-show", "before") == "done")
-        try await probe.tell("begin", "work") { try await server.displayedCount == 2 }
-        for number in 1...20 { #expect(try await probe.tell("own-show", "beside \(number)") == "done") }
-        #expect(try await eventually { try await server.displayedCount == 2 })
-        try await probe.shutdown { try await server.displayedCount == 1 }
-        #expect(try await probe.tell("own-show", "after") == "done")
-        try await probe.tell("own-close") { try await server.displayedCount == 0 }
-        #expect(probe.log.contains("the app itself uses libnotify"))
+        try await onDesktop(own) { server, _, probe in
+            #expect(try await probe.tell("own-show", "before") == "done")
+            try await probe.tell("begin", "work") { try await server.displayedCount == 2 }
+            for number in 1...20 { #expect(try await probe.tell("own-show", "beside \(number)") == "done") }
+            #expect(try await eventually { try await server.displayedCount == 2 })
+            try await probe.shutdown { try await server.displayedCount == 1 }
+            #expect(try await probe.tell("own-show", "after") == "done")
+            try await probe.tell("own-close") { try await server.displayedCount == 0 }
+            #expect(probe.log.contains("the app itself uses libnotify"))
+        }
     }
 
     @Test func `When an app that begins to use libnotify later ends its use, D-Bus is used`() async throws {
-        let (bus, server, monitor) = try await PrivateBus.withNotifications()
-        let probe = try await DesktopProbe("notification", bus: bus)
-        try await probe.tell("begin", "first") { try await server.displayedCount == 1 }
-        try await probe.tell("own-load")
-        #expect(try await probe.tell("own-show", "own") == "done")
-        #expect(try await eventually { try await server.displayedCount == 2 })
-        try await probe.tell("own-close")
-        // This would end the process in the next call of libnotify.
-        try await probe.tell("own-end")
-        try await probe.tell("label", "second") { monitor.shown.last?.body == "second" }
-        #expect(probe.log.contains("now sent over D-Bus, without libnotify: the app itself uses libnotify"))
-        // Its `notify_init` comes too late to choose another name.
-        #expect(Set(monitor.shown.map(\.applicationName)) == ["probe"])
-        #expect(try await server.displayedCount == 1)
-        try await probe.shutdown { try await server.displayedCount == 0 }
-    }
-
-    @Test("After the session bus has ended, notifications are sent over D-Bus")
-    func restartedBus() async throws {
-        let bus = try await PrivateBus()
-        let first = try await NotificationServer(on: bus)
-        let probe = try await DesktopProbe("notification", bus: bus, running: Self.name)
-        #expect(probe.log.contains("through libnotify"))
-        try await probe.tell("begin", "work") { try await first.displayedCount == 1 }
-        await bus.kill()
-        #expect(try await probe.backend(Self.name, is: "unavailable"))
-        try await bus.start()
-        let second = try await NotificationServer(on: bus)
-        #expect(try await eventually { try await second.displayedCount == 1 })
-        #expect(try await probe.backend(Self.name, is: "running"))
-        let reason = "the connection to the bus was closed"
-        #expect(probe.log.contains("over D-Bus, without libnotify: \(reason)"))
-        try await probe.shutdown { try await second.displayedCount == 0 }
+        try await onDesktop { server, monitor, probe in
+            try await probe.tell("begin", "first") { try await server.displayedCount == 1 }
+            try await probe.tell("own-load")
+            #expect(try await probe.tell("own-show", "own") == "done")
+            #expect(try await eventually { try await server.displayedCount == 2 })
+            try await probe.tell("own-close")
+            // This would end the process in the next call of libnotify.
+            try await probe.tell("own-end")
+            try await probe.tell("label", "second") { monitor.shown.last?.body == "second" }
+            #expect(probe.log.contains("now sent over D-Bus, without libnotify: the app itself uses libnotify"))
+            // Its `notify_init` comes too late to choose another name.
+            #expect(Set(monitor.shown.map(\.applicationName)) == ["probe"])
+            #expect(try await server.displayedCount == 1)
+        }
     }
 
     @Test(.needs("cc", package: "gcc"), arguments: [true, false])
     func `When a call of GLib gets no descriptor, which ends other apps, D-Bus is used`(isEarly: Bool) async throws {
-        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let folder = try TemporaryDirectory()
         let library = try await exhausting(folder)
         if isEarly { try folder.write("", to: "exhausted") }
-        let probe = try await DesktopProbe("notification", environment: ["LD_PRELOAD": library], bus: bus)
-        try await probe.tell("begin", "before") { try await server.displayedCount == 1 }
-        try folder.write("", to: "exhausted")
-        try await probe.tell("label", "after") { monitor.shown.last?.body == "after" }
-        #expect(probe.log.contains("without libnotify: GLib failed: "), "\(probe.log)")
-        #expect(try await probe.backend(Self.name, is: "running"))
-        #expect(try await way(of: probe).contains("GLib failed: "))
-        #expect(try await server.displayedCount == 1)
-        try await probe.shutdown { try await server.displayedCount == 0 }
+        try await onDesktop(environment: ["LD_PRELOAD": library]) { server, monitor, probe in
+            try await probe.tell("begin", "before") { try await server.displayedCount == 1 }
+            try folder.write("", to: "exhausted")
+            try await probe.tell("label", "after") { monitor.shown.last?.body == "after" }
+            #expect(probe.log.contains("without libnotify: GLib failed: "), "\(probe.log)")
+            #expect(try await probe.backend(Self.name, is: "running"))
+            #expect(try await way(of: probe).contains("GLib failed: "))
+            #expect(try await server.displayedCount == 1)
+        }
     }
 
     @Test(.needs("cc", package: "gcc"))
@@ -256,7 +236,7 @@ import TestSupport
         withExtendedLifetime(server) {}
     }
 
-    @Test("A server that reports no close to libnotify costs no memory") func memory() async throws {
+    @Test func `A server that reports no close to libnotify costs no memory`() async throws {
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address, reportsClosed: false)
         let probe = try await DesktopProbe("notification", bus: bus, running: Self.name)
@@ -289,26 +269,26 @@ import TestSupport
 
     @Test(arguments: NotificationWay.allCases)
     func `Processes that end while the server hangs leave nothing when it resumes`(way: NotificationWay) async throws {
-        let (bus, server, monitor) = try await PrivateBus.withNotifications()
-        var probes: [DesktopProbe] = []
-        for number in 1...10 {
-            let probe = try await DesktopProbe("notification", through: way, bus: bus)
-            try await probe.tell("begin", "\(number)")
-            probes.append(probe)
-        }
-        #expect(try await eventually { try await server.displayedCount == 10 })
-        server.pause()
-        for (index, probe) in probes.enumerated() {
-            // Half of them are sending an update.
-            if index.isMultiple(of: 2) {
-                try await probe.tell("label", "hanging \(index)") { monitor.output.contains("hanging \(index)\"") }
+        try await onDesktop(through: way) { server, monitor, _ in
+            var probes: [DesktopProbe] = []
+            for number in 1...10 {
+                let probe = try await DesktopProbe("notification", through: way, bus: server.bus)
+                try await probe.tell("begin", "\(number)")
+                probes.append(probe)
             }
-            probe.send("quit")
+            #expect(try await eventually { try await server.displayedCount == 10 })
+            server.pause()
+            for (index, probe) in probes.enumerated() {
+                // Half of them are sending an update.
+                if index.isMultiple(of: 2) {
+                    try await probe.tell("label", "hanging \(index)") { monitor.output.contains("hanging \(index)\"") }
+                }
+                probe.send("quit")
+            }
+            for probe in probes { #expect(await eventually { !probe.isRunning }) }
+            server.resume()
+            #expect(try await eventually { try await server.historyCount >= 10 })
         }
-        for probe in probes { #expect(await eventually { !probe.isRunning }) }
-        server.resume()
-        #expect(try await eventually { try await server.displayedCount == 0 })
-        #expect(try await eventually { try await server.historyCount >= 10 })
     }
 
     @Test(.needs(.night))
@@ -340,13 +320,11 @@ import TestSupport
 
     @Test(arguments: NotificationWay.allCases)
     func `The notification names the app's desktop file, where it has one`(way: NotificationWay) async throws {
-        let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let data = try TemporaryDirectory()
         try data.write("[Desktop Entry]\n", to: "applications/probe.desktop")
-        let environment = ["XDG_DATA_HOME": data.path]
-        let probe = try await DesktopProbe("notification", through: way, environment: environment, bus: bus)
-        try await probe.tell("begin", "work") { monitor.shown.last?.hints["desktop-entry"] == "s probe" }
-        withExtendedLifetime(server) {}
+        try await onDesktop(through: way, environment: ["XDG_DATA_HOME": data.path]) { _, monitor, probe in
+            try await probe.tell("begin", "work") { monitor.shown.last?.hints["desktop-entry"] == "s probe" }
+        }
     }
 }
 #endif

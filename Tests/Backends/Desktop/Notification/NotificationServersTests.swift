@@ -38,16 +38,6 @@ import TestSupport
         withExtendedLifetime(server) {}
     }
 
-    @Test("dunst gets both the bar and the text", arguments: NotificationWay.allCases)
-    func bar(way: NotificationWay) async throws {
-        let (bus, server, monitor) = try await PrivateBus.withNotifications()
-        let probe = try await DesktopProbe("notification", through: way, bus: bus)
-        try await probe.tell("begin", "Fetching")
-        try await probe.tell("progress", "0.4") { monitor.shown.last?.hints["value"] == "i 40" }
-        #expect(monitor.shown.last?.body == "Fetching 40%")
-        withExtendedLifetime(server) {}
-    }
-
     @Test(
         "One that the user closes with its button stays closed, whatever reason the server reports",
         .needs(.notificationServers),
@@ -67,8 +57,13 @@ import TestSupport
         let bus = try await PrivateBus()
         let monitor = try await NotifyMonitor(bus)
         let server = try await NotificationServer(on: bus, button.program)
-        let probe = try await DesktopProbe("notification", "expiry=3600", through: way, bus: bus)
-        #expect(try await probe.backend("desktopNotification", is: "running"))
+        let probe = try await DesktopProbe(
+            "notification",
+            "expiry=3600",
+            through: way,
+            bus: bus,
+            running: "desktopNotification"
+        )
         try await probe.tell("begin", "first")
         try await expectEventually("\(monitor.closingReasons)") {
             for window in try await server.screen.windows() where window.width > 50 && window.height > 50 {
@@ -83,84 +78,93 @@ import TestSupport
         #expect(monitor.shown.map(\.body) == ["first", "again"])
     }
 
+    /// Runs a test with a scripted server, what it receives, and an app whose backend is running. At the end, the app
+    /// is shut down, and nothing is left.
+    private func onScripted(
+        _ parts: String = "",
+        through way: NotificationWay = .auto,
+        leaving count: Int = 0,
+        server: @escaping (String) throws -> ScriptedServer = { try ScriptedServer(address: $0) },
+        _ body: (ScriptedServer, NotifyMonitor, DesktopProbe) async throws -> Void
+    ) async throws {
+        let bus = try await PrivateBus()
+        let server = try server(bus.address)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe(
+            "notification",
+            parts,
+            through: way,
+            bus: bus,
+            running: "desktopNotification"
+        )
+        try await body(server, monitor, probe)
+        if probe.isRunning { try await probe.shutdown() }
+        #expect(await eventually { server.shown.count == count })
+        withExtendedLifetime((bus, monitor)) {}
+    }
+
     @Test(arguments: NotificationWay.allCases)
     func `One that the user closes while an update is on its way stays closed`(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let server = try ScriptedServer(address: bus.address, closesUpdated: true)
-        let probe = try await DesktopProbe("notification", "expiry=3600", through: way, bus: bus)
-        try await probe.tell("begin", "first") { server.shown == [1] }
-        try await probe.tell("label", "second") { server.notifyCount == 2 && server.shown.isEmpty }
-        try await probe.tell("end")
-        try await probe.tell("begin", "again") { server.shown == [3] }
-        #expect(server.notifyCount == 3)
+        let make = { (address: String) in try ScriptedServer(address: address, closesUpdated: true) }
+        try await onScripted("expiry=3600", through: way, server: make) { server, _, probe in
+            try await probe.tell("begin", "first") { server.shown == [1] }
+            try await probe.tell("label", "second") { server.notifyCount == 2 && server.shown.isEmpty }
+            try await probe.tell("end")
+            try await probe.tell("begin", "again") { server.shown == [3] }
+            #expect(server.notifyCount == 3)
+        }
     }
 
     @Test func `A server that does not say enough for libnotify gets everything over D-Bus`() async throws {
-        let bus = try await PrivateBus()
-        let server = try ScriptedServer(address: bus.address, version: nil)
-        let probe = try await DesktopProbe("notification", bus: bus)
-        try await probe.tell("begin", "work") { server.shown == [1] }
-        #expect(probe.log.contains("without libnotify: its answer to GetServerInformation"))
-        try await probe.shutdown()
-        #expect(server.shown.isEmpty)
+        try await onScripted(server: { try ScriptedServer(address: $0, version: nil) }) { server, _, probe in
+            try await probe.tell("begin", "work") { server.shown == [1] }
+            #expect(probe.log.contains("without libnotify: its answer to GetServerInformation"))
+        }
     }
 
-    @Test(
-        "What ends within seconds is one, with a count, until the user closes it",
-        arguments: NotificationWay.allCases
-    )
-    func outcomes(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let server = try ScriptedServer(address: bus.address)
-        let monitor = try await NotifyMonitor(bus)
-        let probe = try await DesktopProbe("notification", "delays", "outcomes", through: way, bus: bus)
-        #expect(try await probe.backend("desktopNotification", is: "running"))
-        func end(_ label: String, times: Int = 1, shows more: String) async throws {
-            for _ in 0..<times {
-                try await probe.tell("begin", label)
-                try await probe.tell("end")
-            }
-            await expectEventually("\(monitor.shown)") {
-                monitor.shown.contains {
-                    $0.summary == label && $0.body.hasPrefix("Ended")
-                        && $0.body.split(separator: "; ").dropFirst().joined() == more
+    @Test(arguments: NotificationWay.allCases)
+    func `What ends within seconds is one, with a count, until the user closes it`(way: NotificationWay) async throws {
+        try await onScripted("delays outcomes", through: way, leaving: 1) { server, monitor, probe in
+            func end(_ label: String, times: Int = 1, shows more: String) async throws {
+                for _ in 0..<times {
+                    try await probe.tell("begin", label)
+                    try await probe.tell("end")
+                }
+                await expectEventually("\(monitor.shown)") {
+                    monitor.shown.contains {
+                        $0.summary == label && $0.body.hasPrefix("Ended")
+                            && $0.body.split(separator: "; ").dropFirst().joined() == more
+                    }
                 }
             }
+            func identifiers() -> [Int] { monitor.shown.filter { $0.body.hasPrefix("Ended") }.map(\.identifier) }
+            try await end("first", shows: "")
+            // At once: within five seconds, on a busy machine, too.
+            try await end("next", times: 3, shows: "3 more have ended")
+            #expect(identifiers().first == 0 && Set(identifiers().dropFirst()).count == 1)
+            // Servers report it to the connection that has shown it, which is libnotify's.
+            if way == .dbus {
+                try await server.closeAll(for: 2)
+                try await end("another", shows: "")
+                #expect(identifiers().last == 0)
+            }
         }
-        try await end("first", shows: "")
-        // At once: within five seconds, on a busy machine, too.
-        try await end("next", times: 3, shows: "3 more have ended")
-        func identifiers() -> [Int] { monitor.shown.filter { $0.body.hasPrefix("Ended") }.map(\.identifier) }
-        #expect(identifiers().first == 0 && Set(identifiers().dropFirst()).count == 1)
-        // Servers report it to the connection that has shown it, which is libnotify's.
-        if way == .dbus {
-            try await ScriptedServer.closeAll(for: 2, on: bus)
-            try await end("another", shows: "")
-            #expect(identifiers().last == 0)
-        }
-        try await probe.shutdown()
-        #expect(server.shown.count == 1)
     }
 
-    @Test(
-        "An outcome that the server refuses, with an error or the identifier 0, is logged once",
-        arguments: [[], [BusValue.uint32(0)]],
-        NotificationWay.allCases
-    )
-    func refusedOutcome(answer: [BusValue], way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let server = try ScriptedServer(address: bus.address, wrongAnswer: answer)
-        let monitor = try await NotifyMonitor(bus)
-        let probe = try await DesktopProbe("notification", "delays", "outcomes", through: way, bus: bus)
-        #expect(try await probe.backend("desktopNotification", is: "running"))
-        try await probe.tell("begin", "work")
-        try await probe.tell("end")
-        let text = "'desktopNotification' did not report 'work: Ended"
-        #expect(await eventually { probe.log.contains(text) })
-        try await probe.shutdown()
-        #expect(probe.log.ranges(of: text).count == 1, "\(probe.log)")
-        withExtendedLifetime(server) {}
-        #expect(monitor.shown.count { $0.body.hasPrefix("Ended") } == 1)
+    @Test(arguments: [[], [BusValue.uint32(0)]], NotificationWay.allCases)
+    func `An outcome that the server refuses, with an error or the identifier 0, is logged once`(
+        answer: [BusValue],
+        way: NotificationWay
+    ) async throws {
+        let make = { (address: String) in try ScriptedServer(address: address, wrongAnswer: answer) }
+        try await onScripted("delays outcomes", through: way, server: make) { _, monitor, probe in
+            try await probe.tell("begin", "work")
+            let text = "'desktopNotification' did not report 'work: Ended"
+            try await probe.tell("end") { probe.log.contains(text) }
+            try await probe.shutdown()
+            #expect(probe.log.ranges(of: text).count == 1, "\(probe.log)")
+            #expect(monitor.shown.count { $0.body.hasPrefix("Ended") } == 1)
+        }
     }
 
     @Test func `A server that hangs gets an outcome once: an update that throws has not sent it`() async throws {
@@ -239,77 +243,50 @@ import TestSupport
         let (name, reason, isDismissal) = (row.server, row.reason, row.isDismissal)
         // On a busy machine, one with the default expiry would be renewed meanwhile, every 35 s.
         let option = name == "timeout" ? "timeout=3600" : "expiry=3600"
-        let bus = try await PrivateBus()
-        let server = try ScriptedServer(address: bus.address, name: name)
-        let monitor = try await NotifyMonitor(bus)
-        let probe = try await DesktopProbe("notification", option, through: way, bus: bus)
-        #expect(try await probe.backend("desktopNotification", is: "running"))
-        try await probe.tell("begin", "first") { server.shown.count == 1 }
-        // At least as long as Cinnamon waits.
-        if name == "cinnamon", !isDismissal { try await Task.sleep(for: .milliseconds(4100)) }
-        try await ScriptedServer.closeAll(for: reason, on: bus)
-        if isDismissal {
-            // An update could be sent at once.
-            try await Task.sleep(for: .milliseconds(600))
-            try await probe.deliver("label", "next")
-        } else {
-            try await probe.tell("label", "next") { server.shown.count == 1 }
+        let waits = name == "cinnamon" && !isDismissal
+        let make = { (address: String) in try ScriptedServer(address: address, name: name) }
+        try await onScripted(option, through: way, server: make) { server, monitor, probe in
+            try await probe.tell("begin", "first") { server.shown.count == 1 }
+            // At least as long as Cinnamon waits.
+            if waits { try await Task.sleep(for: .milliseconds(4100)) }
+            try await server.closeAll(for: reason)
+            if isDismissal {
+                // An update could be sent at once.
+                try await Task.sleep(for: .milliseconds(600))
+                try await probe.deliver("label", "next")
+            } else {
+                try await probe.tell("label", "next") { server.shown.count == 1 }
+            }
+            try await probe.tell("end") { server.shown.isEmpty }
+            // The next time, it is shown again.
+            try await probe.tell("begin", "again") { server.shown.count == 1 }
+            try await monitor.catchUp()
+            #expect(monitor.shown.map(\.body) == (isDismissal ? ["first", "again"] : ["first", "next", "again"]))
+            #expect(monitor.shown.allSatisfy { $0.identifier == 0 })
         }
-        try await probe.tell("end") { server.shown.isEmpty }
-        // The next time, it is shown again.
-        try await probe.tell("begin", "again") { server.shown.count == 1 }
-        try await monitor.catchUp()
-        #expect(monitor.shown.map(\.body) == (isDismissal ? ["first", "again"] : ["first", "next", "again"]))
-        #expect(monitor.shown.allSatisfy { $0.identifier == 0 })
-        try await probe.shutdown { server.shown.isEmpty }
-    }
-
-    @Test(
-        "notify-osd shows the next change after its own close",
-        .needs(.notificationServers),
-        arguments: NotificationWay.allCases
-    )
-    func closedByNotifyOSD(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let monitor = try await NotifyMonitor(bus)
-        let server = try await NotificationServer(on: bus, .notifyOSD)
-        let probe = try await DesktopProbe("notification", through: way, bus: bus)
-        try await probe.tell("begin", "first")
-        // Nobody can dismiss it there.
-        #expect(await eventually { monitor.closingReasons == [1] })
-        #expect(monitor.shown.count == 1)
-        // The backend may learn of it later than the monitor; the server then shows the change as another one, too.
-        var number = 1
-        try await expectEventually("\(monitor.output.suffix(6000)) \(probe.log)") {
-            number += 1
-            try await probe.tell("label", "change \(number)")
-            return monitor.shown.contains { $0.identifier > 1 }
-        }
-        withExtendedLifetime(server) {}
     }
 
     @Test("GNOME shows a banner, which is not changed, then a quiet entry in the list; a question gets a banner, too")
     func gnome() async throws {
-        let bus = try await PrivateBus()
-        let server = try ScriptedServer(address: bus.address, name: "gnome-shell")
-        let monitor = try await NotifyMonitor(bus)
-        let probe = try await DesktopProbe("notification", bus: bus, running: "desktopNotification")
-        #expect(probe.log.contains("gnome-shell 1 over D-Bus, without libnotify: only the connection that shows"))
-        try await probe.tell("begin", "Fetching") { monitor.shown.count == 1 }
-        try await probe.tell("progress", "0.2") { monitor.shown.count == 2 }
-        try await probe.tell("progress", "0.4") { monitor.shown.count == 3 }
-        try await probe.tell("attention", "Passphrase?") { monitor.shown.count == 5 }
-        let (asks, calls) = ("Fetching: Passphrase? 40%", monitor.shown)
-        #expect(calls.map(\.body) == ["Fetching", "Fetching 20%", "Fetching 40%", asks, asks])
-        #expect(calls.map { $0.hints["urgency"] } == ["y 1", "y 0", "y 0", "y 1", "y 0"])
-        // GNOME removes a transient one with its banner.
-        #expect(calls.map { $0.hints["transient"] } == ["b 1", "b 0", "b 0", "b 1", "b 0"])
-        // None changes its urgency.
-        #expect(calls.map { $0.identifier == 0 } == [true, true, false, true, true])
-        #expect(await eventually { server.shown.count == 1 })
-        await probe.quit()
-        #expect(await eventually { server.shown.isEmpty })
-        #expect(server.refusedCount == 0)
+        let make = { (address: String) in try ScriptedServer(address: address, name: "gnome-shell") }
+        try await onScripted(server: make) { server, monitor, probe in
+            #expect(probe.log.contains("gnome-shell 1 over D-Bus, without libnotify: only the connection that shows"))
+            try await probe.tell("begin", "Fetching") { monitor.shown.count == 1 }
+            try await probe.tell("progress", "0.2") { monitor.shown.count == 2 }
+            try await probe.tell("progress", "0.4") { monitor.shown.count == 3 }
+            try await probe.tell("attention", "Passphrase?") { monitor.shown.count == 5 }
+            let (asks, calls) = ("Fetching: Passphrase? 40%", monitor.shown)
+            #expect(calls.map(\.body) == ["Fetching", "Fetching 20%", "Fetching 40%", asks, asks])
+            #expect(calls.map { $0.hints["urgency"] } == ["y 1", "y 0", "y 0", "y 1", "y 0"])
+            // GNOME removes a transient one with its banner.
+            #expect(calls.map { $0.hints["transient"] } == ["b 1", "b 0", "b 0", "b 1", "b 0"])
+            // None changes its urgency.
+            #expect(calls.map { $0.identifier == 0 } == [true, true, false, true, true])
+            #expect(await eventually { server.shown.count == 1 })
+            await probe.quit()
+            #expect(await eventually { server.shown.isEmpty })
+            #expect(server.refusedCount == 0)
+        }
     }
 }
 #endif

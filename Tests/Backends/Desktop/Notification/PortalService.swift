@@ -79,6 +79,7 @@ final class ScriptedServer: Sendable {
         let state = Locked(State())
     }
 
+    private let address: String
     private let peer: BusPeer
     private let recorded = Record()
 
@@ -109,11 +110,9 @@ final class ScriptedServer: Sendable {
             state.lastIdentifier = identifier - 1
             for other in others { state.owners[other] = "" }
         }
-        peer = try BusPeer(
-            name: "org.freedesktop.Notifications",
-            path: "/org/freedesktop/Notifications",
-            address: address
-        ) { [recorded] message in
+        self.address = address
+        let (own, path) = (NotificationSession.interface, NotificationSession.path)
+        peer = try BusPeer(name: own, path: path, address: address) { [recorded] message in
             let sender = message.sender ?? ""
             let arguments = message.arguments
             func isRefused(_ identifier: UInt32) -> Bool {
@@ -157,18 +156,18 @@ final class ScriptedServer: Sendable {
     }
 
     /// Closes all notifications, and reports this reason.
-    static func closeAll(for reason: Int, on bus: PrivateBus) async throws {
-        let name = "org.freedesktop.Notifications"
-        let path = "/org/freedesktop/Notifications"
-        let result = try await bus.busctl("call", name, path, name, "Dismiss", "u", "\(reason)")
+    func closeAll(for reason: Int) async throws {
+        let (name, path) = (NotificationSession.interface, NotificationSession.path)
+        let words = ["--address=\(address)", "call", name, path, name, "Dismiss", "u", "\(reason)"]
+        let result = try await Command.run("busctl", words, package: "systemd")
         #expect(result.status == 0, "\(result.error)")
     }
 
     private static func close(_ identifier: UInt32, for reason: UInt32, in recorded: Record) -> BusMessage? {
         recorded.state.withLock { $0.owners[identifier] = nil }
         return .signal(
-            path: "/org/freedesktop/Notifications",
-            interface: "org.freedesktop.Notifications",
+            path: NotificationSession.path,
+            interface: NotificationSession.interface,
             member: "NotificationClosed",
             [.uint32(identifier), .uint32(reason)]
         )

@@ -11,15 +11,19 @@ import TestSupport
     private func sandbox(_ part: String = "", delay: Duration = .zero) async throws -> (PortalService, DesktopProbe) {
         let bus = try await PrivateBus()
         let portal = try PortalService(on: bus, delay: delay)
-        let probe = try await DesktopProbe("notification", part, environment: Self.sandbox, bus: bus)
-        #expect(try await probe.backend("desktopNotification", is: "running"))
+        let probe = try await DesktopProbe(
+            "notification",
+            part,
+            environment: Self.sandbox,
+            bus: bus,
+            running: "desktopNotification"
+        )
         return (portal, probe)
     }
 
     @Test("Shown, updated and closed through the portal, with the percentage in the text", arguments: [true, false])
     func shownUpdatedClosed(endsAtOnce: Bool) async throws {
         let (portal, probe) = try await sandbox()
-        #expect(try await probe.backend("desktopNotification", is: "running"))
         #expect(probe.log.contains("sent to the desktop portal"))
         let start = ContinuousClock.now
         try await probe.tell("begin", "Fetching <b>") { portal.calls.last?.text("body") == "Fetching <b>" }
@@ -42,7 +46,6 @@ import TestSupport
 
     @Test func `A slow portal shows the notification for half a second, too, before it is removed`() async throws {
         let (portal, probe) = try await sandbox(delay: .seconds(1))
-        #expect(try await probe.backend("desktopNotification", is: "running"))
         try await probe.tell("begin", "work")
         try await probe.deliver("end")
         #expect(await eventually { portal.calls.count == 2 })

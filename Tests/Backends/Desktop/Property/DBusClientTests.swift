@@ -5,8 +5,7 @@ import TestSupport
 /// `busctl` (sd-bus), `gdbus` (GLib) and python3-dbus (libdbus) as clients.
 @Suite(.needs(.busScripts)) struct DBusClientTests {
     private static let name = "org.activityindicator.Indicator1.test"
-    private static let path = "/org/activityindicator/Indicator1"
-    private static let interface = "org.activityindicator.Indicator1"
+    private static let (path, interface) = (DBusPropertyObject.path, DBusPropertyObject.interface)
     private static let properties = "org.freedesktop.DBus.Properties"
 
     /// An indicator on a private bus.
@@ -67,8 +66,7 @@ import TestSupport
         await fixture.manager.shutdown()
     }
 
-    @Test("Each client reads each property, and all together")
-    func reading() async throws {
+    @Test func `Each client reads each property, and all together`() async throws {
         let fixture = try await Fixture()
         let bus = fixture.bus
         let expected = [
@@ -102,50 +100,6 @@ import TestSupport
                 + "inactive\n",
             "\(python.error)"
         )
-        await fixture.manager.shutdown()
-    }
-
-    @Test("Each client reads the list of activities")
-    func activities() async throws {
-        let fixture = try await Fixture()
-        let bus = fixture.bus
-        let first = fixture.manager.begin("Fetch\u{1B}ing")
-        let second = fixture.manager.begin("Sending " + String(repeating: "x", count: 300))
-        second.progress = 0.25
-        fixture.manager.incrementActivityCount()
-        try await expectEventually {
-            let read = try await bus.busctl("get-property", Self.name, Self.path, Self.interface, "Activities")
-                .output
-            return read.hasPrefix(#"a(sd) 2 "Fetching" -1 "Sending xxx"#) && read.hasSuffix(" 0.25\n")
-        }
-        let python = try await bus.python(
-            """
-            object = bus.get_object("\(Self.name)", "\(Self.path)")
-            for label, progress in object.Get("\(Self.interface)", "Activities"): print(len(label), float(progress))
-            """
-        )
-        #expect(python.output == "8 -1.0\n308 0.25\n", "\(python.error)")
-        first.end()
-        second.end()
-        await fixture.manager.shutdown()
-    }
-
-    @Test func `Each client switches the indicator`() async throws {
-        let fixture = try await Fixture()
-        let bus = fixture.bus
-        _ = try await bus.busctl("set-property", Self.name, Self.path, Self.interface, "Enabled", "b", "false")
-        #expect(!fixture.manager.isEnabled)
-        #expect(try await fixture.call("\(Self.properties).Set", Self.interface, "Enabled", "<true>") == "()\n")
-        #expect(fixture.manager.isEnabled)
-        let python = try await bus.python(
-            """
-            object = bus.get_object("\(Self.name)", "\(Self.path)")
-            object.Set("\(Self.interface)", "Enabled", False, dbus_interface="\(Self.properties)")
-            print(bool(object.Get("\(Self.interface)", "Enabled")))
-            """
-        )
-        #expect(python.output == "False\n", "\(python.error)")
-        #expect(!fixture.manager.isEnabled)
         await fixture.manager.shutdown()
     }
 

@@ -246,8 +246,7 @@ import TestSupport
 
     @Test func `Decoding is bounded`() async throws {
         let bus = try await PrivateBus()
-        let probe = try await DesktopProbe("property", bus: bus)
-        #expect(try await probe.backend("dbusProperty", is: "running"))
+        let probe = try await DesktopProbe("property", bus: bus, running: "dbusProperty")
         let python = try await bus.python(
             """
             object = bus.get_object("\(Self.own)", "\(Self.path)", introspect=False)

@@ -113,8 +113,7 @@ import TestSupport
         #expect(shell.output.count(where: \.isNewline) == 1)
     }
 
-    @Test("watch with a blocked output keeps little, and then prints the latest state")
-    func blockedOutput() async throws {
+    @Test func `watch with a blocked output keeps little, and then prints the latest state`() async throws {
         let bus = try await PrivateBus()
         let count = Locked(UInt32(0))
         let label = String(repeating: "x", count: 1000)

@@ -9,28 +9,27 @@ import TestSupport
 
     init() throws { folder = try TemporaryDirectory() }
 
-    private func probe(_ bus: PrivateBus, what: String = "[idle]") async throws -> DesktopProbe {
+    private func probe(
+        _ bus: PrivateBus,
+        what: String = "[idle]",
+        running backend: String? = "sleepInhibitor"
+    ) async throws -> DesktopProbe {
         try await DesktopProbe(
             configuration: "backends: [sleepInhibitor]\nsleepInhibitor: {what: \(what)}",
             in: folder,
             environment: ["DBUS_SYSTEM_BUS_ADDRESS": bus.address],
-            bus: nil
+            bus: nil,
+            running: backend
         )
     }
 
-    @Test(
-        "logind lists the lock exactly while the indicator is shown",
-        .needs(.rootMounts),
-        .needs(.login),
-        arguments: LoginManager.Program.available
-    )
-    func locks(program: LoginManager.Program) async throws {
+    @Test(.needs(.rootMounts), .needs(.login), arguments: LoginManager.Program.available)
+    func `logind lists the lock exactly while the indicator is shown`(program: LoginManager.Program) async throws {
         let login = try await LoginManager(program, on: PrivateBus())
-        let probe = try await probe(login.bus)
-        #expect(try await probe.backend("sleepInhibitor", is: "running"))
+        let probe = try await probe(login.bus, what: "[shutdown, sleep]")
         #expect(try await login.inhibitors() == [])
         try await probe.tell("begin", "Copying\u{1B}[1m <b>")
-        let expected = [["idle", "probe", "Copying[1m <b>", "block"]]
+        let expected = [["shutdown:sleep", "probe", "Copying[1m <b>", "block"]]
         #expect(try await eventually { try await login.inhibitors() == expected })
         try await probe.tell("end") { try await login.inhibitors() == [] }
         let descriptors = try probe.descriptors()
@@ -39,26 +38,6 @@ import TestSupport
         try await probe.tell("begin", "Again") { try await login.inhibitors()?.count == 1 }
         await probe.kill()
         #expect(try await eventually { try await login.inhibitors() == [] })
-    }
-
-    @Test(
-        "The configured actions are prevented, and logind may restart",
-        .needs(.rootMounts),
-        .needs(.login),
-        arguments: LoginManager.Program.available
-    )
-    func restart(program: LoginManager.Program) async throws {
-        let bus = try await PrivateBus()
-        var login = try await LoginManager(program, on: bus)
-        let probe = try await probe(bus, what: "[shutdown, sleep]")
-        try await probe.tell("begin", "Writing")
-        let expected = [["shutdown:sleep", "probe", "Writing", "block"]]
-        #expect(try await eventually { try await login.inhibitors() == expected })
-        await login.kill()
-        #expect(try await probe.backend("sleepInhibitor", is: "no service owns org.freedesktop.login1"))
-        login = try await LoginManager(program, on: bus)
-        #expect(try await eventually { try await login.inhibitors() == expected })
-        try await probe.shutdown { try await login.inhibitors() == [] }
     }
 
     /// How a service answers `Inhibit`.
@@ -79,7 +58,6 @@ import TestSupport
             }
         }
         let probe = try await probe(bus)
-        #expect(try await probe.backend("sleepInhibitor", is: "running"))
         try await probe.tell("begin", "Writing") { calls.withLock { $0 } == 1 }
         try await probe.tell("label", "Still writing")
         if answer != .nothing { #expect(await eventually { probe.log.contains("login1 gave no lock") }) }
@@ -100,7 +78,6 @@ import TestSupport
             return []
         }
         let probe = try await probe(bus)
-        #expect(try await probe.backend("sleepInhibitor", is: "running"))
         try await probe.tell("begin", "Writing") { calls.withLock { $0 } == 1 }
         withExtendedLifetime(peer) {}
         peer = nil
@@ -116,23 +93,17 @@ import TestSupport
     ) async throws {
         let login = try await LoginManager(program, on: PrivateBus())
         let probe = try await probe(login.bus)
-        #expect(try await probe.backend("sleepInhibitor", is: "running"))
-        func deliver(_ words: String...) async throws {
-            let before = try await probe.tell("delivered")
-            if words.count > 1 { try await probe.tell(words[0], words[1]) } else { try await probe.tell(words[0]) }
-            #expect(try await eventually { try await probe.tell("delivered") != before })
-        }
         login.pause()
-        try await deliver("begin", "Late")
-        try await deliver("end")
-        try await deliver("begin", "Again")
+        try await probe.deliver("begin", "Late")
+        try await probe.deliver("end")
+        try await probe.deliver("begin", "Again")
         login.resume()
         // The late lock is kept for the work of now.
         #expect(try await eventually { try await login.inhibitors()?.count == 1 })
-        try await deliver("end")
+        try await probe.deliver("end")
         #expect(try await eventually { try await login.inhibitors() == [] })
         login.pause()
-        try await deliver("begin", "Last")
+        try await probe.deliver("begin", "Last")
         // The process waits for no answer.
         try await probe.shutdown()
         login.resume()
@@ -141,7 +112,7 @@ import TestSupport
 
     @Test func `Without login1, one line says so`() async throws {
         let bus = try await PrivateBus()
-        let probe = try await probe(bus)
+        let probe = try await probe(bus, running: nil)
         #expect(try await probe.backend("sleepInhibitor", is: "no service owns org.freedesktop.login1 on this bus"))
         try await probe.tell("begin", "Writing")
         try await probe.tell("end")
