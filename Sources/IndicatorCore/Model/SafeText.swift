@@ -1,3 +1,5 @@
+import Foundation
+
 /// Makes untrusted text safe for one line of a surface: a title, a notification, a property on a bus, a line of a log.
 ///
 /// The texts of an activity are made safe where they enter the indicator: a backend can print those of a snapshot as
@@ -176,5 +178,12 @@ public enum SafeText {
     /// Whether the last scalar lost its effect by the truncation: a joiner, or a tag of an incomplete flag.
     private static func hasLostEffect(_ last: Unicode.Scalar, in scalars: String.UnicodeScalarView) -> Bool {
         isRemoved(last) && last.value != 0xE007F && !isEffective(last, after: scalars.dropLast().last, before: nil)
+    }
+}
+
+extension SafeText {
+    /// A text for a reader of markup, as many parts of a desktop are, with `&`, `<` and `>` escaped.
+    public static func markup(_ text: String) -> String {
+        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
     }
 }
