@@ -108,8 +108,7 @@ import Testing
         for (password, isRight) in [("hush", true), ("hush-hush", false)] {
             let file = try folder.write(password + "\n", to: "password")
             let sources = [
-                (options, ["INDICATOR_MQTT_PASSWORD": password]),
-                (options + ["--password-file", file], [:]),
+                (options, ["INDICATOR_MQTT_PASSWORD": password]), (options + ["--password-file", file], [:]),
                 // The file comes first.
                 (options + ["--password-file", file], ["INDICATOR_MQTT_PASSWORD": "other"]),
             ]

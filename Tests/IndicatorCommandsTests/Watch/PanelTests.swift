@@ -7,33 +7,37 @@ import Testing
 
 /// `watch --format`, on a virtual clock.
 @Suite struct PanelTests {
-    private static func shown(
-        _ app: String,
-        _ label: String?,
-        progress: Double? = nil,
-        attention: String? = nil,
-        count: Int = 1
-    ) -> WatchEvent {
+    /// An event from words, as they are in scripts: its kind, the app, with its machine if that is known, and the rest.
+    private static func event(_ words: [String]) -> WatchEvent {
+        let names = words[1].split(separator: "@").map(String.init)
+        let host = names.count > 1 ? names[1] : nil
+        let source = WatchEvent.Source(name: words[1], host: host, app: names[0], instance: "i")
+        let rest = words.dropFirst(2)
         var state = WatchedState()
-        (state.visible, state.state, state.count) = (true, "active", count)
-        (state.label, state.progress, state.attention) = (label, progress, attention)
-        return WatchEvent(.changed, .init(name: app, app: app), state: state)
+        (state.label, state.count) = ("x", 1)
+        switch words[0] {
+        case "vanished": return WatchEvent(.vanished, source)
+        case "lost" where rest.isEmpty: return WatchEvent(.lost, source)
+        case "hidden", "delaying": state.state = words[0] == "hidden" ? "inactive" : "delayingStart"
+        case "shown", "lost":
+            (state.visible, state.state) = (true, "active")
+            state.label = rest.first == "-" ? nil : rest.first
+            for word in rest.dropFirst() {
+                switch word.last {
+                case "%": state.progress = Double(word.dropLast()).map { $0 / 100 }
+                case "?": state.attention = word
+                default: state.count = Int(word) ?? 1
+                }
+            }
+        default:
+            let (seconds, message) = (Double(rest[2]) ?? 0, rest.dropFirst().joined(separator: " "))
+            let end = WatchEvent.Finished(label: "Fetching", outcome: words[0], message: message, seconds: seconds)
+            return WatchEvent(.finished, source, finished: end)
+        }
+        return WatchEvent(words[0] == "lost" ? .lost : .changed, source, state: state)
     }
 
-    private static func hidden(_ app: String, state name: String = "inactive") -> WatchEvent {
-        var state = WatchedState()
-        (state.state, state.label) = (name, "x")
-        return WatchEvent(.changed, .init(name: app, app: app), state: state)
-    }
-
-    private static func finished(_ app: String, _ outcome: String, _ message: String = "", seconds: Double = 12)
-        -> WatchEvent
-    {
-        let finished = WatchEvent.Finished(label: "Fetching", outcome: outcome, message: message, seconds: seconds)
-        return WatchEvent(.finished, .init(name: app, app: app), finished: finished)
-    }
-
-    private static func vanished(_ app: String) -> WatchEvent { WatchEvent(.vanished, .init(name: app, app: app)) }
+    private static func shown(_ words: String...) -> WatchEvent { event(["shown"] + words) }
 
     private var panel = WatchPanel(.text)
 
@@ -43,9 +47,79 @@ import Testing
         return panel.nextLine(at: .milliseconds(milliseconds)).line
     }
 
-    @Test mutating func `The first line is empty and is written once`() {
-        #expect(line(Self.hidden("a"), at: 0) == PanelLine())
-        #expect(line(at: 5000) == nil)
+    /// Each step is a time in ms, what happens then, and, after `=`, the line that follows at once: `none`, or its
+    /// text, in brackets its kind and percentage, and a tooltip that is another text.
+    ///
+    /// - `shown APP LABEL`, with `N` activities, `N%` and a question; `delaying`, `hidden`, `vanished`;
+    /// - `lost APP@HOST`, with a label if it was shown;
+    /// - an outcome, the app, after how many seconds, and a message.
+    @Test(arguments: [
+        ("The first line is empty and is written once", "0 hidden a = [idle] | 5000 = none"),
+        (
+            "All apps are on one line",
+            """
+            0 = [idle] | 1000 shown a Fetching 3 40% = a: Fetching 40% (3) [active 40%]
+            2000 shown b - 80% = a: Fetching 40% (3) · b: 80% [active 60%; a: Fetching 40% (3)⏎b: 80%]
+            3000 shown b Login Passphrase? = b: Login: Passphrase? · a: Fetching 40% (3)\
+             [attention 40%; b: Login: Passphrase?⏎a: Fetching 40% (3)]
+            4000 vanished b = a: Fetching 40% (3) [active 40%] | 5000 hidden a = [idle]
+            """
+        ),
+        ("The start delay is not shown", "0 = [idle] | 1000 delaying a = none"),
+        (
+            "The end is shown at once and no line twice",
+            """
+            0 = [idle] | 1000 shown a Fetching = a: Fetching [active] | 2000 shown a Fetching = none
+            3000 shown a Fetching 50% = a: Fetching 50% [active 50%] | 3001 hidden a = [idle] | 4000 hidden a = none
+            """
+        ),
+        (
+            "An outcome is shown for five seconds, also if the app has ended",
+            """
+            0 = [idle] | 1000 shown a Fetching = a: Fetching [active] | 2000 hidden a = [idle]
+            2100 succeeded a 12 = a: Fetching done [succeeded; a: Fetching done after 12.0 s]
+            2200 vanished a = none | 7099 = none | 7100 = [idle]
+            """
+        ),
+        (
+            "Work whose outcome nobody gave is not shown as done",
+            "0 = [idle] | 2100 unspecified a 12 = a: Fetching ended [ended; a: Fetching ended after 12.0 s]"
+        ),
+        (
+            "A failure is shown beside other work; a cancellation and a short success are not",
+            """
+            0 = [idle] | 1000 shown a Fetching = a: Fetching [active]
+            2000 shown b Indexing = a: Fetching · b: Indexing [active; a: Fetching⏎b: Indexing]
+            3000 failed a 0.1 HTTP 503\u{1B}[31m = a: Fetching · b: Indexing · a: Fetching failed: HTTP 503[31m\
+             [failed; a: Fetching⏎b: Indexing⏎a: Fetching failed after 0.1 s: HTTP 503[31m]
+            8000 = a: Fetching · b: Indexing [active; a: Fetching⏎b: Indexing]
+            9000 cancelled a 12 = none | 9000 succeeded a 0.2 = none
+            """
+        ),
+        (
+            "A lost app is shown like a failure if it was shown, and not before the first line",
+            """
+            0 shown a@h Fetching | 0 lost a@h Fetching | 0 = [idle] | 500 lost a@h = none
+            1000 shown a@h Fetching = h/a: Fetching [active] | 2000 lost a@h Fetching = h/a: lost [failed]
+            7000 = [idle]
+            """
+        ),
+    ])
+    mutating func script(sentence: String, script: String) throws {
+        for step in script.split(whereSeparator: { "|\n".contains($0) }) {
+            let sides = step.split(separator: "=")
+            let words = sides[0].split(separator: " ").map(String.init)
+            let time = Duration.milliseconds(try #require(Int(words[0])))
+            if words.count > 1 { panel.receive(Self.event(Array(words.dropFirst())), at: time) }
+            guard sides.count > 1 else { continue }
+            let shown = panel.nextLine(at: time).line.map { line in
+                let percentage = line.percentage.map { " \($0)%" } ?? ""
+                let tooltip = line.tooltip == line.text ? "" : "; " + line.tooltip.replacing("\n", with: "⏎")
+                return "\(line.text) [\(line.kind)\(percentage)\(tooltip)]"
+            }
+            let expected = sides[1].trimmingCharacters(in: .whitespaces)
+            #expect((shown ?? "none").trimmingCharacters(in: .whitespaces) == expected, "\(sentence): \(step)")
+        }
     }
 
     @Test mutating func `A line has at most sixteen apps`() {
@@ -53,40 +127,8 @@ import Testing
         #expect(panel.line.text.hasSuffix("15: x · 16: x"))
         for number in 17...20_000 { panel.receive(Self.shown("\(number)", "x"), at: .zero) }
         #expect(panel.line.text.hasSuffix("16: x · 19984 more") && panel.line.tooltip.hasSuffix("\n19984 more"))
-        panel.receive(Self.shown("last", "x", attention: "Passphrase?"), at: .zero)
+        panel.receive(Self.shown("last", "x", "Passphrase?"), at: .zero)
         #expect(panel.line.text.hasPrefix("last: x: Passphrase? · 1: x"))
-    }
-
-    @Test mutating func `A lost app is shown like a failure if it was shown`() {
-        let source = WatchEvent.Source(name: "h/a/i", host: "h", app: "a", instance: "i")
-        var shown = Self.shown("a", "Fetching")
-        shown.source = source
-        // Before the first line, that is no news.
-        panel.receive(shown, at: .zero)
-        panel.receive(WatchEvent(.lost, source, state: shown.state), at: .zero)
-        #expect(line(at: 0) == PanelLine())
-        #expect(line(WatchEvent(.lost, source), at: 500) == nil)
-        #expect(line(shown, at: 1000)?.text == "h/a: Fetching")
-        let lost = line(WatchEvent(.lost, source, state: shown.state), at: 2000)
-        #expect(lost?.text == "h/a: lost" && lost?.kind == .failed)
-        #expect(line(at: 7000) == PanelLine())
-    }
-
-    @Test mutating func `All apps are on one line`() {
-        _ = line(at: 0)
-        #expect(line(Self.shown("a", "Fetching", progress: 0.4, count: 3), at: 1000)?.text == "a: Fetching 40% (3)")
-        let both = line(Self.shown("b", nil, progress: 0.8), at: 2000)
-        #expect(both?.text == "a: Fetching 40% (3) · b: 80%")
-        #expect(both?.percentage == 60 && both?.kind == .active)
-        let asking = line(Self.shown("b", "Login", attention: "Passphrase?"), at: 3000)
-        #expect(asking?.text == "b: Login: Passphrase? · a: Fetching 40% (3)" && asking?.kind == .attention)
-        #expect(line(Self.vanished("b"), at: 4000)?.text == "a: Fetching 40% (3)")
-        #expect(line(Self.hidden("a"), at: 5000) == PanelLine())
-    }
-
-    @Test mutating func `The start delay is not shown`() {
-        _ = line(at: 0)
-        #expect(line(Self.hidden("a", state: "delayingStart"), at: 1000) == nil)
     }
 
     @Test mutating func `There are at most ten lines a second and the last state is shown`() {
@@ -103,50 +145,9 @@ import Testing
         #expect(line(at: 2100)?.text == "a: Last")
     }
 
-    @Test mutating func `The end is shown at once and no line twice`() {
-        _ = line(at: 0)
-        #expect(line(Self.shown("a", "Fetching"), at: 1000) != nil)
-        #expect(line(Self.shown("a", "Fetching"), at: 2000) == nil)
-        #expect(line(Self.shown("a", "Fetching", progress: 0.5), at: 3000) != nil)
-        #expect(line(Self.hidden("a"), at: 3001) == PanelLine())
-        #expect(line(Self.hidden("a"), at: 4000) == nil)
-    }
-
-    @Test mutating func `An outcome is shown for five seconds`() {
-        _ = line(at: 0)
-        _ = line(Self.shown("a", "Fetching"), at: 1000)
-        _ = line(Self.hidden("a"), at: 2000)
-        let done = line(Self.finished("a", "succeeded"), at: 2100)
-        #expect(done?.text == "a: Fetching done" && done?.kind == .succeeded)
-        #expect(done?.tooltip == "a: Fetching done after 12.0 s")
-        // The app has ended.
-        #expect(line(Self.vanished("a"), at: 2200) == nil)
-        #expect(panel.nextLine(at: .milliseconds(2200)).wakeAt == .milliseconds(7100))
-        #expect(line(at: 7100) == PanelLine())
-    }
-
-    @Test mutating func `Work whose outcome nobody gave is not shown as done`() {
-        _ = line(at: 0)
-        let ended = line(Self.finished("a", "unspecified"), at: 2100)
-        #expect(ended?.text == "a: Fetching ended" && ended?.kind == .ended)
-    }
-
-    @Test mutating func `A failure is shown beside other work`() {
-        _ = line(at: 0)
-        _ = line(Self.shown("a", "Fetching"), at: 1000)
-        _ = line(Self.shown("b", "Indexing"), at: 2000)
-        let failed = line(Self.finished("a", "failed", "HTTP 503\u{1B}[31m", seconds: 0.1), at: 3000)
-        #expect(failed?.text == "a: Fetching · b: Indexing · a: Fetching failed: HTTP 503[31m")
-        #expect(failed?.kind == .failed)
-        #expect(line(at: 8000)?.kind == .active)
-        // A panel shows neither of these.
-        #expect(line(Self.finished("a", "cancelled"), at: 9000) == nil)
-        #expect(line(Self.finished("a", "succeeded", seconds: 0.2), at: 9000) == nil)
-    }
-
     @Test(arguments: [
-        (WatchFormat.text, "a: <b> & \"#[fg=red]\" %{F#f00} 40%\n"),
-        (.tmux, "a: <b> & \"##[fg=red]\" %{F##f00} 40%\n"), (.polybar, "a: <b> & \"#[fg=red]\" % {F#f00} 40%\n"),
+        (WatchFormat.text, "a: <b> & \"#[fg=red]\" %{F#f00} 40%\n"), (.tmux, "a: <b> & \"##[fg=red]\" %{F##f00} 40%\n"),
+        (.polybar, "a: <b> & \"#[fg=red]\" % {F#f00} 40%\n"),
         (.i3bar, ##"[{"full_text":"a: <b> & \"#[fg=red]\" %{F#f00} 40%","name":"indicator","urgent":false}],"## + "\n"),
         (
             .waybar,
@@ -157,7 +158,7 @@ import Testing
     ])
     mutating func `A panel follows the indicators of a bus`(format: WatchFormat, text: String) throws {
         _ = line(at: 0)
-        let shown = try #require(line(Self.shown("a", "<b> & \"#[fg=red]\"\n%{F#f00}\u{1B}", progress: 0.4), at: 1000))
+        let shown = try #require(line(Self.shown("a", "<b> & \"#[fg=red]\"\n%{F#f00}\u{1B}", "40%"), at: 1000))
         #expect(try format.text(of: shown) == text)
     }
 }
