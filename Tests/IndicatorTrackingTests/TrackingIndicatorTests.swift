@@ -11,32 +11,68 @@ import Testing
     private var manager: IndicatorManager { indicator.manager }
     private let tracker = ActivityTracker<String>(defaultValue: "Loading")
 
-    /// Waits until the indicator lists these labels, `nil` for an activity without one.
-    private func shows(_ labels: String?...) async -> Bool {
-        await eventually {
-            let snapshot = manager.snapshot
-            return snapshot.activities.map(\.label) == labels.filter { $0 != nil }
-                && snapshot.activityCount == labels.count
-        }
+    /// What the indicator lists: labels, `-` for an activity without one, each with a `+` for each group above it.
+    private var listed: [String] {
+        let activities = manager.snapshot.activities
+        let rest = manager.activityCount - activities.count { $0.depth == 0 }
+        return activities.map { String(repeating: "+", count: $0.depth) + ($0.label ?? "") }
+            + Array(repeating: "-", count: rest)
     }
 
-    @Test func `An indicator shows the first step`() async {
-        tracker.attach(to: manager)
-        let first = tracker.begin()
-        let second = tracker.begin("Parsing")
-        #expect(await shows("Loading"))
-        #expect(await indicator.advance(by: .seconds(1), until: .active))
-        first.end()
-        #expect(await shows("Parsing"))
-        second.update("Parsing 2 of 9")
-        #expect(await shows("Parsing 2 of 9"))
-        second.update(nil)
-        #expect(await shows(nil))
-        second.end()
-        #expect(await shows())
-        #expect(await indicator.advance(by: .milliseconds(200), until: .inactive))
-        await tracker.withActivity("Once more") { #expect(await shows("Once more")) }
-        #expect(await shows())
+    private func shows(_ labels: String...) async -> Bool { await eventually { listed == labels } }
+
+    /// Steps of the tracker begin, change and end; `g` is a group, `attach` attaches the tracker to the indicator, or
+    /// to the group, and `unobserved` waits until it has no attachment. After `=` is what the indicator lists.
+    @Test(arguments: [
+        (
+            "The first step is shown",
+            """
+            attach | a begin Loading | b begin Parsing = Loading | a end = Parsing | b update 2/9 = 2/9 | b update - = -
+            b end = | c begin More = More | c end =
+            """
+        ),
+        ("An attachment begins with the current status", "a begin Parsing | attach = Parsing | a end ="),
+        (
+            "After its end, the indicator does not follow the tracker",
+            "attach | a begin Parsing = Parsing | detach = | a update More | detach | unobserved = | a end ="
+        ),
+        (
+            "A tracker can be a member of a group",
+            """
+            g begin Syncing | attach g | a begin mail = Syncing +mail | a end = Syncing | a begin more = Syncing +more
+            detach = Syncing | a end | attach g | g end | b begin nothing | unobserved = | detach = | b end =
+            """
+        ),
+        (
+            "Its activity may outlive the group",
+            """
+            g begin Syncing | attach g | a begin mail = Syncing +mail | g end = mail | a update calendar = calendar
+            a end = | attach g | b begin nothing | unobserved = | b end =
+            """
+        ),
+    ])
+    func `An indicator follows a tracker`(sentence: String, script: String) async throws {
+        var (group, steps): (ManagedActivity?, [Substring: TrackedActivity<String>]) = (nil, [:])
+        var attachment: ActivityTrackerAttachment?
+        for step in script.split(whereSeparator: { "|\n".contains($0) }) {
+            let sides = step.split(separator: "=", omittingEmptySubsequences: false)
+            let words = sides[0].split(separator: " ")
+            let value = words.last == "-" ? nil : words.last.map(String.init)
+            switch (words[0], words.dropFirst().first) {
+            case ("attach", nil): attachment = tracker.attach(to: manager)
+            case ("attach", _): attachment = tracker.attach(to: try #require(group))
+            case ("detach", _): attachment?.detach()
+            case ("unobserved", _): #expect(await isUnobserved(tracker), "\(sentence): \(step)")
+            case ("g", "begin"): group = ManagedActivity(value, in: manager)
+            case ("g", _): group?.end()
+            case (let name, "begin"): steps[name] = tracker.begin(value)
+            case (let name, "update"): steps[name]?.update(value)
+            case (let name, _): steps[name]?.end()
+            }
+            guard sides.count > 1 else { continue }
+            let labels = sides[1].split(separator: " ").map(String.init)
+            #expect(await eventually { listed == labels }, "\(sentence): \(step): \(listed)")
+        }
     }
 
     @Test func `A value without a readable description is not a label`() {
@@ -58,21 +94,17 @@ import Testing
     @Test func `Label and progress come from closures`() async {
         let tracker = ActivityTracker<Double>()
         tracker.attach(to: manager, label: { $0 < 0 ? nil : "Loading" }, progress: { $0 < 1 ? $0 : nil })
-        let activity = tracker.begin(0.25)
-        func showsProgress(_ progress: Double?) async -> Bool {
-            await eventually { manager.snapshot.label == "Loading" && manager.snapshot.progress == progress }
+        let activity = tracker.begin(nil)
+        for (value, label, progress) in [
+            (0.25, "Loading", 0.25), (0.5, "Loading", 0.5), (1, "Loading", nil), (-1, nil, nil),
+            (0.75, "Loading", 0.75), (nil, nil, nil),
+        ] as [(Double?, String?, Double?)] {
+            activity.update(value)
+            let isShown = await eventually {
+                manager.snapshot.label == label && manager.snapshot.progress == progress && manager.activityCount == 1
+            }
+            #expect(isShown, "\(String(describing: value))")
         }
-        #expect(await showsProgress(0.25))
-        activity.update(0.5)
-        #expect(await showsProgress(0.5))
-        activity.update(1)
-        #expect(await showsProgress(nil))
-        activity.update(-1)
-        #expect(await shows(nil))
-        activity.update(0.75)
-        #expect(await showsProgress(0.75))
-        activity.update(nil)
-        #expect(await shows(nil))
         activity.end()
         #expect(await shows())
     }
@@ -95,84 +127,32 @@ import Testing
         #expect(threads.withLock { $0.count } <= 17)
     }
 
-    @Test func `An attachment begins with the current status`() async {
-        let activity = tracker.begin("Parsing")
-        tracker.attach(to: manager)
-        #expect(await shows("Parsing"))
-        activity.end()
-        #expect(await shows())
-    }
-
-    @Test func `After the end of an attachment, the indicator does not follow the tracker`() async {
-        let attachment = tracker.attach(to: manager)
-        let activity = tracker.begin("Parsing")
-        #expect(await shows("Parsing"))
-        attachment.detach()
-        #expect(await shows())
-        activity.update("More")
-        attachment.detach()
-        #expect(await isUnobserved(tracker))
-        #expect(manager.activityCount == 0)
-        activity.end()
-    }
-
-    @Test func `An attachment that ends while a label is made shows nothing`() async throws {
+    @Test(arguments: [("first", []), ("second", [true, false])])
+    func `An attachment that ends while a label is made leaves nothing on`(last: String, shown: [Bool]) async {
         let indicator = TestIndicator(delays: .zero)
         let attachment = Locked<ActivityTrackerAttachment?>(nil)
-        let new = tracker.attach(to: indicator.manager) { value in
-            attachment.withLock { $0 }?.detach()
-            return value
+        let new = tracker.attach(to: indicator.manager) { label in
+            if label == last { attachment.withLock { $0 }?.detach() }
+            return label
         }
         attachment.withLock { $0 = new }
-        let activity = tracker.begin("Parsing")
+        let activity = tracker.begin("first")
+        if last != "first" {
+            #expect(await eventually { indicator.surface.snapshots.last?.label == "first" })
+            activity.update("second")
+        }
         #expect(await isUnobserved(tracker))
+        #expect(await eventually { indicator.manager.activityCount == 0 })
+        activity.update("third")
         await indicator.manager.shutdown()
-        #expect(indicator.surface.snapshots == [])
+        #expect(indicator.surface.snapshots.map(\.isVisible) == shown)
         activity.end()
+        attachment.withLock { $0 = nil }
     }
 
     /// Waits until the tracker has no attachment.
     private func isUnobserved<Value>(_ tracker: ActivityTracker<Value>) async -> Bool {
         await eventually { tracker.subscriptionCount == 0 }
-    }
-
-    /// Whether the indicator shows nothing of another activity, beside a number of others.
-    private func isDetached(count: Int) async -> Bool {
-        await tracker.withActivity("nothing") {
-            await isUnobserved(tracker) && manager.snapshot.activities.count == count
-        }
-    }
-
-    @Test func `A tracker can be a member of a group, until that ends`() async {
-        let late: ActivityTrackerAttachment? = await manager.withActivity("Syncing", total: 2) { group in
-            let attachment = tracker.attach(to: group)
-            await tracker.withActivity("mail") {
-                #expect(await eventually { manager.snapshot.activities.map(\.label) == ["Syncing", "mail"] })
-                #expect(manager.snapshot.activities.map(\.depth) == [0, 1])
-                #expect(manager.activityCount == 1)
-            }
-            #expect(await eventually { manager.snapshot.activities.first?.completed == 1 })
-            attachment.detach()
-            #expect(await isDetached(count: 1))
-            return tracker.attach(to: group)
-        }
-        #expect(await isDetached(count: 0))
-        late?.detach()
-    }
-
-    @Test func `A tracker's activity may outlive its group`() async {
-        let group = ManagedActivity("Syncing", in: manager)
-        tracker.attach(to: group)
-        let activity = tracker.begin("mail")
-        #expect(await eventually { manager.snapshot.activities.count == 2 })
-        group.end()
-        activity.update("calendar")
-        #expect(await shows("calendar"))
-        #expect(manager.snapshot.activities.map(\.depth) == [0])
-        activity.end()
-        #expect(await shows())
-        tracker.attach(to: group)
-        #expect(await isDetached(count: 0))
     }
 
     @Test func `A group with a tracker ends when it is released`() {
@@ -181,27 +161,6 @@ import Testing
             tracker.attach(to: group)
         }
         #expect(manager.activityCount == 0)
-    }
-
-    @Test func `What ends the attachment while a status is shown leaves nothing on`() async {
-        let attachment = Locked<ActivityTrackerAttachment?>(nil)
-        let new = tracker.attach(
-            to: manager,
-            label: { label in
-                if label == "second" { attachment.withLock { $0 }?.detach() }
-                return label
-            }
-        )
-        attachment.withLock { $0 = new }
-        let activity = tracker.begin("first")
-        #expect(await shows("first"))
-        activity.update("second")
-        #expect(await shows())
-        activity.update("third")
-        #expect(await isUnobserved(tracker))
-        #expect(manager.activityCount == 0)
-        activity.end()
-        attachment.withLock { $0 = nil }
     }
 
     @Test func `What ends the attachment while other threads change the status leaves nothing on`() async {
@@ -228,20 +187,15 @@ import Testing
     @Test func `Several trackers and indicators are independent`() async {
         let indicators = [TestIndicator(), TestIndicator()]
         let trackers = [ActivityTracker<Int>(), ActivityTracker<Int>()]
-        for tracker in trackers {
-            for indicator in indicators { tracker.attach(to: indicator.manager) }
+        for tracker in trackers { for indicator in indicators { tracker.attach(to: indicator.manager) } }
+        var activities = [trackers[0].begin(1), trackers[1].begin(2)]
+        for labels in [["1", "2"], ["2"], []] {
+            let areShown = await eventually {
+                indicators.allSatisfy { Set($0.manager.snapshot.activities.map(\.label)) == Set(labels) }
+            }
+            #expect(areShown)
+            if !activities.isEmpty { activities.removeFirst().end() }
         }
-        func show(_ labels: [String]) async -> Bool {
-            await eventually { indicators.allSatisfy { $0.manager.snapshot.activities.map(\.label) == labels } }
-        }
-        let first = trackers[0].begin(1)
-        #expect(await show(["1"]))
-        let second = trackers[1].begin(2)
-        #expect(await show(["1", "2"]))
-        first.end()
-        #expect(await show(["2"]))
-        second.end()
-        #expect(await show([]))
     }
 
     @Test func `A tracker keeps no indicator alive, and its activity in progress does not keep it attached`() async {
