@@ -20,7 +20,7 @@ import Testing
         }
         let commands = try TemporaryDirectory()
         let unusual = try commands.write("#!/bin/sh\n", to: "unusual-command")
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: unusual)
+        chmod(unusual, 0o755)
         let session = try await program.shell(
             command,
             package: shell,
@@ -32,9 +32,8 @@ import Testing
         try await session.run("cd; \(before)\(load)\(after); printf 'loaded-%s\\n' 2", shows: "loaded-2")
         // The shell may show only the rest of the word.
         for (line, rest) in [
-            ("exec unusu", "al-command"), ("exec -- unusu", "al-command"),
-            ("exec firs", "t-file"), ("exec -- sh -e seco", "nd-file"),
-            ("check-config thir", "d.yaml"), ("backends --config four", "th.yaml"),
+            ("exec unusu", "al-command"), ("exec -- unusu", "al-command"), ("exec firs", "t-file"),
+            ("exec -- sh -e seco", "nd-file"), ("check-config thir", "d.yaml"), ("backends --config four", "th.yaml"),
         ] {
             session.terminal.type("indicator \(line)\t")
             try await session.wait(for: rest)

@@ -293,8 +293,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (0, "Done after 20 s"), (3, "Failed after 20 s: exit status 3"),
-        (255, "Failed after 20 s: exit status 255"),
+        (0, "Done after 20 s"), (3, "Failed after 20 s: exit status 3"), (255, "Failed after 20 s: exit status 255"),
         (128, "Failed after 20 s: exit status 128"), (143, "Failed after 20 s: killed by SIGTERM"), (130, nil),
         (148, "Failed after 20 s: exit status 148"),
     ])

@@ -53,6 +53,16 @@ struct ExecProgram {
         return String(decoding: terminal.read(), as: UTF8.self)
     }
 
+    /// Checks that something has the same results without the program and with it, in front of a shell's command.
+    ///
+    /// - Returns: the results.
+    @discardableResult
+    func sameResults(_ body: (_ prefix: String) async throws -> [String]) async throws -> [String] {
+        let (direct, exec) = (try await body(""), try await body("'\(path)' exec -- "))
+        #expect(direct == exec)
+        return direct
+    }
+
     /// Writes the config file.
     func configure(_ text: String) throws {
         try FileManager.default.createDirectory(

@@ -12,8 +12,7 @@ import Testing
 
     @Test(arguments: [
         "exit 0", "exit 3", "exit 255", "kill -TERM $$", "kill -KILL $$", "kill -INT $$", "kill -HUP $$",
-        "kill -PIPE $$",
-        "kill -ABRT $$", "kill -SEGV $$", "kill -ALRM $$", "kill -34 $$",
+        "kill -PIPE $$", "kill -ABRT $$", "kill -SEGV $$", "kill -ALRM $$", "kill -34 $$",
     ])
     func `The exit status, and the signal that kills the command, are passed on`(script: String) async throws {
         // Long enough to be shown, and not.
@@ -36,7 +35,7 @@ import Testing
             #expect(result.status == .exited(Int32(status)), "\(command)")
             #expect(result.error.hasPrefix("indicator: cannot run '\(command)': "))
         }
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: unusable)
+        chmod(unusable, 0o755)
         #expect(try await program.run([unusable]).status == .exited(127))
     }
 
@@ -58,8 +57,8 @@ import Testing
         let config = try program.home.write("backends: [logFile]\n\(log)\n", to: "config.yaml")
         for arguments in [
             [sequence], ["--\(sequence)"], ["exec", "--notify", sequence, "--", "true"],
-            ["exec", "--", "/\(sequence)"],
-            ["check-config", "/\(sequence)"], ["backends", "--config", "/\(sequence)"], ["replay", "/\(sequence)"],
+            ["exec", "--", "/\(sequence)"], ["check-config", "/\(sequence)"], ["backends", "--config", "/\(sequence)"],
+            ["replay", "/\(sequence)"],
             ["backends", "--config", config], ["check-config", config], ["watch", "--mqtt", sequence],
         ] {
             let result = try await program.run(arguments: arguments)
@@ -73,7 +72,7 @@ import Testing
 
     @Test func `A script without an interpreter runs, found by its path or on the PATH`() async throws {
         let path = try program.home.write("echo \"plain $0 $1\"\n", to: "plain-script")
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+        chmod(path, 0o755)
         #expect(try await program.run([path, "a b"]).output == "plain \(path) a b\n")
         let found = try await program.run(
             ["plain-script", "c"],
@@ -86,9 +85,8 @@ import Testing
         "The command has the same environment, arguments, descriptors, signals and group as without it",
         .needs("python3", package: "python3"),
         arguments: [
-            "env | grep -v ^INDICATOR_SOCKET= | LC_ALL=C sort", "tr '\\0' '\\n' </proc/$$/cmdline",
-            "ls /proc/$$/fd", "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status",
-            "cat", "ulimit -a", "umask", "pwd",
+            "env | grep -v ^INDICATOR_SOCKET= | LC_ALL=C sort", "tr '\\0' '\\n' </proc/$$/cmdline", "ls /proc/$$/fd",
+            "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status", "cat", "ulimit -a", "umask", "pwd",
             // Also under a parent that ignores signals, as nohup does, or closes streams.
             "ls /proc/self/fd",
         ]
@@ -172,6 +170,11 @@ import Testing
         "while kill -0 \(process) 2>/dev/null; do sleep 0.01; done; wait \(process)"
     }
 
+    /// Waits in a shell until a job of it is stopped.
+    private static func stopped(_ job: String) -> String {
+        "until jobs -s | grep -q \(job); do sleep 0.01; jobs >/dev/null; done"
+    }
+
     /// The commands under job control. They print that they run, and which signal they handle.
     private static let commands = [
         "default": #"echo run-$((1 + 1)); exec sleep 1000"#,
@@ -182,31 +185,31 @@ import Testing
     @Test(arguments: ["", " | cat", "; true"], ["default", "handles"])
     func `Keys on the terminal have the same effect as without it`(end: String, command: String) async throws {
         let script = try program.home.write(Self.commands[command] ?? "", to: "script")
-        var results: [[String]] = []
-        for prefix in ["", "'\(program.path)' exec -- "] {
+        // How many are stopped, and run.
+        let jobs = "$(jobs -s | wc -l) $(jobs -r | wc -l)"
+        let results = try await program.sameResults { prefix in
             let shell = try await program.shell(environment: ["CI": ""])
-            var result: [String] = []
+            var results: [String] = []
             for key in ["\u{03}", "\u{1C}"] {
                 try await shell.run("\(prefix)sh \(script)\(end)", shows: "run-2")
                 shell.terminal.type(key)
                 try await shell.wait(for: "$ ")
-                result.append(try await shell.value(of: #"printf '\n<%s>\n' "${PIPESTATUS[*]}""#))
+                results.append(try await shell.value("${PIPESTATUS[*]}"))
             }
             // Stopped, continued in the foreground, stopped, continued in the background, killed.
             try await shell.run("\(prefix)sh \(script)\(end)", shows: "run-2")
             for _ in 0..<2 {
                 try await shell.stopJob()
-                result.append(try await shell.value(of: #"printf '\n<%s>\n' "$(jobs -s | wc -l) $(jobs -r | wc -l)""#))
+                results.append(try await shell.value(jobs))
                 try await shell.run("fg", shows: "script")
             }
             try await shell.stopJob()
             shell.terminal.type("bg\n")
-            result.append(try await shell.value(of: #"printf '\n<%s>\n' "$(jobs -s | wc -l) $(jobs -r | wc -l)""#))
-            result.append(try await shell.value(of: #"p=$(jobs -p %1); kill %1; wait $p; printf '\n<%s>\n' "$?""#))
-            results.append(result)
+            results.append(try await shell.value(jobs))
+            results.append(try await shell.value("$?", after: "p=$(jobs -p %1); kill %1; wait $p"))
+            return results
         }
-        #expect(results[0] == results[1])
-        #expect(results[0].count == 6)
+        #expect(results.count == 6)
     }
 
     @Test(
@@ -217,34 +220,23 @@ import Testing
         async throws
     {
         let script = try program.home.write(Self.commands[command] ?? "", to: "script")
-        var results: [[String]] = []
-        for prefix in ["", "'\(program.path)' exec -- "] {
+        let results = try await program.sameResults { prefix in
             let shell = try await program.shell()
-            var result: [String] = []
-            for target in ["$!", "%1"] {
-                // SIGKILL cannot be passed on; sent to the job, it kills both processes.
-                if signal == "KILL", target == "$!" { continue }
-                try await shell.run("\(prefix)sh \(script) &", shows: "run-2")
-                result.append(
-                    try await shell.value(
-                        of: #"kill -\#(signal) \#(target); \#(Self.ended("$!")); printf '\n<%s>\n' "$?""#
-                    )
-                )
+            var results: [String] = []
+            // SIGKILL cannot be passed on; sent to the job, it kills both processes.
+            for target in signal == "KILL" ? ["%1"] : ["$!", "%1"] {
+                let send = "kill -\(signal) \(target)"
                 // And to a stopped one.
-                try await shell.run("\(prefix)sh \(script) &", shows: "run-2")
-                shell.terminal.type("kill -TSTP \(target)\n")
-                let isStopped = "until jobs -s | grep -q script; do sleep 0.01; jobs >/dev/null; done"
-                result.append(
-                    try await shell.value(
-                        of:
-                            #"\#(isStopped); kill -\#(signal) \#(target); kill -CONT \#(target); \#(Self.ended("$!")); printf '\n<%s>\n' "$?""#
-                    )
-                )
+                for isStopped in [false, true] {
+                    try await shell.run("\(prefix)sh \(script) &", shows: "run-2")
+                    if isStopped { shell.terminal.type("kill -TSTP \(target); \(Self.stopped("script"))\n") }
+                    let sent = isStopped ? "\(send); kill -CONT \(target)" : send
+                    results.append(try await shell.value("$?", after: "\(sent); \(Self.ended("$!"))"))
+                }
             }
-            results.append(result)
+            return results
         }
-        #expect(results[0] == results[1])
-        #expect(results[0].count == (signal == "KILL" ? 2 : 4))
+        #expect(results.count == (signal == "KILL" ? 2 : 4))
     }
 
     /// Counts SIGINT and a real-time signal, of which each one is queued, until it gets the next one: that has a higher
@@ -370,20 +362,18 @@ import Testing
 
     @Test("A background command that reads the terminal is stopped, and reads when it is in the foreground")
     func reading() async throws {
-        var results: [String] = []
-        for prefix in ["", "'\(program.path)' exec -- "] {
+        let results = try await program.sameResults { prefix in
             let shell = try await program.shell()
             shell.terminal.type("\(prefix)cat &\n")
-            let isStopped = "until jobs -s | grep -q cat; do sleep 0.01; jobs >/dev/null; done"
-            try await shell.run(#"\#(isStopped); echo "stopped-$((1 + 1))""#, shows: "stopped-2")
+            try await shell.run(#"\#(Self.stopped("cat")); echo "stopped-$((1 + 1))""#, shows: "stopped-2")
             try await shell.run("jobs -l", shows: "Stopped (tty input)")
             try await shell.run("fg", shows: "fg\r\n")
             try await shell.wait(for: "cat\r\n")
             try await shell.run("hello", shows: "hello\r\nhello")
             shell.terminal.type("\u{04}")
-            results.append(try await shell.value(of: #"printf '\n<%s>\n' "$?""#))
+            return [try await shell.value("$?")]
         }
-        #expect(results == ["0", "0"])
+        #expect(results == ["0"])
     }
 
     @Test("An alarm(2) that was set before ends the command", .needs("python3", package: "python3"))

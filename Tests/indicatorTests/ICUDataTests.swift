@@ -1,5 +1,4 @@
 import Foundation
-import TestSupport
 import Testing
 
 @Suite("ICU's data, which `Scripts/install` leaves out of `indicator`")

@@ -32,8 +32,7 @@ final class InteractiveShell: Sendable {
             [
                 "-c", #"terminal=$1; shift; exec setsid --ctty --wait "$@" <"$terminal" >"$terminal" 2>&1"#, "sh",
                 terminal.path,
-            ]
-                + shell,
+            ] + shell,
             environment: environment.merging(["TERM": "xterm", "TMUX": ""]) { own, _ in own }
         )
         try await done("ulimit -c 0")
@@ -88,9 +87,9 @@ final class InteractiveShell: Sendable {
         try await run("\(command); printf 'done-%s\\n' 2", shows: "done-2")
     }
 
-    /// Types a command that prints something between < and >, and returns it.
-    func value(of command: String) async throws -> String {
-        terminal.type(command + "\n")
+    /// Types a command, and returns the value of an expression after it.
+    func value(_ expression: String, after command: String? = nil) async throws -> String {
+        terminal.type((command.map { $0 + "; " } ?? "") + #"printf '\n<%s>\n' "\#(expression)""# + "\n")
         // At the start of a line: not in the echo of the command.
         try await wait(for: "\n<")
         let start = position.withLock { $0 }

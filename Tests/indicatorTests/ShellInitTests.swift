@@ -124,7 +124,7 @@ import Testing
         let session = try await session("bash", prompt)
         try await session.done(load("bash"))
         try await session.run("true | (exit 3) | true", shows: "notify;")
-        #expect(try await session.value(of: #"printf '\n<%s>\n' "$pipe""#) == "0 3 0")
+        #expect(try await session.value("$pipe") == "0 3 0")
         #expect(!session.shown.contains("trapped-2") && !session.shown.contains("readonly variable"))
         try await session.done("history() { echo wrong; }")
         try await session.run("sleep 0.1", shows: "notify;sleep;Done")
@@ -145,9 +145,9 @@ import Testing
             try await session.run(line, shows: "notify;\(label);")
         }
         if isOld {
-            #expect(try await session.value(of: #"printf '\n<%s>\n' "$before""#) == "4")
+            #expect(try await session.value("$before") == "4")
             try await session.done(#"PROMPT_COMMAND="$PROMPT_COMMAND; after=5""#)
-            #expect(try await session.value(of: #"printf '\n<%s>\n' "${after-}${PROMPT_COMMAND[1]-}""#) == "5")
+            #expect(try await session.value("${after-}${PROMPT_COMMAND[1]-}") == "5")
         }
         // It has the last command of the line before, but repeats it only where repetitions are left out.
         guard ["HISTCONTROL=ignorespace", "set +o history"].contains(setting) else { return }
