@@ -161,24 +161,4 @@ import Testing
             #expect(text.contains(/The indicator was shown (once|twice|\d+ times), as expected/))
         }
     }
-
-    @Test(.needs("kill", package: "procps"), .needs("tmux", package: "tmux"), arguments: ["INT", "TERM"])
-    func `The title is restored after a signal`(signal: String) async throws {
-        let demo = try DemoProgram()
-        let pidFile = demo.home.appending("pid")
-        try await Tmux.withServer { tmux in
-            let before = try await tmux.title
-            let command = "echo $$ > \(pidFile); exec \(demo.shellCommand) run --backend terminalTitle"
-            let script = try demo.home.write(command, to: "script")
-            try await tmux.type("clear; sh \(script)")
-            #expect(try await eventually { try await tmux.title.contains("GET /download") })
-            let pid = try demo.home.read("pid").trimmingCharacters(in: .newlines)
-            #expect(try await Command.run("/bin/kill", ["-\(signal)", pid]).status == 0)
-            #expect(try await eventually { try await tmux.title == before })
-            // On a separate line: a shell skips the rest of a line whose command is ended by SIGINT.
-            try await tmux.type("echo \"status $?\"")
-            let status = signal == "INT" ? 130 : 143
-            #expect(try await eventually { try await tmux.screen.contains("status \(status)") })
-        }
-    }
 }
