@@ -1,6 +1,5 @@
 import Foundation
 import IndicatorCore
-import Logging
 
 /// A process for the tests of the core, which ends, or whose clocks are moved.
 ///

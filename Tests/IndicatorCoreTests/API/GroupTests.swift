@@ -9,12 +9,6 @@ import Testing
 @Suite struct GroupTests {
     private let manager = TestIndicator().manager
 
-    private var labels: [String] {
-        manager.snapshot.activities.map { String(repeating: "  ", count: $0.depth) + ($0.label ?? "") }
-    }
-
-    /// Activities begin, alone or in another one, get a label and end. A name that begins with `-` is no label. After
-    /// `=` are the count, and the labels of the snapshot, each with a `+` for each group above it.
     @Test(arguments: [
         (
             "A group is one activity to the count and the label",
@@ -43,24 +37,7 @@ import Testing
         ),
     ])
     func `Groups and members are listed`(sentence: String, script: String) throws {
-        var activities: [Substring: ManagedActivity] = [:]
-        for step in script.split(whereSeparator: { "|\n".contains($0) }) {
-            let sides = step.split(separator: "=")
-            let words = sides[0].split(separator: " ")
-            let (name, label) = (words[0], words[0].hasPrefix("-") ? nil : String(words[0]))
-            switch words[1] {
-            case "begins": activities[name] = ManagedActivity(label, in: manager)
-            case "in": activities[name] = ManagedActivity(label, in: try #require(activities[words[2]]))
-            case "ends": activities[name]?.end()
-            default: activities[name]?.label = String(words[1])
-            }
-            guard sides.count > 1 else { continue }
-            let listed = manager.snapshot.activities.map { String(repeating: "+", count: $0.depth) + ($0.label ?? "") }
-            let state = ["\(manager.activityCount)"] + listed
-            #expect(state == sides[1].split(separator: " ").map(String.init), "\(sentence): \(step)")
-            #expect(manager.snapshot.activityCount == manager.activityCount && manager.snapshot.label == listed.first)
-            #expect(Set(manager.snapshot.activities.map(\.id)).count == listed.count)
-        }
+        try runActivities(script, on: manager, sentence)
     }
 
     @Test func `Groups nest`() async {
@@ -69,7 +46,8 @@ import Testing
                 await Task.yield()
                 linking.withActivity("app") {
                     build.withActivity("Copying") {
-                        #expect(labels == ["Building", "  Linking", "    app", "  Copying"])
+                        #expect(manager.snapshot.activities.map(\.label) == ["Building", "Linking", "app", "Copying"])
+                        #expect(manager.snapshot.activities.map(\.depth) == [0, 1, 2, 1])
                         #expect(manager.activityCount == 1)
                     }
                 }
@@ -77,33 +55,6 @@ import Testing
             }
         }
         #expect(manager.activityCount == 0)
-    }
-
-    /// Sixteen of them hid every label.
-    @Test func `Groups without a label take no place`() {
-        let groups = (0..<16).map { _ in ManagedActivity(in: manager) }
-        let silent = groups.map { ManagedActivity(in: $0) }
-        let first = manager.begin("first")
-        #expect(labels == ["first"])
-        let member = groups[0].begin("second")
-        #expect(labels == ["first", "second"])
-        first.end()
-        #expect(labels == ["second"])
-        member.end()
-        for activity in silent + groups { activity.end() }
-    }
-
-    /// The list was cut before it was sorted.
-    @Test func `What began first is listed first beside an inner group`() {
-        let outer = ManagedActivity(in: manager)
-        let inner = ManagedActivity(in: outer)
-        let first = inner.begin("first")
-        let second = outer.begin("second")
-        let others = (0..<20).map { ManagedActivity("\($0)", in: inner) }
-        #expect(labels == ["first", "second"] + (0..<14).map { "\($0)" })
-        first.end()
-        second.end()
-        for activity in others + [inner, outer] { activity.end() }
     }
 
     /// Only some of many members were read for each snapshot.

@@ -1,8 +1,6 @@
 import Foundation
 import IndicatorCore
 import IndicatorTesting
-import Logging
-import Synchronization
 import TestSupport
 import Testing
 
@@ -70,138 +68,40 @@ import Testing
         #expect(await eventually { surface.snapshots.last?.state == .inactive })
     }
 
-    @Test("An activity ends with its scope") func anActivityEndsWithItsScope() {
-        let manager = TestIndicator().manager
-        do {
-            let activity = manager.begin()
-            activity.update { $0.label = "work" }
-            #expect(manager.activityCount == 1)
-        }
-        #expect(manager.activityCount == 0)
-        #expect(manager.snapshot.label == nil)
-    }
-
-    @Test func `With activity ends however the work ends`() async {
-        struct Failure: Error {}
-        let manager = TestIndicator().manager
-        let synchronous = manager.withActivity("sync") { manager.activityCount }
-        #expect(synchronous == 1)
-        let asynchronous = await manager.withActivity("async") {
-            await Task.yield()
-            return manager.snapshot.label
-        }
-        #expect(asynchronous == "async")
-        let label = await manager.withActivity { activity in
-            await Task.yield()
-            activity.update {
-                $0.label = "later"
-                $0.progress = 0.5
-            }
-            return manager.snapshot.label
-        }
-        #expect(label == "later")
-        await #expect(throws: Failure.self) {
-            try await manager.withActivity {
-                await Task.yield()
-                throw Failure()
-            }
-        }
-        #expect(manager.activityCount == 0)
-        #expect(manager.snapshot.progress == nil)
-    }
-
-    @Test func `A managed activity ends once`() {
-        let manager = TestIndicator().manager
-        let other = manager.begin()
-        var activity: ManagedActivity? = ManagedActivity("work", in: manager)
-        #expect(manager.activityCount == 2)
-        activity?.end()
-        activity?.end()
-        activity?.update { $0.label = "too late" }
-        #expect(activity?.hasEnded == true)
-        activity = nil
-        #expect(manager.activityCount == 1)
-        #expect(manager.snapshot.label == nil)
-        activity = ManagedActivity(in: manager)
-        activity?.update { $0.label = "forgotten" }
-        activity = nil
-        #expect(manager.activityCount == 1)
-        #expect(manager.snapshot.label == nil)
-        other.end()
-    }
-
-    /// Alamofire/AlamofireNetworkActivityIndicator, and AFNetworking's `decrementActivityCount`: the count went below
-    /// zero.
-    @Test func `The count never goes below zero`() {
-        let manager = TestIndicator().manager
-        manager.decrementActivityCount()
-        manager.stop("unknown")
-        manager.incrementActivityCount()
-        #expect(manager.activityCount == 1)
-        let token = manager.begin()
-        manager.decrementActivityCount()
-        manager.decrementActivityCount()
-        #expect(manager.activityCount == 1)
-        token.end()
-        #expect(manager.activityCount == 0)
-    }
-
-    @Test func `Identities are counted and not calls`() {
-        let manager = TestIndicator().manager
-        let uuid = UUID()
-        for _ in 0..<3 {
-            manager.start("7")
-            manager.start(7)
-            manager.start(uuid)
-        }
-        #expect(manager.activityCount == 3)
-        manager.stop(Substring("7"))
-        manager.stop("7")
-        manager.stop(7)
-        manager.stop(7)
-        #expect(manager.activityCount == 1)
-        manager.stop(uuid)
-        #expect(manager.activityCount == 0)
-    }
-
-    /// `stop("search"); start("search")` was ignored for the whole duration of the search.
-    @Test func `A stop of an identity is not remembered`() {
-        let manager = TestIndicator().manager
-        manager.stop("search")
-        manager.start("search")
-        #expect(manager.activityCount == 1)
-        for _ in 0..<2 { manager.stop("search") }
-        manager.start("search")
-        #expect(manager.activityCount == 1)
-        manager.stop(7)
-        manager.start(7)
-        manager.stop(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)))
-        manager.start(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)))
-        #expect(manager.activityCount == 3)
-    }
-
-    @Test func `The label is that of the earliest activity that has one`() {
-        let manager = TestIndicator().manager
-        let silent = manager.begin()
-        manager.start("first")
-        manager.start("second", label: "second")
-        let third = manager.begin("third", progress: 0.5)
-        #expect(manager.snapshot.label == "second")
+    @Test(arguments: [
+        (
+            "A managed activity ends once, also when it is released",
+            """
+            o begins | a begins = 2 o a | o - | a ends | a ends | a late = 1 | a released = 1 | -b begins
+            -b forgotten = 2 forgotten | -b released = 1
+            """
+        ),
+        // Alamofire/AlamofireNetworkActivityIndicator, and AFNetworking's `decrementActivityCount`: it did.
+        ("The count never goes below zero", "- | stop unknown | + = 1 | -a begins | - | - = 1 | -a ends = 0"),
+        (
+            "Identities are counted and not calls",
+            """
+            start 7 | start #7 | start @7 | start 7 | start #7 | start @7 = 3
+            stop 7 | stop 7 | stop #7 | stop #7 = 1 | stop @7 = 0
+            """
+        ),
+        // `stop("search"); start("search")` was ignored for the whole duration of the search.
+        (
+            "A stop of an identity is not remembered",
+            "stop a | start a = 1 | stop a | stop a | start a = 1 | stop #7 | start #7 | stop @1 | start @1 = 3"
+        ),
         // With an identity or a handle, one without details counts as begun with the first one.
-        manager.update("first") {
-            $0.label = "first"
-            $0.progress = 1
-        }
-        silent.label = "silent"
-        #expect(manager.snapshot.activities.map(\.label) == ["second", "third", "first", "silent"])
-        manager.stop("second")
-        #expect(manager.snapshot.label == "third")
-        third.end()
-        #expect(manager.snapshot.label == "first")
-        manager.stop("first")
-        #expect(manager.snapshot.label == "silent")
-        silent.label = nil
-        #expect(manager.snapshot.label == nil)
+        (
+            "The label is that of the earliest activity that has one",
+            """
+            -s begins | start first | start second second | third begins = 4 second third | update first first
+            -s silent = 4 second third first silent | stop second = 3 third first silent | third ends = 2 first silent
+            stop first = 1 silent | -s - = 1
+            """
+        ),
+    ])
+    func `Activities are counted and listed`(sentence: String, script: String) throws {
+        try runActivities(script, on: TestIndicator().manager, sentence)
     }
 
     /// Four downloads showed the first one's label with the mean progress of all.

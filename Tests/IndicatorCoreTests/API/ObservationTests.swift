@@ -37,7 +37,12 @@ extension ActivityDetails {
         center.post(name: name, object: object, userInfo: information)
     }
 
-    /// The notifications of a task, and the count after each. `did…` are those of Alamofire's requests.
+    /// What happens to objects, and the count after it: `~N` is reached by and by, `shown` is that of the indicator.
+    ///
+    /// - Notifications of an object, of ours or of Alamofire's (`did…`); alone, of `a`;
+    /// - `b.track`, `b.untrack`, and `b.released` by its last owner;
+    /// - `@N`, N milliseconds pass; `on` and `off`; `every10`, the interval of the checks; `checked`, they are due;
+    /// - `labelled`, with the label of `a`.
     @Test(arguments: [
         (
             "The names of this package",
@@ -52,17 +57,74 @@ extension ActivityDetails {
         ),
         ("A task is cancelled before it was started", "didFinish 0"),
         ("A completion overtakes its start, and does not leave the indicator on", "didFinish 0 didResume 0"),
+        // All were hidden for their whole duration: a stop was remembered that had not overtaken its start.
+        ("A task is suspended before it was created", "didSuspend didSuspendTask @100 didResume didResumeTask 1 shown"),
+        (
+            "A task is suspended twice",
+            """
+            didResume didResumeTask @50 didSuspend didSuspendTask @10 didSuspendTask @40 didResume didResumeTask 1
+            shown
+            """
+        ),
+        ("A task is retried", "didResume didResumeTask @50 didCompleteTask @1 didResumeTask 1 shown"),
+        ("So with the names of this package", "Suspend @100 Resume 1 shown"),
+        ("Twice", "Resume @50 Suspend @10 Suspend @40 Resume 1 shown"),
+        ("And retried", "Resume @50 Complete @1 Resume 1 shown"),
+        ("A task deallocated without a notification ends", "Resume 1 a.released 1 @1000 ~0"),
+        (
+            "A tracked object counts for as long as it lives",
+            "a.track a.track 1 a.released @1000 ~0 b.track b.untrack b.untrack 0"
+        ),
+        ("A shorter interval of the checks applies immediately", "a.track a.released every10 @10 ~0"),
+        // The caller did.
+        ("Enabling does not check the objects", "off Resume a.released on 1 @1000 ~0"),
+        // A cell of a list that was scrolled away and back: the task goes on, and was never counted.
+        (
+            "An ignored beginning counts if its object still lives",
+            """
+            Complete @100 Resume b.Complete b.Resume b.Complete c.Complete c.Resume c.released 0 checked @1000 ~1
+            labelled Complete 0
+            """
+        ),
     ])
-    func `Notifications begin and end activities`(sentence: String, script: String) {
-        indicator.manager.observe(.alamofire, in: center)
-        let words = script.split(separator: " ").map(String.init)
-        for (name, count) in zip(words, words.dropFirst()) where Int(name) == nil {
-            notify(
-                Notification.Name((name.hasPrefix("did") ? Self.alamofire : "indicatorTaskDid") + name),
-                request,
-                [Self.alamofireKey: request]
-            )
-            #expect("\(indicator.manager.activityCount)" == count, "\(sentence): \(name)")
+    func `Objects begin and end activities`(sentence: String, script: String) async {
+        let manager = indicator.manager
+        manager.observe(.alamofire, in: center)
+        var objects: [Substring: Request] = [:]
+        for word in script.split(whereSeparator: \.isWhitespace) {
+            if let count = Int(word) {
+                #expect(manager.activityCount == count, "\(sentence): \(word)")
+            } else if word.first == "~" {
+                #expect(await eventually { "~\(manager.activityCount)" == word }, "\(sentence): \(word)")
+            } else if word.first == "@" {
+                indicator.clock.advance(by: .milliseconds(Int(word.dropFirst()) ?? 0))
+            } else if ["on", "off"].contains(word) {
+                manager.isEnabled = word == "on"
+            } else if word == "every10" {
+                manager.lifetimeCheckInterval = .milliseconds(10)
+            } else if word == "labelled" {
+                #expect(manager.snapshot.label == "a", "\(sentence)")
+            } else if word == "checked" {
+                #expect(await eventually { !indicator.clock.deadlines.isEmpty })
+            } else if word == "shown" {
+                indicator.clock.advance(by: .seconds(2))
+                #expect(await eventually { manager.isVisible }, "\(sentence)")
+            } else {
+                let parts = word.split(separator: ".")
+                let name = parts.count > 1 ? parts[0] : "a"
+                let object = objects[name, default: Request()]
+                objects[name] = parts.last == "released" ? nil : object
+                switch parts.last {
+                case "released": break
+                case "track": manager.track(object)
+                case "untrack": manager.stopTracking(object)
+                case let event:
+                    let event = String(event ?? "")
+                    let notification = (event.hasPrefix("did") ? Self.alamofire : "indicatorTaskDid") + event
+                    let information: [String: Any] = [Self.alamofireKey: object, TaskNotifications.labelKey: "\(name)"]
+                    notify(Notification.Name(notification), object, information)
+                }
+            }
         }
     }
 
@@ -154,65 +216,6 @@ extension ActivityDetails {
         other.end()
     }
 
-    /// A cell of a list that was scrolled away and back: the task goes on, and was never counted.
-    @Test func `An ignored beginning counts if its object still lives`() async {
-        notify(.indicatorTaskDidComplete, request)
-        indicator.clock.advance(by: .milliseconds(100))
-        let label = [TaskNotifications.labelKey: "GET /"]
-        notify(.indicatorTaskDidResume, request, label)
-        let other = Request()
-        notify(.indicatorTaskDidComplete, other)
-        notify(.indicatorTaskDidResume, other)
-        notify(.indicatorTaskDidComplete, other)
-        do {
-            let short = Request()
-            notify(.indicatorTaskDidComplete, short)
-            notify(.indicatorTaskDidResume, short)
-        }
-        #expect(indicator.manager.activityCount == 0)
-        #expect(await eventually { !indicator.clock.deadlines.isEmpty })
-        indicator.clock.advance(by: .seconds(1))
-        #expect(await eventually { indicator.manager.activityCount == 1 })
-        #expect(indicator.manager.snapshot.label == "GET /")
-        notify(.indicatorTaskDidComplete, request)
-        #expect(indicator.manager.activityCount == 0)
-        withExtendedLifetime(other) {}
-    }
-
-    /// The notifications of Alamofire's requests, and of ones that use this package's names, with times in ms. All were
-    /// hidden for their whole duration, because a stop was remembered that had not overtaken its start.
-    @Test(
-        arguments: [
-            // Suspended before its task was created.
-            [(0, "didSuspend"), (0, "didSuspendTask"), (100, "didResume"), (100, "didResumeTask")],
-            [
-                (0, "didResume"), (0, "didResumeTask"), (50, "didSuspend"), (50, "didSuspendTask"),
-                (60, "didSuspendTask"), (100, "didResume"), (100, "didResumeTask"),
-            ],
-            [(0, "didResume"), (0, "didResumeTask"), (50, "didCompleteTask"), (51, "didResumeTask")],
-        ] as [[(Int, String)]]
-    )
-    func `A task that continues is shown`(events: [(time: Int, name: String)]) async throws {
-        let other = TestIndicator()
-        other.manager.observe(.alamofire, in: center)
-        let names: [String: Notification.Name] = [
-            "didResumeTask": .indicatorTaskDidResume, "didSuspendTask": .indicatorTaskDidSuspend,
-            "didCompleteTask": .indicatorTaskDidComplete,
-        ]
-        var now = 0
-        for (time, name) in events {
-            for clock in [indicator.clock, other.clock] { clock.advance(by: .milliseconds(time - now)) }
-            now = time
-            post(name, request)
-            if let name = names[name] { notify(name, request) }
-        }
-        for indicator in [indicator, other] {
-            try #require(indicator.manager.activityCount == 1)
-            indicator.clock.advance(by: .seconds(2))
-            #expect(await eventually { indicator.manager.isVisible })
-        }
-    }
-
     /// Of 1 000 objects, 520 stayed alive.
     @Test func `What is remembered keeps nothing alive`() {
         var objects: [() -> Request?] = []
@@ -271,19 +274,6 @@ extension ActivityDetails {
         #expect(indicator.manager.activityCount == 0)
     }
 
-    @Test func `A task deallocated without a notification ends`() async {
-        do {
-            let request = Request()
-            notify(.indicatorTaskDidResume, request)
-            #expect(indicator.manager.activityCount == 1)
-        }
-        #expect(indicator.manager.activityCount == 1)
-        indicator.clock.advance(by: .seconds(1))
-        #expect(await eventually { indicator.manager.activityCount == 0 })
-        indicator.clock.advance(by: .seconds(60))
-        #expect(await eventually { indicator.clock.deadlines.isEmpty })
-    }
-
     @Test func `An object at the address of a deallocated one is distinct`() async {
         // Objects of one size reuse the same address.
         for _ in 0..<100 {
@@ -300,35 +290,6 @@ extension ActivityDetails {
         #expect(await eventually { indicator.manager.activityCount == 1 })
         #expect(indicator.manager.snapshot.label == nil)
         withExtendedLifetime(fresh) {}
-    }
-
-    @Test func `A tracked object counts for as long as it lives`() async {
-        var object: Request? = Request()
-        if let object {
-            indicator.manager.track(object, label: "Export")
-            indicator.manager.track(object, label: "again")
-        }
-        #expect(indicator.manager.activityCount == 1)
-        #expect(indicator.manager.snapshot.label == "Export")
-        object = nil
-        indicator.clock.advance(by: .seconds(1))
-        #expect(await eventually { indicator.manager.activityCount == 0 })
-        #expect(indicator.manager.snapshot.label == nil)
-        let other = Request()
-        indicator.manager.track(other)
-        indicator.manager.stopTracking(other)
-        indicator.manager.stopTracking(other)
-        #expect(indicator.manager.activityCount == 0)
-    }
-
-    @Test func `A shorter check interval applies immediately`() async {
-        do {
-            let object = Request()
-            indicator.manager.track(object)
-        }
-        indicator.manager.lifetimeCheckInterval = .milliseconds(10)
-        indicator.clock.advance(by: .milliseconds(10))
-        #expect(await eventually { indicator.manager.activityCount == 0 })
     }
 
     @Test func `A cancelled observation receives nothing`() {
@@ -360,17 +321,6 @@ extension ActivityDetails {
         }
         #expect(weakManager == nil)
         notify(.indicatorTaskDidResume, Request())
-    }
-
-    /// The caller checked all objects.
-    @Test func `Enabling does not check the objects`() async {
-        indicator.manager.isEnabled = false
-        do { notify(.indicatorTaskDidResume, Request()) }
-        indicator.manager.isEnabled = true
-        #expect(indicator.manager.activityCount == 1)
-        indicator.clock.advance(by: .seconds(1))
-        #expect(await eventually { indicator.manager.activityCount == 0 })
-        #expect(await eventually { indicator.manager.state == .inactive })
     }
 
     /// An object deallocated during the start delay showed the indicator for 0.2 s with a count of 0.

@@ -186,81 +186,34 @@ import Testing
         #expect(!manager.isEnabled)
     }
 
-    @Test func `Each receiver gets each finished activity once`() async throws {
-        let clock = VirtualClock()
-        let gate = Gate()
-        let slow = ScriptedBackend(name: "slow", onUpdate: { _ in await gate.pass() })
-        let record = InMemoryBackend()
-        let manager = IndicatorManager(delays: .zero, backends: [slow, record], clock: clock)
-        manager.start("first", label: "first")
-        #expect(await eventually { gate.waiterCount == 1 })
-        clock.advance(by: .seconds(3))
-        manager.stop("first", .failed("HTTP 503"))
-        for number in 0..<100 {
-            manager.start(number, label: "\(number)")
-            manager.stop(number, .succeeded)
-            guard number % 20 == 19 else { continue }
-            #expect(await eventually { record.snapshots.count == 2 * number + 4 })
-        }
-        manager.begin().end()
-        gate.open()
-        #expect(await eventually { record.snapshots.count == 204 && slow.updates.count == 2 })
-        let recorded = record.finished
-        #expect(recorded.map(\.label) == ["first"] + (0..<100).map { "\($0)" })
-        #expect(recorded.first?.outcome == .failed("HTTP 503"))
-        #expect(recorded.first?.duration == .seconds(3))
-        #expect(record.updates.allSatisfy { $0.omittedFinished == 0 })
-        let skipped = try #require(slow.updates.last)
-        #expect(skipped.finished.map(\.label) == ["first"] + (37..<100).map { "\($0)" })
-        #expect(skipped.omittedFinished == 37)
-        // A later receiver gets none of them.
-        var iterator = manager.updates.makeAsyncIterator()
-        #expect(await iterator.next()?.finished.isEmpty == true)
-        await manager.shutdown()
-    }
-
-    @Test func `Finished activities of a failed update are not lost`() async throws {
-        let clock = VirtualClock()
-        let flaky = ScriptedBackend(onUpdate: { update in
-            if update.finished.map(\.label) == ["a"] { throw ScriptedBackend.Failure(description: "lost") }
-        })
-        let manager = IndicatorManager(delays: .noStart, backends: [flaky], clock: clock)
-        manager.start("b", label: "b")
-        manager.start("a", label: "a")
-        #expect(await eventually { flaky.updates.count == 1 })
-        manager.stop("a")
-        clock.advance(by: .milliseconds(100))
-        #expect(await eventually { flaky.stopCount == 1 })
-        manager.stop("b")
-        manager.start("c", label: "c")
-        // It is started again after a pause, which begins when its stop has returned.
-        #expect(
-            await eventually {
-                clock.advance(by: .seconds(1))
-                return flaky.updates.contains { $0.finished.map(\.label) == ["a", "b"] }
-            }
-        )
-        await manager.shutdown()
-    }
-
-    @Test func `The outcome of a function is that of its activity`() async throws {
+    @Test func `An activity ends with its function or scope, and with its outcome`() async throws {
         struct Failure: Error, CustomStringConvertible { var description: String { "no space left" } }
-        let record = InMemoryBackend()
-        let manager = IndicatorManager(delays: .zero, backends: [record])
-        manager.withActivity("sync") {}
-        try? manager.withActivity("throws") { throw Failure() }
-        try? await manager.withActivity("cancelled") {
-            await Task.yield()
-            throw CancellationError()
+        let indicator = TestIndicator(delays: .zero)
+        let manager = indicator.manager
+        let count = manager.withActivity("sync") {
+            indicator.clock.advance(by: .seconds(3))
+            return manager.activityCount
         }
-        await manager.withActivity("async") { activity in
+        #expect(count == 1)
+        #expect(throws: Failure.self) { try manager.withActivity("throws") { throw Failure() } }
+        await #expect(throws: CancellationError.self) {
+            try await manager.withActivity("cancelled") {
+                await Task.yield()
+                throw CancellationError()
+            }
+        }
+        let label = await manager.withActivity("async") { activity in
             await Task.yield()
             activity.label = "renamed"
+            return manager.snapshot.label
         }
+        #expect(label == "renamed")
         do { _ = manager.begin("dropped") }
         manager.begin("ended").end(.cancelled)
+        #expect(manager.activityCount == 0)
         await manager.shutdown()
-        let finished = record.finished
+        let finished = indicator.surface.finished
+        #expect(finished.map(\.duration) == [.seconds(3)] + Array(repeating: .zero, count: 5))
         #expect(finished.map(\.label) == ["sync", "throws", "cancelled", "renamed", "dropped", "ended"])
         #expect(
             finished.map(\.outcome)
@@ -290,28 +243,6 @@ import Testing
         if isRemoved { await manager.removeBackend(named: backend.name) } else { await manager.shutdown() }
         #expect(backend.finished.map(\.label) == ["A"])
         #expect(backend.snapshots.last?.state == .inactive)
-        await manager.shutdown()
-    }
-
-    @Test func `An animation reports finished activities once`() async throws {
-        let clock = VirtualClock()
-        let spinner = ScriptedBackend(delivery: BackendDelivery(animationInterval: .milliseconds(200)))
-        let manager = IndicatorManager(delays: .noStart, backends: [spinner], clock: clock)
-        manager.start("b", label: "b")
-        manager.start("a", label: "a")
-        #expect(await eventually { spinner.updates.count == 1 })
-        manager.stop("a")
-        clock.advance(by: .milliseconds(100))
-        #expect(await eventually { spinner.updates.last?.finished.map(\.label) == ["a"] })
-        for count in 1...3 {
-            #expect(
-                await eventually {
-                    clock.advance(by: .milliseconds(200))
-                    return spinner.updates.count >= 2 + count
-                }
-            )
-        }
-        #expect(spinner.updates.flatMap(\.finished).count == 1)
         await manager.shutdown()
     }
 

@@ -224,101 +224,107 @@ import Testing
         }
     }
 
-    @Test func `The time left follows from the rate`() {
-        let list = ListOnAClock()
-        let activity = list.begin(ActivityDetails(label: "Downloading", since: .distantPast)) { $0.total = 1000 }
-        for second in 1...4 {
-            activity.advance(by: 100)
-            list.now = .seconds(second)
-            list.publish()
+    /// Each step is a time in s, or several, what changes at each of them, and, after `=`, the rate and the time left
+    /// of the first activity in the snapshot that is published: `-` is none, `*` any, `~40` about that.
+    ///
+    /// - `a begins`, with a total, perhaps of bytes, a progress and the group; `-a` has no label;
+    /// - `a +N`, `a done N`, `a progress N`, and `a ends`; `read`: nothing is published, the list is only read.
+    @Test(arguments: [
+        // Reading is not a measurement, and the estimate ends by itself. A progress that is set has no rate.
+        (
+            "The time left follows from the rate",
+            """
+            0 a begins 1000 | 1...4 a +100 = 100 6 | 8.999 read = 100 6 | 9 read = - - | 9 a progress 0.25
+            20 a progress 0.5 = - 22
+            """
+        ),
+        // Setting what is done results in a rate, too.
+        (
+            "Steps before the first measurement do not count for the rate",
+            "0 a begins 1000 | 0.5 a done 900 | 1.5 a +10 = 10 9 | 2.5 a done 920 = 10 8"
+        ),
+        // An upload that resumed at a half was to end within two seconds.
+        (
+            "A first progress does not count for the time left",
+            "0 a begins - 0.5 | 1...3 a progress +0.01 = * ~47 | 4...10 a progress +0.01 = * ~40"
+        ),
+        (
+            "Nor does one after the beginning",
+            "0 a begins | 1 a progress 0.51 | 2...3 a progress +0.01 = * ~47 | 4...10 a progress +0.01 = * ~40"
+        ),
+        (
+            "What members resume does not count for the time left of their group",
+            """
+            0 g begins 2 | 0 a begins 1000 - g, b begins 1000 - g, a done 500 | 0.5 b done 500
+            1...10 a +10, b +10 = * ~40
+            """
+        ),
+        // Of these, one has its first value between any two snapshots.
+        (
+            "A group of many small members has a time left",
+            "0 g begins 100 | 0.25...10 m ends, m begins 10 - g, m +5 = * ~15"
+        ),
+        // A time left that is shorter than that of a member is wrong. What was done earlier does not count.
+        (
+            "A group has the rate of all and the time of the slowest",
+            """
+            0 g begins B | 0 a begins 10000B - g, -s begins - - g, b begins 1000B - -s | 1...9 a +100, b +5
+            10 a +100, b +5, c begins 2000000B - g, c done 1999000 | 11...20 a +100, b +5, c +20 = ~120 180
+            """
+        ),
+    ])
+    func `Rates and times left are estimated`(sentence: String, script: String) throws {
+        var list = ActivityList(wallClock: WallClock(at: .zero))
+        var records: [Substring: ActivityRecord] = [:]
+        func change(_ words: [Substring], at now: Duration) {
+            guard let record = records[words[0]], words[1] != "begins" else {
+                guard words[1] == "begins" else { return }
+                let progress = words.count > 3 ? Double(words[3]) : nil
+                let total = words.dropFirst(2).first.flatMap { Int($0.prefix(while: \.isNumber)) }
+                let unit = words.dropFirst(2).first?.last == "B" ? ActivityUnit.bytes : .count
+                let label = words[0].hasPrefix("-") ? nil : String(words[0])
+                let new = ActivityRecord(label: label, progress: progress, total: total, unit: unit)
+                _ = list.insert(new, in: words.count > 4 ? records[words[4]] : nil, at: now)
+                records[words[0]] = new
+                return
+            }
+            let old = list.details(of: record)
+            var new = old
+            let number = words.last.flatMap { Double($0) } ?? 0
+            switch words[1] {
+            case "done": new.completed = Int(number)
+            case "progress": new.progress = words[2].first == "+" ? (old.progress ?? 0) + number : number
+            case "ends": _ = list.end(record, .succeeded) { now }
+            default:
+                record.advance(by: Int(number))
+                _ = list.hasAdvanced(record)
+            }
+            if new != old { _ = list.merge(new, since: old, into: record) }
         }
-        #expect(list.first?.rate.map { $0.rounded() } == 100)
-        #expect(list.first?.remaining.map { Int(($0 / .seconds(1)).rounded()) } == 6)
-        #expect(list.estimateEnd == .seconds(9))
-        // Reading is not a measurement, and the estimate ends by itself.
-        list.now = .seconds(9)
-        #expect(list.read().first?.rate == nil)
-        #expect(list.read().first?.remaining == nil)
-        // Progress that is set has a time left and no rate.
-        list.update(activity) { $0.progress = 0.25 }
-        list.publish()
-        list.now = .seconds(20)
-        list.update(activity) { $0.progress = 0.5 }
-        list.publish()
-        #expect(list.first?.rate == nil)
-        #expect(list.first?.remaining.map { Int(($0 / .seconds(1)).rounded()) } == 22)
-    }
-
-    @Test func `Steps before the first measurement do not count for the rate`() {
-        let list = ListOnAClock()
-        let activity = list.begin(ActivityDetails(label: "Resuming", since: .distantPast)) { $0.total = 1000 }
-        list.now = .milliseconds(1)
-        list.update(activity) { $0.completed = 900 }
-        list.publish()
-        list.now = .milliseconds(1001)
-        activity.advance(by: 10)
-        list.publish()
-        #expect(list.first?.rate.map { $0.rounded() } == 10)
-        #expect(list.first?.remaining.map { Int(($0 / .seconds(1)).rounded()) } == 9)
-        // Setting `completed` results in a rate, too.
-        list.now = .milliseconds(2001)
-        list.update(activity) { $0.completed = 920 }
-        list.publish()
-        #expect(list.first?.rate.map { $0.rounded() } == 10)
-    }
-
-    /// An upload that resumed at a half was to end within two seconds.
-    @Test func `A first progress does not count for the time left`() throws {
-        let list = ListOnAClock()
-        let activity = list.begin(ActivityDetails(label: "Resuming", progress: 0.5, since: .distantPast))
-        let later = list.begin(ActivityDetails(label: "Later", since: .distantPast))
-        list.publish()
-        list.update(later) { $0.progress = 0.5 }
-        for second in 1...10 {
-            list.now = .seconds(second)
-            list.update(activity) { $0.progress = 0.5 + 0.01 * Double(second) }
-            list.update(later) { $0.progress = 0.5 + 0.01 * Double(second) }
-            list.publish()
-            guard second > 2 else { continue }
-            for details in list.read() {
-                let seconds = try #require(details.remaining) / .seconds(1)
-                #expect(abs(seconds - Double(50 - second)) < 1, "\(details.label ?? "") after \(second) s")
+        for step in script.split(whereSeparator: { "|\n".contains($0) }) {
+            let sides = step.split(separator: "=")
+            let parts = sides[0].split(separator: " ", maxSplits: 1)
+            let times = parts[0].split(separator: "...").compactMap { Double($0) }
+            let isRead = parts[1].hasPrefix("read")
+            var first: ActivityDetails?
+            let interval = times[0] > 0 ? min(times[0], 1) : 1
+            for time in stride(from: times[0], through: times.last ?? 0, by: interval) {
+                let now = Duration.seconds(time)
+                if !isRead {
+                    for words in parts[1].split(separator: ",") { change(words.split(separator: " "), at: now) }
+                }
+                first = (isRead ? list.activities { now } : list.activities(at: { now }, isMeasured: true)).first
+            }
+            guard sides.count > 1 else { continue }
+            let values = [first?.rate, first?.remaining.map { $0 / .seconds(1) }]
+            for (value, expected) in zip(values, sides[1].split(separator: " ")) where expected != "*" {
+                let near = expected.first == "~" ? Double(expected.dropFirst()) : nil
+                let isEqual =
+                    near.map { abs((value ?? -9) - $0) <= max(2, $0 / 20) }
+                    ?? ((value.map { "\(Int($0.rounded()))" } ?? "-") == expected)
+                #expect(isEqual, "\(sentence): \(step): \(values)")
             }
         }
-    }
-
-    /// The same with the members of a group.
-    @Test func `What members resume does not count for the time left of their group`() throws {
-        let list = ListOnAClock()
-        let group = list.begin(ActivityDetails(label: "Downloading", since: .distantPast)) { $0.total = 2 }
-        let members = (1...2).map { number in
-            list.begin(ActivityDetails(label: "\(number)", since: .distantPast), in: group) { $0.total = 1000 }
-        }
-        for (second, member) in members.enumerated() {
-            list.now = .milliseconds(second * 500)
-            list.update(member) { $0.completed = 500 }
-            list.publish()
-        }
-        for second in 1...10 {
-            list.now = .seconds(second)
-            for member in members { list.advance(member, by: 10) }
-            list.publish()
-        }
-        #expect(abs(try #require(list.first?.remaining) / .seconds(1) - 40) < 2)
-    }
-
-    /// In a stream of small members, one has its first value between any two snapshots.
-    @Test func `A group of many small members has a time left`() throws {
-        let list = ListOnAClock()
-        let group = list.begin(ActivityDetails(label: "Downloading", since: .distantPast)) { $0.total = 100 }
-        for tick in 1...40 {
-            list.now = .milliseconds(tick * 250)
-            let member = list.begin(ActivityDetails(label: "\(tick)", total: 10, since: .distantPast), in: group)
-            list.advance(member, by: 5)
-            list.publish()
-            list.end(member)
-        }
-        #expect(abs(try #require(list.first?.remaining) / .seconds(1) - 15) < 2)
     }
 
     /// `since` was the year 0.
@@ -360,51 +366,4 @@ private final class Object {}
 
 private final class AtomicCount: Sendable {
     let value = Atomic(0)
-}
-
-/// An activity list on a clock that the test advances.
-private final class ListOnAClock {
-    var list = ActivityList(wallClock: WallClock(at: .zero))
-    var now = Duration.zero
-    private(set) var first: ActivityDetails?
-
-    var estimateEnd: Duration? { list.estimateEnd }
-
-    func begin(
-        _ details: ActivityDetails,
-        in group: ActivityRecord? = nil,
-        _ change: (inout ActivityDetails) -> Void = { _ in }
-    ) -> ActivityRecord {
-        var details = details
-        change(&details)
-        let record = ActivityRecord(details)
-        list.insert(record, in: group, at: now)
-        return record
-    }
-
-    func update(_ record: ActivityRecord, _ change: (inout ActivityDetails) -> Void) {
-        let old = list.details(of: record)
-        var new = old
-        change(&new)
-        _ = list.merge(new, since: old, into: record)
-    }
-
-    func advance(_ record: ActivityRecord, by amount: Int) {
-        record.advance(by: amount)
-        _ = list.hasAdvanced(record)
-    }
-
-    func end(_ record: ActivityRecord) { _ = list.end(record, .succeeded) { now } }
-
-    func publish() { first = list.activities(at: { now }, isMeasured: true).first }
-
-    func read() -> [ActivityDetails] { list.activities { now } }
-}
-
-extension ActivityRecord {
-    /// Makes the record of an activity with details.
-    convenience init(_ details: ActivityDetails) {
-        self.init()
-        merge(details, since: ActivityDetails(since: .distantPast))
-    }
 }

@@ -155,46 +155,6 @@ import Testing
         }
     }
 
-    /// A time left that is shorter than that of a member is wrong.
-    @Test func `A group has the rate of all and the time of the slowest`() throws {
-        var list = ActivityList(wallClock: WallClock(at: .zero))
-        func begin(_ label: String, total: Int?, in group: ActivityRecord?) -> ActivityRecord {
-            let record = ActivityRecord(label: label, total: total, unit: .bytes)
-            list.insert(record, in: group, at: .zero)
-            return record
-        }
-        let group = begin("Group", total: nil, in: nil)
-        let fast = begin("fast", total: 10_000, in: group)
-        let silent = ActivityRecord()
-        list.insert(silent, in: group, at: .zero)
-        let slow = begin("slow", total: 1000, in: silent)
-        var activities: [ActivityDetails] = []
-        var resumed: ActivityRecord?
-        for second in 1...20 {
-            fast.advance(by: 100)
-            slow.advance(by: 5)
-            resumed?.advance(by: 20)
-            for record in [fast, slow] + (resumed.map { [$0] } ?? []) { _ = list.hasAdvanced(record) }
-            if second == 10 {
-                let late = begin("resumed", total: 2_000_000, in: group)
-                let old = late.currentDetails
-                var new = old
-                new.completed = 1_999_000
-                _ = list.merge(new, since: old, into: late)
-                resumed = late
-            }
-            activities = list.activities(at: { .seconds(second) }, isMeasured: true)
-        }
-        func rate(_ index: Int) throws -> Double { (try #require(activities[index].rate) * 10).rounded() / 10 }
-        #expect(activities.map(\.label) == ["Group", "fast", "slow", "resumed"])
-        #expect(try (1...3).map(rate) == [100, 5, 20])
-        // What was done earlier does not count.
-        #expect((115...125).contains(try rate(0)))
-        #expect(activities[0].completed == 2000 + 1_999_200)
-        #expect(activities[0].remaining == .seconds(180))
-        #expect(activities[2].remaining == .seconds(180))
-    }
-
     /// After many files that were there already, it had 34 MB/s for 0.1, and 7.6 s for 499.
     @Test(arguments: [true, false], [ActivityUnit.bytes, .count])
     func `Files that were there already are no progress for the estimate`(isSet: Bool, unit: ActivityUnit) throws {

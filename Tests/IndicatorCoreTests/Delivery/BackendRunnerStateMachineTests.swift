@@ -44,6 +44,7 @@ import Testing
         // What waits is tried once more at the end, and counted if it is lost.
         "start ! show done finish start ask update new=/1 ask end return - state=stopped lost=0",
         "start ! show done finish start ! - state=stopped lost=2",
+        "start ! show hide show done hide finish start ask update new=VFV/1 ask end return state=stopped lost=0",
         "start ask done finish update new=/1 ! start ask update new=/1 ask end return - state=stopped lost=0",
         "start report show hide finish ! start ! - state=stopped lost=1",
         // What ended while it was hidden does not wait for the next change.
@@ -62,6 +63,8 @@ import Testing
             "show start ask update ask - due=1 @1 again new=/ ask due=2 wake - due=none ask @2 again hide ask "
                 + "update ask - due=none"
         )
+        // There were 200 000 updates a second.
+        #expect(BackendDelivery(animationInterval: .zero).limited.animationInterval == .milliseconds(10))
         let slow = BackendDelivery(minimumInterval: .seconds(2))
         Script(delivery: slow).run("show start ask update ask label - due=2 @2 update ask label finish update ask end")
         // Hiding does not wait, but what follows does.

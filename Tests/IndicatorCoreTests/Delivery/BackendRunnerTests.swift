@@ -59,20 +59,6 @@ import Testing
         #expect(slow.updates.last?.transitions == [])
     }
 
-    @Test("What was shown and hidden while a backend was unavailable rides along, also in the last attempt")
-    func transitionsOfOutage() async throws {
-        let flaky = ScriptedBackend(onStart: { number in
-            if number == 1 { throw ScriptedBackend.Failure(description: "no surface") }
-        })
-        let manager = try manager(with: flaky)
-        #expect(await eventually { messages(.debug).count == 1 })
-        for number in 1...2 { manager.begin("\(number)").end() }
-        await manager.shutdown()
-        #expect(flaky.updates.count == 1)
-        #expect(flaky.updates.first?.steps.map(\.snapshot.isVisible) == [true, false, true, false])
-        #expect(flaky.updates.first?.finished.map(\.label) == ["1", "2"])
-    }
-
     @Test func `A backend that throws at start is retried with back off and recovers`() async throws {
         let flaky = ScriptedBackend(onStart: { number in
             if number < 5 { throw ScriptedBackend.Failure(description: "no surface; plug one in") }
@@ -230,17 +216,6 @@ import Testing
         #expect(backend.startCount == 1)
     }
 
-    /// There were 200 000 updates a second.
-    @Test func `An animation without an interval is limited`() async throws {
-        let spinner = ScriptedBackend(delivery: BackendDelivery(animationInterval: .zero))
-        let manager = try manager(with: spinner)
-        manager.start("a")
-        #expect(await eventually { spinner.updates.count == 1 && clock.deadlines.contains(.milliseconds(10)) })
-        clock.advance(by: .milliseconds(10))
-        #expect(await eventually { spinner.updates.count == 2 && clock.deadlines.contains(.milliseconds(20)) })
-        await manager.shutdown()
-    }
-
     /// Counts its jobs.
     private final class CountingExecutor: TaskExecutor {
         let count = Atomic(0)
@@ -315,18 +290,6 @@ import Testing
         let text = "The backend 'scripted' has ended before it could show 100 ended activities and 100 showings."
         #expect(await eventually { messages(.warning).count { $0 == text } == 1 })
         gate.open()
-    }
-
-    /// Nor was it counted.
-    @Test func `What has ended while hidden is delivered with the last snapshot`() async throws {
-        let backend = InMemoryBackend()
-        let manager = IndicatorManager(backends: [backend], clock: clock)
-        manager.begin("brief").end(.failed("HTTP 503"))
-        #expect(backend.finished.isEmpty)
-        await manager.shutdown()
-        #expect(backend.finished.map(\.outcome) == [.failed("HTTP 503")])
-        #expect(backend.snapshots.map(\.isVisible) == [false])
-        #expect(manager.backendStatuses.map(\.lost) == [0])
     }
 
     /// What a backend waits for beside updates.

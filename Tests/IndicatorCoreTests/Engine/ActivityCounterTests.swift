@@ -7,84 +7,49 @@ import Testing
 ///
 /// `Tests/Models/ActivityCounter.pml` checks all interleavings of the same protocol.
 @Suite struct ActivityCounterTests {
-    private let clock = VirtualClock()
-
-    private func counter(_ phase: IndicatorState?) -> ActivityCounter {
-        ActivityCounter(phase: phase, time: .reading(clock))
-    }
-
+    /// The phase, `none` if it is disabled, and what happens then: `!` follows what is reported to the machine, an end
+    /// that needs its lock, and a new phase that finds activities. `@N`: N milliseconds pass.
     @Test(arguments: [
-        (IndicatorState?.some(.inactive), true, false), (nil, false, false), (.delayingStart, false, false),
-        (.active, false, true), (.delayingCompletion, false, false),
+        // Only the edges that a phase needs are reported.
+        "inactive begin! begin count=2 end end count=0", "none begin begin count=2 end end count=0",
+        "delayingStart begin begin count=2 end end count=0", "active begin begin end end! count=1 remove count=0",
+        "delayingCompletion begin begin count=2 end end count=0",
+        // Every change is, while that is requested.
+        "active report begin! begin! end! count=2 silent begin count=3 end count=2",
+        // A beginning before the new phase is seen, and one after it is reported.
+        "delayingStart begin inactive!", "delayingStart inactive begin!",
+        // An end before the new phase is seen, and one after it needs the lock.
+        "delayingStart begin end active", "delayingStart begin active! end! count=1",
+        // The time of the last end is stored only in the completion delay, and taken once.
+        """
+        active begin remove last=none delayingCompletion @50 begin begin end last=none @50 end last=100 last=none
+        """,
     ])
-    func `Only the edges that a phase needs are reported to the state machine`(
-        phase: IndicatorState?,
-        reportsBeginning: Bool,
-        needsLockToEnd: Bool
-    ) {
-        let counter = counter(phase)
-        #expect(counter.begin() == reportsBeginning)
-        #expect(!counter.begin())
-        #expect(counter.count == 2)
-        #expect(counter.end())
-        #expect(counter.end() == !needsLockToEnd)
-        #expect(counter.isBusy == needsLockToEnd)
-        if needsLockToEnd { _ = counter.remove() }
-        #expect(counter.count == 0)
-        #expect(counter.phase == phase)
-    }
-
-    @Test func `Every change is reported while that is requested`() {
-        let counter = counter(.active)
-        counter.setReportsChanges(true)
-        #expect(counter.begin())
-        #expect(counter.begin())
-        #expect(!counter.end())
-        #expect(counter.count == 2)
-        counter.setReportsChanges(false)
-        #expect(!counter.begin())
-        #expect(counter.count == 3)
-        #expect(counter.end())
-    }
-
-    @Test func `A beginning before the new phase is seen and one after it is reported`() {
-        let before = counter(.delayingStart)
-        #expect(!before.begin())
-        #expect(before.setPhase(.inactive))
-
-        let after = counter(.delayingStart)
-        #expect(!after.setPhase(.inactive))
-        #expect(after.begin())
-    }
-
-    @Test func `An end before the new phase is seen and one after it needs the lock`() {
-        let before = counter(.delayingStart)
-        _ = before.begin()
-        #expect(before.end())
-        #expect(!before.setPhase(.active))
-
-        let after = counter(.delayingStart)
-        _ = after.begin()
-        #expect(after.setPhase(.active))
-        #expect(!after.end())
-        #expect(after.isBusy)
-    }
-
-    @Test func `The time of the last end is stored only in the completion delay`() {
-        let counter = counter(.active)
-        _ = counter.begin()
-        _ = counter.remove()
-        #expect(counter.takeTimeOfLastEnd() == nil)
-        counter.setPhase(.delayingCompletion)
-        clock.advance(by: .milliseconds(50))
-        _ = counter.begin()
-        _ = counter.begin()
-        _ = counter.end()
-        #expect(counter.takeTimeOfLastEnd() == nil)
-        clock.advance(by: .milliseconds(50))
-        #expect(counter.end())
-        #expect(counter.takeTimeOfLastEnd() == .milliseconds(100))
-        #expect(counter.takeTimeOfLastEnd() == nil)
+    func interleaving(script: String) {
+        let phases: [Substring: IndicatorState] = [
+            "inactive": .inactive, "delayingStart": .delayingStart, "active": .active,
+            "delayingCompletion": .delayingCompletion,
+        ]
+        let clock = VirtualClock()
+        let words = script.split(separator: " ")
+        let counter = ActivityCounter(phase: phases[words[0]], time: .reading(clock))
+        for word in words.dropFirst() {
+            let (name, isTold) = (word.prefix { $0 != "!" }, word.last == "!")
+            switch name {
+            case "begin": #expect(counter.begin() == isTold, "\(script): \(word)")
+            case "end": #expect(counter.end() != isTold, "\(script): \(word)")
+            case "remove": _ = counter.remove()
+            case "report", "silent": counter.setReportsChanges(name == "report")
+            case _ where name.first == "@": clock.advance(by: .milliseconds(Int(name.dropFirst()) ?? 0))
+            case _ where name.hasPrefix("last"):
+                let last = counter.takeTimeOfLastEnd().map { "\(Int($0 / .milliseconds(1)))" } ?? "none"
+                #expect("last=\(last)" == name, "\(script)")
+            case _ where name.hasPrefix("count"): #expect("count=\(counter.count)" == name, "\(script)")
+            default:
+                #expect(phases[name] != nil)
+                #expect(counter.setPhase(phases[name]) == isTold, "\(script): \(word)")
+            }
+        }
     }
 
     /// Another thread runs just when an ending thread reads the time, before it changes the count.

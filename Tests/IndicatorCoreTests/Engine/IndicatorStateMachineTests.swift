@@ -151,9 +151,7 @@ import Testing
         let driver = Driver(clock)
         let now = { [time = driver.time] in time.now }
         driver.machine.setAudience(.always)
-        var details = ActivityDetails(label: "Downloading")
-        details.total = 1000
-        let activity = ActivityRecord(details)
+        let activity = ActivityRecord(label: "Downloading", total: 1000)
         _ = driver.machine.begin(activity, in: nil, lasted: .zero, now)
         for _ in 1...4 {
             clock.advance(by: .seconds(1))

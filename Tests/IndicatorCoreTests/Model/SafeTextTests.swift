@@ -3,90 +3,53 @@ import Testing
 @testable import IndicatorCore
 
 @Suite struct SafeTextTests {
-    @Test func `Ordinary text is unchanged`() {
-        let text = "Größe: 3 × 4 – „日本語“ 👩‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿"
-        #expect(SafeText.singleLine(text, limit: 100) == text)
-    }
-
     @Test(arguments: [
-        ("\u{1B}]0;owned\u{07}", "]0;owned"),
-        ("\u{1B}[31mred\u{1B}[0m", "[31mred[0m"),
-        ("a\u{9B}31mb\u{9D}0;c\u{9C}", "a31mb0;c"),
-        ("a\u{7F}b\u{00}c\u{08}", "abc"),
-        ("pay\u{202E}gpj.exe\u{202C}", "paygpj.exe"),
-        ("a\u{2066}b\u{2069}", "ab"),
-    ])
-    func `Control characters are removed`(text: String, expected: String) {
-        #expect(SafeText.singleLine(text, limit: 100) == expected)
-    }
-
-    @Test(arguments: [
+        ("\u{1B}]0;owned\u{07}", "]0;owned"), ("\u{1B}[31mred\u{1B}[0m", "[31mred[0m"),
+        ("a\u{9B}31mb\u{9D}0;c\u{9C}", "a31mb0;c"), ("a\u{7F}b\u{00}c\u{08}", "abc"),
+        ("pay\u{202E}gpj.exe\u{202C}", "paygpj.exe"), ("a\u{2066}b\u{2069}", "ab"),
+        // White space becomes one space.
         ("one\ntwo", "one two"), ("one\r\n\r\ntwo", "one two"), ("one\u{2028}two\u{2029}three", "one two three"),
         ("one\u{85}two\u{0B}three\tfour", "one two three four"), ("  \n padded \n ", "padded"), (" \n\t ", ""),
         ("", ""),
-    ])
-    func `White space becomes one space`(text: String, expected: String) {
-        #expect(SafeText.singleLine(text, limit: 100) == expected)
-    }
-
-    @Test func `Long text is cut with an ellipsis`() {
-        #expect(SafeText.singleLine("abcde", limit: 5) == "abcde")
-        #expect(SafeText.singleLine("abcdef", limit: 5) == "abcd…")
-        #expect(SafeText.singleLine("abc def", limit: 5) == "abc…")
-        let long = SafeText.singleLine(String(repeating: "ä", count: 5_000_000), limit: 120)
-        #expect(long == String(repeating: "ä", count: 119) + "…")
-    }
-
-    @Test func `The cut falls between characters`() {
-        // Seven scalars that are one character for the user.
-        let family = "👩‍👩‍👧‍👦"
-        #expect(family.unicodeScalars.count == 7)
-        #expect(SafeText.singleLine("ab" + family + "c", limit: 8) == "ab…")
-    }
-
-    @Test(arguments: [
-        ("க்\u{200D}ஷxy", 4, "க்…"), ("ab\u{644}\u{200C}\u{644}xy", 5, "ab\u{644}…"),
-        ("🏴󠁧󠁢󠁥󠁮󠁧󠁿xy", 8, "🏴󠁧󠁢󠁥󠁮󠁧󠁿…"), ("🏴󠁧󠁢󠁥󠁮󠁧󠁿xy", 7, "🏴…"), ("1\u{FE0F}\u{20E3}xy", 3, "1…"),
-    ])
-    func `Characters that affect only the removed part are removed, too`(text: String, limit: Int, expected: String) {
-        let shown = SafeText.singleLine(text, limit: limit)
-        #expect(scalars(shown) == scalars(expected))
-        #expect(scalars(SafeText.singleLine(shown, limit: limit)) == scalars(shown))
-    }
-
-    @Test func `A character of ten thousand scalars is cut`() {
-        let monster = "a" + String(repeating: "\u{0301}", count: 10_000)
-        #expect(monster.count == 1)
-        #expect(SafeText.singleLine(monster, limit: 10).unicodeScalars.count == 10)
-    }
-
-    @Test func `A long text of control characters is cut`() {
-        let text = String(repeating: "\u{1B}", count: 10_000) + "end"
-        #expect(SafeText.singleLine(text, limit: 10) == "…")
-    }
-
-    @Test(arguments: [
-        "👩‍👩‍👧‍👦", "🏳️‍🌈", "👩🏽‍⚕️", "❤️‍🔥", "1️⃣ #️⃣", "❤️ ☺︎", "🏴󠁧󠁢󠁥󠁮󠁧󠁿🏴󠁧󠁢󠁳󠁣󠁴󠁿🏴󠁧󠁢󠁷󠁬󠁳󠁿", "🇩🇪",
-        // Persian, with a non-joiner; Sanskrit, with a joiner; Mongolian, with its own selector; a variant of an
-        // ideograph.
-        "می\u{200C}خواهم", "क्\u{200D}ष", "\u{1820}\u{180B}", "葛\u{E0100}", "e\u{301}", "\u{E0B0}",
-    ])
-    func `Joiners, selectors and tags that a script or an emoji needs are kept`(text: String) {
-        #expect(scalars(SafeText.singleLine(text, limit: 100)) == scalars(text))
-    }
-
-    @Test(arguments: [
+        // Joiners, selectors and tags that no script and no emoji needs.
         ("pay\u{200D}pal", "paypal"), ("\u{200D}👩", "👩"), ("👩\u{200D}", "👩"), ("👩\u{200D}x", "👩x"),
         ("a\u{200C}b", "ab"), ("a\u{FE0F}b", "ab"), ("1\u{FE0F}2", "12"), ("❤\u{FE0F}\u{FE0F}", "❤\u{FE0F}"),
         ("\u{FE0F}x", "x"), ("👩\u{E0100}", "👩"), ("葛\u{E0100}\u{E0101}", "葛\u{E0100}"), ("a\u{180B}", "a"),
         // Tags that are not part of a flag: invisible text.
-        ("a\u{E0068}\u{E0069}", "a"), ("🏴\u{E0068}\u{E0069}\u{E007F}", "🏴"),
-        ("🏴\u{E0067}\u{E0062}\u{E0065}", "🏴"), ("🏴󠁧󠁢󠁥󠁮󠁧󠁿\u{E0068}", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"),
-        ("a\u{200F}b\u{61C}c\u{200B}d\u{AD}e\u{2060}f\u{FEFF}g", "abcdefg"), ("x\u{3164}\u{115F}", "x"),
-        ("\u{FFFE}a\u{10FFFF}", "a"),
+        ("a\u{E0068}\u{E0069}", "a"), ("🏴\u{E0068}\u{E0069}\u{E007F}", "🏴"), ("🏴\u{E0067}\u{E0062}\u{E0065}", "🏴"),
+        ("🏴󠁧󠁢󠁥󠁮󠁧󠁿\u{E0068}", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"), ("a\u{200F}b\u{61C}c\u{200B}d\u{AD}e\u{2060}f\u{FEFF}g", "abcdefg"),
+        ("x\u{3164}\u{115F}", "x"), ("\u{FFFE}a\u{10FFFF}", "a"),
     ])
-    func `The same characters are removed where they have no effect`(text: String, expected: String) {
+    func `What would change a line, or has no effect, is removed`(text: String, expected: String) {
         #expect(scalars(SafeText.singleLine(text, limit: 100)) == scalars(expected))
+    }
+
+    @Test(arguments: [
+        "Größe: 3 × 4 – „日本語“ 👩‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿", "👩‍👩‍👧‍👦", "🏳️‍🌈", "👩🏽‍⚕️", "❤️‍🔥", "1️⃣ #️⃣", "❤️ ☺︎",
+        "🏴󠁧󠁢󠁥󠁮󠁧󠁿🏴󠁧󠁢󠁳󠁣󠁴󠁿🏴󠁧󠁢󠁷󠁬󠁳󠁿", "🇩🇪",
+        // Persian, with a non-joiner; Sanskrit, with a joiner; Mongolian, with its own selector; a variant of an
+        // ideograph.
+        "می\u{200C}خواهم", "क्\u{200D}ष", "\u{1820}\u{180B}", "葛\u{E0100}", "e\u{301}", "\u{E0B0}",
+    ])
+    func `Text, with what its script or an emoji needs, is unchanged`(text: String) {
+        #expect(scalars(SafeText.singleLine(text, limit: 100)) == scalars(text))
+    }
+
+    @Test(arguments: [
+        ("abcde", 5, "abcde"), ("abcdef", 5, "abcd…"), ("abc def", 5, "abc…"),
+        (String(repeating: "ä", count: 5_000_000), 120, String(repeating: "ä", count: 119) + "…"),
+        (String(repeating: "\u{1B}", count: 10_000) + "end", 10, "…"),
+        ("a" + String(repeating: "\u{301}", count: 10_000), 10, "a" + String(repeating: "\u{301}", count: 8) + "…"),
+        // Between characters: seven scalars are one for the user.
+        ("ab👩‍👩‍👧‍👦c", 8, "ab…"),
+        // Without characters that affect only what is removed.
+        ("க்\u{200D}ஷxy", 4, "க்…"), ("ab\u{644}\u{200C}\u{644}xy", 5, "ab\u{644}…"), ("🏴󠁧󠁢󠁥󠁮󠁧󠁿xy", 8, "🏴󠁧󠁢󠁥󠁮󠁧󠁿…"),
+        ("🏴󠁧󠁢󠁥󠁮󠁧󠁿xy", 7, "🏴…"), ("1\u{FE0F}\u{20E3}xy", 3, "1…"),
+    ])
+    func `Long text is cut with an ellipsis`(text: String, limit: Int, expected: String) {
+        let shown = SafeText.singleLine(text, limit: limit)
+        #expect(scalars(shown) == scalars(expected))
+        #expect(scalars(SafeText.singleLine(shown, limit: limit)) == scalars(shown))
     }
 
     /// From the Unicode Character Database: general categories Cc and Cf, Default_Ignorable_Code_Point, Bidi_Control,
