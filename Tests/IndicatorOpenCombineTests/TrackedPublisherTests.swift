@@ -70,18 +70,6 @@ import Testing
         #expect(outcomes == [.cancelled, .failed("SomeError()"), .succeeded])
     }
 
-    @Test func `Each subscription is an activity`() async {
-        let subject = PassthroughSubject<Int, Never>()
-        let tracked = subject.tracked(in: tracker)
-        #expect(!tracker.status.isLoading)
-        let first = tracked.sink { _ in }
-        let second = tracked.sink { _ in }
-        first.cancel()
-        #expect(tracker.status.isLoading)
-        second.cancel()
-        #expect(!tracker.status.isLoading)
-    }
-
     /// `Publisher.values` cancels its subscription in a cancellation handler, with the lock of the task's status. A
     /// value whose `deinit` resumes another task must not be released there: two such tasks would wait for each other.
     @Test func `A value is not released in the cancellation handler`() async {
@@ -128,21 +116,6 @@ import Testing
         #expect(!tracker.status.isLoading)
         #expect(cancellations == 1)
         subject.send(1)
-    }
-
-    @Test func `An activity before flat map ends with its own publisher`() {
-        let (outer, inner) = (PassthroughSubject<Int, Never>(), PassthroughSubject<Int, Never>())
-        var elements: [Int] = []
-        let subscription = outer.tracked(in: tracker).flatMap { _ in inner }.sink { elements.append($0) }
-        outer.send(1)
-        #expect(tracker.status.isLoading)
-        outer.send(completion: .finished)
-        #expect(!tracker.status.isLoading)
-        // The publisher inside continues.
-        inner.send(2)
-        #expect(elements == [2])
-        #expect(!tracker.status.isLoading)
-        withExtendedLifetime(subscription) {}
     }
 
     /// OpenCombine's `prefix` cancels its upstream only then, unlike its `first`.

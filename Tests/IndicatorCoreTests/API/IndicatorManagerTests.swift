@@ -144,20 +144,6 @@ import Testing
         }
     }
 
-    @Test func `Disabling hides immediately and continues counting`() async {
-        let indicator = TestIndicator()
-        indicator.manager.start("a")
-        #expect(await indicator.advance(by: .seconds(1), until: .active))
-        indicator.manager.isEnabled = false
-        #expect(!indicator.manager.isVisible)
-        indicator.manager.start("b")
-        #expect(indicator.manager.activityCount == 2)
-        indicator.manager.isEnabled = true
-        #expect(indicator.manager.state == .delayingStart)
-        #expect(await indicator.advance(by: .seconds(1), until: .active))
-        #expect(await eventually { indicator.surface.snapshots.map(\.isVisible) == [true, false, true] })
-    }
-
     @Test func `The shared indicator is disabled`() {
         #expect(!IndicatorManager.shared.isEnabled)
         #expect(IndicatorManager().isEnabled)

@@ -6,17 +6,6 @@ import Testing
 @testable import IndicatorCore
 
 @Suite struct SnapshotsTests {
-    @Test func `Every subscriber ends in the current state`() async throws {
-        let indicator = TestIndicator(delays: .zero)
-        var iterators = (0..<3).map { _ in indicator.manager.snapshots.makeAsyncIterator() }
-        for _ in 0..<100 { indicator.manager.begin().end() }
-        indicator.manager.start("last")
-        for index in iterators.indices {
-            let snapshot = try #require(await iterators[index].next())
-            #expect(snapshot.state == .active)
-        }
-    }
-
     /// Each publication made a task for each subscriber: 0.4 s of CPU for the caller with a thousand of them.
     @Test func `A thousand subscribers get the latest snapshot and each finished activity`() async throws {
         let indicator = TestIndicator(delays: .zero)
@@ -76,20 +65,6 @@ import Testing
         indicator.manager.isEnabled = false
         #expect(await eventually { surface.snapshots.count == 4 && surface.isVisible == false })
         #expect(activities.count == 50)
-    }
-
-    @Test func `A hidden indicator notifies only backends that include hidden`() async throws {
-        let indicator = TestIndicator()
-        let curious = InMemoryBackend(name: "curious", delivery: BackendDelivery(includesHidden: true))
-        indicator.manager.addBackend(curious)
-        #expect(await eventually { curious.snapshots.count == 1 })
-        indicator.clock.advance(by: .seconds(1))
-        indicator.manager.start("a")
-        #expect(await eventually { curious.snapshots.last?.state == .delayingStart })
-        indicator.manager.start("b")
-        indicator.clock.advance(by: .milliseconds(100))
-        #expect(await eventually { curious.snapshots.last?.activityCount == 2 })
-        #expect(indicator.surface.snapshots.isEmpty)
     }
 
     @Test func `A change has the time of the rules`() async throws {
@@ -266,36 +241,5 @@ import Testing
         #expect(kept.latest.map(\.label) == (0..<10).map { "\($0)" } + (46..<100).map { "\($0)" })
         kept.append(finished(100..<170, .failed("")))
         #expect(kept.takeAll().latest.map(\.label) == (106..<170).map { "\($0)" })
-    }
-
-    /// Activities of a skipped snapshot preceded those of an earlier snapshot that was kept.
-    @Test func `Finished activities are in order`() throws {
-        var inbox = UpdateInbox(delivery: BackendDelivery())
-        inbox.post(update(.active, "a"))
-        inbox.post(update(.delayingCompletion, "b"))
-        let first = inbox.take(delivered: nil)
-        #expect(first?.finished.map(\.label) == ["a", "b"])
-        inbox.giveBack(try #require(first))
-        inbox.post(update(.inactive, "c"))
-        #expect(inbox.take(delivered: first?.snapshot)?.finished.map(\.label) == ["a", "b", "c"])
-    }
-
-    /// Then, a backend that was unavailable did not get it at the shutdown.
-    @Test func `What has ended is undelivered, too, beside a snapshot that shows nothing new`() {
-        var inbox = UpdateInbox(delivery: BackendDelivery())
-        let hidden = update(.inactive, "a")
-        inbox.post(update(.active, "b"))
-        inbox.post(hidden)
-        inbox.hasShown(hidden)
-        _ = inbox.take(delivered: nil)
-        inbox.giveBack(hidden)
-        #expect(!inbox.hasChanges(since: nil) && inbox.hasUndelivered)
-    }
-
-    private func update(_ state: IndicatorState, _ finished: String) -> IndicatorUpdate {
-        var snapshot = IndicatorSnapshot(state: state, activityCount: 1, label: "x")
-        snapshot.period = state.isVisible ? 1 : 2
-        let activity = FinishedActivity(label: finished, outcome: .succeeded, duration: .zero)
-        return IndicatorUpdate(snapshot, finished: [activity])
     }
 }
