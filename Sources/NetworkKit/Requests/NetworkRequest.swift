@@ -88,20 +88,23 @@ public struct NetworkRequest: Sendable {
     func checked() throws(NetworkError) -> Self {
         if let problem { throw problem }
         var copy = self
-        var parts = try url.httpComponents()
-        if let user = parts.user {
-            copy.credentials = credentials ?? Credentials(user: user, password: parts.password ?? "")
+        try url.requireHTTP()
+        // Otherwise, nothing has to be moved, and URLComponents take long.
+        if url.baseURL != nil || url.absoluteString.utf8.contains(where: { "@#".utf8.contains($0) }),
+            var parts = URLComponents(url: url, resolvingAgainstBaseURL: true)
+        {
+            if let user = parts.user {
+                copy.credentials = credentials ?? Credentials(user: user, password: parts.password ?? "")
+            }
+            (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
+            copy.url = parts.url ?? url
         }
         // libcurl would end them at a NUL, and Digest would send a line break as it is.
         if let used = copy.credentials, (used.user + used.password).utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
             throw .invalidRequest("the user name or the password contains a control character (RFC 7617 §2)")
         }
-        if parts.user != nil || parts.password != nil || parts.fragment != nil || url.baseURL != nil {
-            (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
-            copy.url = parts.url ?? url
-        }
-        copy.timeout = timeout.map { min($0, .seconds(1e9)) }
-        copy.deadline = timeLimit.map { .now + min($0, .seconds(1e9)) }
+        copy.timeout = timeout.map { min($0, .seconds(1_000_000_000)) }
+        copy.deadline = timeLimit.map { .now + min($0, .seconds(1_000_000_000)) }
         for case let (name, limit?) in [("timeout", timeout), ("time limit", timeLimit)] where limit <= .zero {
             throw .invalidRequest("the \(name) must be positive, not \(limit)")
         }
@@ -147,11 +150,10 @@ extension NetworkRequest: CustomStringConvertible, CustomReflectable {
 }
 
 extension URL {
-    /// The parts of an http or https URL.
-    func httpComponents() throws(NetworkError) -> URLComponents {
-        guard let parts = URLComponents(url: self, resolvingAgainstBaseURL: true),
-            ["http", "https"].contains(parts.scheme?.lowercased()), parts.host?.isEmpty == false
-        else { throw .invalidRequest("'\(withoutSecrets)' is not an http or https URL with a host") }
-        return parts
+    /// Throws unless it is an http or https URL with a host.
+    func requireHTTP() throws(NetworkError) {
+        guard ["http", "https"].contains(scheme?.lowercased()), host()?.isEmpty == false else {
+            throw .invalidRequest("'\(withoutSecrets)' is not an http or https URL with a host")
+        }
     }
 }

@@ -6,10 +6,11 @@ extension NetworkRequest {
     /// `nil` when the response is not a redirect, or none is followed.
     func redirected(by head: ResponseHead) throws(NetworkError) -> (request: NetworkRequest, keepsBody: Bool)? {
         guard followsRedirects, head.isRedirect, let location = head.location else { return nil }
-        var parts = (try? URL(string: location, relativeTo: url)?.absoluteURL.httpComponents()) ?? URLComponents()
+        let target = URL(string: location, relativeTo: url)?.absoluteString
+        var parts = target.flatMap { URLComponents(string: $0) } ?? URLComponents()
         // The server must not choose the credentials.
         (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
-        guard let next = parts.url, next.host() != nil else {
+        guard let next = parts.url, (try? next.requireHTTP()) != nil else {
             throw .invalidRedirect(url, location: String(location.prefix(200)))
         }
         var copy = self
