@@ -53,6 +53,8 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     /// Those that wait for the app. Each may have a connection beyond the limit.
     private var paused: Set<ObjectIdentifier> = []
     private var hosts: [[String]: Host] = [:]
+    /// When the current round began, the time of what happens in it.
+    private(set) var now = ContinuousClock.now
     /// When the first time limit may be exceeded.
     private var nextCheck: ContinuousClock.Instant?
     /// See ``wait(_:_:isAlone:)``.
@@ -93,12 +95,13 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     }
 
     private func add(_ change: (inout Inbox) -> Void) {
-        let mustStart = inbox.withLock { inbox in
-            // Otherwise, the thread has been woken, and takes all.
-            if inbox.isRunning, inbox.transfers.isEmpty, inbox.jobs.isEmpty { wakeUp?.wake() }
+        let (isFirst, mustStart) = inbox.withLock { inbox in
+            let isFirst = inbox.transfers.isEmpty && inbox.jobs.isEmpty
             change(&inbox)
-            return !exchange(&inbox.isRunning, with: true)
+            return (isFirst, !exchange(&inbox.isRunning, with: true))
         }
+        // Otherwise, another call wakes the thread, which takes all. Without the lock, for which the thread would wait.
+        if isFirst, !mustStart { wakeUp?.wake() }
         guard mustStart else { return }
         guard let wakeUp, Self.isLibraryReady, ThreadStarter.start(named: "network-kit", { self.run(wakeUp) }) else {
             return fail("could not start the network thread: the process has reached its limits")
@@ -139,6 +142,7 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
         curl_kit_share_cookies(share)
         if keepsCookies { Cookie.withHandle(of: share) { _ in } }
         while let arrived = takeInbox() {
+            now = .now
             for transfer in arrived.transfers { perform(commandsOf: transfer, multi) }
             beginWaiting(multi, share)
             let count = active.count
@@ -172,7 +176,8 @@ final class CurlLoop: ResponseSource, @unchecked Sendable {
     }
 
     private func host(_ origin: [String]) -> Host {
-        let host = hosts[origin] ?? Host(limit: limit)
+        if let host = hosts[origin] { return host }
+        let host = Host(limit: limit)
         hosts[origin] = host
         return host
     }

@@ -47,7 +47,7 @@ extension CurlTransfer {
         }
         if request.headers[.acceptEncoding] == nil {
             // A part of a compressed body could not be decompressed.
-            lines.append("Accept-Encoding: \(request.decodesBody ? "gzip, deflate" : "identity")")
+            lines.append(request.decodesBody ? "Accept-Encoding: gzip, deflate" : "Accept-Encoding: identity")
         }
         // Otherwise libcurl would send that of a form.
         if !request.headers.contains(.contentType) { lines.append("Content-Type:") }

@@ -99,18 +99,17 @@ final class CurlTransfer {
     /// libcurl 7.88 would take what the server has sent meanwhile, such as a 408, for the response.
     private func mustLeave(_ connection: SocketWatch.Connection) -> Bool {
         guard let lastUse = connection.lastUse else { return false }
-        let isOld = connection.useCount == 0 && lastUse + .seconds(2) <= .now
+        let isOld = connection.useCount == 0 && lastUse + .seconds(2) <= loop.now
         return connection.isSilent || !connection.isShared && connection.isUnclean
             || !transfer.request.method.isIdempotent && isOld
     }
 
     private func use(_ next: SocketWatch.Connection?) {
-        let now = ContinuousClock.now
         connection?.useCount -= 1
-        connection?.lastUse = now
+        connection?.lastUse = loop.now
         connection = next
         connection?.useCount += 1
-        connection?.lastUse = now
+        connection?.lastUse = loop.now
     }
 
     /// Whether the server has refused the request that libcurl repeats. Otherwise it has an error from the connection,
@@ -121,9 +120,8 @@ final class CurlTransfer {
     }
 
     private func isActive() {
-        let now = ContinuousClock.now
-        lastActivity = now
-        nextLook = connection == nil ? nil : now + SocketWatch.silenceLimit
+        lastActivity = loop.now
+        nextLook = connection == nil ? nil : loop.now + SocketWatch.silenceLimit
     }
 
     /// libcurl first calls this when the transfer has a connection or starts to establish one.
@@ -179,7 +177,7 @@ final class CurlTransfer {
         let fields = lines.compactMap { line -> HTTPField? in
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return nil }
             let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
-            return name.map { HTTPField(name: $0, value: Array(line[(colon + 1)...])) }
+            return name.map { HTTPField(name: $0, value: line[(colon + 1)...].drop { $0 == 0x20 }) }
         }
         return HTTPFields(fields)
     }
@@ -187,8 +185,7 @@ final class CurlTransfer {
     private var status: Int { curl_kit_get_long(handle, CURLINFO_RESPONSE_CODE) }
 
     private func deliverHead() {
-        let status = status
-        guard self.head == nil, isHeadComplete, status >= 200 else { return }
+        guard self.head == nil, isHeadComplete, case let status = status, status >= 200 else { return }
         let isMultiplexed = curl_kit_get_long(handle, CURLINFO_HTTP_VERSION) >= CURL_HTTP_VERSION_2_0
         if isMultiplexed {
             connection?.isShared = true

@@ -98,9 +98,9 @@ final class SocketWatch: Sendable {
             for connection in state.connections.values where connection.port == 0 {
                 connection.port = curl_kit_get_local_port(connection.descriptor)
             }
-            let found = state.connections.values.first { connection in
-                connection.port == port && curl_kit_may_have_peer(connection.descriptor, address) != 0
-            }
+            let candidates = state.connections.values.filter { $0.port == port }
+            let isOne = candidates.count == 1
+            let found = candidates.first { isOne || curl_kit_may_have_peer($0.descriptor, address) != 0 }
             guard let found else { return nil }
             let current = found.state
             let received = current?.received ?? 0
