@@ -28,7 +28,7 @@ struct RequestObservers: ~Copyable, Sendable {
         activity.withLock { $0.take() }?.end(outcome)
     }
 
-    private func post(_ task: NetworkTask, _ name: Notification.Name, _ userInfo: [String: any Sendable]? = nil) {
+    private func post(_ task: NetworkTask, _ name: Notification.Name, _ userInfo: [AnyHashable: Any]? = nil) {
         if container == nil { center.post(name: name, object: task, userInfo: userInfo) }
     }
 
@@ -41,10 +41,10 @@ struct RequestObservers: ~Copyable, Sendable {
     ) {
         let (count, total) = (Int(progress.shown.count), progress.shown.total.map { Int($0) })
         guard container != nil else {
-            var userInfo: [String: any Sendable] = [TaskNotifications.completedBytesKey: count]
-            userInfo[TaskNotifications.totalBytesKey] = total
-            userInfo[TaskNotifications.labelKey] = label
-            userInfo[TaskNotifications.waitingKey] = isWaiting
+            var userInfo: [AnyHashable: Any] = [TaskNotifications.completedBytesKey: count]
+            if let total { userInfo[TaskNotifications.totalBytesKey] = total }
+            if let label { userInfo[TaskNotifications.labelKey] = label }
+            if let isWaiting { userInfo[TaskNotifications.waitingKey] = isWaiting }
             return post(task, .indicatorTaskDidProgress, userInfo)
         }
         guard let activity = activity.withLock({ $0 }) else { return }
