@@ -33,7 +33,7 @@ import Testing
         try handle.truncate(atOffset: 1 << 30)
         try handle.close()
         let (result, peak) = try await probe("upload", server.url.absoluteString, file.path)
-        let received = try #require(Int(result))
+        let received = try #require(Int(result), "\(String(describing: server.lastError))")
         #expect(received > 1 << 30)
         #expect(received < (1 << 30) + 1000)
         #expect(peak < 64 * 1024 * Self.factor, "\(peak) kB")
