@@ -53,7 +53,13 @@ package func threadOfRelease(
     _ begin: (_ make: @escaping @Sendable () -> Token) async -> @Sendable () -> Void
 ) async -> String? {
     let names = Locked<[String?]>([])
-    let cancel = await begin { Token { names.withLock { $0.append(Thread.current.name) } } }
+    // Foundation knows only the names that it gave (proc(5)).
+    let cancel = await begin {
+        Token {
+            let name = try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)
+            names.withLock { $0.append(name.map { String($0.dropLast()) }) }
+        }
+    }
     let thread = JoinableThread {
         Thread.current.name = "cancelling"
         cancel()

@@ -1,3 +1,4 @@
+import CIndicatorLinux
 import Foundation
 package import Synchronization
 
@@ -24,8 +25,7 @@ package enum ThreadStarter {
         startingCount.add(1, ordering: .relaxed)
         let work = Unmanaged.passRetained(
             Work {
-                // Uses malloc(3).
-                Thread.current.name = String(decoding: name.utf8.prefix(15), as: UTF8.self)
+                linux_begin_thread(name)
                 startingCount.subtract(1, ordering: .relaxed)
                 body()
             }
