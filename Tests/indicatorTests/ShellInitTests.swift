@@ -117,14 +117,18 @@ import Testing
         try await resume("fg", in: session)
     }
 
-    @Test func `In bash, PIPESTATUS, an ERR trap, nounset and read-only names are the user's`() async throws {
-        let prompt =
-            #"PROMPT_COMMAND='pipe="${PIPESTATUS[*]}"'; set -uE; trap 'echo trapped-$((1 + 1))' ERR"#
-            + "; readonly line= result= number= lasted= began="
-        let session = try await session("bash", prompt)
+    @Test func `In bash, PIPESTATUS, BASH_REMATCH, an ERR trap, nounset and read-only names are the user's`()
+        async throws
+    {
+        let prompt = #"PROMPT_COMMAND='pipe="${PIPESTATUS[*]}"'"#
+        let settings = "set -uE; trap 'echo trapped-$((1 + 1))' ERR; readonly line= result= number= lasted= began="
+        let session = try await session("bash", "\(prompt); \(settings)")
         try await session.done(load("bash"))
-        try await session.run("true | (exit 3) | true", shows: "notify;")
-        #expect(try await session.value("$pipe") == "0 3 0")
+        // The startup file is read again.
+        try await session.done("\(prompt); \(load("bash"))")
+        #expect(try await session.value("${#PROMPT_COMMAND[@]}${PS0//[^,]}") == "3,")
+        try await session.run("[[ word =~ o ]] && true | (exit 3) | true", shows: "notify;")
+        #expect(try await session.value("$pipe$BASH_REMATCH") == "0 3 0o")
         #expect(!session.shown.contains("trapped-2") && !session.shown.contains("readonly variable"))
         try await session.done("history() { echo wrong; }")
         try await session.run("sleep 0.1", shows: "notify;sleep;Done")

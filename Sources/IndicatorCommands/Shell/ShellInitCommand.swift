@@ -85,7 +85,7 @@ package struct ShellInitCommand: AsyncParsableCommand {
                     local indicator_result=$? indicator_statuses=("${PIPESTATUS[@]}") indicator_name
                     local indicator_lasted=${indicator_began//[!0-9]/}
                     local indicator_line indicator_key indicator_found= indicator_other= indicator_stopped=
-                    local indicator_begin='(^|[;&|({!]|do|then|else|time|if)' indicator_end='($|[;&|)}<>])'
+                    local indicator_begin='?(*@([;&|({!]|do|then|else|time|if))' indicator_end='?([;&|)}<>]*)'
                     indicator_began=
                     if [[ -z $indicator_lasted ]]; then return "$indicator_result"; fi
                     indicator_lasted=$(((${indicator_clock@P} - indicator_lasted) / 1000000))
@@ -95,20 +95,21 @@ package struct ShellInitCommand: AsyncParsableCommand {
                     if ((indicator_lasted < \#(seconds))) && [[ -z $indicator_stopped ]]; then
                         return "$indicator_result"
                     fi
-                    # Without its number.
-                    [[ $(HISTTIMEFORMAT='' builtin history 1 2>/dev/null) =~ [0-9]+\*?[[:space:]]+(.*) ]] && :
-                    indicator_line=${BASH_REMATCH[1]-}
+                    # Without its number. The operator `=~` would change the user's BASH_REMATCH.
+                    indicator_line=$(HISTTIMEFORMAT='' builtin history 1 2>/dev/null) && :
+                    indicator_line=${indicator_line#*[0-9][* ][[:space:]]}
+                    indicator_line=${indicator_line#"${indicator_line%%[![:space:]]*}"}
                     if [[ ${PROMPT_COMMAND[0]-} != 'for indicator_command '* ]]; then indicator_command=; fi
                     # A repeated line is not counted, and ends with the same command or another one of it; one that is
                     # not in the history at all is another one. That of a function is in its definition.
                     if [[ ${indicator_count@P} == "$indicator_number" && (-z $indicator_command ||
                         ! -o history || :${HISTCONTROL-}: != *:@(ignoredups|ignoreboth|erasedups):* ||
-                        $indicator_command != "$indicator_last" && ! ${indicator_line//[[:space:]]/} =~ \
+                        $indicator_command != "$indicator_last" && ${indicator_line//[[:space:]]/} != \
                         $indicator_begin"${indicator_command//[[:space:]]/}"$indicator_end &&
                         $(builtin declare -f -- "${indicator_line%%[[:space:]]*}") != *"$indicator_command"*) ]]; then
                         indicator_line=$indicator_command
                     fi
-                    if [[ $indicator_line =~ ^(fg[[:space:]]*$|fg[[:space:]]|%) ]]; then
+                    if [[ $indicator_line == @(fg|fg[[:space:]]*|%*) ]]; then
                         indicator_name=${indicator_line#fg} indicator_name=${indicator_name//[[:space:]]/}
                         indicator_name=${indicator_name#%}
                         for indicator_key in "${!indicator_jobs[@]}"; do
@@ -137,7 +138,13 @@ package struct ShellInitCommand: AsyncParsableCommand {
                     return "$indicator_result"
                 }
                 if [[ ${PROMPT_COMMAND[*]-} != *indicator_done* ]]; then
-                    PS0='${indicator_began:0:$((indicator_began = '$indicator_clock', 0))}'${PS0-}
+                    # A startup file that runs again has assigned the first element only.
+                    if [[ ${PROMPT_COMMAND[*]-} == *indicator_number* ]]; then
+                        PROMPT_COMMAND=("${PROMPT_COMMAND[0]}")
+                    fi
+                    if [[ ${PS0-} != *indicator_began* ]]; then
+                        PS0='${indicator_began:0:$((indicator_began = '$indicator_clock', 0))}'${PS0-}
+                    fi
                     PROMPT_COMMAND=('for indicator_command in "${BASH_COMMAND-}"; do indicator_done && :; done'
                         "${PROMPT_COMMAND[@]}" 'indicator_key=${indicator_count@P}
                         if [[ $indicator_key != "$indicator_number" ]]; then indicator_last=$indicator_command; fi
