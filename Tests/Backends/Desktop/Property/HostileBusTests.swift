@@ -263,6 +263,7 @@ import TestSupport
             python.output == "InvalidArgs True\nUnknownProperty True\ninactive\n",
             "\(python.output)\(python.error)"
         )
+        withExtendedLifetime(probe) {}
     }
 }
 #endif
