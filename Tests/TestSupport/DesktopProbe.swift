@@ -12,9 +12,9 @@ package final class DesktopProbe: Sendable {
     /// Starts one; returns when it accepts commands.
     ///
     /// - Parameters:
-    ///   - parts: its parts, one by one or with spaces between them: `notification`, `icon=` and a name or path,
-    ///     `property`, `title`, `log=` and a path, `delays`, `neighbour`, `outcomes`, `threads=` and `memory=` with a
-    ///     limit.
+    ///   - parts: its parts, with spaces between them; one with a path is alone, because that may have some:
+    ///     `notification`, `icon=` and a name or path, `property`, `title`, `log=` and a path, `delays`, `neighbour`,
+    ///     `outcomes`, `threads=` and `memory=` with a limit.
     ///   - way: how it sends notifications.
     ///   - environment: further variables.
     ///   - program: a copy of the program to start instead.
@@ -37,7 +37,7 @@ package final class DesktopProbe: Sendable {
             try program ?? Command.built("test-probe"),
             // The probe limits itself: with 3, the dynamic linker could not load the libraries.
             ["desktop", "through=\(way.rawValue)"] + (descriptors.map { ["descriptors=\($0)"] } ?? [])
-                + parts.flatMap { $0.split(separator: " ").map(String.init) },
+                + parts.flatMap { $0.contains("/") ? [$0] : $0.split(separator: " ").map(String.init) },
             environment: [
                 "DBUS_SESSION_BUS_ADDRESS": address ?? bus?.address ?? "", "XDG_RUNTIME_DIR": "", "DISPLAY": "",
                 // For the tests that measure memory: malloc(3) caches as little as possible.
