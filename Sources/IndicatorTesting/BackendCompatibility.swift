@@ -156,7 +156,7 @@ public struct BackendCompatibility: Sendable {
             run.indicator.stop("work")
             try await run.wait("goes on with its surface", until: { $0.state == .running })
             try await expectRestored(before, run)
-            await run.indicator.shutdown()
+            await run.indicator.shutdown(timeLimit: limit)
             try expect(run.status?.lost == 0, "ends with nothing lost", run)
         case .repeats:
             let driver = BackendDriver(AnyBackend(try make()))
