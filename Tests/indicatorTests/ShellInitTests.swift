@@ -61,7 +61,8 @@ import Testing
         try await session.run("sh -c 'kill -TERM $$'", shows: "killed by SIGTERM")
         // The user can still read the status.
         try await session.run("sh -c 'exit 5'", shows: "exit status 5")
-        try await session.run("sleep 1.6", shows: "]777;notify;sleep;Done after \(shell == "fish" ? 2 : 1) s")
+        // How many seconds is a matter of the machine, too.
+        try await session.run("sleep 1.6", shows: "]777;notify;sleep;Done after ")
         // Not the shell's clock, which the user may set.
         if shell != "fish" {
             try await session.run("SECONDS=100", shows: "]777;notify;")
