@@ -1,6 +1,4 @@
-import Foundation
 import TestSupport
-import Testing
 
 /// The README and the articles.
 @Suite struct DocumentationTests {

@@ -1,6 +1,4 @@
-import Foundation
 import TestSupport
-import Testing
 
 /// The types of an app's code are checked against the libraries as an app sees them: with their public declarations.
 struct AppCompiler {

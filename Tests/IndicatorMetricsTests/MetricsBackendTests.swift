@@ -1,12 +1,8 @@
 import CoreMetrics
-import Foundation
-import IndicatorCore
 import IndicatorMetrics
-import IndicatorTesting
 import MetricsTestKit
 import Synchronization
 import TestSupport
-import Testing
 
 @Suite struct MetricsBackendTests {
     /// A backend that cannot start.

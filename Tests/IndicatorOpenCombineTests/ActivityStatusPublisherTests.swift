@@ -1,10 +1,7 @@
-import Foundation
-import IndicatorCore
 import IndicatorOpenCombine
 import IndicatorTracking
 import OpenCombine
 import TestSupport
-import Testing
 
 @Suite struct ActivityStatusPublisherTests {
     /// The statuses of a slow subscriber were kept without a limit.

@@ -1,4 +1,3 @@
-import IndicatorCore
 import OpenCombine
 import TestSupport
 

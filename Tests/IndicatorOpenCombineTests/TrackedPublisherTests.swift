@@ -1,11 +1,7 @@
-import Foundation
-import IndicatorCore
 import IndicatorOpenCombine
-import IndicatorTesting
 import IndicatorTracking
 import OpenCombine
 import TestSupport
-import Testing
 
 @Suite struct TrackedPublisherTests {
     private struct SomeError: Error, Equatable {}

@@ -1,8 +1,4 @@
-import IndicatorCore
-import Foundation
-import IndicatorTesting
 import TestSupport
-import Testing
 
 @testable import IndicatorReports
 

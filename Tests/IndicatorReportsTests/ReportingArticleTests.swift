@@ -1,7 +1,4 @@
-import IndicatorCore
-import Foundation
 import TestSupport
-import Testing
 
 @testable import IndicatorReports
 

@@ -1,6 +1,4 @@
-import Foundation
 import TestSupport
-import Testing
 
 /// A real service group in a separate process. The log shows what happened to its indicator.
 @Suite("The indicator as a service", .timeLimit(.minutes(10)))

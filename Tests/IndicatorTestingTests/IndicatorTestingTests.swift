@@ -1,9 +1,5 @@
-import Foundation
-import IndicatorCore
-import IndicatorTesting
 import Synchronization
 import TestSupport
-import Testing
 
 @Suite("The tools for the tests of apps")
 struct IndicatorTestingTests {

@@ -1,8 +1,6 @@
 import Dispatch
-import IndicatorCore
 import Synchronization
 import TestSupport
-import Testing
 
 @testable import IndicatorTracking
 

@@ -1,6 +1,4 @@
-import IndicatorCore
 import TestSupport
-import Testing
 
 @testable import IndicatorTracking
 

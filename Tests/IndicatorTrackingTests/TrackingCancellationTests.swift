@@ -1,9 +1,5 @@
-import Foundation
-import IndicatorCore
-import IndicatorTesting
 import IndicatorTracking
 import TestSupport
-import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct TrackingCancellationTests {
     private let tracker = ActivityTracker<Int>()

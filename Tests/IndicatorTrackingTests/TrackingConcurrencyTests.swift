@@ -1,9 +1,5 @@
-import IndicatorCore
-import Foundation
-import IndicatorTesting
 import Synchronization
 import TestSupport
-import Testing
 
 @testable import IndicatorTracking
 

@@ -1,7 +1,5 @@
-import IndicatorCore
 import IndicatorTracking
 import TestSupport
-import Testing
 
 /// The worked examples of the documentation, verbatim.
 @Suite struct TrackingExamplesTests {

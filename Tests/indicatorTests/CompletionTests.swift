@@ -1,6 +1,4 @@
-import Foundation
 import TestSupport
-import Testing
 
 /// The generated completion scripts in the real shells.
 @Suite(.needs(.shells)) struct CompletionTests {

@@ -1,7 +1,5 @@
-import Foundation
 import Subprocess
 import TestSupport
-import Testing
 
 /// Where `indicator exec` shows a command and its outcome.
 @Suite struct ExecOutcomeTests {

@@ -1,8 +1,6 @@
-import Foundation
 import Subprocess
 import SystemPackage
 import TestSupport
-import Testing
 
 /// The program under test, without the user's own configuration, bus and terminal.
 struct ExecProgram {

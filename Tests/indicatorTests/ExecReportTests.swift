@@ -1,7 +1,5 @@
-import Foundation
 import Subprocess
 import TestSupport
-import Testing
 
 /// What a command under `indicator exec` reports of its own work, through to the log file.
 @Suite("Reports under exec") struct ExecReportTests {

@@ -1,7 +1,5 @@
-import Foundation
 import Subprocess
 import TestSupport
-import Testing
 
 /// `indicator exec` in a terminal, which belongs to the command.
 @Suite(.needs("tmux", package: "tmux"), .timeLimit(.minutes(10))) struct ExecTerminalTests {

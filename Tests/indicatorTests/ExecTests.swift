@@ -1,8 +1,6 @@
-import Foundation
 import Subprocess
 import SystemPackage
 import TestSupport
-import Testing
 
 /// `indicator exec` compared with the same command without it: every difference is a defect.
 @Suite struct ExecTests {

@@ -1,6 +1,4 @@
-import Foundation
 import TestSupport
-import Testing
 
 /// The functions of `Scripts/install` that need no release build.
 @Suite struct InstallTests {

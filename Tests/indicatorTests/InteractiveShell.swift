@@ -1,5 +1,3 @@
-import Foundation
-import IndicatorCore
 import TestSupport
 
 /// A shell with job control on a separate terminal, into which a test types.

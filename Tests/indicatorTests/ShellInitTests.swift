@@ -1,6 +1,4 @@
-import Foundation
 import TestSupport
-import Testing
 
 /// The code of `indicator shell-init` in the real shells.
 @Suite(.needs(.shells)) struct ShellInitTests {

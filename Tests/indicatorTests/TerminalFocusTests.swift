@@ -1,6 +1,4 @@
-import Foundation
 import TestSupport
-import Testing
 
 /// What a shell's code leaves while the user looks at the terminal, in a real terminal on sway.
 @Suite(

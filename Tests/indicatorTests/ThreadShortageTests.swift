@@ -1,6 +1,5 @@
 #if MQTT
 import TestSupport
-import Testing
 
 /// The commands of `indicator` other than `exec` where no thread can be created.
 @Suite struct ThreadShortageTests {

@@ -1,7 +1,5 @@
 import IndicatorBackends
-import IndicatorCore
 import TestSupport
-import Testing
 
 @testable import BackendConfiguration
 @testable import IndicatorCommands

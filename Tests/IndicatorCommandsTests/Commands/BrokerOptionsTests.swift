@@ -1,9 +1,6 @@
 #if MQTT
-import Foundation
 import IndicatorBackends
-import IndicatorCore
 import TestSupport
-import Testing
 
 /// `indicator watch --mqtt`, on a private broker.
 @Suite(.needs(.brokers)) struct BrokerOptionsTests {

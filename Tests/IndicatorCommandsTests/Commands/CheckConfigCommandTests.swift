@@ -1,6 +1,4 @@
-import Foundation
 import TestSupport
-import Testing
 
 @Suite struct CheckConfigCommandTests {
     @Test func `Check config reports every mistake`() async throws {

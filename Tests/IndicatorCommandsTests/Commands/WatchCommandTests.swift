@@ -1,7 +1,5 @@
 #if DBus
-import Foundation
 import TestSupport
-import Testing
 
 /// `indicator watch`, on a private bus.
 @Suite(.needs(.bus)) struct WatchCommandTests {

@@ -1,7 +1,5 @@
 #if DBus
-import Foundation
 import TestSupport
-import Testing
 
 /// What panels draw of `watch --format`: the real programs, each with a screen of its own.
 @Suite(.needs(.bus)) struct PanelProgramTests {

@@ -1,7 +1,5 @@
-import Foundation
 import IndicatorBackends
 import TestSupport
-import Testing
 
 @testable import IndicatorCommands
 

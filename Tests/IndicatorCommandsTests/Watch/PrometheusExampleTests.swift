@@ -1,7 +1,5 @@
 #if MQTT
-import Foundation
 import TestSupport
-import Testing
 
 /// `Examples/prometheus`: an alert for lost processes, from what `watch --once --json` prints.
 @Suite(.needs(.prometheus)) struct PrometheusExampleTests {

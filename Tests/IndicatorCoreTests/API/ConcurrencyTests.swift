@@ -1,8 +1,4 @@
-import Foundation
-import IndicatorCore
-import IndicatorTesting
 import TestSupport
-import Testing
 
 @Suite struct ConcurrencyTests {
     /// How often each thread does something. The stress target of the benchmarks does it much more often.

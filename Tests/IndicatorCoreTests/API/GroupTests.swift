@@ -1,9 +1,6 @@
-import Foundation
-import IndicatorTesting
 @testable import IndicatorCore
 import Synchronization
 import TestSupport
-import Testing
 
 /// Activities that consist of others.
 @Suite struct GroupTests {

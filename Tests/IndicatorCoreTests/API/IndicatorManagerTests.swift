@@ -1,8 +1,4 @@
-import Foundation
-import IndicatorCore
-import IndicatorTesting
 import TestSupport
-import Testing
 
 @Suite struct IndicatorManagerTests {
     @Test func `Work that lasts is shown and hidden`() async throws {

@@ -1,8 +1,4 @@
-import Foundation
-import IndicatorCore
-import IndicatorTesting
 import TestSupport
-import Testing
 
 extension ActivityDetails {
     fileprivate mutating func advanceByOne() { completed += 1 }

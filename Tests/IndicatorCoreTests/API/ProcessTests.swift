@@ -1,6 +1,4 @@
-import Foundation
 import TestSupport
-import Testing
 
 #if !THREAD_SANITIZER  // Its runtime has locks that another thread may hold at the fork, and clocks of its own.
 /// What happens to the whole process, in another one. test-probe is built for the tests of the backends.

@@ -1,9 +1,5 @@
-import Foundation
-import IndicatorCore
-import IndicatorTesting
 import Synchronization
 import TestSupport
-import Testing
 
 /// Foreign code that runs during a call: cancellation handlers, `deinit`s, executors, backends that call back.
 ///

@@ -1,7 +1,4 @@
-import Foundation
-import IndicatorTesting
 import TestSupport
-import Testing
 
 @testable import IndicatorCore
 

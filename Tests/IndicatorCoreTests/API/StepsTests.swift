@@ -1,9 +1,6 @@
-import Foundation
-import IndicatorTesting
 @testable import IndicatorCore
 import Synchronization
 import TestSupport
-import Testing
 
 /// Totals, steps, rate and time left.
 @Suite struct StepsTests {

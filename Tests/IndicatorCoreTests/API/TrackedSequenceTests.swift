@@ -1,7 +1,4 @@
-import IndicatorCore
-import IndicatorTesting
 import TestSupport
-import Testing
 
 /// Loops as activities.
 @Suite struct TrackedSequenceTests {

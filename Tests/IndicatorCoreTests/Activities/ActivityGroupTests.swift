@@ -1,8 +1,5 @@
-import Foundation
-import IndicatorTesting
 @testable import IndicatorCore
 import TestSupport
-import Testing
 
 /// What the members of a group add up to.
 @Suite struct ActivityGroupTests {

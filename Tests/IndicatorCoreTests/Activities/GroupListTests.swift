@@ -1,7 +1,4 @@
-import IndicatorCore
-import IndicatorTesting
 import TestSupport
-import Testing
 
 /// The order and the depth of the activities in a snapshot, compared with a naive model.
 @Suite struct GroupListTests {

@@ -1,7 +1,4 @@
-import Foundation
-import Logging
 import TestSupport
-import Testing
 
 @testable import IndicatorCore
 

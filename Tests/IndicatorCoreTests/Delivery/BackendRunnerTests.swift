@@ -1,11 +1,7 @@
-import Foundation
 import InMemoryLogging
-import IndicatorTesting
 @testable import IndicatorCore
-import Logging
 import Synchronization
 import TestSupport
-import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct BackendRunnerTests {
     private let clock = VirtualClock()

@@ -1,4 +1,3 @@
-import IndicatorCore
 import TestSupport
 
 /// A backend whose function runs the closures of a test, and which counts them.

@@ -1,7 +1,5 @@
-import IndicatorTesting
 @testable import IndicatorCore
 import TestSupport
-import Testing
 
 /// Both sides of each interleaving of a thread that changes the count and the owner of the lock that changes the phase.
 ///

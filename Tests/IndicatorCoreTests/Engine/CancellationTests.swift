@@ -1,7 +1,5 @@
-import Foundation
 @testable import IndicatorCore
 import TestSupport
-import Testing
 
 /// Requests of the user to cancel what the indicator shows.
 @Suite struct CancellationTests {

@@ -1,7 +1,5 @@
-import IndicatorTesting
 @testable import IndicatorCore
 import TestSupport
-import Testing
 
 /// Late timers (rule 10 of <doc:RulesOfVisibility>), on the state machine itself.
 @Suite struct IndicatorStateMachineTests {

@@ -1,8 +1,5 @@
-import Foundation
-import IndicatorTesting
 @testable import IndicatorCore
 import TestSupport
-import Testing
 
 /// Random traces, checked against a second formulation of the rules.
 @Suite struct RandomTraceTests {

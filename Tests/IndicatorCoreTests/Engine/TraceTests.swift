@@ -1,7 +1,4 @@
-import IndicatorCore
-import IndicatorTesting
 import TestSupport
-import Testing
 
 @Suite struct TraceTests {
     @Test func `Every worked example is found`() throws {

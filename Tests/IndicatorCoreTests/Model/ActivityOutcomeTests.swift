@@ -1,7 +1,4 @@
-import Foundation
-import IndicatorCore
 import TestSupport
-import Testing
 
 @Suite struct ActivityOutcomeTests {
     private struct Failure: Error, CustomStringConvertible { var description: String { "HTTP 503" } }

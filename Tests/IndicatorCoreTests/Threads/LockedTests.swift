@@ -1,8 +1,5 @@
-import Foundation
-import IndicatorCore
 import Synchronization
 import TestSupport
-import Testing
 
 @Suite struct LockedTests {
     /// More threads than processors: threads that hold the lock, or wait for it, lose their processor.

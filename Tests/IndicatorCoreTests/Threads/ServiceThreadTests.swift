@@ -1,6 +1,4 @@
-import Foundation
 @testable import IndicatorCore
-import Testing
 import TestSupport
 
 @Suite struct ServiceThreadTests {

@@ -1,6 +1,3 @@
-import Foundation
-import IndicatorCore
-import Testing
 import TestSupport
 
 @Suite struct WakeUpTests {

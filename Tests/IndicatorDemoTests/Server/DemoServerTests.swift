@@ -1,9 +1,7 @@
-import Foundation
 import HTTPTypes
 import NetworkKit
 import NetworkKitImages
 import TestSupport
-import Testing
 
 @testable import IndicatorCommands
 @testable import indicator_demo

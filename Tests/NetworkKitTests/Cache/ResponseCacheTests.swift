@@ -1,7 +1,5 @@
-import Foundation
 import HTTPTypes
 import TestSupport
-import Testing
 
 @testable import NetworkKit
 

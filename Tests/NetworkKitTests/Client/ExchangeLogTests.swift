@@ -1,10 +1,7 @@
-import Foundation
 import HTTPTypes
 import InMemoryLogging
-import Logging
 import NetworkKit
 import TestSupport
-import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ExchangeLogTests {
     private let log = InMemoryLogHandler()

@@ -1,8 +1,6 @@
-import Foundation
 import HTTPTypes
 import NetworkKit
 import TestSupport
-import Testing
 
 /// Servers that send without end what is no part of a response. libcurl reads as long as there is something to read.
 @Suite(.needs(.certificates), .serialized) struct FloodTests {

@@ -1,9 +1,6 @@
-import Foundation
 import HTTPTypes
-import IndicatorCore
 import NetworkKit
 import TestSupport
-import Testing
 
 /// Responses that violate the rules of HTTP, or stretch them. None of them ends the process; each results in a response
 /// or a ``NetworkError``.

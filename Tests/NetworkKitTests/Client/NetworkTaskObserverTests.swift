@@ -1,8 +1,5 @@
-import Foundation
-import IndicatorCore
 import NetworkKit
 import TestSupport
-import Testing
 
 /// What observers do to requests: they cancel them, or block.
 @Suite struct NetworkTaskObserverTests {

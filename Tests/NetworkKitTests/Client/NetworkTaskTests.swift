@@ -1,10 +1,6 @@
-import Foundation
 import HTTPTypes
-import IndicatorCore
-import IndicatorTesting
 import NetworkKit
 import TestSupport
-import Testing
 
 @Suite struct NetworkTaskTests {
     private let recorder = NotificationRecorder()

@@ -1,7 +1,5 @@
-import Foundation
 import NetworkKit
 import TestSupport
-import Testing
 
 /// Tests that need a separate process, to measure it, kill it, fill its disk, or change its environment.
 @Suite struct ProcessTests {

@@ -1,8 +1,5 @@
-import Foundation
 import HTTPTypes
-import IndicatorCore
 import TestSupport
-import Testing
 
 @testable import NetworkKit
 

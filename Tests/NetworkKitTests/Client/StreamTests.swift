@@ -1,10 +1,6 @@
-import Foundation
 import HTTPTypes
-import IndicatorCore
-import IndicatorTesting
 import NetworkKit
 import TestSupport
-import Testing
 
 /// Bodies that are read piece by piece, or written to files.
 @Suite struct StreamTests {

@@ -1,8 +1,6 @@
-import Foundation
 import HTTPTypes
 import NetworkKit
 import TestSupport
-import Testing
 
 @Suite(.needs(.http2)) struct TLSTests {
     private let files: HTTP2Server

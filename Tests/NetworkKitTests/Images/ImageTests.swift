@@ -1,9 +1,6 @@
-import Foundation
 import HTTPTypes
-import IndicatorCore
 import NetworkKit
 import TestSupport
-import Testing
 
 @testable import NetworkKitImages
 

@@ -1,7 +1,5 @@
-import Foundation
 import NetworkKit
 import TestSupport
-import Testing
 
 @Suite struct JSONValueTests {
     @Test func `Members are found by name and index`() throws {

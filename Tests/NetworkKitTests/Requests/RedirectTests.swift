@@ -1,9 +1,6 @@
-import Foundation
 import HTTPTypes
-import IndicatorCore
 import NetworkKit
 import TestSupport
-import Testing
 
 /// Redirects, with the `curl` program as the reference.
 @Suite struct RedirectTests {

@@ -1,9 +1,6 @@
-import Foundation
 import HTTPTypes
-import IndicatorCore
 import NetworkKit
 import TestSupport
-import Testing
 
 /// Values of requests that cannot be sent, and descriptions of requests.
 @Suite struct RequestValuesTests {

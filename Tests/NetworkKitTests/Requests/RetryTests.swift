@@ -1,9 +1,5 @@
-import Foundation
 import HTTPTypes
-import IndicatorCore
-import IndicatorTesting
 import TestSupport
-import Testing
 
 @testable import NetworkKit
 

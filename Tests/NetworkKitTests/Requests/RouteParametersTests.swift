@@ -1,7 +1,5 @@
-import Foundation
 import NetworkKit
 import TestSupport
-import Testing
 
 @Suite struct RouteParametersTests {
     private static let strings = [

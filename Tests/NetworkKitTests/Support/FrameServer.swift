@@ -1,7 +1,5 @@
-import Foundation
 import NetworkKit
 import TestSupport
-import Testing
 
 /// A server of raw HTTP/2 frames over TLS.
 struct FrameServer {

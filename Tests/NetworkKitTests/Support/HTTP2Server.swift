@@ -1,6 +1,4 @@
-import Foundation
 import TestSupport
-import Testing
 
 /// A server of files that supports TLS and HTTP/2: nghttpd.
 struct HTTP2Server {

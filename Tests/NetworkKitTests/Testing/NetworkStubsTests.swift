@@ -1,11 +1,7 @@
-import Foundation
 import HTTPTypes
-import IndicatorTesting
-import IndicatorCore
 import NetworkKit
 import NetworkKitTesting
 import TestSupport
-import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct NetworkStubsTests {
     private enum Store: RequestRoute {

@@ -1,9 +1,6 @@
-import Foundation
 import HTTPTypes
-import IndicatorCore
 import NetworkKit
 import TestSupport
-import Testing
 
 /// Connections that several requests use: which ones may, and what they leave to each other.
 @Suite struct ConnectionTests {

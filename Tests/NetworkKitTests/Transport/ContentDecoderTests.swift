@@ -1,8 +1,6 @@
-import Foundation
 import HTTPTypes
 import NetworkKit
 import TestSupport
-import Testing
 
 /// Compressed bodies: what is complete, truncated or damaged, however it is framed.
 @Suite(.needs("python3", package: "python3")) struct ContentDecoderTests {

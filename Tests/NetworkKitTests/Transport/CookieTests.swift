@@ -1,8 +1,5 @@
-import Foundation
-import IndicatorCore
 import NetworkKit
 import TestSupport
-import Testing
 
 @Suite struct CookieTests {
     private func client() -> NetworkClient {

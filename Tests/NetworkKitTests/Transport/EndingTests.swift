@@ -1,7 +1,5 @@
-import Foundation
 import NetworkKit
 import TestSupport
-import Testing
 
 /// Processes that end while libcurl's threads are busy or end.
 ///
