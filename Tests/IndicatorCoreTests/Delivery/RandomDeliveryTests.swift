@@ -4,7 +4,7 @@ import TestSupport
 
 /// Random traces of the inbox and of the runner's machine, checked against plain formulations of what they promise.
 @Suite struct RandomDeliveryTests {
-    private static let count = 1000
+    private static let count = 300
 
     @Test func `An inbox reports each period and each end once, in order, and ends in the current state`() async {
         var deliveries = 0

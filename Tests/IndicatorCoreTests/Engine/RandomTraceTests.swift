@@ -3,14 +3,7 @@ import TestSupport
 
 /// Random traces, checked against a second formulation of the rules.
 @Suite struct RandomTraceTests {
-    /// Fewer under the thread sanitizer, which finds races, but not in a trace that one thread follows.
-    private static var count: Int {
-        #if THREAD_SANITIZER
-        1200
-        #else
-        12_000
-        #endif
-    }
+    private static let count = 12_000
 
     @Test func `Random traces follow the rules`() async throws {
         var totalChanges = 0
