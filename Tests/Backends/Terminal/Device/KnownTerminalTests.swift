@@ -33,7 +33,10 @@ import TestSupport
     }
 
     private func showsProgress(_ variables: [String: String]) -> Bool {
-        backend(variables.merging(["TERM": "xterm-256color"]) { first, _ in first }).showsProgress
+        let environment = variables.merging(["TERM": "xterm-256color"]) { first, _ in first }
+        #expect(backend(environment, .init(progress: .on)).showsProgress)
+        #expect(!backend(environment, .init(progress: .off)).showsProgress)
+        return backend(environment).showsProgress
     }
 
     @Test(arguments: [
@@ -109,7 +112,6 @@ import TestSupport
     ])
     func `The version of kitty is read from its installation`(version: String, shown: Bool) throws {
         let folder = try TemporaryDirectory()
-        try FileManager.default.createDirectory(atPath: folder.appending("kitty"), withIntermediateDirectories: false)
         try folder.write("appname: str = 'kitty'\nversion: Version = Version(\(version))\n", to: "kitty/constants.py")
         #expect(showsProgress(["TERM": "xterm-kitty", "KITTY_INSTALLATION_DIR": folder.path]) == shown)
     }

@@ -3,18 +3,30 @@ import TestSupport
 @testable import IndicatorCore
 @testable import TerminalBackends
 
+/// The control sequences for the words of a script: `[Work]` is a title, `{…}` a progress, `<…>` a status, and `save`
+/// and `restore` are for the earlier title.
+func titleSequences(_ words: Substring) -> String {
+    words.matches(of: /\[[^\]]*\]|\S+/).map { match in
+        let inner = match.output.dropFirst().dropLast()
+        return switch match.output.first {
+        case "[": "\u{1B}]0;\(inner)\u{7}"
+        case "{": "\u{1B}]9;4;\(inner)\u{1B}\\"
+        case "<": "\u{1B}]7501;state=\(inner):id=i\u{1B}\\"
+        case "s": "\u{1B}[22;0t"
+        default: "\u{1B}[23;0t"
+        }
+    }.joined()
+}
+
 @Suite struct TitleStateTests {
     private final class Claimant: Sendable {}
 
     private let first = Claimant()
     private let second = Claimant()
 
-    private func written(_ ledger: inout TitleState) -> String {
-        String(decoding: ledger.render(), as: UTF8.self)
-    }
-
-    /// The claimants `a` and `b` show a title, and perhaps a progress: `busy`, or in percent. After `=` is
-    /// what is written: `[Work]` is a title, and `{…}` a progress.
+    /// The claimants `a` and `b` show a title (`-` is none), and perhaps a progress, `busy` or in percent, and a
+    /// `status`, of which `done` may stay. After `=` is what is written: `[Work]` is a title, `{…}` a progress, and
+    /// `<…>` a status.
     @Test(arguments: [
         (
             "The title is saved, set and restored",
@@ -44,97 +56,56 @@ import TestSupport
             "Closing withdraws every claim, and ignores new ones",
             "a A | b B = save [B] | all close = restore | a A = | a hides ="
         ),
+        ("A title is emptied in a terminal that may not restore it", "emptied | a A = save [A] | a hides = [] restore"),
+        ("A title is emptied in GNU Screen", "ascii | a A = save [A] | a hides = [] restore"),
+        ("A title that was left alone is not emptied", "emptied | a - busy = {3} | a hides = {0}"),
+        (
+            "A suspended terminal is restored, and shown again",
+            """
+            a A busy status = save [A] {3} <working> | all suspend = {0} restore <clear> | a B busy status =
+            all resume = save [B] {3} <working> | all hide = {0} restore <clear>
+            """
+        ),
+        (
+            "What was shown and hidden at once leaves its status, until something is shown",
+            "a hides done = <done> | a A busy status = save [A] {3} <working> | all hide = {0} restore <clear>"
+        ),
+        (
+            "What is shown again before the terminal has accepted the end leaves nothing then",
+            """
+            a A busy status = save [A] {3} <working> | a hides done | a A busy status = | a hides done
+            a hides = {0} restore <clear> <done>
+            """
+        ),
     ])
     func `What is claimed is written`(sentence: String, script: String) {
         var ledger = TitleState(style: .stack)
+        let (working, done) = (ProgramStatus(.working, id: "i"), ProgramStatus(.done, id: "i"))
         for step in script.split(whereSeparator: { "|\n".contains($0) }) {
             let sides = step.split(separator: "=", omittingEmptySubsequences: false)
             let words = sides[0].split(separator: " ")
             let claimant = ObjectIdentifier(words[0] == "a" ? first : second)
-            switch words[1] {
+            switch words.last {
+            case "emptied": ledger = TitleState(style: .emptied)
+            case "ascii": ledger = TitleState(style: .ascii)
             case "close": ledger.close()
+            case "suspend": ledger.isSuspended = true
+            case "resume": ledger.isSuspended = false
+            case "hide": ledger.hideAll()
             case "hides": ledger.hide(claimant)
+            case "done": ledger.hide(claimant, leaving: [done])
             default:
+                var content = TitleState.Content(title: words[1] == "-" ? nil : String(words[1]))
                 let percentage = words.compactMap { Double($0) }.first.flatMap { Percentage($0 / 100) }
                 let state: TerminalProgress.State =
                     words.contains("failed") ? .failed : words.contains("attention") ? .attention : .normal
-                let progress = words.count > 2 ? TerminalProgress(state: state, percentage: percentage) : nil
-                let content = TitleState.Content(title: String(words[1]), progress: progress)
+                if words.count > 2 { content.progress = TerminalProgress(state: state, percentage: percentage) }
+                if words.contains("status") { content.records = [working] }
                 ledger.show(claimant, content, repeatsProgress: words.contains("again"))
             }
             guard sides.count > 1 else { continue }
-            let expected = sides[1].split(separator: " ").map { word in
-                switch word.first {
-                case "s": "\u{1B}[22;0t"
-                case "r": "\u{1B}[23;0t"
-                case "{": "\u{1B}]9;4;\(word.dropFirst().dropLast())\u{1B}\\"
-                default: "\u{1B}]0;\(word.dropFirst().dropLast())\u{7}"
-                }
-            }
-            #expect(written(&ledger) == expected.joined(), "\(sentence): \(step)")
+            let written = String(decoding: ledger.render(), as: UTF8.self)
+            #expect(written == titleSequences(sides[1]), "\(sentence): \(step)")
         }
-    }
-
-    @Test(arguments: [
-        (KnownTerminal.TitleStyle.stack, "\u{1B}[22;0t", "\u{1B}[23;0t"),
-        (.emptied, "\u{1B}[22;0t", "\u{1B}]0;\u{07}\u{1B}[23;0t"),
-        (.ascii, "\u{1B}[22;0t", "\u{1B}]0;\u{07}\u{1B}[23;0t"),
-    ])
-    func `The title is restored in the style of the terminal`(
-        style: KnownTerminal.TitleStyle,
-        beginning: String,
-        end: String
-    ) {
-        var ledger = TitleState(style: style)
-        ledger.show(ObjectIdentifier(first), .init(title: "Work"))
-        #expect(written(&ledger) == beginning + "\u{1B}]0;Work\u{07}")
-        ledger.hide(ObjectIdentifier(first))
-        #expect(written(&ledger) == end)
-    }
-
-    @Test func `A title that was left alone is not emptied`() {
-        var ledger = TitleState(style: .emptied)
-        ledger.show(ObjectIdentifier(first), .init(title: nil, progress: TerminalProgress()))
-        #expect(written(&ledger) == "\u{1B}]9;4;3\u{1B}\\")
-        ledger.hide(ObjectIdentifier(first))
-        #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\")
-    }
-
-    @Test func `A suspended terminal is restored and shown again`() {
-        var ledger = TitleState(style: .stack)
-        let (working, done) = (ProgramStatus(.working, id: "i"), ProgramStatus(.done, id: "i"))
-        func show(_ title: String) {
-            ledger.show(ObjectIdentifier(first), .init(title: title, progress: TerminalProgress(), records: [working]))
-        }
-        show("Work")
-        _ = written(&ledger)
-        ledger.isSuspended = true
-        let clear = "\u{1B}]7501;state=clear:id=i\u{1B}\\"
-        #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t\(clear)")
-        show("More")
-        #expect(written(&ledger) == "")
-        ledger.isSuspended = false
-        #expect(written(&ledger) == "\u{1B}[22;0t\u{1B}]0;More\u{07}\u{1B}]9;4;3\u{1B}\\\(working.sequence)")
-        ledger.hideAll()
-        #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t\(clear)")
-        // It was shown and hidden at once.
-        ledger.hide(ObjectIdentifier(first), leaving: [done])
-        #expect(written(&ledger) == done.sequence)
-        show("More")
-        _ = written(&ledger)
-        // It is shown again before the terminal has accepted the end.
-        ledger.hide(ObjectIdentifier(first), leaving: [done])
-        show("More")
-        #expect(written(&ledger) == "")
-        ledger.hide(ObjectIdentifier(first), leaving: [done])
-        ledger.hide(ObjectIdentifier(first))
-        #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t\(clear)\(done.sequence)")
-        // What had stayed is out of date.
-        show("More")
-        _ = written(&ledger)
-        ledger.hideAll()
-        #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t\(clear)")
-        ledger.close()
-        #expect(written(&ledger) == "")
     }
 }

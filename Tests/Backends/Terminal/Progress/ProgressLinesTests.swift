@@ -48,17 +48,13 @@ struct ProgressLinesTests {
         let activities = [
             activity("debian-13.iso", 16_200_000, of: 40_000_000), activity("Packages.gz", 400_000, of: 4_000_000),
         ]
-        #expect(
-            texts(activities, width: 80) == [
-                "debian-13.iso  ━━━━━━━━━━━━━━━━╸────────────────────────  16.2 of 40.0 MB  0:12",
-                "Packages.gz    ━━━━─────────────────────────────────────    0.4 of 4.0 MB  0:12",
-            ]
-        )
-        #expect(
-            texts(activities, width: 40) == [
-                "debian-13.iso  ━━━━━━━╸───────────  40%", "Packages.gz    ━╸─────────────────  10%",
-            ]
-        )
+        let wide = [
+            "debian-13.iso  ━━━━━━━━━━━━━━━━╸────────────────────────  16.2 of 40.0 MB  0:12",
+            "Packages.gz    ━━━━─────────────────────────────────────    0.4 of 4.0 MB  0:12",
+        ]
+        #expect(texts(activities, width: 80) == wide)
+        let narrow = ["debian-13.iso  ━━━━━━━╸───────────  40%", "Packages.gz    ━╸─────────────────  10%"]
+        #expect(texts(activities, width: 40) == narrow)
         #expect(texts(activities, width: 200)[0].count { "━╸─".contains($0) } == 60)
         #expect(texts(activities, width: 20) == ["debian-13.iso  40%", "Packages.gz    10%"])
     }
@@ -67,22 +63,15 @@ struct ProgressLinesTests {
         var details = activity("debian-13.iso", 16_200_000, of: 40_000_000)
         details.rate = 1_300_000
         details.remaining = .seconds(18)
-        #expect(
-            texts([details], width: 100) == [
-                "debian-13.iso  ━━━━━━━━━━━━━━━━────────────────────────  16.2 of 40.0 MB  1.3 MB/s  0:12  0:18 left"
-            ]
-        )
-        #expect(
-            texts([details], width: 80) == [
-                "debian-13.iso  ━━━━━━━━────────────  16.2 of 40.0 MB  1.3 MB/s  0:12  0:18 left"
-            ]
-        )
         // The rate says more than the elapsed time.
-        #expect(
-            texts([details], width: 72) == ["debian-13.iso  ━━━━━━━───────────  16.2 of 40.0 MB  1.3 MB/s  0:18 left"]
-        )
-        #expect(texts([details], width: 60) == ["debian-13.iso  ━━━━━━──────────  16.2 of 40.0 MB  0:18 left"])
-        #expect(texts([details], width: 24) == ["debian-13.iso  40%"])
+        for (width, line) in [
+            (100, "━━━━━━━━━━━━━━━━────────────────────────  16.2 of 40.0 MB  1.3 MB/s  0:12  0:18 left"),
+            (80, "━━━━━━━━────────────  16.2 of 40.0 MB  1.3 MB/s  0:12  0:18 left"),
+            (72, "━━━━━━━───────────  16.2 of 40.0 MB  1.3 MB/s  0:18 left"),
+            (60, "━━━━━━──────────  16.2 of 40.0 MB  0:18 left"), (24, "40%"),
+        ] {
+            #expect(texts([details], width: width) == ["debian-13.iso  \(line)"])
+        }
     }
 
     @Test func `are indented by the depth of the groups`() {
@@ -293,190 +282,150 @@ struct ProgressLinesTests {
     }
 }
 
-private let start = Date(timeIntervalSince1970: 1_000_000)
-
-extension ProgressReport {
-    fileprivate mutating func line(
-        _ snapshot: IndicatorSnapshot,
-        _ finished: [FinishedActivity] = [],
-        at seconds: Double
-    ) -> String? {
-        line(for: snapshot, finished: finished, date: start, at: .seconds(seconds))
-    }
-}
-
 @Suite("Plain reports of progress")
 struct ProgressReportTests {
+    private static let start = Date(timeIntervalSince1970: 1_000_000)
+
     private func makeReport(_ settings: TerminalProgressSettings = .init(), _ environment: [String: String] = [:])
         -> ProgressReport
     {
         ProgressReport(settings: settings, look: .init(environment: environment, isTerminal: false))
     }
 
-    private func snapshot(_ labels: [String], age: TimeInterval, progress: Double? = nil) -> IndicatorSnapshot {
-        let activities = labels.enumerated().map { index, label in
-            var details = ActivityDetails(label: label, progress: progress, since: start.addingTimeInterval(-age))
-            details.id = UInt64(index)
-            return details
+    /// The work in a word of a script: its label, its age, and further values.
+    private func activity(_ word: Substring) -> ActivityDetails {
+        let parts = word.split(whereSeparator: { ":,".contains($0) })
+        let age = Double(parts[1]) ?? 0
+        var details = ActivityDetails(label: String(parts[0]), since: Self.start.addingTimeInterval(-age))
+        details.id = UInt64(parts[0].unicodeScalars.first!.value)
+        for part in parts.dropFirst(2) {
+            switch part.last {
+            case "?": details.attention = "Passphrase?\u{7}"
+            case "%": details.progress = (Double(part.dropLast()) ?? 0) / 100
+            default: details.remaining = .seconds(Double(part.dropFirst()) ?? 0)
+            }
         }
-        return IndicatorSnapshot(state: .active, activityCount: labels.count, activities: activities)
+        return details
     }
 
-    private func finished(_ label: String, _ outcome: ActivityOutcome, _ seconds: Int) -> FinishedActivity {
-        FinishedActivity(label: label, outcome: outcome, duration: .seconds(seconds), date: start)
-    }
-
-    @Test(arguments: [0, 0.3, 4]) func `announce work that has lasted the start delay, and its end`(seconds: Double) {
-        var report = makeReport()
-        func line(age: Double, ends: [FinishedActivity] = [], at now: Int) -> String? {
-            var busy = snapshot(["a"], age: age)
-            busy.startDelay = .seconds(seconds)
-            return report.line(busy, ends, at: Double(now))
-        }
-        if seconds > 0 { #expect(line(age: seconds - 0.1, at: 0) == nil) }
-        #expect(line(age: seconds, at: 2) == "a: started\n")
-        let ends = [0.1, -0.1].map { difference in
-            FinishedActivity(
-                label: difference > 0 ? "long" : "short",
-                outcome: .succeeded,
-                duration: .seconds(seconds + difference),
-                date: start
-            )
-        }
-        #expect(line(age: seconds, ends: ends, at: 4)?.hasPrefix("long: done (") == true)
-        #expect(line(age: seconds, ends: Array(ends.suffix(1)), at: 6) == nil)
-    }
-
-    @Test func `announce work that has lasted a second, and its end; at most one line a second`() {
-        var report = makeReport()
-        #expect(report.line(snapshot(["a"], age: 0.5), at: 0) == nil)
-        #expect(report.line(snapshot(["a"], age: 1), at: 1) == "a: started\n")
-        #expect(report.line(snapshot(["a"], age: 1.5), at: 1.5) == nil)
-        let ends = [finished("b", .succeeded, 0), finished("c", .failed("no"), 0), finished("d", .succeeded, 70)]
-        #expect(report.line(snapshot(["a", "e"], age: 1.9), ends, at: 1.9) == nil)
-        #expect(
-            report.line(snapshot(["a", "e"], age: 2), at: 2)
-                == "c: failed: no (0.0 s); d: done (1:10); e: started\n"
+    /// The end in a word of a script: the outcome, the label, the duration, and whether a member has said why.
+    private func end(_ word: Substring) -> FinishedActivity {
+        let outcomes: [Character: ActivityOutcome] = ["+": .succeeded, "!": .failed("no"), ".": .unspecified]
+        let details = activity(word.dropFirst())
+        let duration = Duration.seconds(Self.start.timeIntervalSince(details.since))
+        var finished = FinishedActivity(
+            label: details.label ?? "",
+            outcome: outcomes[word.first!]!,
+            duration: duration,
+            date: Self.start
         )
+        finished.id = details.id
+        if word.hasSuffix(",told") { finished.messageAfterMembers = "" }
+        return finished
     }
 
-    @Test func `announce an activity once, also if the list has no room for it for a while`() {
+    /// Updates, each at a time in seconds, and after `=` the line that is written. `a:2` is in progress for 2 s, with
+    /// the percentage, what is left, and what it asks for; `+a:2` has succeeded after 2 s, `!a:2` failed, and `.a:2`
+    /// ended without an outcome. While the indicator is `hidden`, nothing is in progress.
+    @Test(arguments: [
+        (
+            "Work is announced that has lasted the start delay, and its end",
+            """
+            delay 4 | 0 a:3.9 | 2 a:4 = a: started | 4 a:4 +long:4.1 +short:3.9 = long: done (4.1 s) | 6 a:4 +short:3.9
+            """
+        ),
+        (
+            "A shorter start delay is followed",
+            "delay 0.3 | 0 a:0.2 | 2 a:0.3 = a: started | 4 a:0.3 +long:0.4 = long: done (0.4 s) | 6 a:0.3 +short:0.2"
+        ),
+        ("Without one, all work is announced", "delay 0 | 0 a:0 = a: started | 2 a:0 +b:0 = b: done (0.0 s)"),
+        (
+            "There is at most one line a second, with failures first",
+            """
+            0 a:0.5 | 1 a:1 = a: started | 1.5 a:1.5 | 1.9 a:1.9 e:1.9 +b:0 !c:0 +d:70
+            2 a:2 e:2 = c: failed: no (0.0 s); d: done (1:10); e: started
+            """
+        ),
+        ("The rest follows when the indicator is hidden", "0 a:2 = a: started | 0.5 hidden +a:2 = a: done (2.0 s)"),
+        ("An activity that the list has had no room for is announced once", "0 a:2 = a: started | 2 | 4 a:6"),
+        (
+            "The progress is reported every ten seconds, or how long the work has lasted",
+            """
+            0 a:2,40%,-20 = a: started | 9 a:2,40%,-20 | 10 a:2,40%,-20 = a: 40%, 0:20 left | 19 a:2,40%
+            20 a:22 = a: 0:22
+            """
+        ),
+        ("An end without an outcome is no success", "0 .a:2 = a: ended (2.0 s)"),
+        ("For a screen reader, it is none either", "accessible | 0 .a:2 = a ended after 2.0 s."),
+        ("An error that passes through a group is told once", "0 !a:2,told = a: failed (2.0 s)"),
+        ("For a screen reader, it is told once, too", "accessible | 0 !a:2,told = a failed after 2.0 s."),
+        ("With 'finished: none', no end is reported", "none | 0 a:2 = a: started | 5 !a:5"),
+        (
+            "No failure has a line before its beginning",
+            "0 x:2 = x: started | 0.5 x:2 b:2 | 1 x:2 !b:2 = b: failed: no (2.0 s)"
+        ),
+        (
+            "The first activity's failure has none either",
+            "0 !early:0 = early: failed: no (0.0 s) | 0.5 first:2 | 1 !first:2 = first: failed: no (2.0 s)"
+        ),
+        (
+            "What an activity asks for is reported once, with the words",
+            "0 a:0.1,? = a: asks: Passphrase? | 2 a:0.1,? | 3 a:3,? | 4 a:3 | 6 a:3,? = a: asks: Passphrase?"
+        ),
+        ("For a screen reader, it is a sentence", "accessible | 0 a:0.1,? = a asks: Passphrase? | 2 a:0.1,?"),
+        (
+            "All lines are sentences for a screen reader",
+            """
+            accessible | 0 a:2,40% = a has started. | 5 a:2,40% | 10 a:2,40% = a is 40 percent done.
+            11 hidden !a:12 = a failed after 12.0 s: no.
+            """
+        ),
+        ("A failure has a colour if that is forced", "forced | 0 !a:2 = a: \u{1B}[0;31mfailed\u{1B}[m: no (2.0 s)"),
+    ])
+    func `What happens is reported`(sentence: String, script: String) {
         var report = makeReport()
-        #expect(report.line(snapshot(["a"], age: 2), at: 0) == "a: started\n")
-        #expect(report.line(snapshot([], age: 2), at: 2) == nil)
-        #expect(report.line(snapshot(["a"], age: 6), at: 4) == nil)
+        var delay = Duration.seconds(1)
+        for step in script.split(whereSeparator: { "|\n".contains($0) }) {
+            let sides = step.split(separator: " = ")
+            let words = sides[0].split(separator: " ")
+            switch words[0] {
+            case "delay": delay = .seconds(Double(words[1]) ?? 0)
+            case "accessible": report = makeReport(.init(accessible: true))
+            case "none": report = makeReport(.init(finished: .none))
+            case "forced": report = makeReport(.init(), ["CLICOLOR_FORCE": "1"])
+            default:
+                var snapshot = IndicatorSnapshot(state: words.contains("hidden") ? .inactive : .active)
+                snapshot.startDelay = delay
+                snapshot.activities = words.filter { $0.first!.isLetter && $0 != "hidden" }.map(activity)
+                let ends = words.dropFirst().filter { "+!.".contains($0.first!) }.map(end)
+                let now = Duration.seconds(Double(words[0]) ?? 0)
+                let line = report.line(for: snapshot, finished: ends, date: Self.start, at: now)
+                let expected = sides.count > 1 ? sides[1].trimmingCharacters(in: .whitespaces) + "\n" : nil
+                #expect(line == expected, "\(sentence): \(step)")
+            }
+        }
     }
 
-    @Test func `combine many events, failures first, and count those that are omitted`() {
+    @Test func `Many events are combined, failures first, and those that are omitted are counted`() {
         var report = makeReport()
-        let ends = (1...70).map { finished("a\($0)", .succeeded, 2) } + [finished("z", .failed(""), 2)]
-        let line = report.line(snapshot([], age: 0), Array(ends.suffix(64)), at: 0)
-        #expect(line?.hasPrefix("z: failed (2.0 s); a8: done (2.0 s); ") == true)
+        let ends = (8...70).map { end("+a\($0):2") } + [end("!z:2")]
+        let line = report.line(for: IndicatorSnapshot(), finished: ends, date: Self.start, at: .zero)
+        #expect(line?.hasPrefix("z: failed: no (2.0 s); a8: done (2.0 s); ") == true)
         #expect(line?.hasSuffix("; and 59 more\n") == true)
         #expect(report.takeLine(at: .seconds(9)) == nil)
     }
 
-    @Test func `report the progress at most every ten seconds, or how long the work has lasted`() {
-        var report = makeReport()
-        var busy = snapshot(["a"], age: 2, progress: 0.4)
-        busy.activities[0].remaining = .seconds(20)
-        #expect(report.line(busy, at: 0) == "a: started\n")
-        #expect(report.line(busy, at: 9) == nil)
-        #expect(report.line(busy, at: 10) == "a: 40%, 0:20 left\n")
-        #expect(report.line(busy, at: 19) == nil)
-        let vague = snapshot(["a"], age: 22)
-        #expect(report.line(vague, at: 20) == "a: 0:22\n")
-    }
-
-    @Test(arguments: [false, true]) func `do not report an end without an outcome as a success`(accessible: Bool) {
-        var report = makeReport(.init(accessible: accessible))
-        let line = report.line(snapshot([], age: 0), [finished("a", .unspecified, 2)], at: 0)
-        #expect(line == (accessible ? "a ended after 2.0 s.\n" : "a: ended (2.0 s)\n"))
-    }
-
-    @Test(arguments: [false, true]) func `tell an error that passes through a group once`(accessible: Bool) {
-        var report = makeReport(.init(accessible: accessible))
-        var group = finished("Files", .failed("HTTP 503"), 2)
-        group.messageAfterMembers = ""
-        let line = report.line(snapshot([], age: 0), [group], at: 0)
-        #expect(line == (accessible ? "Files failed after 2.0 s.\n" : "Files: failed (2.0 s)\n"))
-    }
-
     /// Each file that began put the total off by ten seconds.
-    @Test func `report the total of a group every ten seconds, whatever else is reported`() {
+    @Test func `The total of a group is reported every ten seconds, whatever else is reported`() {
         var report = makeReport()
-        var totals: [Int] = []
-        for second in 0...40 {
-            var busy = snapshot(["Backing up", "a", "b"], age: 2, progress: 0.4)
-            for index in 1...2 {
-                busy.activities[index].depth = 1
-                busy.activities[index].id = UInt64(second * 2 + index)
-            }
-            let ends = (1...6).map { finished("\($0)", .failed("no"), 2) }
-            let line = report.line(busy, ends, at: Double(second)) ?? ""
-            if line.hasPrefix("Backing up: 40%, ") { totals.append(second) }
+        let totals = (0...40).filter { second in
+            var group = ["Backup:2,40%", "a:2,40%", "b:2,40%"].map { activity($0) }
+            for index in 1...2 { (group[index].depth, group[index].id) = (1, UInt64(second * 2 + index)) }
+            let snapshot = IndicatorSnapshot(state: .active, activityCount: 3, activities: group)
+            let ends = (1...6).map { end("!\($0):2") }
+            let line = report.line(for: snapshot, finished: ends, date: Self.start, at: .seconds(second))
+            return line?.hasPrefix("Backup: 40%, ") == true
         }
         #expect(totals == [10, 20, 30, 40])
-    }
-
-    @Test("have no end with 'finished: none', and no failure before its beginning")
-    func ends() {
-        var report = makeReport(.init(finished: .none))
-        let failed = [finished("a", .failed("no"), 5)]
-        #expect(report.line(snapshot(["a"], age: 2), at: 0) == "a: started\n")
-        #expect(report.line(snapshot([], age: 2), failed, at: 5) == nil)
-
-        report = makeReport()
-        #expect(report.line(snapshot(["x"], age: 2), at: 0) == "x: started\n")
-        // Begins and fails before the next line is due.
-        var busy = snapshot(["x", "b"], age: 2)
-        #expect(report.line(busy, at: 0.5) == nil)
-        var end = finished("b", .failed("no"), 2)
-        end.id = busy.activities.removeLast().id
-        #expect(report.line(busy, [end], at: 1) == "b: failed: no (2.0 s)\n")
-    }
-
-    @Test(arguments: [false, true]) func `report once what an activity asks for, with the words`(accessible: Bool) {
-        var report = makeReport(.init(accessible: accessible))
-        var busy = snapshot(["Signing"], age: 0.1)
-        busy.activities[0].attention = "Passphrase?\u{7}"
-        let line = accessible ? "Signing asks: Passphrase?\n" : "Signing: asks: Passphrase?\n"
-        #expect(report.line(busy, at: 0) == line)
-        #expect(report.line(busy, at: 2) == nil)
-        busy.activities[0].since = start.addingTimeInterval(-3)
-        #expect(report.line(busy, at: 3) == nil)
-        busy.activities[0].attention = nil
-        #expect(report.line(busy, at: 4) == nil)
-        busy.activities[0].attention = "Passphrase?"
-        #expect(report.line(busy, at: 6) == line)
-    }
-
-    @Test func `have no failure of the first activity before its beginning`() {
-        var report = makeReport()
-        let early = [finished("early", .failed("no"), 0)]
-        let busy = snapshot(["first"], age: 2)
-        #expect(report.line(snapshot([], age: 0), early, at: 0) != nil)
-        #expect(report.line(busy, at: 0.5) == nil)
-        var end = finished("first", .failed("no"), 2)
-        end.id = busy.activities[0].id
-        #expect(report.line(snapshot([], age: 0), [end], at: 1) == "first: failed: no (2.0 s)\n")
-    }
-
-    @Test func `are sentences for a screen reader`() {
-        var report = makeReport(.init(accessible: true))
-        let busy = snapshot(["Fetching"], age: 2, progress: 0.4)
-        #expect(report.line(busy, at: 0) == "Fetching has started.\n")
-        #expect(report.line(busy, at: 5) == nil)
-        #expect(report.line(busy, at: 10) == "Fetching is 40 percent done.\n")
-        let failed = [finished("Fetching", .failed("HTTP 503"), 12)]
-        #expect(report.line(IndicatorSnapshot(), failed, at: 11) == "Fetching failed after 12.0 s: HTTP 503.\n")
-    }
-
-    @Test func `have a colour only if it is forced`() {
-        let failed = [finished("a", .failed(""), 2)]
-        var plain = makeReport()
-        #expect(plain.line(IndicatorSnapshot(), failed, at: 0)?.contains("\u{1B}") == false)
-        var forced = makeReport(.init(), ["CLICOLOR_FORCE": "1"])
-        #expect(forced.line(IndicatorSnapshot(), failed, at: 0)?.contains("\u{1B}[0;31m") == true)
     }
 }

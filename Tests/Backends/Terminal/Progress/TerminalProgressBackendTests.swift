@@ -39,16 +39,14 @@ struct TerminalProgressBackendTests {
     private func indicator(
         _ settings: TerminalProgressSettings,
         delay: Duration = .zero,
-        isPlain: Bool = false,
-        clock: any Clock<Duration> = SuspendingClock()
+        isPlain: Bool = false
     ) throws -> IndicatorManager {
         let look = ["TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"]
         let backend = TerminalProgressBackend(
             applicationName: "app",
             settings: settings,
             descriptor: file.fileDescriptor,
-            environment: isPlain ? [:] : look,
-            clock: clock
+            environment: isPlain ? [:] : look
         )
         let delays = try IndicatorDelays(startDelay: delay, completionDelay: .zero)
         return IndicatorManager(delays: delays, backends: [backend])
@@ -312,77 +310,6 @@ struct TerminalProgressBackendTests {
         #expect(try await written(busy("Work"), by: plain) == "Work: started\r\n")
         await plain.stop()
     }
-
-    @Test func `writes at most one plain line a second, and the rest when the indicator is hidden`() async throws {
-        let indicator = try indicator(.init(mode: .plain), isPlain: true, clock: clock)
-        let first = indicator.begin("one")
-        #expect(await eventually { terminal.transcript == "one: started\r\n" })
-        let second = indicator.begin("two")
-        first.end(.succeeded)
-        second.end(.failed("no"))
-        #expect(await terminal.shows("; one: done ("))
-        #expect(terminal.transcript.hasPrefix("one: started\r\ntwo: failed: no ("))
-        await indicator.shutdown()
-    }
-
-    // MARK: Slow, stopped and closed terminals
-
-    @Test("completes every sequence on a slow terminal, and shows the latest state", .timeLimit(.minutes(10)))
-    func slowTerminal() async throws {
-        let backend = try await makeBackend(.init(), ["NO_COLOR": "1"]).started()
-        let filled = try terminal.fill()
-        let clock = clock
-        let snapshots = (0..<30).map { busy("number \($0)") }
-        let updates = Task(executorPreference: ServiceThread(name: "own", idleTime: .zero)) {
-            for snapshot in snapshots {
-                try await backend.update(snapshot)
-                clock.advance(by: .milliseconds(500))
-            }
-            try await backend.update(IndicatorSnapshot())
-        }
-        var bytes: [UInt8] = []
-        var taken = 0
-        let isOver = Locked(false)
-        let end = Task {
-            try await updates.value
-            isOver.withLock { $0 = true }
-        }
-        await expectEventually {
-            for _ in 0..<97 {
-                guard let byte = terminal.readByte() else { break }
-                taken += 1
-                if taken > filled { bytes.append(byte) }
-            }
-            return isOver.withLock { $0 }
-        }
-        try await end.value
-        var screen = ScreenEmulator(columns: 80, rows: 24)
-        // The last bytes arrive later.
-        await expectEventually("\(screen.lines) \(screen.row)") {
-            let rest = terminal.read()
-            bytes += rest.dropFirst(max(filled - taken, 0))
-            taken += rest.count
-            screen = ScreenEmulator(columns: 80, rows: 24)
-            screen.receive(String(decoding: bytes, as: UTF8.self))
-            return screen.lines == [] && screen.row == 0
-        }
-        #expect(screen.unknown == [])
-        #expect(String(decoding: bytes, as: UTF8.self).contains("number 28"))
-    }
-
-    @Test(.timeLimit(.minutes(10)))
-    func `does not keep the app from ending when the terminal is stopped, and removes the lines later`() async throws {
-        let backend = try await makeBackend().started()
-        try await backend.update(busy("Work"))
-        _ = written()
-        terminal.stopOutput()
-        await Task(executorPreference: ServiceThread(name: "own", idleTime: .zero)) { await backend.stop() }.value
-        #expect(terminal.read() == [])
-        terminal.startOutput()
-        #expect(await eventually { written() == LiveLines.erasure() })
-    }
-
-    // MARK: Output of the app
 
     @Test("stays below text that is printed to the same terminal; text for other files is unchanged")
     func output() async throws {

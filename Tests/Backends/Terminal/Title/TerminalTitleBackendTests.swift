@@ -15,6 +15,7 @@ import TestSupport
         status: TerminalTitleSettings.When = .off,
         environment: [String: String] = ["TERM": "xterm-ghostty"],
         locale: String = "C.UTF-8",
+        path: String? = nil,
         clock: VirtualClock = VirtualClock()
     ) throws -> BackendDriver<TerminalTitleBackend> {
         BackendDriver(
@@ -26,7 +27,7 @@ import TestSupport
                     progress: progress,
                     status: status
                 ),
-                path: terminal.path,
+                path: path ?? terminal.path,
                 environment: environment.merging(["LC_ALL": locale]) { $1 },
                 clock: clock
             )
@@ -49,106 +50,85 @@ import TestSupport
 
     private let idle = IndicatorSnapshot()
 
-    @Test func `The title is saved set and restored byte by byte`() async throws {
-        let backend = try await makeBackend().started()
-        #expect(terminal.read() == [])
-        try await backend.update(busy())
-        let expected = Array("\u{1B}[22;0t\u{1B}]0;Work - app\u{07}".utf8)
-        for byte in expected { #expect(terminal.readByte() == byte) }
-        #expect(terminal.readByte() == nil)
-        #expect(try await written(busy(count: 2), by: backend) == "\u{1B}]0;Work (2) - app\u{07}")
-        #expect(try await written(idle, by: backend) == "\u{1B}[23;0t")
-        await backend.stop()
-        #expect(terminal.read() == [])
-    }
+    private static let ghostty = ["TERM": "xterm-ghostty"]
+    private static let konsole = ["TERM": "xterm-256color", "KONSOLE_VERSION": "260400"]
+    private static let standard = "{label} ({count}) - {app}"
 
-    @Test func `Stopping while visible restores once`() async throws {
-        let backend = try await makeBackend().started()
-        try await backend.update(busy())
-        await backend.stop()
-        await backend.stop()
-        #expect(written() == "\u{1B}[22;0t\u{1B}]0;Work - app\u{07}\u{1B}[23;0t")
-    }
-
-    @Test func `Nothing is written without a change`() async throws {
-        let backend = try await makeBackend().started()
-        for state in [IndicatorState.inactive, .delayingStart] {
-            try await backend.update(IndicatorSnapshot(state: state, activityCount: 1, label: "Work"))
-        }
-        #expect(terminal.read() == [])
-        try await backend.update(busy())
-        _ = terminal.read()
-        #expect(try await written(busy(progress: 0.5), by: backend) == "")
-    }
-
-    @Test func `The spinner turns ten times a second at most`() async throws {
-        let clock = VirtualClock()
-        let backend = try makeBackend("{spinner} {label}", clock: clock)
-        #expect(backend.backend.delivery.animationInterval == .milliseconds(100))
-        try await backend.start()
-        #expect(try await written(busy(), by: backend) == "\u{1B}[22;0t\u{1B}]0;⠋ Work\u{07}")
-        for _ in 0..<9 {
-            clock.advance(by: .milliseconds(11))
-            try await backend.update(busy())
-        }
-        #expect(terminal.read() == [])
-        clock.advance(by: .milliseconds(1))
-        #expect(try await written(busy(), by: backend) == "\u{1B}]0;⠙ Work\u{07}")
-        clock.advance(by: .milliseconds(900))
-        #expect(try await written(busy(), by: backend) == "\u{1B}]0;⠋ Work\u{07}")
-        try await backend.update(idle)
-        _ = terminal.read()
-        clock.advance(by: .milliseconds(100))
-        #expect(try await written(idle, by: backend) == "")
-    }
-
-    @Test func `Progress is not repeated where it stays, which would restart its animation`() async throws {
-        let clock = VirtualClock()
-        let windows = ["TERM": "xterm-256color", "WT_SESSION": "6f7a"]
-        let backend = try makeBackend("{label} {spinner}", progress: .auto, environment: windows, clock: clock)
-        try await backend.start()
-        try await backend.update(busy())
-        clock.advance(by: .seconds(60))
-        #expect(try await written(busy(), by: backend).matches(of: /\]9;4/).count == 1)
-    }
-
-    @Test func `Progress is repeated before Ghostty removes it`() async throws {
-        let clock = VirtualClock()
-        let backend = try makeBackend("{label}", progress: .auto, clock: clock)
-        // Even without a spinner, there are updates.
-        #expect(backend.backend.delivery.animationInterval == .seconds(5))
-        try await backend.start()
-        try await backend.update(busy())
-        _ = terminal.read()
-        clock.advance(by: .milliseconds(4999))
-        #expect(try await written(busy(), by: backend) == "")
-        clock.advance(by: .milliseconds(1))
-        try await backend.update(busy())
-        #expect(try await written(busy(), by: backend) == "\u{1B}]9;4;3\u{1B}\\")
-    }
-
+    /// Updates with a label (`-` is none), a count and a percentage, and milliseconds that pass; after `=` is what is
+    /// written, as of ``titleSequences(_:)``.
     @Test(arguments: [
-        (TerminalTitleSettings.When.auto, "8203", true), (.auto, "7802", false), (.off, "8203", false),
-        (.on, "7802", true),
+        (
+            "The title is saved, set and restored", standard, TerminalTitleSettings.When.off, ghostty,
+            "+0 = | Work = save [Work - app] | Work x2 = [Work (2) - app] | idle = restore | stop ="
+        ),
+        ("Stopping restores it once", standard, .off, ghostty, "Work = save [Work - app] | stop = restore | stop ="),
+        (
+            "Nothing is written without a change", standard, .off, ghostty,
+            "inactive = | delaying = | Work = save [Work - app] | Work 50% ="
+        ),
+        ("An empty title shows the app", "{label}", .off, ghostty, "- = save [app]"),
+        (
+            "The spinner turns ten times a second at most", "{spinner} {label}", .off, ghostty,
+            """
+            Work = save [⠋ Work] | +50 | Work = | +49 | Work = | +1 | Work = [⠙ Work] | +900 | Work = [⠋ Work]
+            idle = restore | +100 | idle =
+            """
+        ),
+        (
+            "Progress is not repeated where it stays, which would restart its animation", "{label} {spinner}", .auto,
+            ["TERM": "xterm-256color", "WT_SESSION": "6f7a"], "Work = save [Work ⠋] {3} | +60100 | Work = [Work ⠙]"
+        ),
+        (
+            "Progress is repeated before Ghostty removes it", "{label}", .auto, ghostty,
+            "Work = save [Work] {3} | +4999 | Work = | +1 | Work = {3} | Work ="
+        ),
+        (
+            "Progress is shown where the title is left alone", standard, .auto, konsole,
+            "Work 50% = {1;50} | stop = {0}"
+        ),
     ])
-    func `Progress is for terminals that show it`(setting: TerminalTitleSettings.When, version: String, shown: Bool)
-        async throws
-    {
-        let environment = ["TERM": "xterm-256color", "VTE_VERSION": version]
-        let backend = try await makeBackend(progress: setting, environment: environment).started()
-        try await backend.update(busy())
-        await backend.stop()
-        #expect(written().contains("\u{1B}]9;") == shown)
+    func `What is shown is written`(
+        sentence: String,
+        format: String,
+        progress: TerminalTitleSettings.When,
+        environment: [String: String],
+        script: String
+    ) async throws {
+        let clock = VirtualClock()
+        let backend = try makeBackend(format, progress: progress, environment: environment, clock: clock)
+        try await backend.start()
+        for step in script.split(whereSeparator: { "|\n".contains($0) }) {
+            let sides = step.split(separator: "=", omittingEmptySubsequences: false)
+            let words = sides[0].split(separator: " ")
+            switch words[0] {
+            case "stop": await backend.stop()
+            case "idle": try await backend.update(idle)
+            case "inactive", "delaying":
+                let state: IndicatorState = words[0] == "inactive" ? .inactive : .delayingStart
+                try await backend.update(IndicatorSnapshot(state: state, activityCount: 1, label: "Work"))
+            case let word where word.first == "+": clock.advance(by: .milliseconds(Int(word.dropFirst()) ?? 0))
+            case let word:
+                let count = words.contains("x2") ? 2 : 1
+                let percentage = words.last?.last == "%" ? words.last.flatMap { Double($0.dropLast()) } : nil
+                let label = word == "-" ? nil : String(word)
+                try await backend.update(busy(label, count: count, progress: percentage.map { $0 / 100 }))
+            }
+            if sides.count > 1 { #expect(written() == titleSequences(sides[1]), "\(sentence): \(step)") }
+        }
     }
 
     @Test func `A title is updated as often as a part of it changes, and progress where a terminal removes it`() throws
     {
-        func interval(_ format: String, _ progress: TerminalTitleSettings.When = .off) throws -> Duration? {
-            let environment = ["TERM": "xterm-256color", "VTE_VERSION": "8203"]
-            return try makeBackend(format, progress: progress, environment: environment).backend.delivery
-                .animationInterval
+        func interval(
+            _ format: String,
+            _ progress: TerminalTitleSettings.When = .off,
+            in environment: [String: String] = ["TERM": "xterm-256color", "VTE_VERSION": "8203"]
+        ) throws -> Duration? {
+            let backend = try makeBackend(format, progress: progress, environment: environment).backend
+            return backend.delivery.animationInterval
         }
         #expect(try interval("{label}") == nil && interval("{label}", .auto) == nil)
+        #expect(try interval("{label}", .auto, in: Self.ghostty) == .seconds(5))
         #expect(try interval("{label} {elapsed}") == .seconds(1))
         #expect(try interval("{spinner} {elapsed}") == .milliseconds(100))
     }
@@ -209,16 +189,6 @@ import TestSupport
         #expect(written().contains(";Work - app\u{07}"))
     }
 
-    @Test func `Progress is shown where the title is left alone`() async throws {
-        let backend = try await makeBackend(
-            progress: .auto,
-            environment: ["TERM": "xterm-256color", "KONSOLE_VERSION": "260400"]
-        ).started()
-        try await backend.update(busy(progress: 0.5))
-        await backend.stop()
-        #expect(written() == "\u{1B}]9;4;1;50\u{1B}\\\u{1B}]9;4;0\u{1B}\\")
-    }
-
     @Test func `A hostile label does no harm`() async throws {
         let backend = try await makeBackend("{spinner} {label} - {app}").started()
         var emulator = TitleEmulator()
@@ -243,22 +213,10 @@ import TestSupport
         #expect(emulator.saves == 1 && emulator.restores == 1 && emulator.screen == "" && !emulator.isInsideSequence)
     }
 
-    @Test func `An empty title shows the app`() async throws {
-        let backend = try await makeBackend("{label}").started()
-        #expect(try await written(busy(nil), by: backend).hasSuffix("\u{1B}]0;app\u{07}"))
-    }
-
-    @Test func `The default format omits missing values`() {
+    @Test func `The default format is the documented one`() {
         let format = TerminalTitleSettings.defaultFormat
         #expect(format.description == "{spinner} {label} {progress} ({count}) - {app}")
         #expect(format == (try? SnapshotFormat(format.description)))
-        for (snapshot, text) in [
-            (busy(), "⠋ Work - app"), (busy(nil), "⠋ - app"), (busy(count: 2), "⠋ Work (2) - app"),
-            (busy(progress: 0.4), "⠋ Work 40% - app"), (busy(count: 3, progress: 1), "⠋ Work 100% (3) - app"),
-            (busy(nil, count: 2), "⠋ (2) - app"),
-        ] {
-            #expect(format.text(for: snapshot, applicationName: "app", spinner: "⠋") == text)
-        }
     }
 
     @Test func `A failure and a request for attention are shown beside the title`() async throws {
@@ -406,21 +364,8 @@ import TestSupport
 
     // MARK: Missing, stopped and closed terminals
 
-    private func trouble(_ path: String? = nil, type: String? = "alacritty") throws
-        -> BackendDriver<TerminalTitleBackend>
-    {
-        BackendDriver(
-            TerminalTitleBackend(
-                applicationName: "app",
-                settings: TerminalTitleSettings(format: try SnapshotFormat("{label}"), progress: .on),
-                path: path ?? terminal.path,
-                environment: type.map { ["TERM": $0] } ?? [:]
-            )
-        )
-    }
-
     @Test(arguments: ["dumb", "", nil]) func `A dumb terminal is not written to`(type: String?) async throws {
-        let backend = try trouble(type: type)
+        let backend = try makeBackend(environment: type.map { ["TERM": $0] } ?? [:])
         let error = await #expect(throws: TerminalError.dumbTerminal(type: type)) { try await backend.start() }
         #expect(error?.description.contains("set TERM to the type of the terminal") == (type != "dumb"))
         try? await backend.update(busy())
@@ -432,7 +377,7 @@ import TestSupport
         let (folder, pipe) = (try TemporaryDirectory(), Pipe())
         let writer = "/proc/self/fd/\(pipe.fileHandleForWriting.fileDescriptor)"
         for path in [try folder.write("", to: "file"), writer] {
-            let backend = try trouble(path)
+            let backend = try makeBackend(path: path)
             await #expect(throws: TerminalError.notATerminal(path: path)) { try await backend.start() }
             try? await backend.update(busy())
             await backend.stop()
@@ -442,14 +387,14 @@ import TestSupport
     }
 
     @Test func `A missing terminal is named in the error`() async throws {
-        let backend = try trouble("/dev/no-such-terminal")
+        let backend = try makeBackend(path: "/dev/no-such-terminal")
         let error = await #expect(throws: TerminalError.self) { try await backend.start() }
         #expect(error?.reason == "cannot open /dev/no-such-terminal: No such file or directory")
     }
 
     @Test(.timeLimit(.minutes(10)))
     func `Stop does not wait for a stopped terminal and the title is restored later`() async throws {
-        let backend = try await trouble().started()
+        let backend = try await makeBackend("{label}", progress: .on).started()
         try await backend.update(busy())
         var emulator = terminal.emulated
         terminal.stopOutput()
@@ -466,7 +411,7 @@ import TestSupport
     }
 
     @Test(.timeLimit(.minutes(10))) func `An incomplete sequence is completed on a slow terminal`() async throws {
-        let backend = try await trouble().started()
+        let backend = try await makeBackend("{label}", progress: .on).started()
         // A window that hangs: its buffer is full, and occasionally it takes a few bytes.
         let filled = try terminal.fill()
         let labels = (0..<30).map { "\($0)" + String(repeating: "ä", count: 100) }
@@ -494,7 +439,7 @@ import TestSupport
     }
 
     @Test(.timeLimit(.minutes(10))) func `Closing a stopped terminal ends the wait`() async throws {
-        let backend = try await trouble().started()
+        let backend = try await makeBackend("{label}", progress: .on).started()
         terminal.stopOutput()
         let update = Task { try await backend.update(busy()) }
         terminal.hangUp()
@@ -508,8 +453,6 @@ import TestSupport
     private func kind(_ environment: [String: String] = ["TERM": "xterm"], path: String? = nil) -> BackendKind {
         .terminalTitle(path: path ?? terminal.path, environment: environment)
     }
-
-    private let konsole = ["TERM": "xterm-256color", "KONSOLE_VERSION": "260400"]
 
     @Test func `A backend is created from settings`() async throws {
         let backend = try kind().with(["format": "busy: {label}", "progress": "on"]).make(context)
@@ -526,7 +469,7 @@ import TestSupport
         #expect(try await kind().with().availability(context) == .success(terminal.path))
         let place = try await kind().with(["status": "on"]).availability(context)
         #expect(place == .success("\(terminal.path), for the title and the status (OSC 7501)"))
-        let progress = try await kind(konsole).with().availability(context)
+        let progress = try await kind(Self.konsole).with().availability(context)
         #expect(progress == .success("\(terminal.path), for the progress (OSC 9;4)"))
         #expect(terminal.read() == [])
     }
@@ -541,7 +484,7 @@ import TestSupport
     }
 
     @Test func `A title that is not written wakes nobody`() throws {
-        #expect(try kind(konsole, path: "/dev/tty").with().make(context).delivery.animationInterval == nil)
+        #expect(try kind(Self.konsole, path: "/dev/tty").with().make(context).delivery.animationInterval == nil)
     }
 
     @Test func `Accessible stops the animation`() async throws {
