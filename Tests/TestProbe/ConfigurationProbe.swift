@@ -9,8 +9,8 @@ import Logging
 /// Usage: `test-probe configuration FILE [MODE…]`; with `-` for FILE it searches the standard locations. It prints `pid
 /// N` and `ready` once it accepts commands, `delay S` and `count N` whenever the start delay changes, and its log. One
 /// activity is in progress all the time. A line on standard input is a command: `shutdown`, `reload`, `disposition` (of
-/// SIGHUP: `default`, `ignore` or `handler`), `child` (the same in a child process), `backends` (their names), `shared`
-/// (configures the shared indicator again and prints its state), `quit`.
+/// SIGHUP: `default`, `ignore` or `handler`), `backends` (their names), `shared` (configures the shared indicator again
+/// and prints its state), `quit`.
 ///
 /// Modes: `ignore` and `own` ignore or handle SIGHUP before the indicator is created; `two` creates two indicators;
 /// `hangup` does not watch the file; `idle` does not poll the start delay; `terminal` only waits, without reading
@@ -88,7 +88,6 @@ enum ConfigurationProbe {
                     say("\(error)")
                 }
             case "disposition": say(disposition())
-            case "child": try runShell("grep SigIgn /proc/self/status")
             case "shared":
                 let shared = make("again", true)
                 let enabled = shared.isEnabled ? "enabled" : "disabled"

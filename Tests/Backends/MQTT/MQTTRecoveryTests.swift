@@ -314,21 +314,6 @@ import TestSupport
         await watch.end(SIGINT)
     }
 
-    @Test func `An app that a signal terminates removes its state`() async throws {
-        let broker = try await MosquittoBroker()
-        let app = try await broker.app()
-        #expect(try await broker.retains(1))
-        app.send(SIGTERM)
-        #if THREAD_SANITIZER
-        // The sanitizer delays a signal until the thread that receives it calls a function that it knows.
-        app.write("status")
-        #endif
-        #expect(await app.ends())
-        #expect(app.status == 128 + Int(SIGTERM))
-        // On a busy machine, the broker's answer may take longer than the end waits for it: then it is a loss.
-        #expect(try await eventually { try await broker.retained().keys.allSatisfy { $0.hasSuffix("/lost") } })
-    }
-
     @Test(.needs(.rootMounts))
     func `A name server that does not answer does not delay the end of an app`() async throws {
         let broker = try await MosquittoBroker(isRunning: false)

@@ -11,18 +11,11 @@ struct BackendRegistryTests {
         }
     }
 
-    @Test func `finds kinds by name, in the order of registration`() {
+    @Test func `finds kinds by name, in the order of registration, and replaces one of the same name in place`() {
         var registry = BackendRegistry(kinds: [kind("b")])
-        registry.register(kind("a"))
-        #expect(registry.kinds.map(\.name) == ["b", "a"])
-        #expect(registry.kind(named: "a")?.name == "a")
-        #expect(registry.kind(named: "c") == nil)
-    }
-
-    @Test func `replaces a kind of the same name in place`() {
-        var registry = BackendRegistry(kinds: [kind("a"), kind("b")])
-        registry.register(kind("a", summary: "mine"))
-        #expect(registry.kinds.map(\.summary) == ["mine", ""])
+        for (name, summary) in [("a", ""), ("b", "mine")] { registry.register(kind(name, summary: summary)) }
+        #expect(registry.kinds.map(\.name) == ["b", "a"] && registry.kinds.map(\.summary) == ["mine", ""])
+        #expect(registry.kind(named: "a")?.name == "a" && registry.kind(named: "c") == nil)
     }
 
     @Test func `has the reason why a kind is missing, until one of that name is registered`() {

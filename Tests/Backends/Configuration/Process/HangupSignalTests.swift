@@ -77,14 +77,6 @@ struct HangupSignalTests {
         #expect(helper.isRunning)
     }
 
-    @Test func `is not ignored by child processes`() async throws {
-        let helper = try await app()
-        helper.send("child")
-        let line = await helper.says { $0.hasPrefix("SigIgn:") }
-        let mask = try #require(line?.split(separator: "\t").last.flatMap { UInt64($0, radix: 16) })
-        #expect(mask & 1 << UInt64(SIGHUP - 1) == 0)
-    }
-
     @Test func `ends the app when its terminal is closed`() async throws {
         let path = try file()
         let terminal = try PseudoTerminal()

@@ -71,8 +71,7 @@ import TestSupport
     }
 
     @Test(.needs(.fullDevice)) func `A full device is an error`() async throws {
-        let backend = BackendDriver.log("/dev/full")
-        try await backend.start()
+        let backend = try await BackendDriver.log("/dev/full").started()
         let problem = "cannot write to it: No space left on device"
         #expect(await backend.loss(in: .shown())?.contains(problem) == true)
         let error = await #expect(throws: Unavailability.self) { try await backend.start() }
@@ -169,22 +168,6 @@ import TestSupport
         #expect(await startError(path) == nil)
     }
 
-    @Test func `A directory in place of the log is an error until it is removed`() async throws {
-        let path = folder.appending("x.log")
-        let backend = BackendDriver.log(path)
-        try await backend.start()
-        try await backend.update(.shown("a", at: 1))
-        try FileManager.default.removeItem(atPath: path)
-        mkdir(path, 0o700)
-        #expect(await backend.loss(in: .hidden(at: 2)) != nil)
-        await backend.stop()
-        rmdir(path)
-        try await backend.start()
-        try await backend.update(.hidden(at: 2))
-        await backend.stop()
-        #expect(try decodeLog(folder.read("x.log")).map(\.event) == ["lost", "hidden"])
-    }
-
     /// Making the folders of such a path never ended.
     @Test func `A folder that cannot be made is an error, also in the check, and when it breaks later`() async throws {
         let link = folder.appending("link")
@@ -205,8 +188,7 @@ import TestSupport
         }
         // The target appears, and disappears while the log is open.
         mkdir(folder.appending("mounted"), 0o700)
-        let backend = BackendDriver.log("\(link)/x.log")
-        try await backend.start()
+        let backend = try await BackendDriver.log("\(link)/x.log").started()
         try FileManager.default.removeItem(atPath: folder.appending("mounted"))
         #expect(await backend.loss(in: .shown("a")) != nil)
         mkdir(folder.appending("mounted"), 0o700)

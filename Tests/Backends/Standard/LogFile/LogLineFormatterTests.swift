@@ -16,78 +16,67 @@ import TestSupport
 
     private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-    @Test func `JSON lines are exactly these`() {
-        #expect(
-            text(line(.shown("GET \"/\"", at: 0.25, count: 2, progress: 0.4), .shown))
-                == #"{"time":"2026-03-01T12:00:00.250000Z","event":"shown","state":"active","visible":true,"count":2,"#
-                + #""label":"GET \"/\"","progress":0.4,"app":"my-app","pid":4242}"# + "\n"
-        )
-        #expect(
-            text(line(.hidden(at: 61), .hidden))
-                == #"{"time":"2026-03-01T12:01:01.000000Z","event":"hidden","state":"inactive","visible":false,"count":0,"#
-                + #""app":"my-app","pid":4242}"# + "\n"
-        )
-    }
-
-    @Test func `Text lines are exactly these`() {
-        #expect(
-            text(line(.shown("GET \"/\"\n", at: 0.25, count: 2, progress: 0.4), .shown, format: .text))
-                == #"2026-03-01T12:00:00.250000Z my-app[4242] shown state=active visible=true count=2 progress=0.4 "#
-                + #"label="GET \"/\"""# + "\n"
-        )
-        #expect(
-            text(line(.hidden(at: 61), .hidden, format: .text, app: "my app"))
-                == #"2026-03-01T12:01:01.000000Z "my app"[4242] hidden state=inactive visible=false count=0"# + "\n"
-        )
-    }
-
-    @Test func `Finished lines are exactly these`() {
-        let failed = FinishedActivity(label: "GET /", outcome: .failed("HTTP 503"), duration: .milliseconds(1250))
-        let cancelled = FinishedActivity(label: "GET /", outcome: .cancelled, duration: .seconds(1) / 3)
-        func line(_ activity: FinishedActivity, _ format: LogFileBackend.Format) -> String {
-            text(
-                LogLineFormatter(format: format, applicationName: "my-app").line(
-                    .finished,
-                    at: LogTimestamp(IndicatorSnapshot.noon(1)),
-                    of: .shown("x"),
-                    finished: activity,
-                    processID: 4242
-                )
-            )
+    @Test func `Lines are exactly these`() {
+        let shown = IndicatorSnapshot.shown("GET \"/\"\n", at: 0.25, count: 2, progress: 0.4)
+        let (first, second) = (LogTimestamp(IndicatorSnapshot.noon(1)), LogTimestamp(IndicatorSnapshot.noon(2)))
+        func finished(_ outcome: ActivityOutcome, _ duration: Duration, _ format: LogFileBackend.Format) -> [UInt8] {
+            let activity = FinishedActivity(label: "GET /", outcome: outcome, duration: duration)
+            return LogLineFormatter(format: format, applicationName: "my-app")
+                .line(.finished, at: first, of: .shown("x"), finished: activity, processID: 4242)
         }
-        #expect(
-            line(failed, .json)
-                == #"{"time":"2026-03-01T12:00:01.000000Z","event":"finished","label":"GET /","outcome":"failed","#
-                + #""seconds":1.25,"message":"HTTP 503","app":"my-app","pid":4242}"# + "\n"
-        )
-        #expect(
-            line(failed, .text)
-                == #"2026-03-01T12:00:01.000000Z my-app[4242] finished outcome=failed seconds=1.25 message="HTTP 503" "#
-                + #"label="GET /""# + "\n"
-        )
-        #expect(line(cancelled, .json).contains(#""outcome":"cancelled","seconds":0.3333,"app""#))
+        func lost(_ format: LogFileBackend.Format) -> [UInt8] {
+            LogLineFormatter(format: format, applicationName: "my-app")
+                .line(lost: 7, since: first, until: second, processID: 4242)
+        }
+        let failure = ActivityOutcome.failed("HTTP 503")
+        let lines: [([UInt8], String)] = [
+            (
+                line(shown, .shown),
+                #"{"time":"2026-03-01T12:00:00.250000Z","event":"shown","state":"active","visible":true,"count":2,"#
+                    + #""label":"GET \"/\"","progress":0.4,"app":"my-app","pid":4242}"#
+            ),
+            (
+                line(.hidden(at: 61), .hidden),
+                #"{"time":"2026-03-01T12:01:01.000000Z","event":"hidden","state":"inactive","visible":false,"count":0,"#
+                    + #""app":"my-app","pid":4242}"#
+            ),
+            (
+                finished(failure, .milliseconds(1250), .json),
+                #"{"time":"2026-03-01T12:00:01.000000Z","event":"finished","label":"GET /","outcome":"failed","#
+                    + #""seconds":1.25,"message":"HTTP 503","app":"my-app","pid":4242}"#
+            ),
+            (
+                finished(.cancelled, .seconds(1) / 3, .json),
+                #"{"time":"2026-03-01T12:00:01.000000Z","event":"finished","label":"GET /","outcome":"cancelled","#
+                    + #""seconds":0.3333,"app":"my-app","pid":4242}"#
+            ),
+            (
+                lost(.json),
+                #"{"time":"2026-03-01T12:00:02.000000Z","event":"lost","count":7,"since":"2026-03-01T12:00:01.000000Z","#
+                    + #""app":"my-app","pid":4242}"#
+            ),
+            (
+                line(shown, .shown, format: .text),
+                #"2026-03-01T12:00:00.250000Z my-app[4242] shown state=active visible=true count=2 progress=0.4 "#
+                    + #"label="GET \"/\"""#
+            ),
+            (
+                line(.hidden(at: 61), .hidden, format: .text, app: "my app"),
+                #"2026-03-01T12:01:01.000000Z "my app"[4242] hidden state=inactive visible=false count=0"#
+            ),
+            (
+                finished(failure, .milliseconds(1250), .text),
+                #"2026-03-01T12:00:01.000000Z my-app[4242] finished outcome=failed seconds=1.25 message="HTTP 503" "#
+                    + #"label="GET /""#
+            ),
+            (lost(.text), "2026-03-01T12:00:02.000000Z my-app[4242] lost count=7 since=2026-03-01T12:00:01.000000Z"),
+        ]
+        for (line, expected) in lines { #expect(text(line) == expected + "\n") }
     }
 
     @Test(arguments: [(1.0 / 3, "0.3333"), (1, "1.0"), (0.00004, "0.0"), (0.0001, "0.0001"), (2.0 / 3, "0.6667")])
     func `Progress has at most four digits`(progress: Double, written: String) {
         #expect(text(line(.shown("a", progress: progress))).contains(#""progress":\#(written),"#))
-    }
-
-    @Test func `Lost lines are exactly these`() {
-        let times = (LogTimestamp(IndicatorSnapshot.noon(1)), LogTimestamp(IndicatorSnapshot.noon(2)))
-        func line(_ format: LogFileBackend.Format) -> String {
-            let formatter = LogLineFormatter(format: format, applicationName: "my-app")
-            return text(formatter.line(lost: 7, since: times.0, until: times.1, processID: 4242))
-        }
-        #expect(
-            line(.json)
-                == #"{"time":"2026-03-01T12:00:02.000000Z","event":"lost","count":7,"since":"2026-03-01T12:00:01.000000Z","#
-                + #""app":"my-app","pid":4242}"# + "\n"
-        )
-        #expect(
-            line(.text)
-                == "2026-03-01T12:00:02.000000Z my-app[4242] lost count=7 since=2026-03-01T12:00:01.000000Z\n"
-        )
     }
 
     @Test func `Every scalar is decoded from jsonas displayed and none breaks the line`() throws {

@@ -54,8 +54,7 @@ import TestSupport
     }
 
     @Test func `It reports that the service is ready only if that is configured`() async throws {
-        let backend = backend(address, settings: .init(isReady: true))
-        try await backend.start()
+        _ = try await backend(address, settings: .init(isReady: true)).started()
         #expect(manager.receiveAll() == ["READY=1"])
     }
 

@@ -2,15 +2,13 @@ extension BrokenFile {
     /// Invalid values.
     static let values = cases(
         #"""
-        # a negative delay
-        startDelay: -1
+        # a negative delay | startDelay: -1
         > 1:13: 'startDelay': expected a number of seconds, zero or more, found '-1'
         # no value
         startDelay:
         completionDelay: 0.2
         > 1:1: 'startDelay': expected a number of seconds, zero or more, found nothing
-        # null for a number
-        startDelay: null
+        # null for a number | startDelay: null
         > 1:13: 'startDelay': expected a number of seconds, zero or more, found nothing
         # a section where a number belongs
         startDelay:
@@ -24,8 +22,7 @@ extension BrokenFile {
         terminalTitle:
           progress: Off
         > 2:13: 'progress': expected one of auto, on, off, found 'Off', did you mean 'off'?
-        # a number out of range
-        logFile: {path: /tmp/a.log, keep: 1001}
+        # a number out of range | logFile: {path: /tmp/a.log, keep: 1001}
         > 1:35: 'keep': expected a whole number from 0 to 1000, found '1001'
         # an unknown unit of size
         logFile:
@@ -50,19 +47,15 @@ extension BrokenFile {
           timeLimit: x
         > 2:1: 'command' needs 'run', a string or a list of strings
         > 3:14: 'timeLimit': expected a number of seconds above zero, found 'x'
-        # a required setting that is missing without a section
-        backends: [command]
+        # a required setting that is missing without a section | backends: [command]
         > 1:12: 'command' needs 'run', a string or a list of strings
-        # a time that would end each program at once
-        command: {run: [a], timeLimit: 0}
+        # a time that would end each program at once | command: {run: [a], timeLimit: 0}
         > 1:32: 'timeLimit': expected a number of seconds above zero, found '0'
-        # a variable of a shell
-        command: {run: [sh, -c, "echo ${HOME}"]}
+        # a variable of a shell | command: {run: [sh, -c, "echo ${HOME}"]}
         > 1:16: 'run': expected arguments with known placeholders (unknown placeholder '{HOME}' at character 7; \#
         known are {event} {app} {title} {text} {outcome} {message} {seconds}; write '{{' and '}}' for literal \#
         braces), found '[sh, -c, "echo ${HOME}"]'
-        # a word of two letters, which is nearly another one
-        terminalTitle: {title: no}
+        # a word of two letters, which is nearly another one | terminalTitle: {title: no}
         > 1:24: 'title': expected one of auto, on, off, found 'no'
         # a NUL in a text
         terminalTitle:
@@ -83,11 +76,9 @@ extension BrokenFile {
     /// Invalid names, lists and sections.
     static let structure = cases(
         #"""
-        # an unknown key that is nearly a known one
-        startdelay: 1
+        # an unknown key that is nearly a known one | startdelay: 1
         > 1:1: unknown key 'startdelay', did you mean 'startDelay'?
-        # an unknown key unlike any known one
-        colour: red
+        # an unknown key unlike any known one | colour: red
         > 1:1: unknown key 'colour'; it is no section with a 'kind', and known keys are: enabled, startDelay, \#
         completionDelay and 17 more
         # a setting beside its section
@@ -109,12 +100,10 @@ extension BrokenFile {
           path: /tmp/a.log
         > 1:12: unknown backend 'logfile', did you mean 'logFile'?
         > 2:1: unknown key 'logfile', did you mean 'logFile'?
-        # an unknown backend
-        backends: [terminalTitle, telegraph]
+        # an unknown backend | backends: [terminalTitle, telegraph]
         > 1:27: unknown backend 'telegraph'; expected a section with a 'kind', or one of: terminalTitle, \#
         desktopNotification, dbusProperty and 10 more
-        # a duplicate backend
-        backends: [terminalTitle, terminalTitle]
+        # a duplicate backend | backends: [terminalTitle, terminalTitle]
         > 1:27: 'backends': 'terminalTitle' is duplicated
         # a duplicate backend before an unknown one, each at its own place
         backends:
@@ -132,8 +121,7 @@ extension BrokenFile {
         backends:
           terminalTitle: true
         > 2:3: 'backends': expected a list of names, found a section ('key: value')
-        # no list after backends
-        backends:
+        # no list after backends | backends:
         > 1:1: 'backends': expected a list of names, found nothing
         # a list for the whole file
         - startDelay: 1
@@ -143,8 +131,7 @@ extension BrokenFile {
         terminalTitle:
           - format: x
         > 2:3: 'terminalTitle': expected a section with the settings of terminalTitle, found a list
-        # a text where a section belongs
-        terminalTitle: on
+        # a text where a section belongs | terminalTitle: on
         > 1:16: 'terminalTitle': expected a section with the settings of terminalTitle, found a text
         # a section without a kind
         backends: [audit]
@@ -190,11 +177,9 @@ extension BrokenFile {
           title: on
           title: off
         > 5:3: the key 'title' is duplicated
-        # a duplicate key in braces
-        logFile: {path: /a, keep: 1, path: /b}
+        # a duplicate key in braces | logFile: {path: /a, keep: 1, path: /b}
         > 1:30: the key 'path' is duplicated
-        # a duplicate key in braces after another one that ends as it does
-        logFile: {path: /a, xpath: /c, path: /b}
+        # a duplicate key in braces after another one that ends as it does | logFile: {path: /a, xpath: /c, path: /b}
         > 1:32: the key 'path' is duplicated
         # a duplicate key with an escape, after two others in other sections
         logFile: {path: /a, path: /b}
@@ -211,8 +196,7 @@ extension BrokenFile {
         startDelay : 1
         "startDelay": 2
         > 2:1: the key 'startDelay' is duplicated
-        # JSON: a duplicate key on one line
-        {"startDelay":1,"completionDelay":2,"startDelay":3}
+        # JSON: a duplicate key on one line | {"startDelay":1,"completionDelay":2,"startDelay":3}
         > 1:37: the key 'startDelay' is duplicated
         # JSON: a duplicate key
         {
@@ -237,8 +221,7 @@ extension BrokenFile {
         > 1:21: 'backends': 'logFile' is duplicated
         > 2:29: unknown key 'frmat' in 'logFile', did you mean 'format'?
         > 2:48: 'keep': expected a whole number from 0 to 1000, found 'x'
-        # JSON: an unfinished text
-        {"startDelay": 1, "logFile": {"path": "/tmp/a.log}}
+        # JSON: an unfinished text | {"startDelay": 1, "logFile": {"path": "/tmp/a.log}}
         > 1:39: this string has no closing quote
         # an option of another kind
         terminalTitle:
@@ -274,8 +257,7 @@ extension BrokenFile {
         backends: [terminalTitle, logFile
         startDelay: 1
         > 2:11: expected ',' or the end of what begins with a bracket in line 1, column 11
-        # a missing comma between quoted names
-        backends: ["terminalTitle" "logFile"]
+        # a missing comma between quoted names | backends: ["terminalTitle" "logFile"]
         > 1:28: expected ',' or the end of what begins with a bracket in line 1, column 11
         # a value that begins with an at sign
         terminalTitle:
@@ -343,11 +325,9 @@ extension BrokenFile {
         ? [a, b]
         : 1
         > 1:3: expected a name before ':'
-        # an unknown notification
-        observe: [indicator, alamofir]
+        # an unknown notification | observe: [indicator, alamofir]
         > 1:22: 'observe': expected one of indicator, alamofire, found 'alamofir', did you mean 'alamofire'?
-        # a number in the list of backends
-        backends: [terminalTitle, [logFile], null]
+        # a number in the list of backends | backends: [terminalTitle, [logFile], null]
         > 1:27: 'backends': expected a text, found a list
         > 1:38: 'backends': expected a text, found nothing
         # a control character
@@ -358,11 +338,9 @@ extension BrokenFile {
         terminalTitle:
           format: a\#u{10FFFF}b
         > 2:12: the character U+10FFFF is not allowed here; remove it
-        # the character that an editor puts in place of invalid bytes, in valid UTF-8
-        startDelay: 1 # \#u{FFFD}
+        # the character that an editor puts in place of invalid bytes, in valid UTF-8 | startDelay: 1 # \#u{FFFD}
         > 1:17: the character U+FFFD is not allowed here; remove it
-        # a NUL byte
-        startDelay: 1\#u{0}
+        # a NUL byte | startDelay: 1\#u{0}
         > 1:14: the character U+0000 is not allowed here; remove it
         # many mistakes, each reported once, in order
         startdelay: 1
@@ -390,11 +368,9 @@ extension BrokenFile {
         completionDelay: @
         enabled: maybe
         > 3:15: unexpected ':'…
-        # an escape sequence in a key does not reach the terminal
-        "start\e[2JDelay": 1
+        # an escape sequence in a key does not reach the terminal | "start\e[2JDelay": 1
         > 1:1: unknown key 'start\u{001B}[2JDelay', did you mean 'startDelay'?
-        # no space after the only colon
-        startDelay:1
+        # no space after the only colon | startDelay:1
         > 1:1: expected lines such as 'startDelay: 1', found 'startDelay:…'
         # no space after a colon in braces: what follows may be a secret
         mqtt.password:hunter2: 1
@@ -402,11 +378,9 @@ extension BrokenFile {
         > 1:1: unknown key 'mqtt.password:…'; it is no section with a 'kind', and known keys are: enabled, \#
         startDelay, completionDelay and 17 more
         > 2:25: unknown key 'password:…' in 'logFile'; settings of logFile: path, format, maxSize and 3 more
-        # JSON: a text without quotes, which may be a secret
-        {"logFile": {"password": hunter2}}
+        # JSON: a text without quotes, which may be a secret | {"logFile": {"password": hunter2}}
         > 1:14: unknown key 'password' in 'logFile'; settings of logFile: path, format, maxSize and 3 more
-        # a no-break space after the only colon
-        startDelay:\#u{A0}1
+        # a no-break space after the only colon | startDelay:\#u{A0}1
         > 1:1: expected lines such as 'startDelay: 1', found 'startDelay:\u{00A0}…'
         # more text after a quote
         terminalTitle:
@@ -416,11 +390,9 @@ extension BrokenFile {
         logFile:
           path: [/tmp/a.log]
         > 2:9: 'path': expected the path of a file, found a list; put a text like this in quotes
-        # JSON: half of a surrogate pair
-        {"terminalTitle": {"format": "\ud83d"}}
+        # JSON: half of a surrogate pair | {"terminalTitle": {"format": "\ud83d"}}
         > 1:33: syntax error: while parsing a quoted scalar: found invalid Unicode character escape code
-        # a setting with the name that check-config prints
-        logFile.path: 7
+        # a setting with the name that check-config prints | logFile.path: 7
         > 1:1: unknown key 'logFile.path'; write 'logFile: {path: …}'
         # a comment of another language on its own line
         // the delay
@@ -433,8 +405,7 @@ extension BrokenFile {
           "completionDelay": /* soon */ "x"
         }
         > 3:20: expected ',' or the end of what begins with a bracket in line 1, column 1
-        # JSON: slashes in a string, which are not a comment
-        {"logFile": {"path": "/a // b", "keep": -1}}
+        # JSON: slashes in a string, which are not a comment | {"logFile": {"path": "/a // b", "keep": -1}}
         > 1:41: 'keep': expected a whole number from 0 to 1000, found '-1'
         # JSON: a comma after the last value, which may be there, and two of them
         {"startDelay": 1, "backends": ["terminalTitle",],, }

@@ -12,12 +12,13 @@ struct BrokenFile: Sendable, CustomTestStringConvertible {
     var testDescription: String { name }
     var file: String { name.hasPrefix("JSON: ") ? "indicator.json" : "indicator.yaml" }
 
-    /// Reads cases: a line `# name`, those of the file, and `> ` before each of the report, of which one that ends with
-    /// `…` is the beginning.
+    /// Reads cases: a line `# name`, with a file of one line after ` | `, or else the lines of the file below it, and
+    /// `> ` before each line of the report, of which one that ends with `…` is the beginning.
     static func cases(_ table: String) -> [Self] {
         table.split(separator: "\n", omittingEmptySubsequences: false).reduce(into: []) { cases, line in
             if line.hasPrefix("# ") {
-                cases.append(Self(name: String(line.dropFirst(2))))
+                let parts = line.dropFirst(2).split(separator: " | ", maxSplits: 1).map(String.init)
+                cases.append(Self(name: parts[0], text: parts.count > 1 ? parts[1] + "\n" : ""))
             } else if line.hasPrefix("> ") {
                 cases[cases.count - 1].reports.append(String(line.dropFirst(2)))
             } else {

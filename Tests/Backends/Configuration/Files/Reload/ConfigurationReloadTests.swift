@@ -75,15 +75,6 @@ struct ConfigurationReloadTests {
         audit: {kind: logFile, path: /tmp/b.log}
         """
 
-    @Test func `has the delays and the backends of the file`() async throws {
-        let fixture = try Fixture(Self.text + "\ncompletionDelay: 3\nenabled: false\n")
-        #expect(fixture.indicator.backendStatuses.map(\.name) == ["terminalTitle", "logFile", "audit"])
-        #expect(fixture.indicator.delays.startDelay == .zero)
-        #expect(fixture.indicator.delays.completionDelay == .seconds(3))
-        #expect(!fixture.indicator.isEnabled)
-        await fixture.indicator.shutdown()
-    }
-
     @Test func `uses the defaults for invalid settings, and keeps the mistakes`() async throws {
         let fixture = try Fixture(
             """
@@ -93,6 +84,7 @@ struct ConfigurationReloadTests {
             backends: [terminalTitle, telegraph, logFile, audit]
             logFile: {path: /refused}
             audit: {kind: logFile, path: /tmp/b.log, format: yaml}
+            enabled: false
             """
         )
         let mistakes = """
@@ -106,7 +98,7 @@ struct ConfigurationReloadTests {
             fixture.messages(.warning) == ["The configuration has mistakes; what is invalid is not used:\n\(mistakes)"]
         )
         #expect(fixture.problems == mistakes)
-        #expect(fixture.indicator.delays.startDelay == .seconds(1))
+        #expect(!fixture.indicator.isEnabled && fixture.indicator.delays.startDelay == .seconds(1))
         #expect(fixture.indicator.delays.completionDelay == .seconds(3))
         #expect(fixture.indicator.backendStatuses.map(\.name) == ["terminalTitle", "audit"])
 
@@ -114,7 +106,6 @@ struct ConfigurationReloadTests {
         #expect(await eventually { fixture.indicator.delays.startDelay == .seconds(2) })
         #expect(await eventually { fixture.indicator.backendStatuses.map(\.name) == ["audit"] })
         #expect(fixture.problems == "")
-        await fixture.indicator.shutdown()
     }
 
     @Test func `uses the defaults when its file cannot be used at all`() async throws {
@@ -152,16 +143,13 @@ struct ConfigurationReloadTests {
         #expect(await eventually { indicator.delays.completionDelay == .seconds(7) })
         #expect(await eventually { fixture.made.all.count == 5 && fixture.made.all[3...].allSatisfy(\.isVisible) })
         #expect(Set(indicator.backendStatuses.map(\.name)) == ["logFile", "audit", "dbusProperty"])
-        #expect(indicator.activityCount == 1)
-        #expect(indicator.isVisible)
+        #expect(indicator.activityCount == 1 && indicator.isVisible)
         let made = fixture.made.all
         #expect(made.map(\.name) == ["terminalTitle", "logFile", "audit", "audit", "dbusProperty"])
         #expect(made.map(\.stopCount) == [1, 0, 1, 0, 0])
-        #expect(made[1].startCount == 1)
-        #expect(made[1].snapshots.count == 1)
+        #expect(made[1].startCount == 1 && made[1].snapshots.count == 1)
         let message = "The configuration was reloaded from indicator.yaml"
         #expect(await eventually { fixture.messages(.debug).contains(message) })
-        await indicator.shutdown()
     }
 
     @Test func `keeps its configuration while the file is invalid, and reports all mistakes once`() async throws {
@@ -183,13 +171,11 @@ struct ConfigurationReloadTests {
             ]
         )
         #expect(fixture.indicator.delays.startDelay == .zero)
-        #expect(fixture.made.all.count == 3)
-        #expect(fixture.made.all.allSatisfy { $0.stopCount == 0 })
+        #expect(fixture.made.all.map(\.stopCount) == [0, 0, 0])
 
         try fixture.folder.save(Self.text + "\ncompletionDelay: 2\n")
         #expect(await eventually { fixture.indicator.delays.completionDelay == .seconds(2) })
         #expect(fixture.made.all.count == 3)
-        await fixture.indicator.shutdown()
     }
 
     @Test func `keeps its configuration when a kind rejects the new settings`() async throws {
@@ -198,7 +184,6 @@ struct ConfigurationReloadTests {
         await #expect(throws: ConfigurationError.self) { try await fixture.indicator.reloadConfiguration() }
         #expect(fixture.indicator.backendStatuses.map(\.name) == ["terminalTitle", "logFile", "audit"])
         #expect(fixture.made.all.allSatisfy { $0.stopCount == 0 })
-        await fixture.indicator.shutdown()
     }
 
     @Test func `ignores events that do not change the file's text`() async throws {
@@ -237,7 +222,6 @@ struct ConfigurationReloadTests {
         #expect(error?.description == "\(fixture.path): error: the file cannot be read: No such file or directory")
         #expect(fixture.indicator.backendStatuses.count == 3)
         try await fixture.save("backends: []\n") { fixture.indicator.backendStatuses.isEmpty }
-        await fixture.indicator.shutdown()
     }
 
     @Test func `keeps settings that the app has changed and the file has not`() async throws {
@@ -248,7 +232,6 @@ struct ConfigurationReloadTests {
         try await fixture.indicator.reloadConfiguration()
         #expect(!fixture.indicator.isEnabled)
         #expect(fixture.indicator.delays.completionDelay == .seconds(9))
-        await fixture.indicator.shutdown()
     }
 
     @Test func `observes the notifications that the file lists`() async throws {
@@ -264,7 +247,6 @@ struct ConfigurationReloadTests {
         // Other tests post in the same center: theirs may count, too.
         #expect(fixture.indicator.activityCount >= 1)
         NotificationCenter.default.post(name: .indicatorTaskDidComplete, object: request)
-        await fixture.indicator.shutdown()
     }
 
     @Test func `serializes concurrent reloads`() async throws {
@@ -281,7 +263,6 @@ struct ConfigurationReloadTests {
         #expect(fixture.messages(.error).isEmpty)
         let titles = fixture.made.all.filter { $0.name == "terminalTitle" }
         #expect(await eventually { titles.dropLast().allSatisfy { $0.startCount == $0.stopCount } })
-        await fixture.indicator.shutdown()
     }
 
     @Test("stops following its file when it is shut down, or when it is no longer referenced")
@@ -331,7 +312,6 @@ struct ConfigurationReloadTests {
         try folder.save("startDelay: 4\n", to: "config/my-app/indicator.yaml")
         #expect(await eventually { indicator.delays.startDelay == .seconds(4) })
         #expect(log.entries.map(\.level).allSatisfy { $0 <= .info }, "\(log.entries)")
-        await indicator.shutdown()
     }
 
     @Test("omits backends that have no surface here, without a warning; one that should work is reported")
