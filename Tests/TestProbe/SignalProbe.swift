@@ -126,7 +126,15 @@ enum SignalProbe {
             print(text)
             _ = write(STDERR_FILENO, text + "\n", 100)
         }
-        if closing, !streams.allSatisfy({ isClosed($0) }) { _exit(9) }
+        if closing {
+            // A library may have one for a moment, such as the file of the time zone.
+            var rounds = 1000
+            while !streams.allSatisfy({ isClosed($0) }) {
+                rounds -= 1
+                if rounds == 0 { _exit(9) }
+                usleep(10_000)
+            }
+        }
         await indicator.shutdown()
     }
 

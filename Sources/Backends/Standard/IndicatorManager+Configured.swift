@@ -30,7 +30,8 @@ extension IndicatorManager {
     /// `run(_:)` cancels the app's work when one arrives.
     ///
     /// Standard streams that were closed when the process was started are opened, as `/dev/null`: otherwise the next
-    /// file or connection of the app would get their descriptors, and what it prints.
+    /// file or connection of the app would get their descriptors, and what it prints. Those of Swift's runtime, which
+    /// an `async` main opens before, stay where they are.
     ///
     /// - Parameters:
     ///   - applicationName: the name of the app; also the name of its folder under `$XDG_CONFIG_HOME`.

@@ -149,7 +149,8 @@ struct ProcessSignalsTests {
     func closedStreams(combination: Int) async throws {
         let bus = try await PrivateBus()
         let closed = ["0<&-", "1>&-", "2>&-"].enumerated().filter { combination >> $0.offset & 1 == 1 }.map(\.element)
-        for mode in ["streams", "late", "streams", "streams"] {
+        // What a process is started without may be a descriptor of the Swift runtime by then, which no app may close.
+        for mode in ["streams", closed.isEmpty ? "late" : "streams", "streams", "streams"] {
             let shell = "exec \"$0\" signals \"$1\" \(mode) \(closed.joined(separator: " "))"
             let path = try configuration("logFile, dbusProperty, desktopNotification")
             let environment = ["DBUS_SESSION_BUS_ADDRESS": bus.address]
