@@ -1,6 +1,5 @@
 import Foundation
 import IndicatorBackends
-import IndicatorCore
 import Logging
 
 /// An app with desktop backends that executes commands from standard input. For tests that observe a process from

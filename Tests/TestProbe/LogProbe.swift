@@ -1,6 +1,5 @@
 import Foundation
 import IndicatorBackends
-import IndicatorCore
 import IndicatorTesting
 
 /// Runs one log file scenario in a separate process.

@@ -1,6 +1,5 @@
 import Foundation
 import IndicatorBackends
-import IndicatorCore
 import Logging
 
 /// An app with live progress that executes the commands in a file, usually a FIFO, one per line.

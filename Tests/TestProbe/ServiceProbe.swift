@@ -1,6 +1,5 @@
 import Foundation
 import IndicatorBackends
-import IndicatorCore
 import IndicatorServiceLifecycle
 import Logging
 import ServiceLifecycle

@@ -1,6 +1,5 @@
 import Foundation
 import IndicatorBackends
-import IndicatorCore
 import Logging
 
 /// An app with a config file and an activity that lasts as long as the process, for tests of signals.

@@ -1,6 +1,5 @@
 import Foundation
 import IndicatorBackends
-import IndicatorCore
 import IndicatorTesting
 
 /// Shows the title and ends in the given way, for tests of what remains in the terminal: `test-probe title WAY`.

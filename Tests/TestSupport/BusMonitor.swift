@@ -29,7 +29,7 @@ package final class BusMonitor: Sendable {
             try await Self.call("Listening", on: bus)
             return monitor.output.contains("Listening")
         }
-        guard isListening else { throw NotListening(error: monitor.errors) }
+        if !isListening { throw Self.notListening(monitor) }
     }
 
     /// Returns when everything is recorded that the bus received before.
@@ -39,7 +39,7 @@ package final class BusMonitor: Sendable {
             return "Mark\(marks)End"
         }
         try await Self.call(mark, on: bus)
-        guard await eventually({ daemon.output.contains(mark) }) else { throw NotListening(error: daemon.errors) }
+        guard await daemon.prints(mark) else { throw Self.notListening(daemon) }
     }
 
     private static func call(_ member: String, on bus: PrivateBus) async throws {
@@ -62,8 +62,7 @@ package final class BusMonitor: Sendable {
     /// The complete output so far, for messages.
     package var output: String { daemon.output }
 
-    private struct NotListening: Error, CustomStringConvertible {
-        var error: String
-        var description: String { "busctl monitor does not listen: \(error)" }
+    private static func notListening(_ monitor: Daemon) -> FixtureError {
+        FixtureError("busctl monitor does not listen: \(monitor.errors)")
     }
 }

@@ -53,10 +53,6 @@ package struct Certificates {
 
     private func openssl(_ arguments: [String]) async throws {
         let result = try await Command.run("openssl", arguments)
-        if result.status != 0 { throw NotCreated(error: result.error) }
-    }
-
-    private struct NotCreated: Error {
-        var error: String
+        if result.status != 0 { throw FixtureError(result.error) }
     }
 }

@@ -13,16 +13,6 @@ package enum Command {
         package var error: String
     }
 
-    /// A program that is not installed.
-    package struct NotInstalled: Error, CustomStringConvertible {
-        package var program: String
-        package var package: String
-
-        package var description: String {
-            "'\(program)' is not installed, and this test needs it: apt-get install \(package)"
-        }
-    }
-
     /// Runs a program to its end.
     ///
     /// - Parameters:
@@ -53,43 +43,41 @@ package enum Command {
             output: .string(limit: 256 << 20),
             error: .string(limit: 1 << 20)
         )
-        return Result(
-            status: status(result.terminationStatus),
-            output: result.standardOutput,
-            error: result.standardError
-        )
+        let status =
+            switch result.terminationStatus {
+            case .exited(let code): Int(code)
+            case .signaled(let signal): 128 + Int(signal)
+            }
+        return Result(status: status, output: result.standardOutput, error: result.standardError)
     }
 
     /// The path of a program.
     package static func find(_ program: String, package: String? = nil) throws -> String {
         if program.contains("/") { return program }
-        let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").split(separator: ":").map(
-            String.init
-        )
+        let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").components(separatedBy: ":")
         for folder in folders + ["/usr/local/sbin", "/usr/sbin", "/sbin"] {
             let path = "\(folder)/\(program)"
             if FileManager.default.isExecutableFile(atPath: path) { return path }
         }
-        throw NotInstalled(program: program, package: package ?? program)
+        throw notInstalled(program, package: package ?? program)
     }
 
     /// The path of an executable target of this package, which the build places beside the test program.
     package static func built(_ product: String) throws -> String {
         let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let path = (executable as NSString).deletingLastPathComponent + "/" + product
-        guard FileManager.default.isExecutableFile(atPath: path) else { throw NotBuilt(path: path) }
-        return path
+        if FileManager.default.isExecutableFile(atPath: path) { return path }
+        throw FixtureError("'\(path)' is missing, and this test needs it: swift build --build-tests")
     }
 
-    private struct NotBuilt: Error, CustomStringConvertible {
-        var path: String
-        var description: String { "'\(path)' is missing, and this test needs it: swift build --build-tests" }
+    static func notInstalled(_ program: String, package: String) -> FixtureError {
+        FixtureError("'\(program)' is not installed, and this test needs it: apt-get install \(package)")
     }
+}
 
-    private static func status(_ status: TerminationStatus) -> Int {
-        switch status {
-        case .exited(let code): Int(code)
-        case .signaled(let signal): 128 + Int(signal)
-        }
-    }
+/// What a test needs, and could not get.
+package struct FixtureError: Error, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) { self.description = description }
 }

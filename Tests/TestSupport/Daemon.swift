@@ -36,7 +36,7 @@ package final class Daemon: Sendable {
         let path = try Command.find(program, package: package)
         let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }.filter { !$0.value.isEmpty }
         var ends: [Int32] = [-1, -1]
-        if standardInput == nil, pipe(&ends) != 0 { throw CannotStart(program: path, code: errno) }
+        if standardInput == nil, pipe(&ends) != 0 { throw Self.cannotStart(path, errno) }
         defer { if ends[0] >= 0 { close(ends[0]) } }
         input = Locked(standardInput == nil ? FileHandle(fileDescriptor: ends[1], closeOnDealloc: true) : nil)
 
@@ -69,7 +69,7 @@ package final class Daemon: Sendable {
             usleep(10_000)
             code = posix_spawn(&process, path, &actions, &attributes, words, assignments)
         }
-        guard code == 0 else { throw CannotStart(program: path, code: code) }
+        guard code == 0 else { throw Self.cannotStart(path, code) }
         processID = process
 
         Thread.detachNewThread { [process, ending] in
@@ -98,7 +98,7 @@ package final class Daemon: Sendable {
             """
         let daemon = try Daemon("python3", ["-c", program + server, mode], package: "python3")
         if await daemon.prints("ready\n") { return daemon }
-        throw CannotStart(program: daemon.errors, code: EINVAL)
+        throw FixtureError("the server in Python does not listen: \(daemon.errors)")
     }
 
     /// Swift does not import it: the C library declares it only for _GNU_SOURCE.
@@ -107,10 +107,8 @@ package final class Daemon: Sendable {
         to: (@convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32).self
     )
 
-    private struct CannotStart: Error, CustomStringConvertible {
-        var program: String
-        var code: Int32
-        var description: String { "'\(program)' could not be started: \(String(cString: strerror(code)))" }
+    private static func cannotStart(_ program: String, _ code: Int32) -> FixtureError {
+        FixtureError("'\(program)' could not be started: \(String(cString: strerror(code)))")
     }
 
     deinit { if isRunning { send(SIGKILL) } }

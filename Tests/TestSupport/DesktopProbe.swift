@@ -45,9 +45,9 @@ package final class DesktopProbe: Sendable {
             ].merging(environment) { _, given in given }
         )
         daemon = probe
-        guard await eventually({ probe.output.hasPrefix("ready\n") }) else { throw Silent(error: probe.errors) }
+        guard await eventually({ probe.output.hasPrefix("ready\n") }) else { throw Self.silent(probe) }
         guard let backend else { return }
-        guard try await self.backend(backend, is: "running") else { throw Silent(error: probe.errors) }
+        guard try await self.backend(backend, is: "running") else { throw Self.silent(probe) }
     }
 
     /// Starts one with a config file that shows and hides the indicator at once; `folder` is for the file.
@@ -96,9 +96,7 @@ package final class DesktopProbe: Sendable {
     private func tell(_ words: [String]) async throws -> String {
         let before = daemon.output.count(where: \.isNewline)
         daemon.write(words.joined(separator: "\t"))
-        guard await eventually({ daemon.output.count(where: \.isNewline) > before }) else {
-            throw Silent(error: daemon.errors)
-        }
+        guard await eventually({ daemon.output.count(where: \.isNewline) > before }) else { throw Self.silent(daemon) }
         return String(daemon.output.split(separator: "\n", omittingEmptySubsequences: false)[before])
     }
 
@@ -160,8 +158,7 @@ package final class DesktopProbe: Sendable {
         try await tell("shutdown", at: location, until: condition)
     }
 
-    private struct Silent: Error, CustomStringConvertible {
-        var error: String
-        var description: String { "the probe does not answer: \(error)" }
+    private static func silent(_ probe: Daemon) -> FixtureError {
+        FixtureError("the probe does not answer: \(probe.errors)")
     }
 }

@@ -1,9 +1,5 @@
 /// The real httpbin, the Python package, under gunicorn on a loopback port that the system chooses.
 package final class Httpbin: Sendable {
-    private struct NotStarted: Error, CustomStringConvertible {
-        var description: String
-    }
-
     /// Its URL.
     package let url: URL
     private let server: Daemon
@@ -26,7 +22,7 @@ package final class Httpbin: Sendable {
             await eventually({ server.errors.contains("Booting worker") }),
             let address = server.errors.firstMatch(of: #/Listening at: (http://[0-9.:]+)/#)?.1,
             let url = URL(string: String(address))
-        else { throw NotStarted(description: "gunicorn did not start: \(server.errors)") }
+        else { throw FixtureError("gunicorn did not start: \(server.errors)") }
         self.server = server
         self.url = url
     }

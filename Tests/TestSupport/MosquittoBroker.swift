@@ -94,7 +94,7 @@ package final class MosquittoBroker: Sendable {
         daemon.withLock { $0 = started }
         guard await eventually({ started.errors.contains(" running\n") || !started.isRunning }), started.isRunning
         else {
-            throw NotStarted(error: started.errors)
+            throw FixtureError("mosquitto: \(started.errors)")
         }
     }
 
@@ -111,7 +111,7 @@ package final class MosquittoBroker: Sendable {
     package func reader(of filter: String = "#", quality: Int = 1) async throws -> Daemon {
         let reader = try Daemon(client("mosquitto_sub", ["-t", filter, "-q", "\(quality)", "-F", "%r %t %p", "-d"]))
         guard await eventually({ reader.output.contains("Subscribed") || !reader.isRunning }), reader.isRunning else {
-            throw NotStarted(error: reader.errors + reader.output)
+            throw FixtureError("mosquitto: \(reader.errors + reader.output)")
         }
         return reader
     }
@@ -131,7 +131,7 @@ package final class MosquittoBroker: Sendable {
         let command = wrapper + [try Command.built("test-probe"), "desktop", "config=\(path)"]
         let app = try Daemon(command, environment: environment)
         if await app.prints("ready\n") { return app }
-        throw NotStarted(error: app.errors)
+        throw FixtureError("mosquitto: \(app.errors)")
     }
 
     /// Waits until the broker retains a text at a topic.
@@ -152,7 +152,7 @@ package final class MosquittoBroker: Sendable {
         // connects again, and misses what is published meanwhile.
         var attempts = 6
         repeat {
-            if attempts == 0 { throw NotStarted(error: "no end of the retained messages: \(reader.output)") }
+            if attempts == 0 { throw FixtureError("no end of the retained messages: \(reader.output)") }
             attempts -= 1
             try await publish(Self.endTopic, "-m", "end")
         } while await !eventually(within: .seconds(10)) { reader.output.contains("\n0 \(Self.endTopic) end\n") }
@@ -172,7 +172,7 @@ package final class MosquittoBroker: Sendable {
     package func publish(_ topic: String, _ options: String...) async throws {
         let command = try client("mosquitto_pub", ["-q", "1", "-t", topic] + options)
         let result = try await Command.run(command[0], Array(command.dropFirst()))
-        if result.status != 0 { throw NotStarted(error: result.error) }
+        if result.status != 0 { throw FixtureError("mosquitto: \(result.error)") }
     }
 
     /// The command line of a foreign client, without buffering.
@@ -187,15 +187,8 @@ package final class MosquittoBroker: Sendable {
         let folder = try TemporaryDirectory()
         let arguments = ["-b", "-c", folder.appending("passwords"), user, password]
         let result = try await Command.run("mosquitto_passwd", arguments, package: "mosquitto")
-        if result.status != 0 { throw NotStarted(error: result.error) }
+        if result.status != 0 { throw FixtureError("mosquitto: \(result.error)") }
         return try folder.read("passwords")
-    }
-
-    package struct NotStarted: Error, CustomStringConvertible {
-        package var error: String
-        package var description: String { "mosquitto: \(error)" }
-
-        package init(error: String) { self.error = error }
     }
 }
 

@@ -58,6 +58,6 @@ package final class NATSCluster: Sendable {
         let address = nodes.withLock { $0[number].mqtt }
         let client = ["-V", "311", "-h", address.host, "-p", "\(address.port)", "-q", "1", "-t", "test", "-m", "x"]
         let isUsed = try await eventually { try await Command.run(program, client).status == 0 }
-        if !isUsed { throw MosquittoBroker.NotStarted(error: log(number)) }
+        if !isUsed { throw FixtureError("nats-server: \(log(number))") }
     }
 }

@@ -10,10 +10,8 @@ package final class NotificationServer: Sendable {
 
         fileprivate var path: String {
             get throws {
-                guard let path = NotificationServer.path(of: package) else {
-                    throw Command.NotInstalled(program: package, package: package)
-                }
-                return path
+                if let path = NotificationServer.path(of: package) { return path }
+                throw Command.notInstalled(package, package: package)
             }
         }
 
@@ -78,7 +76,7 @@ package final class NotificationServer: Sendable {
         )
         self.daemon = daemon
         guard try await eventually({ try await ownsName(on: bus, processID: daemon.processID) }) else {
-            throw NotStarted(program: program.package, error: daemon.errors)
+            throw FixtureError("\(program.package) did not start: \(daemon.errors)")
         }
     }
 
@@ -125,14 +123,8 @@ package final class NotificationServer: Sendable {
     }
 
     private func entries() async throws -> [Entry] {
-        let result = try await bus.busctl(
-            "--json=short",
-            "call",
-            Self.name,
-            Self.path,
-            Self.control,
-            "NotificationListHistory"
-        )
+        let (name, path, control) = (Self.name, Self.path, Self.control)
+        let result = try await bus.busctl("--json=short", "call", name, path, control, "NotificationListHistory")
         struct Reply: Decodable { var data: [[Entry]] }
         return try JSONDecoder().decode(Reply.self, from: Data(result.output.utf8)).data[0]
     }
@@ -165,21 +157,10 @@ package final class NotificationServer: Sendable {
     private static let name = "org.freedesktop.Notifications"
     private static let path = "/org/freedesktop/Notifications"
     private static let control = "org.dunstproject.cmd0"
-
-    private struct NotStarted: Error, CustomStringConvertible {
-        var program: String
-        var error: String
-        var description: String { "\(program) did not start: \(error)" }
-    }
 }
 
 private func ownsName(on bus: PrivateBus, processID: Int32) async throws -> Bool {
-    let arguments = ["s", "org.freedesktop.Notifications"]
-    let result = try await Command.run(
-        "busctl",
-        ["--address=\(bus.address)", "call", "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus"]
-            + ["GetConnectionUnixProcessID"] + arguments,
-        package: "systemd"
-    )
+    let (service, name) = ("org.freedesktop.DBus", "org.freedesktop.Notifications")
+    let result = try await bus.busctl("call", service, "/", service, "GetConnectionUnixProcessID", "s", name)
     return result.output == "u \(processID)\n"
 }

@@ -42,20 +42,16 @@ package final class PrivateBus: Sendable {
 
     /// Starts it, after ``kill()``.
     package func start() async throws {
-        let started = try Daemon(
-            "dbus-daemon",
-            ["--config-file=\(folder.path)/bus.conf", "--nofork", "--nopidfile", "--print-address=1"],
-            package: "dbus-daemon"
-        )
+        let options = ["--config-file=\(folder.path)/bus.conf", "--nofork", "--nopidfile", "--print-address=1"]
+        let started = try Daemon("dbus-daemon", options, package: "dbus-daemon")
         daemon.withLock { $0 = started }
         // It prints the address when it listens.
-        guard await eventually({ started.output.contains("\n") }) else { throw NotStarted(error: started.errors) }
+        guard await started.prints("\n") else { throw FixtureError("dbus-daemon did not start: \(started.errors)") }
     }
 
     /// Ends it with SIGKILL.
     package func kill() async {
-        let old = daemon.withLock { $0.take() }
-        await old?.end()
+        await daemon.withLock { $0.take() }?.end()
     }
 
     /// Suspends it until ``resume()``.
@@ -120,12 +116,7 @@ package final class PrivateBus: Sendable {
     package func watchOnce(_ options: String...) async throws -> String {
         let program = try Command.built("indicator")
         let result = try await Command.run(program, ["watch", "--bus", address, "--once"] + options)
-        if result.status != 0 || result.error != "" { throw NotStarted(error: result.error) }
+        if result.status != 0 || result.error != "" { throw FixtureError("indicator watch: \(result.error)") }
         return result.output
-    }
-
-    private struct NotStarted: Error, CustomStringConvertible {
-        var error: String
-        var description: String { "dbus-daemon or a program on it failed: \(error)" }
     }
 }

@@ -1,9 +1,5 @@
 /// A terminal without a window: bytes that are written to ``path`` can be read here.
 package final class PseudoTerminal: Sendable {
-    package struct Failure: Error, CustomStringConvertible {
-        package let description: String
-    }
-
     /// The path of the side that programs write to, such as `/dev/pts/3`.
     package let path: String
 
@@ -21,15 +17,11 @@ package final class PseudoTerminal: Sendable {
         var unlocked: CInt = 0
         var number: CUnsignedInt = 0
         guard master >= 0, ioctl(master, setLock, &unlocked) == 0, ioctl(master, getNumber, &number) == 0 else {
-            throw Failure(
-                description: "no pseudo terminal: \(String(cString: strerror(errno))); mount devpts on /dev/pts"
-            )
+            throw FixtureError("no pseudo terminal: \(String(cString: strerror(errno))); mount devpts on /dev/pts")
         }
         path = "/dev/pts/\(number)"
         slave = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC)
-        guard slave >= 0 else {
-            throw Failure(description: "cannot open \(path): \(String(cString: strerror(errno)))")
-        }
+        guard slave >= 0 else { throw FixtureError("cannot open \(path): \(String(cString: strerror(errno)))") }
         setSize(columns: 80, rows: 24)
     }
 
@@ -107,7 +99,7 @@ package final class PseudoTerminal: Sendable {
     /// - Returns: how many bytes were written.
     package func fill() throws -> Int {
         let descriptor = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
-        guard descriptor >= 0 else { throw Failure(description: "cannot open \(path)") }
+        guard descriptor >= 0 else { throw FixtureError("cannot open \(path)") }
         defer { close(descriptor) }
         var total = 0
         var byte = UInt8(ascii: "x")

@@ -5,12 +5,9 @@ package final class Screen: Sendable {
     private let daemon: Daemon
 
     package init(size: String = "640x480") async throws {
-        let daemon = try Daemon(
-            "Xvfb",
-            ["-displayfd", "1", "-noreset", "-screen", "0", "\(size)x24", "-nolisten", "tcp"],
-            package: "xvfb"
-        )
-        guard await eventually({ daemon.output.contains("\n") }) else { throw NotStarted(error: daemon.errors) }
+        let options = ["-displayfd", "1", "-noreset", "-screen", "0", "\(size)x24", "-nolisten", "tcp"]
+        let daemon = try Daemon("Xvfb", options, package: "xvfb")
+        guard await daemon.prints("\n") else { throw FixtureError("Xvfb did not start: \(daemon.errors)") }
         self.daemon = daemon
         display = ":" + daemon.output.trimmingCharacters(in: .whitespacesAndNewlines)
     }
@@ -48,10 +45,5 @@ package final class Screen: Sendable {
                 else { return nil }
                 return (width, height, x, y)
             }
-    }
-
-    private struct NotStarted: Error, CustomStringConvertible {
-        var error: String
-        var description: String { "Xvfb did not start: \(error)" }
     }
 }

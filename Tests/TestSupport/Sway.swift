@@ -14,10 +14,7 @@ package final class Sway: Sendable {
         )
         // 65534: nobody.
         for path in [folder.path, "\(folder.path)/run"] {
-            try FileManager.default.setAttributes(
-                [.posixPermissions: 0o755, .ownerAccountID: 65534],
-                ofItemAtPath: path
-            )
+            guard chown(path, 65534, gid_t.max) == 0, chmod(path, 0o755) == 0 else { throw FixtureError(path) }
         }
         // That user must reach the folder, whose parents may be private.
         var parent = URL(filePath: folder.path).deletingLastPathComponent()
@@ -40,7 +37,7 @@ package final class Sway: Sendable {
         }
         guard try await eventually({ try find("wayland-1") != nil && find("sway-ipc.") != nil }),
             let socket = try find("sway-ipc.")
-        else { throw NotStarted(error: daemon.errors) }
+        else { throw FixtureError("sway did not start: \(daemon.errors)") }
         self.folder = folder
         self.daemon = daemon
         self.socket = "\(folder.path)/run/\(socket)"
@@ -76,10 +73,5 @@ package final class Sway: Sendable {
         }
         let tree = try await Command.run("swaymsg", ["-s", socket, "-t", "get_tree"]).output
         return find(try JSONDecoder().decode(Node.self, from: Data(tree.utf8)))
-    }
-
-    private struct NotStarted: Error, CustomStringConvertible {
-        var error: String
-        var description: String { "sway did not start: \(error)" }
     }
 }

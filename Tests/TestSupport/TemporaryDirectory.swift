@@ -67,6 +67,11 @@ package final class TemporaryDirectory: Sendable {
         try String(contentsOfFile: appending(name), encoding: .utf8)
     }
 
+    /// The permissions of an item in it.
+    package func mode(_ name: String) throws -> Int? {
+        (try FileManager.default.attributesOfItem(atPath: appending(name))[.posixPermissions] as? NSNumber)?.intValue
+    }
+
     /// The names of its items, sorted.
     package func names() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: path).sorted()

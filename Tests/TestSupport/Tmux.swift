@@ -1,9 +1,5 @@
 /// A private tmux server, with one session of 80 by 24 characters: a real terminal whose title can be read.
 package struct Tmux: Sendable {
-    package struct Failure: Error, CustomStringConvertible {
-        package let description: String
-    }
-
     private let folder: TemporaryDirectory
 
     /// Runs `body` with a server that runs a shell in its only pane, and ends the server afterwards.
@@ -26,7 +22,7 @@ package struct Tmux: Sendable {
         let arguments = ["-S", folder.appending("socket"), "-f", "/dev/null"] + arguments
         let environment = ["TMUX": nil, "LC_ALL": "C.UTF-8"]
         let result = try await Command.run("tmux", arguments, environment: environment, package: "tmux")
-        guard result.status == 0 else { throw Failure(description: "tmux \(arguments): \(result.error)") }
+        guard result.status == 0 else { throw FixtureError("tmux \(arguments): \(result.error)") }
         return result.output.trimmingCharacters(in: .newlines)
     }
 

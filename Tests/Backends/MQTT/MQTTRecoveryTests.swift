@@ -447,7 +447,7 @@ private struct TwoMachines {
 
     private func run(_ command: [String]) async throws {
         let result = try await Command.run(command[0], Array(command.dropFirst()), package: "iproute2")
-        if result.status != 0 { throw MosquittoBroker.NotStarted(error: "\(command): \(result.error)") }
+        if result.status != 0 { throw FixtureError("\(command): \(result.error)") }
     }
 }
 #endif
