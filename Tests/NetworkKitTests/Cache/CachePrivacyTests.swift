@@ -1,4 +1,3 @@
-import HTTPTypes
 import TestSupport
 
 @testable import NetworkKit
@@ -43,19 +42,15 @@ import TestSupport
         #expect(files.count == 2)
         for file in files {
             let text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
-            #expect(!text.contains("hunter") && !text.contains("alice"))
-            #expect(!file.lastPathComponent.contains("hunter"))
-            let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? NSNumber
-            #expect(mode?.intValue == 0o600)
+            #expect(!text.contains("hunter") && !text.contains("alice") && !file.path.contains("hunter"))
+            #expect(try folder.mode("cache/\(file.lastPathComponent)") == 0o600)
         }
     }
 
-    @Test(
-        arguments: [
-            "Cookie", "Authorization", "X-Api-Key", "X-Session-Token", "Token", "ApiKey", "X-Auth", "X-Password",
-            "X-Session-Id", "X-Any",
-        ]
-    )
+    @Test(arguments: [
+        "Cookie", "Authorization", "X-Api-Key", "X-Session-Token", "Token", "ApiKey", "X-Auth", "X-Password",
+        "X-Session-Id", "X-Any",
+    ])
     func `A response is served only for the same field`(field: String) async throws {
         try await run("/ \(field):a 1 | / \(field):a 1c | / \(field):b 2 | / 3 | / \(field): 4")
     }
@@ -142,9 +137,8 @@ import TestSupport
 
     // MARK: - Responses without a lifetime
 
-    @Test func `A response without a lifetime has the default one, and is stored for a policy that serves it`()
-        async throws
-    {
+    @Test("A response without a lifetime has the default one, and is stored for a policy that serves it")
+    func lifetime() async throws {
         try await run("/ 1 | / 1c", [], freshness: .infinity)
         try await run("else /other 1 | else /other 1c | /other 2", [])
     }

@@ -1,4 +1,3 @@
-import HTTPTypes
 import InMemoryLogging
 import NetworkKit
 import TestSupport
@@ -24,7 +23,7 @@ import TestSupport
             default: try connection.respond("503 Service Unavailable")
             }
         }
-        _ = await thrown { _ = try await client.send(route(server)) }
+        _ = await thrown { try await client.send(route(server)) }
         let url = server.url.absoluteString
         let once = [
             "GET ", "GET : status 302", "GET : 5 bytes", "GET /next", "GET /next: status 503", "GET /next: 0 bytes",
@@ -73,12 +72,11 @@ import TestSupport
             if request.target == "/hangs" { return connection.waitForEnd() }
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
         }
-        let options = Endpoint.get("half").with(\.retry, .never)
-        _ = await thrown { _ = try await client.send(route(server, options)) }
+        _ = await thrown { try await client.send(route(server, .get("half").with(\.retry, .never))) }
         let task = client.start(route(server, .get("hangs")))
         #expect(await eventually { server.requests.count == 2 })
         task.cancel()
-        _ = await thrown { _ = try await task.response }
+        _ = await thrown { try await task.response }
         #expect(lines.count { $0[1].contains("/half: http") || $0[1].hasSuffix(": CancellationError()") } == 2)
     }
 

@@ -1,4 +1,3 @@
-import HTTPTypes
 import NetworkKit
 import TestSupport
 
@@ -6,58 +5,58 @@ import TestSupport
     private let recorder = NotificationRecorder()
 
     private func client(retry: RequestRetry = .never, connections: Int = 6) -> NetworkClient {
-        var options = NetworkClient.Options()
-        options.maximumConnectionsPerHost = connections
+        let options = NetworkClient.Options { $0.maximumConnectionsPerHost = connections }
         return NetworkClient(retry: retry, options: options, notificationCenter: recorder.center)
+    }
+
+    /// Waits for exactly these notifications: their names without the common prefix.
+    private func expectNotifications(_ names: String..., at location: SourceLocation = #_sourceLocation) async {
+        await expectEventually("\(recorder.names)", at: location) { recorder.names == names }
     }
 
     @Test func `Success is announced once`() async throws {
         let server = try RawServer.keeping { _, connection in try connection.respond(text: "hello") }
-        let response = try await client().send(route(server, .get("a b/c")))
-        #expect(try response.string() == "hello")
-        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
+        #expect(try await client().send(route(server, .get("a b/c"))).string() == "hello")
+        await expectNotifications("Resume", "Complete")
         #expect(recorder.all[0].label == "GET /a b/c")
-        #expect(recorder.all[0].task != nil)
-        #expect(recorder.all[0].task == recorder.all[1].task)
+        #expect(recorder.all[0].task != nil && recorder.all[0].task == recorder.all[1].task)
     }
 
     @Test(arguments: [false, true]) func `An error status is announced once`(isStream: Bool) async throws {
         let server = try RawServer.closing { _, connection in
             try connection.respond("404 Not Found", text: "no such thing")
         }
-        let error = await thrown {
+        let failure = try await refusal {
             if isStream { _ = try await client().bytes(route(server)) }
             _ = try await client().send(route(server))
         }
-        let failure = try #require(refusal(error), "\(error as Any)")
         #expect(failure.status == 404)
         #expect(failure.headers[.contentLength] == "13")
         #expect(failure.data == Data("no such thing".utf8))
-        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
+        await expectNotifications("Resume", "Complete")
     }
 
     @Test(arguments: [("no such thing", ": no such thing"), (" <!DOCTYPE html><h1>Not found</h1>", "")])
     func `The line of a failure has the beginning of a text, and no page`(body: String, excerpt: String) async throws {
         let server = try RawServer.closing { _, connection in try connection.respond("404 Not Found", text: body) }
-        let error = await thrown { _ = try await client().send(route(server)) }
+        let error = await thrown { try await client().send(route(server)) }
         #expect(error.map { "\($0)".hasSuffix("status 404\(excerpt)") } == true, "\(error as Any)")
     }
 
     @Test func `A refused connection is announced once`() async throws {
         let server = try RawServer { _, _ in false }
         server.stop()
-        let error = await thrown { _ = try await client().send(route(server)) }
-        #expect(kind(of: error) == .cannotConnect)
-        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
+        #expect(await failure { try await client().send(route(server)) } == .cannotConnect)
+        await expectNotifications("Resume", "Complete")
         let missing = URLRoute(try #require(URL(string: "http://missing.invalid")))
-        #expect(kind(of: await thrown { _ = try await client().send(missing) }) == .cannotFindHost)
+        #expect(await failure { try await client().send(missing) } == .cannotFindHost)
     }
 
     @Test func `A timeout is announced once`() async throws {
         let server = try RawServer.silent()
-        let error = await thrown { _ = try await client().send(route(server, .get("").with(\.timeout, .seconds(1)))) }
-        #expect(kind(of: error) == .timedOut)
-        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
+        let request = Endpoint.get("").with(\.timeout, .seconds(1))
+        #expect(await failure { try await client().send(route(server, request)) } == .timedOut)
+        await expectNotifications("Resume", "Complete")
     }
 
     @Test func `Cancellation before the start is announced as an end only`() async throws {
@@ -68,9 +67,8 @@ import TestSupport
             return try await client.send(route(server))
         }
         work.cancel()
-        let error = await thrown { _ = try await work.value }
-        #expect(error is CancellationError)
-        #expect(await eventually { recorder.names == ["Complete"] })
+        await #expect(throws: CancellationError.self) { try await work.value }
+        await expectNotifications("Complete")
         #expect(server.requests.isEmpty)
     }
 
@@ -97,9 +95,9 @@ import TestSupport
     }
 
     @Test func `Suspend and resume are announced once each`() async throws {
-        let mayAnswer = Locked(false)
+        let mayAnswer = Flag()
         let server = try RawServer.closing { _, connection in
-            waitUntil { mayAnswer.withLock { $0 } }
+            mayAnswer.wait()
             try connection.respond(text: "late")
         }
         let task = client().start(route(server))
@@ -109,11 +107,11 @@ import TestSupport
         #expect(recorder.names == ["Resume", "Suspend"])
         task.resume()
         task.resume()
-        mayAnswer.withLock { $0 = true }
+        mayAnswer.raise()
         #expect(try await task.response.string() == "late")
         task.suspend()
         task.cancel()
-        #expect(await eventually { recorder.names == ["Resume", "Suspend", "Resume", "Complete"] })
+        await expectNotifications("Resume", "Suspend", "Resume", "Complete")
     }
 
     @Test func `A suspended request can be cancelled`() async throws {
@@ -122,9 +120,8 @@ import TestSupport
         #expect(await eventually { server.requests.count == 1 })
         task.suspend()
         task.cancel()
-        let error = await thrown { _ = try await task.response }
-        #expect(error is CancellationError)
-        #expect(await eventually { recorder.names == ["Resume", "Suspend", "Complete"] })
+        await #expect(throws: CancellationError.self) { try await task.response }
+        await expectNotifications("Resume", "Suspend", "Complete")
     }
 
     @Test(.timeLimit(.minutes(5))) func `The timeout begins when the request is sent`() async throws {
@@ -133,19 +130,16 @@ import TestSupport
         let client = client(connections: 1)
         let first = client.start(route(silent))
         #expect(await eventually { silent.requests.count == 1 })
-        let waiting = client.start(route(silent, .get("").with(\.timeout, .seconds(0.1))))
+        let short = Endpoint.get("").with(\.timeout, .seconds(0.1))
+        let waiting = client.start(route(silent, short))
         for change in [{ waiting.suspend() }, { waiting.resume() }, {}] {
             // It would end no later than this one, which starts after it.
-            let error = await thrown {
-                _ = try await client.send(route(other, .get("").with(\.timeout, .seconds(0.1))))
-            }
-            #expect(kind(of: error) == .timedOut)
+            #expect(await failure { try await client.send(route(other, short)) } == .timedOut)
             #expect(recorder.all.count { $0.task == ObjectIdentifier(waiting) && $0.name.hasSuffix("Complete") } == 0)
             change()
         }
         first.cancel()
-        let error = await thrown { _ = try await waiting.response }
-        #expect(kind(of: error) == .timedOut)
+        #expect(await failure { try await waiting.response } == .timedOut)
     }
 
     @Test(.timeLimit(.minutes(5)), arguments: [false, true])
@@ -156,8 +150,7 @@ import TestSupport
         #expect(await eventually { server.requests.count == 1 })
         let waiting = client.start(route(server, .get("").with(\.timeLimit, .seconds(0.1))))
         if isSuspended { waiting.suspend() }
-        let error = await thrown { _ = try await waiting.response }
-        #expect(kind(of: error) == .timeLimitExceeded)
+        #expect(await failure { try await waiting.response } == .timeLimitExceeded)
         first.cancel()
     }
 
@@ -179,14 +172,11 @@ import TestSupport
     @Test func `Retries are announced as one request, which waits before each`() async throws {
         let count = Counter()
         let server = try RawServer.closing { _, connection in
-            let number = count.next()
-            if number < 3 { return try connection.respond("503 Service Unavailable") }
-            try connection.respond(text: "at last")
+            try connection.respond(count.next() < 3 ? "503 Service Unavailable" : "200 OK", text: "at last")
         }
-        let response = try await client(retry: RequestRetry(maximumAttempts: 3, initialDelay: .milliseconds(1)))
-            .send(route(server))
-        #expect(try response.string() == "at last")
-        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
+        let client = client(retry: .init(initialDelay: .milliseconds(1)))
+        #expect(try await client.send(route(server)).string() == "at last")
+        await expectNotifications("Resume", "Complete")
         // What is not posted before the next progress is part of that.
         #expect(recorder.waits.first == true && recorder.waits.last == false)
     }
@@ -194,7 +184,6 @@ import TestSupport
     @Test func `The indicator shows the fraction of an upload`() async throws {
         let indicator = IndicatorManager()
         indicator.observe(.indicator, in: recorder.center)
-        let seen = Locked<[Double]>([])
         let values = Locked<[TransferProgress]>([])
         @Sendable func isPartial(_ progress: TransferProgress) -> Bool {
             (0.01..<0.99).contains(progress.fractionCompleted ?? 0)
@@ -205,21 +194,15 @@ import TestSupport
         } answer: { _, connection in
             // Progress is reported on another thread.
             waitUntil { indicator.snapshot.progress == 1 }
-            let progress = indicator.snapshot.progress
-            seen.withLock { $0.append(progress ?? -1) }
-            try connection.respond(text: "thanks")
+            try connection.respond(text: indicator.snapshot.progress == 1 ? "thanks" : "the fraction is wrong")
             return true
         }
-        _ = try await client().send(
-            route(server, .post("", body: .data(Data(count: 64_000_000))))
-        ) { progress in values.withLock { $0.append(progress) } }
+        let request = Endpoint.post("", body: .data(Data(count: 64_000_000)))
+        _ = try await client().send(route(server, request)) { progress in values.withLock { $0.append(progress) } }
         let last = try #require(values.withLock { $0.last })
-        #expect(last.bytesSent == 64_000_000)
-        #expect(last.bytesToSend == 64_000_000)
-        #expect(last.bytesReceived == 6)
-        #expect(last.bytesToReceive == 6)
+        #expect((last.bytesSent, last.bytesToSend) == (64_000_000, 64_000_000))
+        #expect((last.bytesReceived, last.bytesToReceive) == (6, 6))
         #expect(values.withLock { $0.contains(where: isPartial) })
-        #expect(seen.withLock { $0 }.allSatisfy { $0 == 1 })
         #expect(indicator.activityCount == 0)
     }
 

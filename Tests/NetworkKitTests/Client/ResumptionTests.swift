@@ -1,4 +1,3 @@
-import HTTPTypes
 import TestSupport
 
 @testable import NetworkKit
@@ -14,18 +13,8 @@ import TestSupport
 
     private var target: URL { folder.url.appending(path: "file.bin") }
 
-    private var files: [String] {
-        get throws { try FileManager.default.contentsOfDirectory(atPath: folder.url.path).sorted() }
-    }
-
-    private func path(_ name: String) -> String { folder.url.appending(path: name).path }
-
     private func count(_ name: String) -> Int {
-        (try? FileManager.default.attributesOfItem(atPath: path(name))[.size] as? NSNumber)?.intValue ?? -1
-    }
-
-    private func mode(_ name: String) throws -> Int? {
-        (try FileManager.default.attributesOfItem(atPath: path(name))[.posixPermissions] as? NSNumber)?.intValue
+        (try? FileManager.default.attributesOfItem(atPath: folder.appending(name))[.size] as? NSNumber)?.intValue ?? -1
     }
 
     /// A server whose first answer stops in the middle: it breaks off, or waits for the end of the connection. The
@@ -61,7 +50,7 @@ import TestSupport
         await #expect(throws: NetworkError.self) {
             try await NetworkClient().download(route(server, request), to: target, acrossRuns: true)
         }
-        #expect(try files == [Self.names.part, Self.names.record])
+        #expect(try folder.names() == [Self.names.part, Self.names.record])
         #expect(count(Self.names.part) == 60_000)
     }
 
@@ -82,31 +71,33 @@ import TestSupport
         return response.status.code
     }
 
+    /// Another process that downloads the file.
+    private func probe(downloading server: RawServer) throws -> Daemon {
+        try Daemon([try Command.built("test-probe"), "network", "download", server.url.absoluteString, target.path])
+    }
+
     // MARK: - Continued
 
     @Test func `A later call continues the part`() async throws {
         let server = try server()
         try await leavePart(server)
-        #expect(try [mode(Self.names.part), mode(Self.names.record)] == [0o600, 0o600])
+        #expect(try [folder.mode(Self.names.part), folder.mode(Self.names.record)] == [0o600, 0o600])
         let reported = Locked<[TransferProgress]>([])
         let status = try await complete(server) { progress in reported.withLock { $0.append(progress) } }
         #expect(status == 206)
-        #expect(try files == ["file.bin"])
+        #expect(try folder.names() == ["file.bin"])
         #expect(reported.withLock { $0.allSatisfy { $0.bytesReceived == 0 || $0.bytesReceived >= 60_000 } })
         #expect(reported.withLock { $0.last?.bytesReceived } == 100_000)
     }
 
     @Test func `The part of a killed process is continued`() async throws {
         let server = try server(waits: true)
-        let probe = try Daemon(
-            try Command.built("test-probe"),
-            ["network", "download", server.url.absoluteString, target.path]
-        )
+        let probe = try probe(downloading: server)
         #expect(await eventually { count(Self.names.part) == 60_000 })
         await probe.end(SIGKILL)
-        #expect(try files == [Self.names.part, Self.names.record])
+        #expect(try folder.names() == [Self.names.part, Self.names.record])
         try await complete(server)
-        #expect(try files == ["file.bin"])
+        #expect(try folder.names() == ["file.bin"])
     }
 
     @Test(.needs(.mounts))
@@ -119,16 +110,12 @@ import TestSupport
         }
         let probe = try Command.built("test-probe")
         let download = "\(probe) network download \(server.url) \(target.path)"
-        let result = try await SmallDisk.run(
-            ["sh", "-c", "\(download) && mount -o remount,size=8m \(folder.path) && \(download)"],
-            size: "1m",
-            over: folder.path
-        )
+        let script = "\(download) && mount -o remount,size=8m \(folder.path) && \(download)"
+        let result = try await SmallDisk.run(["sh", "-c", script], size: "1m", over: folder.path)
         let lines = result.output.split(separator: "\n")
         #expect(lines.first?.contains("No space left on device; left: [\"\(Self.names.part)\"") == true, "\(lines)")
         #expect(lines.dropFirst(2).first == "\(4 << 20)", "\(lines)\(result.error)")
-        #expect(ranges(server).count == 2)
-        #expect(ranges(server).last??.hasPrefix("bytes=") == true)
+        #expect(ranges(server).count == 2 && ranges(server).last??.hasPrefix("bytes=") == true)
     }
 
     @Test func `A cancelled download is continued`() async throws {
@@ -138,7 +125,7 @@ import TestSupport
         #expect(await eventually { count(Self.names.part) == 60_000 })
         work.cancel()
         await #expect(throws: CancellationError.self) { try await work.value }
-        #expect(try files == [Self.names.part, Self.names.record])
+        #expect(try folder.names() == [Self.names.part, Self.names.record])
         try await complete(server)
     }
 
@@ -148,13 +135,12 @@ import TestSupport
         let server = try server(later: "ETag: \"y\"")
         try await leavePart(server)
         #expect(try await complete(server) == 200)
-        #expect(try files == ["file.bin"])
+        #expect(try folder.names() == ["file.bin"])
     }
 
     /// It ignores the range, and sends the rest, or a rest without a length.
-    @Test(arguments: [true, false]) func `The same tag with another length is not the content`(
-        _ hasLength: Bool
-    ) async throws {
+    @Test(arguments: [true, false])
+    func `The same tag with another length is not the content`(_ hasLength: Bool) async throws {
         let count = Counter()
         let server = try RawServer.closing { request, connection in
             let tag = "ETag: \"x\""
@@ -175,14 +161,11 @@ import TestSupport
         #expect(ranges(server).prefix(2) == [nil, "bytes=60000-"])
     }
 
-    @Test(
-        arguments: [
-            Endpoint.get("other"), .get("", query: ["a": 1]), .get("", headers: [.acceptLanguage: "de"]),
-            .get("", headers: [.range: "bytes=0-"]),
-            Endpoint(.get, "", body: .data(Data("a".utf8), contentType: "a/b")),
-            .post("", body: .none),
-        ]
-    )
+    @Test(arguments: [
+        Endpoint.get("other"), .get("", query: ["a": 1]), .get("", headers: [.acceptLanguage: "de"]),
+        .get("", headers: [.range: "bytes=0-"]), .post("", body: .none),
+        Endpoint(.get, "", body: .data(Data("a".utf8), contentType: "a/b")),
+    ])
     func `The part of another request is not continued`(request: Endpoint) async throws {
         let server = try server()
         try await leavePart(server)
@@ -218,7 +201,9 @@ import TestSupport
     func `A foreign or a complete part is not continued`(kind: String) async throws {
         let server = try server()
         try await leavePart(server)
-        let (part, record, other) = (path(Self.names.part), path(Self.names.record), path("other"))
+        let (part, record, other) = (
+            folder.appending(Self.names.part), folder.appending(Self.names.record), folder.appending("other")
+        )
         switch kind {
         case "link", "linked record":
             let name = kind == "link" ? part : record
@@ -239,35 +224,31 @@ import TestSupport
     @Test func `The record contains no secret`() async throws {
         let server = try server()
         try await leavePart(server, .get("path-s3cret", query: ["token": "s3cret"]))
-        let record = try String(contentsOfFile: path(Self.names.record), encoding: .utf8)
-        #expect(!record.contains("s3cret"))
-        #expect(!record.contains("127.0.0.1"))
+        let record = try folder.read(Self.names.record)
+        #expect(!record.contains("s3cret") && !record.contains("127.0.0.1"))
     }
 
     /// Each writes a file of its own. Neither waits.
     @Test func `Two processes that download the same file do not disturb each other`() async throws {
-        let mayEnd = Locked(false)
+        let mayEnd = Flag()
         let first = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\nETag: \"x\"\r\n\r\n")
             try connection.send(Self.body.prefix(60_000))
-            waitUntil { mayEnd.withLock { $0 } }
+            mayEnd.wait()
             try connection.send(Self.body.dropFirst(60_000))
         }
-        let probe = try Daemon(
-            try Command.built("test-probe"),
-            ["network", "download", first.url.absoluteString, target.path]
-        )
+        let probe = try probe(downloading: first)
         #expect(await eventually { count(Self.names.part) == 60_000 })
         let second = try RawServer.closing { _, connection in try connection.respond(text: "second") }
         for acrossRuns in [true, false] {
             _ = try await NetworkClient().download(route(second), to: target, acrossRuns: acrossRuns)
             #expect(try String(contentsOf: target, encoding: .utf8) == "second")
-            #expect(try files == [Self.names.part, Self.names.record, "file.bin"])
+            #expect(try folder.names() == [Self.names.part, Self.names.record, "file.bin"])
         }
-        mayEnd.withLock { $0 = true }
+        mayEnd.raise()
         #expect(await eventually { probe.status == 0 })
         #expect(try Data(contentsOf: target) == Self.body)
-        #expect(try files == ["file.bin"])
+        #expect(try folder.names() == ["file.bin"])
     }
 
     /// Also while the thread of the last write has a reference.

@@ -1,4 +1,3 @@
-import HTTPTypes
 import NetworkKit
 import TestSupport
 
@@ -9,28 +8,25 @@ import TestSupport
 
     init() throws { folder = try TemporaryDirectory() }
 
-    private func client(retry: RequestRetry = .never) -> NetworkClient {
-        NetworkClient(retry: retry, notificationCenter: recorder.center)
-    }
-
-    private var files: [String] {
-        get throws { try FileManager.default.contentsOfDirectory(atPath: folder.url.path).sorted() }
+    private func client(attempts: Int = 1) -> NetworkClient {
+        let retry = RequestRetry(maximumAttempts: attempts, initialDelay: .milliseconds(1))
+        return NetworkClient(retry: retry, notificationCenter: recorder.center)
     }
 
     // MARK: - Pieces
 
     @Test func `A body is read in pieces`() async throws {
-        let first = Locked(false)
+        let first = Flag()
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX-A: b\r\n\r\nhello")
-            waitUntil { first.withLock { $0 } }
+            first.wait()
             try connection.send("world")
         }
         let stream = try await client().bytes(route(server))
         #expect(stream.status == 200)
         var pieces: [Data] = []
         for try await piece in stream {
-            first.withLock { $0 = true }
+            first.raise()
             pieces.append(piece)
         }
         #expect(pieces == [Data("hello".utf8), Data("world".utf8)])
@@ -39,10 +35,7 @@ import TestSupport
 
     @Test(.timeLimit(.minutes(5)))
     func `The second of two readers gets an error and the first reads on`() async throws {
-        let server = try RawServer.closing { _, connection in
-            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n")
-            connection.waitForEnd()
-        }
+        let server = try RawServer.silent(after: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n")
         let client = client()
         let stream = try await client.bytes(route(server))
         await withTaskGroup(of: (any Error)?.self) { group in
@@ -68,12 +61,11 @@ import TestSupport
         _ = try await iterator?.next()
         // The sockets and the buffer hold some megabytes, and no more.
         var last = -1
-        #expect(
-            await eventually {
-                defer { last = sent.withLock { $0 } }
-                return last > 0 && last == sent.withLock { $0 }
-            }
-        )
+        let isBlocked = await eventually {
+            defer { last = sent.withLock { $0 } }
+            return last > 0 && last == sent.withLock { $0 }
+        }
+        #expect(isBlocked)
         #expect(sent.withLock { $0 } < 100 << 20)
         #expect(recorder.names == ["Resume"])
         // Releasing the stream ends the request.
@@ -101,7 +93,7 @@ import TestSupport
         #expect(response.status == 200)
         #expect(try Data(contentsOf: target) == body)
         #expect(old.withLock { $0 } == Data("old".utf8))
-        #expect(try files == ["file.bin"])
+        #expect(try folder.names() == ["file.bin"])
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
@@ -128,17 +120,15 @@ import TestSupport
         let server = try breakingServer()
         let backend = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let indicator = IndicatorManager(backends: [backend])
-        let retry = RequestRetry(initialDelay: .milliseconds(1))
         let seen = Locked<ActivityDetails?>(nil)
         try await indicator.withActivity("Downloading", total: 2) { group in
-            let client = client(retry: retry)
-            _ = try await client.download(route(server, .get("").with(\.label, "a")), to: target, in: group) {
-                progress in
+            let (first, second) = (Endpoint.get("").with(\.label, "a"), Endpoint.get("").with(\.label, "b"))
+            _ = try await client(attempts: 3).download(route(server, first), to: target, in: group) { progress in
                 guard progress.bytesReceived == 100_000 else { return }
                 seen.withLock { $0 = indicator.snapshot.activities.last }
             }
             await #expect(throws: NetworkError.self) {
-                try await self.client().download(route(server, .get("").with(\.label, "b")), to: target, in: group)
+                try await client().download(route(server, second), to: target, in: group)
             }
         }
         let member = try #require(seen.withLock { $0 })
@@ -156,8 +146,7 @@ import TestSupport
     @Test(arguments: [false, true]) func `A retried download resumes`(ignoresRanges: Bool) async throws {
         let server = try breakingServer(ignoresRanges: ignoresRanges)
         let reported = Locked<[TransferProgress]>([])
-        let retry = RequestRetry(initialDelay: .milliseconds(1))
-        _ = try await client(retry: retry).download(route(server), to: target) { progress in
+        _ = try await client(attempts: 3).download(route(server), to: target) { progress in
             reported.withLock { $0.append(progress) }
         }
         #expect(try Data(contentsOf: target) == Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0 / 3) }))
@@ -168,66 +157,50 @@ import TestSupport
         // It decreases only when the second attempt begins.
         let received = progress.map(\.bytesReceived)
         #expect(zip(received, received.dropFirst()).filter { $0 > $1 }.count <= 1)
-        #expect(try files == ["file.bin"])
+        #expect(try folder.names() == ["file.bin"])
     }
 
     /// Whoever locks the file stops its writer.
     @Test func `Other users cannot open a file before it is complete`() async throws {
-        let mayEnd = Locked(false)
+        let mayEnd = Flag()
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
-            waitUntil { mayEnd.withLock { $0 } }
+            mayEnd.wait()
             try connection.send("world")
         }
-        func mode(_ name: String) throws -> Int? {
-            let path = folder.url.appending(path: name).path
-            return (try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber)?.intValue
-        }
         let download = Task { try await client().download(route(server), to: target, acrossRuns: true) }
-        #expect(await eventually { (try? files.count) == 1 })
-        #expect(try mode(files[0]) == 0o600)
-        mayEnd.withLock { $0 = true }
+        #expect(await eventually { (try? folder.names().count) == 1 })
+        #expect(try folder.mode(folder.names()[0]) == 0o600)
+        mayEnd.raise()
         _ = try await download.value
         // As a file that any other program creates.
         try Data().write(to: folder.url.appending(path: "other"))
-        #expect(try mode(target.lastPathComponent) == mode("other"))
+        #expect(try folder.mode(target.lastPathComponent) == folder.mode("other"))
     }
 
     /// Answers that are not the requested range, or contradict themselves.
-    @Test(
-        arguments: [
-            ("206 Partial Content", "ETag: \"x\"", "456789"),
-            ("206 Partial Content", "Content-Range: bytes 4-9/*", "456789"),
-            ("206 Partial Content", "Content-Range: bytes 4-1/10", "456789"),
-            ("206 Partial Content", "Content-Range: bytes 4-x/10", "456789"),
-            ("206 Partial Content", "Content-Range: bytes 4-9/5", "456789"),
-            ("206 Partial Content", "Content-Range: bytes 4-9/10", "456789more"),
-            ("206 Partial Content", "Content-Range: bytes 4-5/10", "456789"),
-            ("206 Partial Content", "Content-Range: bytes 4-5/10\r\nContent-Length: 100", "45ZZ"),
-            ("206 Partial Content", "Content-Range: bytes 4-5/6", "45"),
-            ("206 Partial Content", "Content-Range: bytes 4-9/10\r\nETag: \"y\"", "new789"),
-            ("206 Partial Content", "Content-Range: bytes 4-9/10\r\nETag: W/\"x\"", "new789"),
-            ("206 Partial Content", "Content-Range: bytes 4-9/10\r\nETag:", "456789"),
-            ("416 Range Not Satisfiable", "Content-Range: bytes */4", ""),
-        ]
-    )
-    func `A range that cannot be used is requested from the start`(status: String, field: String, body: String)
-        async throws
-    {
+    @Test(arguments: [
+        ("*/4", ""), ("", "456789"), ("4-9/*", "456789"), ("4-1/10", "456789"), ("4-x/10", "456789"),
+        ("4-9/5", "456789"), ("4-9/10", "456789more"), ("4-5/10", "456789"), ("4-5/6", "45"),
+        ("4-5/10\r\nContent-Length: 100", "45ZZ"), ("4-9/10\r\nETag: \"y\"", "new789"),
+        ("4-9/10\r\nETag: W/\"x\"", "new789"), ("4-9/10\r\nETag:", "456789"),
+    ])
+    func `A range that cannot be used is requested from the start`(range: String, body: String) async throws {
         let count = Counter()
         let server = try RawServer.closing { request, connection in
             let isFirst = count.next() == 1
             if request.headers["range"] != nil {
                 // Until the connection is closed.
-                let tag = field.contains("ETag") ? "" : "ETag: \"x\"\r\n"
-                try connection.send("HTTP/1.1 \(status)\r\n\(field)\r\n\(tag)\r\n\(body)")
+                let status = body.isEmpty ? "416 Range Not Satisfiable" : "206 Partial Content"
+                let field = range.isEmpty ? "" : "Content-Range: bytes \(range)\r\n"
+                let tag = range.contains("ETag") ? "" : "ETag: \"x\"\r\n"
+                try connection.send("HTTP/1.1 \(status)\r\n\(field)\(tag)\r\n\(body)")
             } else {
                 let text = isFirst ? "0123" : "0123456789"
                 try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\nETag: \"x\"\r\n\r\n\(text)")
             }
         }
-        let retry = RequestRetry(initialDelay: .milliseconds(1))
-        _ = try await client(retry: retry).download(route(server), to: target)
+        _ = try await client(attempts: 3).download(route(server), to: target)
         #expect(server.requests.map { $0.headers["range"] } == [nil, "bytes=4-", nil])
         #expect(try String(contentsOf: target, encoding: .utf8) == "0123456789")
     }
@@ -251,8 +224,7 @@ import TestSupport
             }
         }
         let reported = Locked<[Int64?]>([])
-        let retry = RequestRetry(maximumAttempts: 4, initialDelay: .milliseconds(1))
-        _ = try await client(retry: retry).download(route(server), to: target) { progress in
+        _ = try await client(attempts: 4).download(route(server), to: target) { progress in
             reported.withLock { $0.append(progress.bytesToReceive) }
         }
         #expect(try String(contentsOf: target, encoding: .utf8) == "0123456789")
@@ -263,68 +235,57 @@ import TestSupport
     @Test(arguments: ["ETag: W/\"x\"", "ETag:", "ETag: x", "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"])
     func `A download without a strong tag is not resumed`(validator: String) async throws {
         let server = try breakingServer(validator: validator)
-        let error = await thrown {
-            let retry = RequestRetry(maximumAttempts: 2, initialDelay: .milliseconds(1))
-            _ = try await client(retry: retry).download(route(server), to: target)
+        await #expect(throws: NetworkError.self) {
+            try await client(attempts: 2).download(route(server), to: target)
         }
-        #expect(error is NetworkError)
         #expect(server.requests.map { $0.headers["range"] } == [nil, nil])
-        #expect(try files.isEmpty)
+        #expect(try folder.names().isEmpty)
     }
 
     @Test func `A cancelled download leaves nothing`() async throws {
-        let server = try RawServer.closing { _, connection in
-            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
-            connection.waitForEnd()
-        }
-        let received = Locked(false)
-        let (client, target) = (client(), target)
+        let server = try RawServer.silent(after: "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
+        let hasReceived = Flag()
         let work = Task {
-            try await client.download(route(server), to: target) { progress in
-                if progress.bytesReceived > 0 { received.withLock { $0 = true } }
+            try await client().download(route(server), to: target) { progress in
+                if progress.bytesReceived > 0 { hasReceived.raise() }
             }
         }
-        #expect(await eventually { received.withLock { $0 } })
+        #expect(await eventually { hasReceived.isRaised })
         work.cancel()
         await #expect(throws: CancellationError.self) { try await work.value }
-        #expect(try files.isEmpty)
+        #expect(try folder.names().isEmpty)
     }
 
     @Test func `A file that cannot be written is an error`() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond(body: Data(count: 1 << 20)) }
-        let missing = await thrown {
-            _ = try await client().download(route(server), to: folder.url.appending(path: "no/such/file"))
-        }
-        #expect("\(missing as Any)".contains("No such file"))
         try FileManager.default.createDirectory(at: target, withIntermediateDirectories: true)
-        let taken = await thrown { _ = try await client().download(route(server), to: target) }
-        #expect("\(taken as Any)".contains("cannot be written"))
-        #expect(try files == ["file.bin"])
+        for (name, message) in [("no/such/file", "No such file"), ("file.bin", "cannot be written")] {
+            let file = folder.url.appending(path: name)
+            let error = await thrown { try await client().download(route(server), to: file) }
+            #expect("\(error as Any)".contains(message))
+        }
+        #expect(try folder.names() == ["file.bin"])
         #expect(await eventually { recorder.names == ["Resume", "Complete", "Resume", "Complete"] })
     }
 
     /// As `curl -o` does.
-    @Test(arguments: [0o600, 0o640, 0o755]) func `A download keeps the mode of the file and follows a link`(
-        _ mode: Int
-    ) async throws {
+    @Test(arguments: [0o600, 0o640, 0o755])
+    func `A download keeps the mode of the file and follows a link`(_ mode: Int) async throws {
         let server = try RawServer.closing { _, connection in try connection.respond(text: "new") }
-        let real = folder.url.appending(path: "folder/real")
-        let inner = folder.url.appending(path: "folder/inner")
         let link = folder.url.appending(path: "current/link")
+        let inner = folder.url.appending(path: "folder/inner")
         try FileManager.default.createDirectory(at: inner, withIntermediateDirectories: true)
         // The folder of the link is one, too: `..` is that of where it leads.
-        #expect(symlink("folder/inner", folder.url.appending(path: "current").path) == 0)
-        #expect(symlink("../real", link.path) == 0)
+        #expect(symlink("folder/inner", folder.appending("current")) == 0 && symlink("../real", link.path) == 0)
         // The link leads to no file yet.
         for acrossRuns in [false, true] {
             _ = try await client().download(route(server), to: link, acrossRuns: acrossRuns)
             #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link.path) == "../real")
-            #expect(try String(contentsOf: real, encoding: .utf8) == "new")
-            let found = try FileManager.default.attributesOfItem(atPath: real.path)[.posixPermissions] as? NSNumber
-            if acrossRuns { #expect(found?.intValue == mode) }
-            #expect(chmod(real.path, mode_t(mode)) == 0)
+            #expect(try folder.read("folder/real") == "new")
+            if acrossRuns { #expect(try folder.mode("folder/real") == mode) }
+            #expect(chmod(folder.appending("folder/real"), mode_t(mode)) == 0)
         }
-        #expect(try files == ["current", "folder"])
+        #expect(try folder.names() == ["current", "folder"])
     }
 
     @Test(arguments: ["fifo", "/dev/null", "folder"])
@@ -333,7 +294,7 @@ import TestSupport
         let path = kind.hasPrefix("/") ? kind : target.path
         if kind == "fifo" { #expect(mkfifo(path, 0o600) == 0) }
         if kind == "folder" { #expect(mkdir(path, 0o700) == 0) }
-        let error = await thrown { _ = try await client().download(route(server), to: URL(filePath: path)) }
+        let error = await thrown { try await client().download(route(server), to: URL(filePath: path)) }
         #expect("\(error as Any)".contains("not a regular file"))
         #expect(server.requests.isEmpty)
     }
@@ -342,6 +303,6 @@ import TestSupport
     func `A long name is no problem`(name: String) async throws {
         let server = try RawServer.closing { _, connection in try connection.respond(text: "whole") }
         _ = try await client().download(route(server), to: folder.url.appending(path: name))
-        #expect(try files == [name])
+        #expect(try folder.names() == [name])
     }
 }

@@ -1,4 +1,3 @@
-import HTTPTypes
 import TestSupport
 
 @testable import NetworkKit
@@ -42,8 +41,7 @@ import TestSupport
             _ first: String? = "old",
             refresh: @escaping @Sendable (String?) async throws -> String
         ) -> NetworkClient {
-            var options = NetworkClient.Options()
-            options.maximumConnectionsPerHost = 100
+            let options = NetworkClient.Options { $0.maximumConnectionsPerHost = 100 }
             let counted: @Sendable (String?) async throws -> String = { [shared] rejected in
                 shared.refreshes.withLock { $0 += 1 }
                 return try await refresh(rejected)
@@ -112,19 +110,19 @@ import TestSupport
 
     @Test func `A failed refresh fails all waiting requests and the next one tries again`() async throws {
         service.rejectTogether(5)
-        let mayEnd = Locked(false)
+        let mayEnd = Flag()
         let client = service.client { _ in
-            if !mayEnd.withLock({ $0 }) { throw NoToken() }
+            if !mayEnd.isRaised { throw NoToken() }
             return "new"
         }
         let errors = await withTaskGroup { group in
-            for _ in 0..<5 { group.addTask { await thrown { _ = try await client.send(post("")) } } }
+            for _ in 0..<5 { group.addTask { await thrown { try await client.send(post("")) } } }
             return await group.reduce(into: []) { $0.append($1) }
         }
         #expect(errors.allSatisfy { $0 is NoToken })
         // Some may have got their response after the refresh had failed.
         #expect((1...5).contains(service.refreshes))
-        mayEnd.withLock { $0 = true }
+        mayEnd.raise()
         #expect(try await client.send(post("hello")).string() == "hello")
     }
 
@@ -132,9 +130,7 @@ import TestSupport
         let service = service
         let client = service.client { _ in "wrong \(service.refreshes)" }
         for count in 1...3 {
-            let error = await thrown { _ = try await client.send(post("")) }
-            let failure = try #require(refusal(error), "\(error as Any)")
-            #expect(failure.status == .unauthorized)
+            #expect(try await refusal { try await client.send(post("")) }.status == .unauthorized)
             #expect(service.refreshes == count)
             #expect(service.server.requests.count == 2 * count)
         }
@@ -146,7 +142,7 @@ import TestSupport
         let client = service.client { _ in
             let client = try #require(shared.withLock { $0 })
             // Rejected, and still no refresh of the refresh.
-            _ = await thrown { _ = try await client.send(post("")) }
+            _ = await thrown { try await client.send(post("")) }
             let open = route(service.server, .post("open", body: .data(Data("new".utf8))))
             return try await client.send(open).string()
         }
@@ -158,17 +154,17 @@ import TestSupport
     }
 
     @Test func `A waiting request can be cancelled without the refresh`() async throws {
-        let mayEnd = Locked(false)
+        let mayEnd = Flag()
         service.rejectTogether(2)
         let client = service.client { _ in
-            #expect(await eventually { mayEnd.withLock { $0 } })
+            #expect(await eventually { mayEnd.isRaised })
             return "new"
         }
         let works = (0..<2).map { _ in Task { try await client.send(post("hello")).string() } }
         #expect(await eventually { service.refreshes == 1 })
         works[0].cancel()
         await #expect(throws: CancellationError.self) { try await works[0].value }
-        mayEnd.withLock { $0 = true }
+        mayEnd.raise()
         #expect(try await works[1].value == "hello")
         #expect(service.refreshes == 1)
     }
@@ -176,9 +172,9 @@ import TestSupport
     @Test func `Only a response to the token refreshes it`() async throws {
         let client = service.client { _ in "new" }
         let own = Endpoint.get("", headers: [.authorization: "Bearer own"])
-        _ = await thrown { _ = try await client.send(route(service.server, own)) }
-        _ = await thrown { _ = try await client.send(route(service.server, .get("other"))) }
-        _ = await thrown { _ = try await client.send(route(service.server, .post("processed"))) }
+        for request in [own, .get("other"), .post("processed")] {
+            _ = await thrown { try await client.send(route(service.server, request)) }
+        }
         #expect(service.server.requests.suffix(2).map(\.target) == ["/processed", "/processed/1"])
         #expect(service.refreshes == 0)
     }

@@ -1,4 +1,3 @@
-import HTTPTypes
 import NetworkKit
 import TestSupport
 
@@ -34,12 +33,8 @@ import TestSupport
 
     @Test func `A PNG of another program is decoded`() throws {
         // One red pixel, 8-bit RGB.
-        let png = try #require(
-            Data(
-                base64Encoded:
-                    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQI12P4z8AAAAMBAQAY3Y2wAAAAAElFTkSuQmCC"
-            )
-        )
+        let text = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQI12P4z8AAAAMBAQAY3Y2wAAAAAElFTkSuQmCC"
+        let png = try #require(Data(base64Encoded: text))
         let image = try DecodedImage(decoding: png)
         #expect((image.width, image.height, image.channels) == (1, 1, 3))
         #expect(image.rgba.count == 4)
@@ -151,9 +146,8 @@ import TestSupport
         }
     }
 
-    @Test(.needs("python3", package: "python3")) func `A decompression bomb is rejected before memory is allocated`()
-        async throws
-    {
+    @Test(.needs("python3", package: "python3"))
+    func `A decompression bomb is rejected before memory is allocated`() async throws {
         // 30 000 × 30 000 pixels in a file of some kilobytes.
         let script = """
             import base64, struct, sys, zlib
@@ -167,9 +161,8 @@ import TestSupport
             """
         let text = try await Python.run(script)
         let bomb = try #require(Data(base64Encoded: text.trimmingCharacters(in: .whitespacesAndNewlines)))
-        #expect(
-            throws: ImageError.tooLarge(width: 30_000, height: 30_000, maximumPixels: DecodedImage.defaultMaximumPixels)
-        ) {
+        let limit = DecodedImage.defaultMaximumPixels
+        #expect(throws: ImageError.tooLarge(width: 30_000, height: 30_000, maximumPixels: limit)) {
             try DecodedImage(decoding: bomb)
         }
     }

@@ -1,6 +1,5 @@
-import Foundation
 import NetworkKit
-import Testing
+import TestSupport
 
 @Suite struct EndpointTests {
     private func url(_ base: String, _ request: Endpoint) throws -> String {
@@ -20,14 +19,9 @@ import Testing
         "a/b", "?x=1", "#f", "%2F", "a b", "é", ";p=1", "@h", "//h", "http://h/", "\\", "\r\nX: y", ":80", "..a", "&",
     ])
     func `No value changes the structure`(value: String) throws {
-        let components = try #require(
-            URLComponents(
-                string: try url("http://h/api", .get("users/\(value)/posts", query: ["q": JSONValue(value), "r": "1"]))
-            )
-        )
-        #expect(components.host == "h")
-        #expect(components.port == nil)
-        #expect(components.fragment == nil)
+        let endpoint = Endpoint.get("users/\(value)/posts", query: ["q": JSONValue(value), "r": "1"])
+        let components = try #require(URLComponents(string: try url("http://h/api", endpoint)))
+        #expect(components.host == "h" && components.port == nil && components.fragment == nil)
         let segments = components.percentEncodedPath.split(separator: "/", omittingEmptySubsequences: false)
         #expect(segments.count == 5)
         #expect(segments[3].removingPercentEncoding == value)

@@ -1,4 +1,3 @@
-import HTTPTypes
 import TestSupport
 
 @testable import NetworkKit
@@ -91,10 +90,10 @@ import TestSupport
         let retry = RequestRetry(maximumAttempts: 3, initialDelay: .milliseconds(1))
         let client = NetworkClient(interceptors: [posts], retry: retry)
         let never = Endpoint.get("never").with(\.retry, .never)
-        await #expect(throws: NetworkError.self) { try await client.send(route(server, never)) }
         let twice = Endpoint.get("twice").with(\.retry, .init(maximumAttempts: 2, initialDelay: .milliseconds(1)))
-        await #expect(throws: NetworkError.self) { try await client.send(route(server, twice)) }
-        await #expect(throws: NetworkError.self) { try await client.send(route(server, .get("post"))) }
+        for request in [never, twice, .get("post")] {
+            await #expect(throws: NetworkError.self) { try await client.send(route(server, request)) }
+        }
         #expect(server.requests.map(\.target) == ["/never", "/twice", "/twice", "/post"])
     }
 }

@@ -1,7 +1,5 @@
-import Foundation
-import HTTPTypes
 import NetworkKit
-import Testing
+import TestSupport
 
 @Suite struct NetworkResponseTests {
     private func response(_ type: String?, _ bytes: [UInt8]) -> NetworkResponse {

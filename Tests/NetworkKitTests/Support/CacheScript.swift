@@ -1,7 +1,4 @@
-import Foundation
-import HTTPTypes
-import IndicatorCore
-import Testing
+import TestSupport
 
 @testable import NetworkKit
 
@@ -52,15 +49,13 @@ final class CacheScript {
 
     /// A new client, with another cache in the same folder.
     private func renew(keepsCookies: Bool = false) {
-        var options = NetworkClient.Options()
-        options.keepsCookies = keepsCookies
         cache = ResponseCache(
             memoryCapacity: capacity,
             diskCapacity: capacity,
             directory: directory,
             defaultFreshness: freshness
         ) { [clock] in clock.now.withLock(\.self) }
-        client = NetworkClient(cache: cache, options: options)
+        client = NetworkClient(cache: cache, options: .init { $0.keepsCookies = keepsCookies })
     }
 
     /// Runs steps, which are separated by `|`:

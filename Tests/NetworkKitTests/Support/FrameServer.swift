@@ -17,7 +17,6 @@ struct FrameServer {
     private let certificates: Certificates
     private let daemon: Daemon
     let url: URL
-    var authority: URL { URL(filePath: certificates.path("ca.pem")) }
 
     /// Answers each connection's first request with a head, and repeats a frame until the client closes the connection.
     ///
@@ -83,24 +82,16 @@ struct FrameServer {
                 threading.Thread(target=serve, args=[listener.accept()[0], number], daemon=True).start()
                 number += 1
             """
-        daemon = try Daemon(
-            "python3",
-            [
-                "-c", script, address.host, "\(address.port)", certificates.path("server.pem"),
-                certificates.path("server.key"),
-            ],
-            package: "python3"
-        )
+        let files = [certificates.path("server.pem"), certificates.path("server.key")]
+        daemon = try Daemon("python3", ["-c", script, address.host, "\(address.port)"] + files, package: "python3")
         url = try #require(URL(string: "https://\(address.host):\(address.port)"))
         let daemon = daemon
-        #expect(await eventually { daemon.output.contains("listening") })
+        #expect(await daemon.prints("listening"))
     }
 
     /// A client that trusts the server.
     var client: NetworkClient {
-        var options = NetworkClient.Options()
-        options.certificateAuthorities = authority
-        return NetworkClient(options: options)
+        NetworkClient(options: .init { $0.certificateAuthorities = URL(filePath: certificates.path("ca.pem")) })
     }
 
     /// What the script has printed.

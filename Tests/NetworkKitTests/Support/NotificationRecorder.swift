@@ -1,5 +1,4 @@
-import Foundation
-import IndicatorCore
+import TestSupport
 
 /// Records the indicator's notifications, which are posted to a separate notification center.
 final class NotificationRecorder: @unchecked Sendable {

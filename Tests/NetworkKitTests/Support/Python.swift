@@ -1,13 +1,8 @@
-import Foundation
 import Subprocess
-import Testing
+import TestSupport
 
 /// Runs Python, whose standard library is the reference for encodings.
 enum Python {
-    struct Failure: Error, CustomStringConvertible {
-        var description: String
-    }
-
     /// Runs a script with bytes as its standard input, and returns what it prints.
     static func run(_ script: String, input: Data = Data(), executable: String = "python3") async throws -> String {
         let result = try await Subprocess.run(
@@ -18,7 +13,7 @@ enum Python {
             error: .string(limit: 1 << 20)
         )
         guard result.terminationStatus.isSuccess else {
-            throw Failure(description: "Python failed (apt-get install python3): \(result.standardError)")
+            throw FixtureError("Python failed (apt-get install python3): \(result.standardError)")
         }
         return result.standardOutput
     }

@@ -1,6 +1,5 @@
-import Foundation
-import IndicatorCore
 import NetworkKit
+import TestSupport
 
 /// A server on loopback whose bytes a test controls: it can send what no library would send.
 final class RawServer: Sendable {
@@ -113,8 +112,13 @@ final class RawServer: Sendable {
         }
     }
 
-    /// A server that answers no request.
-    static func silent() throws -> RawServer { try closing { _, connection in connection.waitForEnd() } }
+    /// A server that sends the same bytes to each request, if any, and waits until the client closes the connection.
+    static func silent(after text: String = "") throws -> RawServer {
+        try closing { _, connection in
+            try connection.send(text)
+            connection.waitForEnd()
+        }
+    }
 
     /// A server that sends the same bytes to each request and closes the connection.
     static func sending(_ text: String) throws -> RawServer {
@@ -123,6 +127,9 @@ final class RawServer: Sendable {
 
     /// The requests that have arrived.
     var requests: [ReceivedRequest] { shared.state.withLock { $0.requests } }
+
+    /// Whether a connection is open.
+    var isConnected: Bool { shared.state.withLock { !$0.connections.isEmpty } }
 
     /// How many connections there have been.
     var connectionCount: Int { shared.state.withLock { $0.connectionCount } }
@@ -279,21 +286,33 @@ func route(_ server: RawServer, _ request: Endpoint = .get("")) -> URLRoute {
 
 /// The kind of a request's failure; `nil` for any other error.
 func kind(of error: (any Error)?) -> TransportFailure.Kind? {
-    guard case .transport(let failure)? = error as? NetworkError else { return nil }
-    return failure.kind
-}
-
-/// The response whose status is the error; `nil` for any other error.
-func refusal(_ error: (any Error)?) -> NetworkResponse? {
-    if case .unacceptableStatus(let response)? = error as? NetworkError { response } else { nil }
+    if case .transport(let failure)? = error as? NetworkError { failure.kind } else { nil }
 }
 
 /// The error that an asynchronous function throws, or `nil`.
-func thrown(_ body: () async throws -> Void) async -> (any Error)? {
+func thrown<Value>(_ body: () async throws -> Value) async -> (any Error)? {
     do {
-        try await body()
+        _ = try await body()
         return nil
     } catch {
         return error
+    }
+}
+
+/// The kind of the failure that an asynchronous function throws; `nil` for any other error, or none.
+func failure<Value>(_ body: () async throws -> Value) async -> TransportFailure.Kind? { kind(of: await thrown(body)) }
+
+/// The response whose status is the error that an asynchronous function throws.
+func refusal<Value>(_ body: () async throws -> Value) async throws -> NetworkResponse {
+    let error = await thrown(body)
+    if case .unacceptableStatus(let response)? = error as? NetworkError { return response }
+    return try #require(nil as NetworkResponse?, "\(error as Any)")
+}
+
+extension NetworkClient.Options {
+    /// Options that differ from the default ones.
+    init(_ change: (inout Self) -> Void) {
+        self.init()
+        change(&self)
     }
 }

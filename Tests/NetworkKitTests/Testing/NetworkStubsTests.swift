@@ -1,4 +1,3 @@
-import HTTPTypes
 import NetworkKit
 import NetworkKitTesting
 import TestSupport

@@ -1,4 +1,3 @@
-import HTTPTypes
 import NetworkKit
 import TestSupport
 
@@ -9,19 +8,14 @@ import TestSupport
     func `A connection on which a request got nothing is not used again`(_ isTimeLimit: Bool) async throws {
         let server = try await HTTP2Server()
         try Data("found".utf8).write(to: server.folder.url.appending(path: "index.html"))
-        var options = NetworkClient.Options()
-        options.certificateAuthorities = server.certificate
-        let client = NetworkClient(options: options)
+        let client = server.client()
         #expect(try await client.send(URLRoute(server.url)).string() == "found")
         server.daemon.send(SIGSTOP)
         // Another one that uses the connection.
         async let other = client.send(URLRoute(server.url)).string()
-        let error = await thrown {
-            _ = try await client.send(
-                URLRoute(server.url, .get("").with(isTimeLimit ? \.timeLimit : \.timeout, .seconds(0.3)))
-            )
-        }
-        #expect([.timedOut, .timeLimitExceeded].contains(kind(of: error)), "\(error as Any)")
+        let request = Endpoint.get("").with(isTimeLimit ? \.timeLimit : \.timeout, .seconds(0.3))
+        let kind = await failure { try await client.send(URLRoute(server.url, request)) }
+        #expect([.timedOut, .timeLimitExceeded].contains(kind))
         server.daemon.send(SIGCONT)
         #expect(try await client.send(URLRoute(server.url)).string() == "found")
         #expect(try await other == "found")
@@ -32,11 +26,8 @@ import TestSupport
     @Test(arguments: ["Basic realm=\"a\"", "Digest realm=\"a\", nonce=\"b\""])
     func `A body after a failed authentication arrives`(_ challenge: String) async throws {
         let server = try RawServer.keeping { request, connection in
-            let isFirst = request.target == "/first"
-            try connection.respond(
-                isFirst ? "401 Unauthorized" : "200 OK",
-                headers: isFirst ? ["WWW-Authenticate: \(challenge)"] : []
-            )
+            if request.target != "/first" { return try connection.respond() }
+            try connection.respond("401 Unauthorized", headers: ["WWW-Authenticate: \(challenge)"])
         }
         for first in [Endpoint.put("first", body: .data(Data(count: 1000))), .post("first")] {
             let client = NetworkClient(validation: .all)
@@ -81,9 +72,7 @@ import TestSupport
 
     /// The server may be about to close it. libcurl would close those to other hosts, too.
     @Test func `A POST does not use an idle connection`() async throws {
-        let servers = try (0..<2).map { _ in
-            try RawServer.keeping { _, connection in try connection.respond() }
-        }
+        let servers = try (0..<2).map { _ in try RawServer.keeping { _, connection in try connection.respond() } }
         let client = NetworkClient()
         for server in servers { _ = try await client.send(route(server)) }
         try await Task.sleep(for: .seconds(2.1))
@@ -119,7 +108,7 @@ import TestSupport
         let client = server.client
         _ = try await client.send(URLRoute(server.url))
         let request = Endpoint(method, "", body: .data(Data(count: 1000)))
-        let error = await thrown { _ = try await client.send(URLRoute(server.url, request)) }
+        let error = await thrown { try await client.send(URLRoute(server.url, request)) }
         let isRepeated = answer == .refuse || method == .put
         #expect(isRepeated ? error == nil : kind(of: error) == .connectionLost, "\(error as Any)")
         let sent = ["request 0", "request 0", "body 1000"]
@@ -127,9 +116,8 @@ import TestSupport
     }
 
     /// nginx with a limit of one request refuses those that wait for the first connection.
-    @Test(.needs(.certificates)) func `A POST that is refused as the first of its connection is sent again`()
-        async throws
-    {
+    @Test(.needs(.certificates))
+    func `A POST that is refused as the first of its connection is sent again`() async throws {
         let server = try await FrameServer(
             serving: """
                 stream = request()
@@ -172,18 +160,18 @@ import TestSupport
         _ method: HTTPRequest.Method,
         _ isClosed: Bool
     ) async throws {
-        let hasSent = Locked(false)
+        let hasSent = Flag()
         let server = try RawServer { request, connection in
             try connection.respond(text: request.target)
             guard request.target == "/first" else { return true }
             try connection.send("HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\n\r\nlate")
             if isClosed { shutdown(connection.descriptor, Int32(SHUT_RDWR)) }
-            hasSent.withLock { $0 = true }
+            hasSent.raise()
             return true
         }
         let client = NetworkClient()
         #expect(try await client.send(route(server, .get("first"))).string() == "/first")
-        #expect(await eventually { hasSent.withLock(\.self) })
+        #expect(await eventually { hasSent.isRaised })
         let next = Endpoint(method, "next", body: method == .post ? .data(Data(count: 9)) : .none)
         #expect(try await client.send(route(server, next)).string() == "/next")
         #expect(server.requests.map(\.target) == ["/first", "/next"])
@@ -223,11 +211,7 @@ import TestSupport
     }
 
     @Test(.timeLimit(.minutes(5))) func `A response to HEAD with a body is complete at its head`() async throws {
-        let server = try RawServer { _, connection in
-            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
-            connection.waitForEnd()
-            return false
-        }
+        let server = try RawServer.silent(after: "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
         let request = Endpoint(.head, "", body: .data(Data("x".utf8))).with(\.timeLimit, .seconds(250))
         #expect(try await NetworkClient().send(route(server, request)).status == 200)
         #expect(server.requests.first?.bodyCount == 1)
@@ -252,16 +236,9 @@ import TestSupport
 
     @Test(.timeLimit(.minutes(5)), arguments: ["", "Content-Encoding: gzip\r\n"])
     func `A response that announces too much is refused at its head`(field: String) async throws {
-        let server = try RawServer { _, connection in
-            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5000000000\r\n\(field)\r\n")
-            connection.waitForEnd()
-            return false
-        }
-        let error = await thrown { _ = try await NetworkClient().send(route(server)) }
-        guard case .responseTooLarge? = error as? NetworkError else {
-            Issue.record("\(error as Any)")
-            return
-        }
+        let server = try RawServer.silent(after: "HTTP/1.1 200 OK\r\nContent-Length: 5000000000\r\n\(field)\r\n")
+        let error = await thrown { try await NetworkClient().send(route(server)) }
+        if case .responseTooLarge? = error as? NetworkError {} else { Issue.record("\(error as Any)") }
         // It may be the length of what was asked for, not of a body.
         let head = try await NetworkClient().send(route(server, .head("")))
         #expect(head.headers[.contentLength] == "5000000000")
@@ -286,9 +263,10 @@ import TestSupport
             """
         let files = ["server.pem", "server.key"].map { certificates.path($0) }
         let server = try Daemon("python3", ["-c", script, address.host, "\(address.port)"] + files, package: "python3")
-        #expect(await eventually { server.output.contains("listening") })
-        var options = NetworkClient.Options()
-        options.certificateAuthorities = URL(filePath: certificates.path("ca.pem"))
+        #expect(await server.prints("listening"))
+        let options = NetworkClient.Options {
+            $0.certificateAuthorities = URL(filePath: certificates.path("ca.pem"))
+        }
         let url = try #require(URL(string: "https://\(address.host):\(address.port)"))
         let error = await thrown {
             // A 401 may be followed by another response.

@@ -79,12 +79,8 @@ import TestSupport
     func `A process ends while its requests use a proxy`(_ way: Way) async throws {
         let server = try server()
         let url = try #require(URL(string: "http://host.invalid"))
-        try await processesEnd(
-            url,
-            way,
-            ["-u", "no_proxy", "-u", "NO_PROXY", "http_proxy=\(server.url)"],
-            forget: server.forgetRequests
-        )
+        let environment = ["-u", "no_proxy", "-u", "NO_PROXY", "http_proxy=\(server.url)"]
+        try await processesEnd(url, way, environment, forget: server.forgetRequests)
     }
 
     @Test("A process ends while its requests use HTTP/2", .needs(.http2), .timeLimit(limit), arguments: Way.allCases)
@@ -93,6 +89,6 @@ import TestSupport
         for name in ["index.html", "0", "1", "2", "3", "large"] {
             try Data(count: 3 << 20).write(to: server.folder.url.appending(path: name))
         }
-        try await processesEnd(server.url, way, ["AUTHORITIES=\(server.certificate.path)"], forget: server.forgetLog)
+        try await processesEnd(server.url, way, ["AUTHORITIES=\(server.authority.path)"], forget: server.forgetLog)
     }
 }

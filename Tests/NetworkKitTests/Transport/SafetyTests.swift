@@ -1,4 +1,3 @@
-import HTTPTypes
 import NetworkKit
 import TestSupport
 
@@ -60,16 +59,9 @@ import TestSupport
             toPath: system.appending(path: "ca-certificates.crt").path
         )
         #expect(try await Command.run("openssl", ["rehash", system.path]).status == 0)
-        let server = try Daemon(
-            "openssl",
-            [
-                "s_server", "-accept", "\(address.host):\(address.port)", "-www", "-cert",
-                certificates.path("server.pem"),
-                "-key", certificates.path("server.key"),
-            ],
-            package: "openssl"
-        )
-        #expect(await eventually { server.output.contains("ACCEPT") })
+        let files = ["-cert", certificates.path("server.pem"), "-key", certificates.path("server.key")]
+        let server = try Daemon(["openssl", "s_server", "-accept", "\(address.host):\(address.port)", "-www"] + files)
+        #expect(await server.prints("ACCEPT"))
         let source = """
             #define _GNU_SOURCE
             #include <dlfcn.h>
@@ -142,7 +134,7 @@ import TestSupport
             let client = NetworkClient(retry: .init(maximumAttempts: 3, initialDelay: .milliseconds(1)))
             _ = try await client.send(route(server))
             let body = size == 0 ? RouteBody.none : .data(Data(count: size))
-            let error = await thrown { _ = try await client.send(route(server, Endpoint(method, "", body: body))) }
+            let error = await thrown { try await client.send(route(server, Endpoint(method, "", body: body))) }
             let count = heads.withLock { $0 } + server.requests.count { $0.method == method.rawValue }
             #expect(count <= 1, "point \(point): \(error as Any)")
         }
@@ -150,23 +142,23 @@ import TestSupport
 
     // MARK: - Compressed bodies
 
-    /// A quarter of a gigabyte of zeros.
-    private func bomb() async throws -> Data {
+    /// A server that sends a quarter of a gigabyte of zeros, compressed.
+    private func bombServer() async throws -> RawServer {
         let script = """
             import base64, zlib
             coder = zlib.compressobj(9, zlib.DEFLATED, 31)
             pieces = [coder.compress(bytes(1 << 20)) for _ in range(256)]
             print(base64.b64encode(b"".join(pieces) + coder.flush()).decode())
             """
-        return try #require(Data(base64Encoded: await Python.run(script).trimmingCharacters(in: .newlines)))
+        let bomb = try #require(Data(base64Encoded: await Python.run(script).trimmingCharacters(in: .newlines)))
+        return try RawServer.closing { _, connection in
+            try connection.respond(headers: ["Content-Encoding: gzip"], body: bomb)
+        }
     }
 
     @Test(.needs("python3", package: "python3"), .timeLimit(.minutes(5)))
     func `A body that grows a thousand times is read in pieces`() async throws {
-        let bomb = try await bomb()
-        let server = try RawServer.closing { _, connection in
-            try connection.respond(headers: ["Content-Encoding: gzip"], body: bomb)
-        }
+        let server = try await bombServer()
         var count = 0
         var pieces = 0
         for try await piece in try await NetworkClient().bytes(route(server)) {
@@ -180,18 +172,10 @@ import TestSupport
 
     @Test(.needs("python3", package: "python3"), .timeLimit(.minutes(5)))
     func `The maximum size is enforced where bytes arrive`() async throws {
-        let bomb = try await bomb()
-        let server = try RawServer.closing { _, connection in
-            try connection.respond(headers: ["Content-Encoding: gzip"], body: bomb)
-        }
-        var options = NetworkClient.Options()
-        options.maximumBodySize = 1 << 20
-        let task = NetworkClient(options: options).start(route(server))
-        let error = await thrown { _ = try await task.response }
-        guard case .responseTooLarge(_, 1 << 20)? = error as? NetworkError else {
-            Issue.record("\(error as Any)")
-            return
-        }
+        let server = try await bombServer()
+        let task = NetworkClient(options: .init { $0.maximumBodySize = 1 << 20 }).start(route(server))
+        let error = await thrown { try await task.response }
+        if case .responseTooLarge(_, 1 << 20)? = error as? NetworkError {} else { Issue.record("\(error as Any)") }
         #expect(task.progress.bytesReceived <= 1 << 20)
     }
 

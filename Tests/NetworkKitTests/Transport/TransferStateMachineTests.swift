@@ -1,6 +1,4 @@
-import Foundation
-import HTTPTypes
-import Testing
+import TestSupport
 
 @testable import NetworkKit
 
