@@ -7,34 +7,23 @@ import TestSupport
 
     /// Each step, and the status after it. `a begin x` begins the activity a with the value x, `-` is none, `default`
     /// that of the tracker; `a new` makes an activity that has not begun.
-    @Test(arguments: [
-        (
-            "The value is that of the first activity that has one",
-            """
+    private static let table: Table = """
+        The value is that of the first activity that has one
             a begin -: true Empty | b begin 2: true 2 | c begin 3: true 2 | a update 1: true 1 | a update -: true 2
             c update 4: true 2 | b end: true 4 | c end: true Empty | a end: false Empty
-            """
-        ),
-        (
-            "An activity without a value has the default value",
-            """
+        An activity without a value has the default value
             a begin default: true Loading | b begin 2: true Loading | a end: true 2 | b end: false Empty
             c begin Loading: true Loading | c end: false Empty | d begin -: true Empty | d end: false Empty
-            """
-        ),
-        (
-            "An ended activity changes nothing, also if another one has taken its place",
-            "a begin 1: true 1 | a end: false Empty | b begin 2: true 2 | a update 3: true 2 | a end: true 2"
-        ),
-        (
-            "An activity begins once, and never after its end",
-            """
+        An ended activity changes nothing, also if another one has taken its place
+            a begin 1: true 1 | a end: false Empty | b begin 2: true 2 | a update 3: true 2 | a end: true 2
+        An activity begins once, and never after its end
             a new: false Empty | a update 1: false Empty | a start 2: true 2 | a start 3: true 2 | a end: false Empty
             a start 4: false Empty | b new: false Empty | b end: false Empty | b start 5: false Empty
-            """
-        ),
-        ("An activity ends with its last reference", "a begin 1: true 1 | a update 2: true 2 | a release: false Empty"),
-    ])
+        An activity ends with its last reference
+            a begin 1: true 1 | a update 2: true 2 | a release: false Empty
+        """
+
+    @Test(arguments: table)
     func `The status follows the activities`(sentence: String, script: String) {
         let tracker = ActivityTracker(defaultValue: "Loading")
         var activities: [Substring: TrackedActivity<String>] = [:]

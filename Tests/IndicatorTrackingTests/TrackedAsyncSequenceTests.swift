@@ -1,7 +1,5 @@
-import Foundation
-import IndicatorCore
 import IndicatorTracking
-import Testing
+import TestSupport
 
 @Suite struct TrackedAsyncSequenceTests {
     private struct SomeError: Error, Equatable {}

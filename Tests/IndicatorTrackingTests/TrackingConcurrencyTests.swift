@@ -57,11 +57,8 @@ import TestSupport
                 failsAtEnd: Bool.random(using: &generator),
                 isEndless: Bool.random(using: &generator)
             )
-            let tracked = pages.tracked(
-                in: tracker,
-                initialValue: Step(round, census),
-                value: { $0.number % 3 == 0 ? nil : $0 }
-            )
+            let first = Step(round, census)
+            let tracked = pages.tracked(in: tracker, initialValue: first) { $0.number % 3 == 0 ? nil : $0 }
             census.sequences.add(1, ordering: .relaxed)
             switch Int.random(in: 0..<8, using: &generator) {
             case 0: _ = tracked.makeAsyncIterator()

@@ -19,34 +19,23 @@ import TestSupport
 
     /// Steps of the tracker begin, change and end; `g` is a group, `attach` attaches the tracker to the indicator, or
     /// to the group, and `unobserved` waits until it has no attachment. After `=` is what the indicator lists.
-    @Test(arguments: [
-        (
-            "The first step is shown",
-            """
+    private static let table: Table = """
+        The first step is shown
             attach | a begin Loading | b begin Parsing = Loading | a end = Parsing | b update 2/9 = 2/9 | b update - = -
             b end = | c begin More = More | c end =
-            """
-        ),
-        ("An attachment begins with the current status", "a begin Parsing | attach = Parsing | a end ="),
-        (
-            "After its end, the indicator does not follow the tracker",
-            "attach | a begin Parsing = Parsing | detach = | a update More | detach | unobserved = | a end ="
-        ),
-        (
-            "A tracker can be a member of a group",
-            """
+        An attachment begins with the current status
+            a begin Parsing | attach = Parsing | a end =
+        After its end, the indicator does not follow the tracker
+            attach | a begin Parsing = Parsing | detach = | a update More | detach | unobserved = | a end =
+        A tracker can be a member of a group
             g begin Syncing | attach g | a begin mail = Syncing +mail | a end = Syncing | a begin more = Syncing +more
             detach = Syncing | a end | attach g | g end | b begin nothing | unobserved = | detach = | b end =
-            """
-        ),
-        (
-            "Its activity may outlive the group",
-            """
+        Its activity may outlive the group
             g begin Syncing | attach g | a begin mail = Syncing +mail | g end = mail | a update calendar = calendar
             a end = | attach g | b begin nothing | unobserved = | b end =
-            """
-        ),
-    ])
+        """
+
+    @Test(arguments: table)
     func `An indicator follows a tracker`(sentence: String, script: String) async throws {
         var (group, steps): (ManagedActivity?, [Substring: TrackedActivity<String>]) = (nil, [:])
         var attachment: ActivityTrackerAttachment?

@@ -4,9 +4,7 @@ import TestSupport
 
 /// `indicator watch --mqtt`, on a private broker.
 @Suite(.needs(.brokers)) struct BrokerOptionsTests {
-    private func watch(_ broker: MosquittoBroker, _ options: String...) throws -> Daemon {
-        try watch(broker, options)
-    }
+    private func watch(_ broker: MosquittoBroker, _ options: String...) throws -> Daemon { try watch(broker, options) }
 
     private func watch(_ broker: MosquittoBroker, _ options: [String]) throws -> Daemon {
         try Daemon([Command.built("indicator"), "watch", "--mqtt", broker.url] + options)
@@ -49,8 +47,7 @@ import TestSupport
         for daemon in [watch, late, filtered, ghosts] { #expect(daemon.errors == "") }
     }
 
-    @Test
-    func `--app, --host and --topic select indicators, also in combination and with several values`() async throws {
+    @Test func `--app, --host and --topic select indicators, also together, with several values`() async throws {
         let broker = try await MosquittoBroker()
         let topics = ["1/h1/backup/i", "1/h1/build/i", "1/h2/backup/i", "1/h2/test/i", "other/h1/backup/i"]
         for topic in topics {
@@ -116,21 +113,16 @@ import TestSupport
                     let arguments = try String(contentsOfFile: "/proc/\(watch.processID)/cmdline", encoding: .utf8)
                     #expect(!arguments.contains("hush"))
                 } else {
-                    #expect(await watch.ends())
-                    #expect(watch.status == 1 && watch.output.isEmpty)
+                    #expect(await watch.ends() && watch.status == 1 && watch.output.isEmpty)
                     #expect(watch.errors.contains("rejected the connection: Not authorized"))
                 }
                 #expect(!watch.errors.contains("hush"))
                 await watch.end(SIGINT)
             }
         }
-        let other = try Daemon(
-            program,
-            options.map { $0.replacing("ca.pem", with: "other.pem") },
-            environment: ["INDICATOR_MQTT_PASSWORD": "hush"]
-        )
-        #expect(await other.ends())
-        #expect(other.status == 1)
+        let wrong = options.map { $0.replacing("ca.pem", with: "other.pem") }
+        let other = try Daemon(program, wrong, environment: ["INDICATOR_MQTT_PASSWORD": "hush"])
+        #expect(await other.ends() && other.status == 1)
         #expect(other.errors.hasPrefix("indicator: error: TLS failed: "), "\(other.errors)")
     }
 
@@ -155,12 +147,10 @@ import TestSupport
         for number in 0..<count { try publish(number, seq: 1) }
         let watch = try watch(broker)
         // The broker sends it after all others, unless its queue is still full.
-        #expect(
-            try await eventually {
-                try publish(count, seq: 1)
-                return watch.output.contains("\nh/a/\(count) ")
-            }
-        )
+        try await expectEventually {
+            try publish(count, seq: 1)
+            return watch.output.contains("\nh/a/\(count) ")
+        }
         let known = Set(watch.output.split(separator: "\n").map { $0.prefix { $0 != " " } }).count - 1
         #expect(known > 1000 && known < count)
         for part in 0..<count / 100 {
@@ -176,12 +166,10 @@ import TestSupport
         // command waits for the answer to the subscription that mosquitto drops.
         try await broker.publish("indicator/1/0/a/i/lost", "-r", "-m", Self.lost)
         let program = try Command.built("indicator")
-        #expect(
-            try await eventually {
-                let forget = try await Command.run(program, ["watch", "--mqtt", broker.url, "--forget"])
-                return forget.status == 0 && forget.error.contains("did not send all states")
-            }
-        )
+        try await expectEventually {
+            let forget = try await Command.run(program, ["watch", "--mqtt", broker.url, "--forget"])
+            return forget.status == 0 && forget.error.contains("did not send all states")
+        }
     }
 
     @Test func `Foreign messages of any length are ignored; the watcher waits for a lost broker`() async throws {
@@ -253,10 +241,7 @@ import TestSupport
         (["--mqtt", "mqtt://x", "--topic", ""], "--topic is ''"),
         (["--mqtt", "mqtt://x", "--protocol", "4"], "--protocol is '4'"),
         (["--mqtt", "mqtt://x", "--json", "--forget"], "--forget cannot be combined with --json"),
-        (
-            ["--mqtt", "mqtt://x", "--forget", "--once"],
-            "--forget cannot be combined with --json, --format and --once"
-        ),
+        (["--mqtt", "mqtt://x", "--forget", "--once"], "--forget cannot be combined with --json, --format and --once"),
         (["--mqtt", "mqtt://x", "--json", "--format", "table"], "--json cannot be combined with --format"),
     ])
     func `Wrong usage is named and ends with status 64`(options: [String], message: String) async throws {
@@ -390,8 +375,7 @@ import TestSupport
             files: ["rights.json": #"{"defaultACLAccess":{"subscribe":false},"clients":[],"groups":[],"roles":[]}"#]
         )
         let watch = try watch(broker)
-        #expect(await watch.ends())
-        #expect(watch.status == 1)
+        #expect(await watch.ends() && watch.status == 1)
         let error = "indicator: error: the broker at \(broker.url) rejected a subscription: Not authorized"
         #expect(watch.errors.hasPrefix(error))
         #expect(watch.errors.count(where: \.isNewline) == 1)

@@ -44,14 +44,10 @@ import TestSupport
         #expect(fromLines.output == lines(trace.expected) && fromLines.status == 0)
     }
 
-    @Test(arguments: ["", "\n \n", #"{"events": []}"#, "\u{FEFF}"]) func `Reports that a trace has no events`(
-        trace: String
-    )
-        async throws
-    {
+    @Test(arguments: ["", "\n \n", #"{"events": []}"#, "\u{FEFF}"])
+    func `Reports that a trace has no events`(trace: String) async throws {
         let result = try await DemoProgram().run("replay", "-", input: trace)
-        #expect(result.status == 0 && result.output == "")
-        #expect(result.error == "standard input: no events\n")
+        #expect(result.status == 0 && result.output == "" && result.error == "standard input: no events\n")
     }
 
     @Test func `A trace in seconds has its changes in seconds`() async throws {

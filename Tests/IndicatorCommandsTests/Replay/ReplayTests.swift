@@ -1,7 +1,4 @@
-import Foundation
-import IndicatorCore
-import IndicatorTesting
-import Testing
+import TestSupport
 
 @testable import IndicatorCommands
 

@@ -1,5 +1,5 @@
 import IndicatorCommands
-import Testing
+import TestSupport
 
 /// What is reported of a line that a user has typed.
 @Suite struct ShellLineTests {

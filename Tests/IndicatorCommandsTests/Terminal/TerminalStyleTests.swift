@@ -1,5 +1,5 @@
 import IndicatorBackends
-import Testing
+import TestSupport
 
 @testable import IndicatorCommands
 

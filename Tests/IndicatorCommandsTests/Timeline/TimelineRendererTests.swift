@@ -1,6 +1,5 @@
 import IndicatorBackends
-import IndicatorCore
-import Testing
+import TestSupport
 
 @testable import IndicatorCommands
 

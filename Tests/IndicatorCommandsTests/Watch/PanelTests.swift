@@ -51,58 +51,40 @@ import TestSupport
     /// - `shown APP LABEL`, with `N` activities, `N%` and a question; `delaying`, `hidden`, `vanished`;
     /// - `lost APP@HOST`, with a label if it was shown;
     /// - an outcome, the app, after how many seconds, and a message.
-    @Test(arguments: [
-        ("The first line is empty and is written once", "0 hidden a = [idle] | 5000 = none"),
-        (
-            "All apps are on one line",
-            """
+    private static let table: Table = """
+        The first line is empty and is written once
+            0 hidden a = [idle] | 5000 = none
+        All apps are on one line
             0 = [idle] | 1000 shown a Fetching 3 40% = a: Fetching 40% (3) [active 40%]
             2000 shown b - 80% = a: Fetching 40% (3) · b: 80% [active 60%; a: Fetching 40% (3)⏎b: 80%]
             3000 shown b Login Passphrase? = b: Login: Passphrase? · a: Fetching 40% (3)\
-             [attention 40%; b: Login: Passphrase?⏎a: Fetching 40% (3)]
+         [attention 40%; b: Login: Passphrase?⏎a: Fetching 40% (3)]
             4000 vanished b = a: Fetching 40% (3) [active 40%] | 5000 hidden a = [idle]
-            """
-        ),
-        ("The start delay is not shown", "0 = [idle] | 1000 delaying a = none"),
-        (
-            "The end is shown at once and no line twice",
-            """
+        The start delay is not shown
+            0 = [idle] | 1000 delaying a = none
+        The end is shown at once and no line twice
             0 = [idle] | 1000 shown a Fetching = a: Fetching [active] | 2000 shown a Fetching = none
             3000 shown a Fetching 50% = a: Fetching 50% [active 50%] | 3001 hidden a = [idle] | 4000 hidden a = none
-            """
-        ),
-        (
-            "An outcome is shown for five seconds, also if the app has ended",
-            """
+        An outcome is shown for five seconds, also if the app has ended
             0 = [idle] | 1000 shown a Fetching = a: Fetching [active] | 2000 hidden a = [idle]
             2100 succeeded a 12 = a: Fetching done [succeeded; a: Fetching done after 12.0 s]
             2200 vanished a = none | 7099 = none | 7100 = [idle]
-            """
-        ),
-        (
-            "Work whose outcome nobody gave is not shown as done",
-            "0 = [idle] | 2100 unspecified a 12 = a: Fetching ended [ended; a: Fetching ended after 12.0 s]"
-        ),
-        (
-            "A failure is shown beside other work; a cancellation and a short success are not",
-            """
+        Work whose outcome nobody gave is not shown as done
+            0 = [idle] | 2100 unspecified a 12 = a: Fetching ended [ended; a: Fetching ended after 12.0 s]
+        A failure is shown beside other work; a cancellation and a short success are not
             0 = [idle] | 1000 shown a Fetching = a: Fetching [active]
             2000 shown b Indexing = a: Fetching · b: Indexing [active; a: Fetching⏎b: Indexing]
             3000 failed a 0.1 HTTP 503\u{1B}[31m = a: Fetching · b: Indexing · a: Fetching failed: HTTP 503[31m\
-             [failed; a: Fetching⏎b: Indexing⏎a: Fetching failed after 0.1 s: HTTP 503[31m]
+         [failed; a: Fetching⏎b: Indexing⏎a: Fetching failed after 0.1 s: HTTP 503[31m]
             8000 = a: Fetching · b: Indexing [active; a: Fetching⏎b: Indexing]
             9000 cancelled a 12 = none | 9000 succeeded a 0.2 = none
-            """
-        ),
-        (
-            "A lost app is shown like a failure if it was shown, and not before the first line",
-            """
+        A lost app is shown like a failure if it was shown, and not before the first line
             0 shown a@h Fetching | 0 lost a@h Fetching | 0 = [idle] | 500 lost a@h = none
             1000 shown a@h Fetching = h/a: Fetching [active] | 2000 lost a@h Fetching = h/a: lost [failed]
             7000 = [idle]
-            """
-        ),
-    ])
+        """
+
+    @Test(arguments: table)
     mutating func script(sentence: String, script: String) throws {
         for step in script.split(whereSeparator: { "|\n".contains($0) }) {
             let sides = step.split(separator: "=")
@@ -237,12 +219,8 @@ import TestSupport
         try await Tmux.withServer { inner in
             try await inner.command("set", "-g", "status-interval", "1")
             try await inner.command("set", "-g", "status-right-length", "70")
-            try await inner.command(
-                "set",
-                "-g",
-                "status-right",
-                "#('\(program)' watch --bus '\(bus.address)' --format tmux)"
-            )
+            let lines = "#('\(program)' watch --bus '\(bus.address)' --format tmux)"
+            try await inner.command("set", "-g", "status-right", lines)
             // The status is drawn for an attached client only: one in another tmux.
             try await Tmux.withServer { outer in
                 try await outer.type(inner.attachCommand)

@@ -1,5 +1,5 @@
 import IndicatorBackends
-import Testing
+import TestSupport
 
 @testable import IndicatorCommands
 
@@ -22,14 +22,11 @@ import Testing
 
     @Test func `A table has all indicators, and their numbers below`() throws {
         var table = WatchTable(isOnly: true)
+        let end = WatchEvent.Finished(label: "x", outcome: "failed", message: nil, seconds: 1)
         for event in [
             event(.appeared, "c", host: "web", isVisible: false), event(.lost, "b", host: "web"),
             event(.appeared, "a", host: "db"), event(.broken, "d", host: "web", problem: "it is not JSON"),
-            WatchEvent(
-                .finished,
-                .init(name: "a", app: "app"),
-                finished: .init(label: "x", outcome: "failed", message: nil, seconds: 1)
-            ),
+            WatchEvent(.finished, .init(name: "a", app: "app"), finished: end),
             event(.appeared, "e"), event(.vanished, "e"),
         ] {
             table.receive(event, at: .zero)
@@ -88,11 +85,8 @@ import Testing
             lines.receive(event(.changed, "a"), at: .zero)
             #expect(try lines.next(at: .zero).text.isEmpty != isJSON)
             lines.receive(event(.vanished, "a"), at: .zero)
-            #expect(
-                try lines.next(at: .zero).text.hasSuffix(
-                    isJSON ? "}\n" : "a vanished: shown, 2 activities, 40%, 'Copying'\n"
-                )
-            )
+            let last = isJSON ? "}\n" : "a vanished: shown, 2 activities, 40%, 'Copying'\n"
+            #expect(try lines.next(at: .zero).text.hasSuffix(last))
         }
     }
 
@@ -104,13 +98,11 @@ import Testing
             lines.receive(event(number == 0 ? .appeared : .changed, "a", "\(number)"), at: .zero)
             lines.receive(WatchEvent(.finished, .init(name: "a", app: "app"), finished: end, omitted: 1), at: .zero)
         }
-        for (kind, name, label) in [
-            (.appeared, "b", "0"), (.appeared, "c", "0"), (.changed, "b", "1"), (.vanished, "c", ""),
+        let last = [
+            event(.appeared, "b", "0"), event(.appeared, "c", "0"), event(.changed, "b", "1"),
+            event(.vanished, "c", ""),
         ]
-            as [(WatchEvent.Kind, String, String)]
-        {
-            lines.receive(event(kind, name, label), at: .zero)
-        }
+        for event in last { lines.receive(event, at: .zero) }
         let text = try lines.next(at: .zero).text.split(separator: "\n")
         #expect(text.count == WatchLines.limit + 4)
         #expect(text.prefix(2) == ["a appeared: shown, 2 activities, 40%, '0'", "a finished: 'x' succeeded, 1.0 s"])

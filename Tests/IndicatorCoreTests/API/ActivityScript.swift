@@ -1,6 +1,4 @@
-import Foundation
-import IndicatorCore
-import Testing
+import TestSupport
 
 /// Steps of activities, and what the indicator lists then: `G begins | a in G = 1 G +a | a now | G ends = 1 now`.
 ///

@@ -6,33 +6,21 @@ import TestSupport
 @Suite struct GroupTests {
     private let manager = TestIndicator().manager
 
-    @Test(arguments: [
-        (
-            "A group is one activity to the count and the label",
-            """
+    private static let table: Table = """
+        A group is one activity to the count and the label
             G begins | a in G | b in G | o begins | c in G = 2 G +a +b +c o | b ends = 2 G +a +c o
             a ends | c ends | o ends = 1 G | G ends = 0
-            """
-        ),
-        (
-            "Members may outlive their group",
-            """
+        Members may outlive their group
             G begins | m in G | i in G | x in i | G ends = 2 m i +x | l in G = 3 m i +x l
             m ends | x ends | i ends | l ends = 0
-            """
-        ),
-        (
-            "A group without a label shows its members",
-            "-g begins = 1 | m in -g = 1 m | -s in -g = 1 m | m ends | -g now = 1 now | -s ends | -g ends = 0"
-        ),
-        (
-            "Members of an ended group keep their place",
-            """
+        A group without a label shows its members
+            -g begins = 1 | m in -g = 1 m | -s in -g = 1 m | m ends | -g now = 1 now | -s ends | -g ends = 0
+        Members of an ended group keep their place
             G begins | -s in G | 0 in G | 1 in G | 2 in G | o begins | G ends = 5 0 1 2 o
             0 ends | 1 ends | 2 ends = 2 o | -s silent = 2 silent o | -s ends = 1 o | o ends = 0
-            """
-        ),
-    ])
+        """
+
+    @Test(arguments: table)
     func `Groups and members are listed`(sentence: String, script: String) throws {
         try runActivities(script, on: manager, sentence)
     }
@@ -73,12 +61,10 @@ import TestSupport
         let members = (0..<2000).map { _ in ManagedActivity(total: 100, unit: .bytes, in: group) }
         members[0].advance(by: 1)
         group.end()
-        #expect(
-            await eventually {
-                indicator.clock.advance(by: .milliseconds(100))
-                return !indicator.surface.finished.isEmpty
-            }
-        )
+        await expectEventually {
+            indicator.clock.advance(by: .milliseconds(100))
+            return !indicator.surface.finished.isEmpty
+        }
         for _ in 0..<20 { indicator.clock.advance(by: .seconds(1)) }
         #expect(await eventually { indicator.clock.deadlines.isEmpty })
         let count = indicator.clock.sleepsStarted

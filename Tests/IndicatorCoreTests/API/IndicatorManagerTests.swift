@@ -64,38 +64,27 @@ import TestSupport
         #expect(await eventually { surface.snapshots.last?.state == .inactive })
     }
 
-    @Test(arguments: [
-        (
-            "A managed activity ends once, also when it is released",
-            """
+    private static let table: Table = """
+        A managed activity ends once, also when it is released
             o begins | a begins = 2 o a | o - | a ends | a ends | a late = 1 | a released = 1 | -b begins
             -b forgotten = 2 forgotten | -b released = 1
-            """
-        ),
         // Alamofire/AlamofireNetworkActivityIndicator, and AFNetworking's `decrementActivityCount`: it did.
-        ("The count never goes below zero", "- | stop unknown | + = 1 | -a begins | - | - = 1 | -a ends = 0"),
-        (
-            "Identities are counted and not calls",
-            """
+        The count never goes below zero
+            - | stop unknown | + = 1 | -a begins | - | - = 1 | -a ends = 0
+        Identities are counted and not calls
             start 7 | start #7 | start @7 | start 7 | start #7 | start @7 = 3
             stop 7 | stop 7 | stop #7 | stop #7 = 1 | stop @7 = 0
-            """
-        ),
         // `stop("search"); start("search")` was ignored for the whole duration of the search.
-        (
-            "A stop of an identity is not remembered",
-            "stop a | start a = 1 | stop a | stop a | start a = 1 | stop #7 | start #7 | stop @1 | start @1 = 3"
-        ),
+        A stop of an identity is not remembered
+            stop a | start a = 1 | stop a | stop a | start a = 1 | stop #7 | start #7 | stop @1 | start @1 = 3
         // With an identity or a handle, one without details counts as begun with the first one.
-        (
-            "The label is that of the earliest activity that has one",
-            """
+        The label is that of the earliest activity that has one
             -s begins | start first | start second second | third begins = 4 second third | update first first
             -s silent = 4 second third first silent | stop second = 3 third first silent | third ends = 2 first silent
             stop first = 1 silent | -s - = 1
-            """
-        ),
-    ])
+        """
+
+    @Test(arguments: table)
     func `Activities are counted and listed`(sentence: String, script: String) throws {
         try runActivities(script, on: TestIndicator().manager, sentence)
     }

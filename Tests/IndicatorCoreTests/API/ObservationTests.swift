@@ -127,14 +127,10 @@ extension ActivityDetails {
     @Test func `A task that pauses has one finished record: that of its end`() async throws {
         let indicator = TestIndicator(delays: .zero)
         indicator.manager.observe(.indicator, in: center)
+        let outcome = ActivityOutcome.succeeded
+        let information: [String: Any] = [TaskNotifications.labelKey: "GET /", TaskNotifications.outcomeKey: outcome]
         for name in ["Resume", "Suspend", "Resume", "Complete"] {
-            center.post(
-                name: Notification.Name("indicatorTaskDid\(name)"),
-                object: request,
-                userInfo: [
-                    TaskNotifications.labelKey: "GET /", TaskNotifications.outcomeKey: ActivityOutcome.succeeded,
-                ]
-            )
+            notify(Notification.Name("indicatorTaskDid\(name)"), request, information)
         }
         await indicator.manager.shutdown()
         #expect(indicator.surface.finished.map(\.outcome) == [.succeeded])
@@ -173,9 +169,7 @@ extension ActivityDetails {
     }
 
     @Test func `Numbers of any type are progress and what is absent is unchanged`() {
-        func post(_ information: [String: Any]) {
-            notify(.indicatorTaskDidProgress, request, information)
-        }
+        func post(_ information: [String: Any]) { notify(.indicatorTaskDidProgress, request, information) }
         notify(.indicatorTaskDidResume, request, [TaskNotifications.labelKey: "GET /"])
         func details() -> ActivityDetails? { indicator.manager.snapshot.activities.first }
         post([TaskNotifications.progressKey: Float(0.5)])
@@ -201,10 +195,8 @@ extension ActivityDetails {
         let outcomes: [Any] = [ActivityOutcome.succeeded, Failure(), CancellationError(), "text"]
         for (number, outcome) in outcomes.enumerated() {
             let request = Request()
-            let label = [TaskNotifications.labelKey: "\(number)"]
-            notify(.indicatorTaskDidResume, request, label)
-            let information = [TaskNotifications.outcomeKey: outcome]
-            notify(.indicatorTaskDidComplete, request, information)
+            notify(.indicatorTaskDidResume, request, [TaskNotifications.labelKey: "\(number)"])
+            notify(.indicatorTaskDidComplete, request, [TaskNotifications.outcomeKey: outcome])
         }
         await indicator.manager.shutdown()
         let finished = indicator.surface.finished
@@ -231,22 +223,18 @@ extension ActivityDetails {
     }
 
     @Test func `Custom names are observed with identities by value`() {
-        let manager = indicator.manager
-        manager.observe(
-            TaskNotifications(
-                starts: [Notification.Name("began")],
-                stops: [Notification.Name("ended")],
-                identity: .custom { $0.userInfo?["number"] },
-                label: { ($0.userInfo?["number"]).map { "request \($0)" } }
-            ),
-            in: center
+        let (manager, began, ended) = (indicator.manager, Notification.Name("began"), Notification.Name("ended"))
+        let names = TaskNotifications(
+            starts: [began],
+            stops: [ended],
+            identity: .custom { $0.userInfo?["number"] },
+            label: { ($0.userInfo?["number"]).map { "request \($0)" } }
         )
-        notify(Notification.Name("began"), nil, ["number": 7])
-        notify(Notification.Name("began"), nil, ["number": 8])
-        notify(Notification.Name("began"), nil)
+        manager.observe(names, in: center)
+        for information in [["number": 7], ["number": 8], nil] { notify(began, nil, information) }
         #expect(manager.activityCount == 2)
         #expect(manager.snapshot.label == "request 7")
-        notify(Notification.Name("ended"), nil, ["number": 7])
+        notify(ended, nil, ["number": 7])
         #expect(manager.activityCount == 1)
         #expect(manager.snapshot.label == "request 8")
     }
@@ -254,16 +242,10 @@ extension ActivityDetails {
     /// The update was never called: a later list replaced the entry of an earlier one.
     @Test func `One name in several lists does what each says`() {
         let (begin, end) = (Notification.Name("begin"), Notification.Name("end"))
-        indicator.manager.observe(
-            TaskNotifications(
-                starts: [begin, begin],
-                stops: [end],
-                updates: [begin, end],
-                label: { _ in "label" },
-                update: { $1.advanceByOne() }
-            ),
-            in: center
-        )
+        var names = TaskNotifications(starts: [begin, begin], stops: [end], updates: [begin, end])
+        names.label = { _ in "label" }
+        names.update = { $1.advanceByOne() }
+        indicator.manager.observe(names, in: center)
         for _ in 0..<2 { notify(begin, request) }
         #expect(indicator.manager.snapshot.activities.map(\.completed) == [2])
         notify(end, request)
@@ -395,12 +377,10 @@ extension ActivityDetails {
         }
         #expect(second.manager.activityCount == 1)
         for clock in [indicator.clock, second.clock] { clock.advance(by: .seconds(1)) }
-        #expect(
-            await eventually {
-                for clock in [indicator.clock, second.clock] { clock.advance(by: .seconds(1)) }
-                return indicator.manager.activityCount == 0 && second.manager.activityCount == 0
-            }
-        )
+        await expectEventually {
+            for clock in [indicator.clock, second.clock] { clock.advance(by: .seconds(1)) }
+            return indicator.manager.activityCount == 0 && second.manager.activityCount == 0
+        }
         #expect(task == nil)
     }
 

@@ -226,50 +226,32 @@ import TestSupport
     ///
     /// - `a begins`, with a total, perhaps of bytes, a progress and the group; `-a` has no label;
     /// - `a +N`, `a done N`, `a progress N`, and `a ends`; `read`: nothing is published, the list is only read.
-    @Test(arguments: [
+    private static let table: Table = """
         // Reading is not a measurement, and the estimate ends by itself. A progress that is set has no rate.
-        (
-            "The time left follows from the rate",
-            """
+        The time left follows from the rate
             0 a begins 1000 | 1...4 a +100 = 100 6 | 8.999 read = 100 6 | 9 read = - - | 9 a progress 0.25
             20 a progress 0.5 = - 22
-            """
-        ),
         // Setting what is done results in a rate, too.
-        (
-            "Steps before the first measurement do not count for the rate",
-            "0 a begins 1000 | 0.5 a done 900 | 1.5 a +10 = 10 9 | 2.5 a done 920 = 10 8"
-        ),
+        Steps before the first measurement do not count for the rate
+            0 a begins 1000 | 0.5 a done 900 | 1.5 a +10 = 10 9 | 2.5 a done 920 = 10 8
         // An upload that resumed at a half was to end within two seconds.
-        (
-            "A first progress does not count for the time left",
-            "0 a begins - 0.5 | 1...3 a progress +0.01 = * ~47 | 4...10 a progress +0.01 = * ~40"
-        ),
-        (
-            "Nor does one after the beginning",
-            "0 a begins | 1 a progress 0.51 | 2...3 a progress +0.01 = * ~47 | 4...10 a progress +0.01 = * ~40"
-        ),
-        (
-            "What members resume does not count for the time left of their group",
-            """
+        A first progress does not count for the time left
+            0 a begins - 0.5 | 1...3 a progress +0.01 = * ~47 | 4...10 a progress +0.01 = * ~40
+        Nor does one after the beginning
+            0 a begins | 1 a progress 0.51 | 2...3 a progress +0.01 = * ~47 | 4...10 a progress +0.01 = * ~40
+        What members resume does not count for the time left of their group
             0 g begins 2 | 0 a begins 1000 - g, b begins 1000 - g, a done 500 | 0.5 b done 500
             1...10 a +10, b +10 = * ~40
-            """
-        ),
         // Of these, one has its first value between any two snapshots.
-        (
-            "A group of many small members has a time left",
-            "0 g begins 100 | 0.25...10 m ends, m begins 10 - g, m +5 = * ~15"
-        ),
+        A group of many small members has a time left
+            0 g begins 100 | 0.25...10 m ends, m begins 10 - g, m +5 = * ~15
         // A time left that is shorter than that of a member is wrong. What was done earlier does not count.
-        (
-            "A group has the rate of all and the time of the slowest",
-            """
+        A group has the rate of all and the time of the slowest
             0 g begins B | 0 a begins 10000B - g, -s begins - - g, b begins 1000B - -s | 1...9 a +100, b +5
             10 a +100, b +5, c begins 2000000B - g, c done 1999000 | 11...20 a +100, b +5, c +20 = ~120 180
-            """
-        ),
-    ])
+        """
+
+    @Test(arguments: table)
     func `Rates and times left are estimated`(sentence: String, script: String) throws {
         var list = ActivityList(wallClock: WallClock(at: .zero))
         var records: [Substring: ActivityRecord] = [:]

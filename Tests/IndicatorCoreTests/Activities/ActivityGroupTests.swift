@@ -5,111 +5,62 @@ import TestSupport
 @Suite struct ActivityGroupTests {
     /// Members begin in a group with a total, if known, and a unit; what follows `=` is what the first group has done,
     /// of which total, and its progress.
-    @Test(arguments: [
+    private static let table: Table = """
         // It counted its members: "0 of 2 B".
-        (
-            "A group of bytes adds up its members",
-            """
+        A group of bytes adds up its members
             g begins - ? B | a begins g 1000 B | b begins g 3000 B = 0/4000 | a +400 | b +600 = 1000/4000 0.25
             a +600 | a ends | b total 5000 = 1600/6000 | b succeeds = 6000/6000
-            """
-        ),
         // It stayed at 0.
-        (
-            "A group may have a total and steps itself",
-            """
+        A group may have a total and steps itself
             g begins - 10000 B = 0/10000 | a begins g ? B | a +400 | g +100 = 500/10000 | a total 20000 = 500/20100
-            """
-        ),
-        (
-            "The total is unknown if that of a member is",
-            """
+        The total is unknown if that of a member is
             g begins - ? lines | a begins g 10 lines | b begins g ? lines | b +3 = 3/? nil | b succeeds = 3/13
             a unit B = 3/4 | g unit B = 0/10
-            """
-        ),
-        (
-            "A member that succeeds adds its total",
-            "g begins - ? B | a begins g 80 B | a +50 | b begins g 20 B | b succeeds | a succeeds = 100/100"
-        ),
-        ("A member that ends adds what it did", "g begins - ? B | a begins g 80 B | a +50 | a ends = 50/50"),
-        ("A member that fails adds what it did", "g begins - ? B | a begins g 80 B | a +50 | a fails = 50/50"),
-        ("A member that is cancelled adds what it did", "g begins - ? B | a begins g 80 B | a +50 | a cancels = 50/50"),
-        (
-            "Members of another kind are steps",
-            """
+        A member that succeeds adds its total
+            g begins - ? B | a begins g 80 B | a +50 | b begins g 20 B | b succeeds | a succeeds = 100/100
+        A member that ends adds what it did
+            g begins - ? B | a begins g 80 B | a +50 | a ends = 50/50
+        A member that fails adds what it did
+            g begins - ? B | a begins g 80 B | a +50 | a fails = 50/50
+        A member that is cancelled adds what it did
+            g begins - ? B | a begins g 80 B | a +50 | a cancels = 50/50
+        Members of another kind are steps
             g begins - 4 files | d begins g 1000 B | d +999 | c begins g 40 files | c +10 = 10/41
             l begins g ? | l progress 0.375 = 10/42 0.270809523809524 | d ends | l fails = 12/42
-            """
-        ),
-        (
-            "To a group of bytes, members of another kind add nothing",
-            """
+        To a group of bytes, members of another kind add nothing
             g begins - ? B | c begins g ? = 0/? | d begins g 900 B | u begins g ? | u progress 0.5 = 0/900
             c ends | d succeeds | u ends = 900/900
-            """
-        ),
-        (
-            "Groups add up in groups",
-            """
+        Groups add up in groups
             g begins - ? B | first begins g ? B | a begins first 100 B | a +10 | files begins g 4 | b begins files 50 B
             b +50 = 10/100 | files unit B | files total ? = 60/150 | b ends | files ends | a ends = 60/60
-            """
-        ),
-        (
-            "Each member is an equal fraction, whatever its unit",
-            """
+        Each member is an equal fraction, whatever its unit
             g begins - 4 | a begins g 1000 | b begins g ? | b progress 0.5 = 0.125 | a +500 = 0.25 | b ends = 0.375
             c begins g 10 B | d begins g 10 files = 0.375 | c ends | d ends | a ends = 1
-            """
-        ),
-        (
-            "Finished members keep their unit and their total",
-            "g begins - 4 | a begins g 5000000 B | a succeeds = 0.25 | b begins g 10 files | b +5 = 0.375"
-        ),
-        (
-            "A group that ends is one member",
-            """
+        Finished members keep their unit and their total
+            g begins - 4 | a begins g 5000000 B | a succeeds = 0.25 | b begins g 10 files | b +5 = 0.375
+        A group that ends is one member
             g begins - ? | c begins g ? | x begins c ? | x succeeds | y begins c ? | y succeeds | l begins g 1 = 0.5
             c ends = 0.5
-            """
-        ),
-        (
-            "Totals may be any numbers",
-            """
+        Totals may be any numbers
             g begins - ? | a begins g 9223372036854775807 | a progress 0.5 = 0.5 | a progress ? = 0 | a total -1
             a unit B | b begins g 9223372036854775807 B | b +9223372036854775807 | a ends | b ends = 1
-            """
-        ),
-        (
-            "Steps of the group itself count",
-            "g begins - 4 | g +2 = 0.5 | c begins g ? | c succeeds = 3/4 0.75 | g progress 0.1 = 0.1"
-        ),
-        (
-            "The progress follows from the steps",
-            """
+        Steps of the group itself count
+            g begins - 4 | g +2 = 0.5 | c begins g ? | c succeeds = 3/4 0.75 | g progress 0.1 = 0.1
+        The progress follows from the steps
             d begins - 200 B = 0/200 0 | d +50 | d +20 | d +1 = 71/200 0.355 | d total ? = 71/? nil
             d total 100 | d done 10 = 10/100 0.1 | d progress 0.5 = 0.5 | d progress ? = 0.1
-            """
-        ),
         // Without a watcher, only the first step notifies the list that the activity changes.
-        (
-            "Steps without a total are in the next snapshot",
-            "c begins - ? = 0/? | c +0 | c +3 = 3/? | c +4 = 7/? | c total 7 | c +9223372036854775807 = 1"
-        ),
-        (
-            "Steps stay within their range",
-            """
+        Steps without a total are in the next snapshot
+            c begins - ? = 0/? | c +0 | c +3 = 3/? | c +4 = 7/? | c total 7 | c +9223372036854775807 = 1
+        Steps stay within their range
             m begins - 10 | m +9223372036854775807 | m +9223372036854775807 = 9223372036854775807/10 1
             m done -9223372036854775808 | m -9223372036854775808 = -9223372036854775808/10 0
             m total -9223372036854775808 | m done 9223372036854775807 = nil
-            """
-        ),
-        (
-            "A progress stays within its range",
-            "p begins - ? | p progress -7 = 0 | p progress 7 = 1 | p progress nan = nil"
-        ),
-    ])
+        A progress stays within its range
+            p begins - ? | p progress -7 = 0 | p progress 7 = 1 | p progress nan = nil
+        """
+
+    @Test(arguments: table)
     func `Members add up`(sentence: String, script: String) throws {
         let manager = TestIndicator().manager
         var activities: [Substring: ManagedActivity] = [:]

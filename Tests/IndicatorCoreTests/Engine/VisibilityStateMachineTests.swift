@@ -1,5 +1,4 @@
-import IndicatorCore
-import Testing
+import TestSupport
 
 /// What no trace contains: late events, and time that runs backwards. The rest is in `TraceTests`
 /// and `RandomTraceTests`.

@@ -1,5 +1,5 @@
 @testable import IndicatorCore
-import Testing
+import TestSupport
 
 @Suite("Numbers in texts")
 struct NumberStyleTests {

@@ -1,6 +1,5 @@
-import Foundation
 @testable import IndicatorCore
-import Testing
+import TestSupport
 
 @Suite struct SnapshotFormatTests {
     private func text(

@@ -1,5 +1,4 @@
-import IndicatorCore
-import Testing
+import TestSupport
 
 @Suite struct DeadlineTimerTests {
     @Test func `A call is cancelled if the timer was set again while it was being scheduled`() {

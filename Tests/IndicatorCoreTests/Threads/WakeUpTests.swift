@@ -46,11 +46,9 @@ import TestSupport
 
     @Test func `A process that waits for input does not wake up`() async throws {
         let daemon = try Daemon("cat")
-        #expect(
-            await eventually {
-                let (waking, names) = wakingThreads(of: daemon.processID)
-                return names == ["cat"] && waking.isEmpty
-            }
-        )
+        await expectEventually {
+            let (waking, names) = wakingThreads(of: daemon.processID)
+            return names == ["cat"] && waking.isEmpty
+        }
     }
 }

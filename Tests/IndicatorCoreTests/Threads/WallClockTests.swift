@@ -1,8 +1,6 @@
-import Foundation
-import IndicatorTesting
 @testable import IndicatorCore
 import Synchronization
-import Testing
+import TestSupport
 
 @Suite struct WallClockTests {
     /// Clocks that the test sets.
