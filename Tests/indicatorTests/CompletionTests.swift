@@ -13,17 +13,12 @@ import TestSupport
         let program = try ExecProgram()
         let folder = (program.path as NSString).deletingLastPathComponent
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
-        for name in ["first-file", "second-file", "third.yaml", "fourth.yaml"] {
-            try program.home.write("", to: name)
-        }
+        for name in ["first-file", "second-file", "third.yaml", "fourth.yaml"] { try program.home.write("", to: name) }
         let commands = try TemporaryDirectory()
         let unusual = try commands.write("#!/bin/sh\n", to: "unusual-command")
         chmod(unusual, 0o755)
-        let session = try await program.shell(
-            command,
-            package: shell,
-            environment: ["PATH": "\(folder):\(commands.path):\(path)", "TERM": "xterm"]
-        )
+        let variables = ["PATH": "\(folder):\(commands.path):\(path)", "TERM": "xterm"]
+        let session = try await program.shell(command, package: shell, environment: variables)
         let before = shell == "zsh" ? "autoload -U compinit; compinit -u -D; " : ""
         let after = shell == "zsh" ? "; compdef _indicator indicator" : ""
         let load = "indicator --generate-completion-script \(shell) >~/script; source ~/script"

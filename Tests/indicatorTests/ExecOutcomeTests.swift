@@ -123,12 +123,9 @@ import TestSupport
         title: String,
         body: String?
     ) async throws {
-        let written = try await program.written(
-            ["--after", "0"] + options,
-            ["sh", "-c", whenShown(script)],
-            on: "foot",
-            environment: ["SSH_CONNECTION": "::1 2 ::1 22"]
-        )
+        let (options, command) = (["--after", "0"] + options, ["sh", "-c", whenShown(script)])
+        let remote = ["SSH_CONNECTION": "::1 2 ::1 22"]
+        let written = try await program.written(options, command, on: "foot", environment: remote)
         let expected = body.map { "\u{1B}]777;notify;\(title);\($0)\u{1B}\\" } ?? ""
         #expect(written.replacing(#/ after \d+ s/#, with: "") == expected)
     }
@@ -145,13 +142,9 @@ import TestSupport
     func mistakes(hasMistake: Bool, script: (text: String, status: Int)) async throws {
         try program.configure(hasMistake ? "strtDelay: 3\n" : "startDelay: 3\n")
         let terminal = try PseudoTerminal()
-        let ending = try await terminal.run(
-            "sh",
-            arguments: ["-c", script.text, "sh", "env"] + program.assignments()
-                + [program.path, "exec", "--", "sh", "-c", "sleep 0.5; echo own >&2; exit 3"],
-            terminalType: "xterm"
-        )
-        #expect(ending.status == script.status)
+        let exec = [program.path, "exec", "--", "sh", "-c", "sleep 0.5; echo own >&2; exit 3"]
+        let command = ["-c", script.text, "sh", "env"] + program.assignments() + exec
+        #expect(try await terminal.run("sh", arguments: command, terminalType: "xterm").status == script.status)
         let note = "indicator: the configuration has mistakes; see 'indicator check-config'"
         let lines = String(decoding: terminal.read(), as: UTF8.self).split(whereSeparator: \.isNewline)
         #expect(lines.contains("own"))
@@ -205,9 +198,8 @@ import TestSupport
 
     @Test(.needs(.notifications))
     func `An outcome that the notification server refuses is reported, once, with the reason`() async throws {
-        let bus = try await PrivateBus(
-            policy: #"<deny send_interface="org.freedesktop.Notifications" send_member="Notify"/>"#
-        )
+        let policy = #"<deny send_interface="org.freedesktop.Notifications" send_member="Notify"/>"#
+        let bus = try await PrivateBus(policy: policy)
         let server = try await NotificationServer(on: bus)
         let program = try ExecProgram(bus: bus)
         let result = try await program.run(["false"], options: ["--notify", "always", "--after", "0"])
@@ -257,12 +249,9 @@ import TestSupport
         let notification = "desktopNotification: {whenDone: failures, after: 0}\n"
         try Self.configure(program, backends: "desktopNotification, dbusProperty, logFile", more: notification)
         let terminal = try PseudoTerminal()
-        let ending = try await terminal.run(
-            "env",
-            arguments: program.assignments(["SSH_TTY": remote])
-                + [program.path, "exec", "--", "sh", "-c", whenShown("exit 3")],
-            terminalType: type
-        )
+        let exec = [program.path, "exec", "--", "sh", "-c", whenShown("exit 3")]
+        let command = program.assignments(["SSH_TTY": remote]) + exec
+        let ending = try await terminal.run("env", arguments: command, terminalType: type)
         #expect(ending.errors.isEmpty == isQuiet, "\(ending)")
         #expect(terminal.read().isEmpty != isQuiet, "the bell, or a notification")
     }
@@ -272,12 +261,8 @@ import TestSupport
             (["TMUX": "/nowhere,1,0"], true), (["STY": "1.x"], true), (["SSH_TTY": "/dev/pts/0"], true), ([:], false),
         ] {
             for options in [["--notify", "never"], ["--notify", "failures"], []] {
-                let text = try await program.written(
-                    options + ["--lasted", "20"],
-                    ["true"],
-                    on: "xterm-256color",
-                    environment: variables
-                )
+                let all = options + ["--lasted", "20"]
+                let text = try await program.written(all, ["true"], on: "xterm-256color", environment: variables)
                 #expect((text == "\u{07}") == (isExpected && options.isEmpty), "\(variables): \(text.debugDescription)")
                 #expect(text.isEmpty || text == "\u{07}")
             }
@@ -285,8 +270,7 @@ import TestSupport
     }
 
     @Test(arguments: [(10, 1), (5, 0)])
-    func `By default, a command that has lasted 10 seconds leaves a notification`(lasted: Int, count: Int) async throws
-    {
+    func `By default, a command that has lasted 10 s leaves a notification`(lasted: Int, count: Int) async throws {
         #expect(try await notifications(["--lasted", "\(lasted)"], ["true"]).count == count)
     }
 
@@ -309,11 +293,8 @@ import TestSupport
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let program = try ExecProgram(bus: bus)
-        try Self.configure(
-            program,
-            backends:
-                "terminalTitle, terminalProgress, terminalNotification, desktopNotification, dbusProperty, logFile"
-        )
+        let terminal = "terminalTitle, terminalProgress, terminalNotification"
+        try Self.configure(program, backends: "\(terminal), desktopNotification, dbusProperty, logFile")
         let log = program.home.appending("log")
         // The last ones are shown in the log, and usually by every backend: they are started at the same time.
         let shown = "until [ -s '\(log)' ]; do sleep 0.1; done; sleep 0.2"
@@ -333,28 +314,21 @@ import TestSupport
             let title = try await tmux.title
             try await tmux.type("env \(assignments.joined(separator: " ")) sh \(script) 2>&1")
             // A hundred commands take a while on a busy machine.
-            let hasEnded = try await eventually(within: .seconds(300)) {
-                try await tmux.screen.contains("end 1\nready>")
-            }
+            try await expectEventually(within: .seconds(300)) { try await tmux.screen.contains("end 1\nready>") }
             let screen = try await tmux.screen
-            #expect(hasEnded, "\(screen)")
             #expect(try await tmux.title == title)
             #expect(!screen.contains("━") && !screen.contains(" 0:0"), "\(screen)")
         }
-        let names = try await bus.busctl("call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "ListNames")
-            .output
+        let service = "org.freedesktop.DBus"
+        let names = try await bus.busctl("call", service, "/", service, "ListNames").output
         #expect(names.contains("org.freedesktop.Notifications") && !names.contains("activityindicator"), "\(names)")
         #expect(try await server.displayedCount == 0)
-        let left = try FileManager.default.contentsOfDirectory(atPath: program.home.path).sorted()
-        #expect(left == ["config", "log", "script"])
+        #expect(try program.home.names() == ["config", "log", "script"])
     }
 
     @Test func `Notifications follow the config file, and --notify overrides it`() async throws {
-        try Self.configure(
-            program,
-            backends: "logFile, terminalNotification",
-            more: "terminalNotification: {after: 1000}\n"
-        )
+        let settings = "terminalNotification: {after: 1000}\n"
+        try Self.configure(program, backends: "logFile, terminalNotification", more: settings)
         for (options, isNotified) in [
             ([], false), (["--after", "0"], true), (["--after", "0", "--notify", "never"], false),
         ] {
@@ -381,6 +355,19 @@ import TestSupport
     }
 
     #if MQTT
+    /// A broker that the program publishes to.
+    private func broker() async throws -> MosquittoBroker {
+        let broker = try await MosquittoBroker()
+        try Self.configure(program, backends: "mqtt", more: "mqtt: {url: '\(broker.url)', interval: 0}\n")
+        return broker
+    }
+
+    /// Shows a process until it ends.
+    private func show(_ process: Daemon, _ options: String...) throws -> Daemon {
+        let command = ["exec"] + options + ["--pid", "\(process.processID)"]
+        return try Daemon(program.path, command, environment: program.variables)
+    }
+
     @Test(.needs("python3", package: "python3"), .needs(.broker), arguments: [false, true])
     func `A broker that cannot be used, or forbids publishing, is reported at the end`(isUsable: Bool) async throws {
         let broker = try await MosquittoBroker(
@@ -402,12 +389,10 @@ import TestSupport
         let command = ["exec", "--", "sh", "-c", "until [ -e '\(end)' ]; do sleep 0.01; done"]
         let exec = try Daemon(program.path, command, environment: program.variables)
         // MQTT 5, MQTT 3.1.1, and the next attempt.
-        #expect(
-            await eventually {
-                closing.map { $0.output.count(where: \.isNewline) > 3 }
-                    ?? (broker.log.matches(of: /New client connected/).count > 1)
-            }
-        )
+        await expectEventually {
+            closing.map { $0.output.count(where: \.isNewline) > 3 }
+                ?? (broker.log.matches(of: /New client connected/).count > 1)
+        }
         try program.home.write("", to: "end")
         #expect(await eventually { !exec.isRunning })
         let problem = isUsable ? "rejected a message: Not authorized" : "cannot be reached: it closed the connection"
@@ -424,23 +409,21 @@ import TestSupport
         ]
     )
     func `--pid shows how much of its file a program has read`(command: String) async throws {
-        let broker = try await MosquittoBroker()
-        try Self.configure(program, backends: "mqtt", more: "mqtt: {url: '\(broker.url)', interval: 0}\n")
+        let broker = try await broker()
         try program.home.write(String(repeating: "x", count: 10_000_000), to: "large")
         try program.home.write(String(repeating: "x", count: 4_000_000), to: "part")
         // Nobody reads what it writes.
         // Another program first, as in the child of a shell.
         let script = "cd '\(program.home.path)'; mkfifo fifo; exec 9<>fifo; read -r; exec \(command)"
         let process = try Daemon("bash", ["-c", script], environment: ["LC_ALL": "C"])
-        let exec = try Daemon(program.path, ["exec", "--pid", "\(process.processID)"], environment: program.variables)
+        let exec = try show(process)
         var state = ""
         #expect(try await eventually { try await broker.retained().first?.value.contains(#""label":"bash"#) == true })
         process.write("\n")
-        let hasProgress = try await eventually {
+        try await expectEventually("\(process.errors)\(exec.errors)") {
             state = try await broker.retained().first?.value ?? ""
             return state.contains(#""progress":0."#)
         }
-        #expect(hasProgress, "\(process.errors)\(exec.errors)\(state)")
         #expect(state.contains(#""label":"\#(command.prefix { $0 != " " })"#))
         await process.end()
         #expect(await eventually { exec.status == 0 })
@@ -448,8 +431,7 @@ import TestSupport
 
     /// Every second end was published as a loss, after 0.7 s: what had been acknowledged was waited for.
     @Test(.needs(.broker)) func `The end is no loss for other machines`() async throws {
-        let broker = try await MosquittoBroker()
-        try Self.configure(program, backends: "mqtt", more: "mqtt: {url: '\(broker.url)', interval: 0}\n")
+        let broker = try await broker()
         for _ in 0..<16 { _ = try await program.run(["sleep", "0.5"]) }
         // On a busy machine, the broker's answer may take longer than an end waits for it.
         let left = try await broker.retained()
@@ -461,26 +443,17 @@ import TestSupport
         .needs(.broker)
     )
     func runningProcess() async throws {
-        let broker = try await MosquittoBroker()
-        try Self.configure(program, backends: "mqtt", more: "mqtt: {url: '\(broker.url)', interval: 0}\n")
+        let broker = try await broker()
         let large = try program.home.write(String(repeating: "x", count: 1000), to: "large")
         let small = try program.home.write(String(repeating: "x", count: 10), to: "small")
         let script = """
             exec 3<'\(large)' 4<'\(small)' 5>>'\(large)2'; dd bs=5 count=1 <&4; dd bs=400 count=1 <&3; cat; echo end
             """
         let process = try Daemon("bash", ["-c", script], environment: ["LC_ALL": "C"])
-        let exec = try Daemon(
-            program.path,
-            ["exec", "--label", "Copying", "--pid", "\(process.processID)"],
-            environment: program.variables
-        )
-        func state() async throws -> String { try await broker.retained().first?.value ?? "" }
-        #expect(
-            try await eventually {
-                let state = try await state()
-                return state.contains(#""label":"Copying","progress":0.4"#)
-            }
-        )
+        let exec = try show(process, "--label", "Copying")
+        try await expectEventually {
+            try await broker.retained().first?.value.contains(#""label":"Copying","progress":0.4"#) == true
+        }
         await process.end()
         #expect(await eventually { exec.status == 0 })
         #expect(exec.output + exec.errors == "")
@@ -489,17 +462,14 @@ import TestSupport
         let result = try await program.run(arguments: ["exec", "--pid", "\(process.processID)"])
         #expect(result.status == .exited(1))
         #expect(result.error == "indicator: cannot wait for process \(process.processID): there is no such process\n")
+        let invalid = "is invalid for '--pid <pid>': expected the number of a process"
+        let both = "--pid shows a running process; it cannot be used with a command or --lasted"
         for (wrong, message) in [
-            (["--pid", "0"], "The value '0' is invalid for '--pid <pid>': expected the number of a process"),
-            (["--pid", "x"], "The value 'x' is invalid for '--pid <pid>': expected the number of a process"),
-            (
-                ["--pid", "1", "--", "true"],
-                "--pid shows a running process; it cannot be used with a command or --lasted"
-            ),
+            (["--pid", "0"], "The value '0' \(invalid)"), (["--pid", "x"], "The value 'x' \(invalid)"),
+            (["--pid", "1", "--", "true"], both),
         ] {
             let result = try await program.run(arguments: ["exec"] + wrong)
-            #expect(result.status == .exited(64))
-            #expect(result.error.hasPrefix("Error: \(message)\n"), "\(result.error)")
+            #expect(result.status == .exited(64) && result.error.hasPrefix("Error: \(message)\n"), "\(result)")
         }
     }
     #endif

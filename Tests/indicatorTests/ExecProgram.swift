@@ -63,10 +63,6 @@ struct ExecProgram {
 
     /// Writes the config file.
     func configure(_ text: String) throws {
-        try FileManager.default.createDirectory(
-            atPath: home.appending("config/indicator"),
-            withIntermediateDirectories: true
-        )
         try home.write(text, to: "config/indicator/indicator.yaml")
     }
 
@@ -112,17 +108,13 @@ struct ExecProgram {
     ) async throws -> Result {
         var options = PlatformOptions()
         options.createSession = true
-        let variables = variables.merging(environment) { $1 }
+        let variables = variables.merging(environment) { $1 }.map {
+            (Environment.Key(stringLiteral: $0), $1.isEmpty ? nil : $1)
+        }
         let result = try await Subprocess.run(
             .path(FilePath(try Command.find(executable ?? path))),
             arguments: Arguments(arguments),
-            environment: .inherit.updating(
-                Dictionary(
-                    uniqueKeysWithValues: variables.map {
-                        (Environment.Key(stringLiteral: $0), $1.isEmpty ? nil : $1)
-                    }
-                )
-            ),
+            environment: .inherit.updating(Dictionary(uniqueKeysWithValues: variables)),
             platformOptions: options,
             input: .string(input),
             output: .string(limit: 1 << 20),

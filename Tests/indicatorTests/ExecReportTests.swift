@@ -26,11 +26,8 @@ import TestSupport
             shown() { until grep -q "$1" '\(program.home.appending("log"))' 2>/dev/null; do sleep 0.01; done; }
             """
         let variables = ["XDG_RUNTIME_DIR": runtime].merging(environment) { $1 }
-        let result = try await program.run(
-            ["sh", "-c", "\(functions)\n\(script)"],
-            options: options,
-            environment: variables
-        )
+        let command = ["sh", "-c", "\(functions)\n\(script)"]
+        let result = try await program.run(command, options: options, environment: variables)
         #expect(result.error == "")
         let left = try FileManager.default.contentsOfDirectory(atPath: runtime).flatMap {
             (try? FileManager.default.contentsOfDirectory(atPath: "\(runtime)/\($0)")) ?? []
@@ -93,12 +90,8 @@ import TestSupport
     func notice(report: String, count: Int) async throws {
         let script = "'\(program.path)' report \(report)"
         let environment = ["XDG_RUNTIME_DIR": runtime]
-        let written = try await program.written(
-            ["--after", "0"],
-            ["sh", "-c", script],
-            on: "foot",
-            environment: environment
-        )
+        let command = ["sh", "-c", script]
+        let written = try await program.written(["--after", "0"], command, on: "foot", environment: environment)
         #expect(written.matches(of: /\]777;notify;/).count == count, "\(written)")
     }
 
@@ -120,11 +113,8 @@ import TestSupport
     @Test func `Where no socket can be made, there is no variable, and the command runs as without`() async throws {
         // Its descriptor would be missed elsewhere.
         let script = "ulimit -n 10; exec '\(program.path)' exec -- sh -c 'test -z \"$INDICATOR_SOCKET\" && exit 3'"
-        let result = try await program.run(
-            "sh",
-            arguments: ["-c", script],
-            environment: ["INDICATOR_SOCKET": "/inherited"]
-        )
+        let variables = ["INDICATOR_SOCKET": "/inherited"]
+        let result = try await program.run(["sh", "-c", script], directly: true, environment: variables)
         #expect(result.status == .exited(3) && result.error == "")
     }
 

@@ -32,6 +32,16 @@ import TestSupport
         try await eventually { try await condition(lines(tmux)) }
     }
 
+    private func type(_ line: String, in tmux: Tmux, _ condition: ([String]) -> Bool) async throws -> Bool {
+        try await tmux.type(line)
+        return try await shows(tmux, condition)
+    }
+
+    private func press(_ key: String, in tmux: Tmux, _ condition: ([String]) -> Bool) async throws -> Bool {
+        try await tmux.command("send-keys", key)
+        return try await shows(tmux, condition)
+    }
+
     /// Starts a command under `indicator exec`.
     private func exec(_ command: String, label: String = "bar", in tmux: Tmux) async throws {
         try await tmux.type("clear; '\(program.path)' exec --label \(label) -- \(command)")
@@ -39,9 +49,8 @@ import TestSupport
 
     @Test func `The title is set once, and what the command sets meanwhile stays until its end`() async throws {
         let log = program.home.appending("log")
-        try program.configure(
-            "startDelay: 0\nbackends: [terminalTitle, terminalProgress, logFile]\nlogFile: {path: \(log)}\n"
-        )
+        let backends = "[terminalTitle, terminalProgress, logFile]"
+        try program.configure("startDelay: 0\nbackends: \(backends)\nlogFile: {path: \(log)}\n")
         let script = try program.home.write(
             #"""
             until grep -qs shown '\#(log)'; do sleep 0.05; done; sleep 0.5
@@ -52,14 +61,10 @@ import TestSupport
         )
         let terminal = try PseudoTerminal()
         let removed = program.variables.filter(\.value.isEmpty).map { "-u\($0.key)" }
-        let ending = try await terminal.run(
-            "sh",
-            arguments: ["-c", #"exec "$@" >/dev/tty 2>&1"#, "sh", "env", "-uCI"] + removed
-                + program.assignments(["NO_COLOR": "1"]) + [
-                    program.path, "exec", "--label", "work", "--", "sh", script,
-                ],
-            terminalType: "xterm-ghostty"
-        )
+        let environment = ["env", "-uCI"] + removed + program.assignments(["NO_COLOR": "1"])
+        let exec = [program.path, "exec", "--label", "work", "--", "sh", script]
+        let command = ["-c", #"exec "$@" >/dev/tty 2>&1"#, "sh"] + environment + exec
+        let ending = try await terminal.run("sh", arguments: command, terminalType: "xterm-ghostty")
         #expect(ending.status == 3)
         let written = String(decoding: terminal.read(), as: UTF8.self)
         let parts = written.components(separatedBy: "\u{1B}]2;own title\u{7}\u{1B}]9;4;1;50\u{7}\u{1B}[31mred日\r\n")
@@ -73,17 +78,13 @@ import TestSupport
         try await inTerminal { tmux in
             try await tmux.type("clear; seq 100 | '\(program.path)' exec -- less")
             #expect(try await shows(tmux) { $0.first == "1" && $0.last == ":" })
-            try await tmux.command("send-keys", "Space")
-            #expect(try await shows(tmux) { $0.first == "24" && $0.last == ":" })
+            #expect(try await press("Space", in: tmux) { $0.first == "24" && $0.last == ":" })
             // A Ctrl-Z between its prompt and its read waits in less for the next key.
             let ps = ["-o", "stat=,comm=", "--tty", try await tmux.terminalPath]
             #expect(try await eventually { try await Command.run("ps", ps).output.contains(/S\S* +less\n/) })
-            try await tmux.command("send-keys", "C-z")
-            #expect(try await shows(tmux) { $0.last == "ready>" })
-            try await tmux.type("fg")
-            #expect(try await shows(tmux) { $0.first == "24" && $0.last == ":" })
-            try await tmux.command("send-keys", "q")
-            #expect(try await shows(tmux) { $0.last == "ready>" })
+            #expect(try await press("C-z", in: tmux) { $0.last == "ready>" })
+            #expect(try await type("fg", in: tmux) { $0.first == "24" && $0.last == ":" })
+            #expect(try await press("q", in: tmux) { $0.last == "ready>" })
         }
     }
 
@@ -165,8 +166,7 @@ import TestSupport
         let script = try program.home.write(commands.joined(separator: "\n") + "\nwait\n", to: "script")
         try await inTerminal { tmux in
             func counts(_ lines: [String]) -> [Int] { names.map { name in lines.count { $0.hasPrefix("\(name) ") } } }
-            try await tmux.type("clear; sh \(script)")
-            #expect(try await shows(tmux) { counts($0) == [1, 1, 1] })
+            #expect(try await type("clear; sh \(script)", in: tmux) { counts($0) == [1, 1, 1] })
             try program.home.write("", to: "go")
             #expect(try await shows(tmux) { $0.last == "ready>" && counts($0) == [0, 0, 0] })
         }
@@ -179,8 +179,7 @@ import TestSupport
             let command = try program.home.write(wait(end), to: "command")
             let run = "'\(program.path)' exec --label bar -- sh '\(command)' >/dev/null 2>&1 &"
             let script = try program.home.write("\(run)\n\(wait(go))\n", to: "script")
-            try await tmux.type("clear; sh '\(script)'")
-            #expect(try await shows(tmux) { $0.last?.hasPrefix("bar ") == true })
+            #expect(try await type("clear; sh '\(script)'", in: tmux) { $0.last?.hasPrefix("bar ") == true })
             try program.home.write("", to: "go")
             #expect(try await shows(tmux) { $0.last == "ready>" })
             try program.home.write("", to: "end")
@@ -191,10 +190,8 @@ import TestSupport
         try await inTerminal { tmux in
             try await exec("bash --norc --noprofile --noediting -i", in: tmux)
             #expect(try await shows(tmux) { $0.first == "ready>" })
-            try await tmux.type("sh -c 'echo begun; exec sleep 1000'")
-            #expect(try await shows(tmux) { $0.contains("begun") })
-            try await tmux.command("send-keys", "C-z")
-            #expect(try await shows(tmux) { $0.contains { $0.contains("Stopped") } && $0.last == "ready>" })
+            #expect(try await type("sh -c 'echo begun; exec sleep 1000'", in: tmux) { $0.contains("begun") })
+            #expect(try await press("C-z", in: tmux) { $0.contains { $0.contains("Stopped") } && $0.last == "ready>" })
             try await tmux.type("jobs -l | grep -c sleep; fg")
             #expect(try await shows(tmux) { $0.contains("1") && $0.contains { $0.hasPrefix("sh -c") } })
             // `fg` prints the job before it continues it: a key that comes earlier is for the shell.
@@ -204,17 +201,13 @@ import TestSupport
             }
             #expect(isEnded)
             // Otherwise, what is shown next may be the end of the first job.
-            try await tmux.type("clear")
-            #expect(try await shows(tmux) { $0 == ["ready>"] })
+            #expect(try await type("clear", in: tmux) { $0 == ["ready>"] })
             try await tmux.type("suspend")
             #expect(try await shows(tmux) { $0.contains { $0.contains("Stopped") } && $0.last == "ready>" })
             // Each shell sets the terminal's modes when it takes over, and may drop what is typed before.
-            try await tmux.type("fg")
-            #expect(try await shows(tmux) { $0.contains("ready> fg") && $0.last == "ready>" })
-            try await tmux.type("exit 7")
-            #expect(try await shows(tmux) { $0.contains("exit") && $0.last == "ready>" })
-            try await tmux.type("echo status $?")
-            #expect(try await shows(tmux) { $0.contains("status 7") })
+            #expect(try await type("fg", in: tmux) { $0.contains("ready> fg") && $0.last == "ready>" })
+            #expect(try await type("exit 7", in: tmux) { $0.contains("exit") && $0.last == "ready>" })
+            #expect(try await type("echo status $?", in: tmux) { $0.contains("status 7") })
         }
     }
 
@@ -224,10 +217,8 @@ import TestSupport
                 "'\(program.path)' exec -- sh -c 'echo begun; exec sleep 1000'\necho continued\n",
                 to: "script"
             )
-            try await tmux.type("clear; sh \(path)")
-            #expect(try await shows(tmux) { $0.first == "begun" })
-            try await tmux.command("send-keys", "C-c")
-            #expect(try await shows(tmux) { $0.last == "ready>" })
+            #expect(try await type("clear; sh \(path)", in: tmux) { $0.first == "begun" })
+            #expect(try await press("C-c", in: tmux) { $0.last == "ready>" })
             #expect(try await !lines(tmux).contains("continued"))
         }
     }
@@ -236,16 +227,13 @@ import TestSupport
         try await inTerminal { tmux in
             let shell = "'\(program.path)' exec -- bash --norc --noprofile --noediting -i"
             let path = try program.home.write("\(shell)\necho continued\n", to: "script")
-            try await tmux.type("clear; sh \(path)")
-            #expect(try await shows(tmux) { $0.first == "ready>" })
-            try await tmux.type("sh -c 'echo started; exec sleep 1000'")
-            #expect(try await shows(tmux) { $0.contains("started") })
+            #expect(try await type("clear; sh \(path)", in: tmux) { $0.first == "ready>" })
+            #expect(try await type("sh -c 'echo started; exec sleep 1000'", in: tmux) { $0.contains("started") })
             let job = program.home.appending("job")
             try await tmux.command("send-keys", "C-c")
             try await tmux.type("echo interrupted >\(job)")
             #expect(await eventually { (try? program.home.read("job")) == "interrupted\n" })
-            try await tmux.type("exit")
-            #expect(try await shows(tmux) { $0.contains("continued") && $0.last == "ready>" })
+            #expect(try await type("exit", in: tmux) { $0.contains("continued") && $0.last == "ready>" })
         }
     }
 

@@ -17,8 +17,7 @@ import TestSupport
         for script in ["ulimit -c 0; \(script)", "ulimit -c 0; sleep 0.2; \(script)"] {
             let expected = try await program.run(["sh", "-c", script], directly: true)
             let result = try await program.run(["sh", "-c", script])
-            #expect(result.status == expected.status)
-            #expect(result.error == "" && result.output == "")
+            #expect(result.status == expected.status && result.error == "" && result.output == "")
         }
     }
 
@@ -61,10 +60,8 @@ import TestSupport
         ] {
             let result = try await program.run(arguments: arguments)
             let texts = (result.output + result.error).unicodeScalars
-            #expect(
-                !texts.contains { $0 != "\n" && $0.properties.generalCategory == .control },
-                "\(arguments): \(result.output)\(result.error)"
-            )
+            let hasControl = texts.contains { $0 != "\n" && $0.properties.generalCategory == .control }
+            #expect(!hasControl, "\(arguments): \(result.output)\(result.error)")
         }
     }
 
@@ -72,11 +69,8 @@ import TestSupport
         let path = try program.home.write("echo \"plain $0 $1\"\n", to: "plain-script")
         chmod(path, 0o755)
         #expect(try await program.run([path, "a b"]).output == "plain \(path) a b\n")
-        let found = try await program.run(
-            ["plain-script", "c"],
-            environment: ["PATH": "/nowhere:\(program.home.path):/usr/bin:/bin"]
-        )
-        #expect(found.output == "plain \(path) c\n")
+        let variables = ["PATH": "/nowhere:\(program.home.path):/usr/bin:/bin"]
+        #expect(try await program.run(["plain-script", "c"], environment: variables).output == "plain \(path) c\n")
     }
 
     @Test(
@@ -122,13 +116,13 @@ import TestSupport
         .timeLimit(.minutes(5))
     )
     func processes() async throws {
-        let before = try FileManager.default.contentsOfDirectory(atPath: program.home.path).sorted()
+        let before = try program.home.names()
         // One process group: the shell, the program, the command.
         let script =
             #"for i in $(seq 100); do '\#(program.path)' exec -- true || exit 1; done; '\#(program.path)' exec -- sleep 0.2; ps -o comm= --ppid $$ | grep -vE '^(ps|grep|sh)$'"#
         let result = try await program.run(["sh", "-c", script], directly: true)
         #expect(result.output == "" && result.error == "")
-        #expect(try FileManager.default.contentsOfDirectory(atPath: program.home.path).sorted() == before)
+        #expect(try program.home.names() == before)
         // Long enough to be shown.
         let children = try await program.run(["sh", "-c", "sleep 0.2; ps -o comm= --ppid $PPID"])
         #expect(children.output == "sh\n")
@@ -149,11 +143,8 @@ import TestSupport
             """,
             to: "script"
         )
-        let result = try await program.run(
-            "unshare",
-            arguments: ["--pid", "--fork", program.path, "exec", "--", "sh", script]
-        )
-        #expect(result.status == .exited(7), "\(result)")
+        let command = ["unshare", "--pid", "--fork", program.path, "exec", "--", "sh", script]
+        #expect(try await program.run(command, directly: true).status == .exited(7))
     }
 
     @Test func `script(1) records the command's output and status`() async throws {
@@ -211,12 +202,11 @@ import TestSupport
     }
 
     @Test(
+        "Signals to the process or the job have the same effect as without it",
         arguments: ["TERM", "INT", "HUP", "QUIT", "USR1", "KILL", "ABRT", "PIPE", "RTMIN+3"],
         ["default", "handles"]
     )
-    func `Signals to the process or the job have the same effect as without it`(signal: String, command: String)
-        async throws
-    {
+    func signals(signal: String, command: String) async throws {
         let script = try program.home.write(Self.commands[command] ?? "", to: "script")
         let results = try await program.sameResults { prefix in
             let shell = try await program.shell()
@@ -320,14 +310,10 @@ import TestSupport
         for limit in 2...8 {
             let user = "\(1_500_000_000 + Int(getpid()) * 16 + limit)"
             // As that user, with root's access to files.
-            let access = "+dac_override"
-            let result = try await program.run(
-                "setpriv",
-                arguments: [
-                    "--reuid", user, "--clear-groups", "--inh-caps", access, "--ambient-caps", access,
-                    "prlimit", "--nproc=\(limit)", program.path, "exec", "--", "sleep", "0.2",
-                ]
-            )
+            let access = ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
+            let limited = ["prlimit", "--nproc=\(limit)", program.path, "exec", "--", "sleep", "0.2"]
+            let command = ["setpriv", "--reuid=\(user)", "--clear-groups"] + access + limited
+            let result = try await program.run(command, directly: true)
             #expect(result.status == .exited(0), "\(limit): \(result.error)")
         }
     }
@@ -378,9 +364,8 @@ import TestSupport
     func alarm() async throws {
         let script = "import os, signal, sys; signal.alarm(1); os.execv(sys.argv[1], sys.argv[1:])"
         for command in [["/bin/sleep", "1000"], [program.path, "exec", "--", "sleep", "1000"]] {
-            #expect(
-                try await program.run(["python3", "-c", script] + command, directly: true).status == .signaled(SIGALRM)
-            )
+            let result = try await program.run(["python3", "-c", script] + command, directly: true)
+            #expect(result.status == .signaled(SIGALRM))
         }
     }
 
@@ -390,12 +375,9 @@ import TestSupport
         let file = program.home.appending("pid")
         let script = try program.home.write(#"echo $$ >"$1"; exec sleep 1000"#, to: "script")
         let start = "terminal=$1; shift; exec setsid --ctty --wait \(isLeader ? "" : "sh -c '\"$@\"; true' sh") \"$@\""
-        let process = try Daemon(
-            "sh",
-            ["-c", start + #" <"$terminal" >"$terminal" 2>&1"#, "sh", terminal.path]
-                + [program.path, "exec", "--", "sh", script, file],
-            environment: program.variables
-        )
+        let shell = ["sh", "-c", start + #" <"$terminal" >"$terminal" 2>&1"#, "sh", terminal.path]
+        let exec = [program.path, "exec", "--", "sh", script, file]
+        let process = try Daemon(shell + exec, environment: program.variables)
         let child = try await processID(in: "pid")
         terminal.hangUp()
         #expect(await eventually { kill(child, 0) != 0 })
@@ -446,10 +428,7 @@ import TestSupport
         func isRunning(_ process: Int32) -> Bool { state(process) != "T" }
         var lost = 0
         for number in 0..<200 {
-            kill(
-                stopped == "command" ? child : stopped == "group" ? -own : own,
-                stopped == "command" ? SIGSTOP : SIGTSTP
-            )
+            if stopped == "command" { kill(child, SIGSTOP) } else { kill(stopped == "group" ? -own : own, SIGTSTP) }
             // At different points of what the program does then.
             for _ in 0..<number * 25 { _ = getppid() }
             kill(stopped == "group" ? -own : own, SIGCONT)
@@ -479,11 +458,8 @@ import TestSupport
         let process = try foreground(["sleep", "1000"], on: terminal)
         #expect(await eventually { (try? program.home.read("log"))?.contains("shown") == true })
         func processes() async throws -> [String] {
-            let result = try await Command.run(
-                "ps",
-                ["-t", String(terminal.path.dropFirst(5)), "-o", "pid=,stat=,comm="]
-            )
-            return result.output.split(separator: "\n").map(String.init)
+            let options = ["-t", String(terminal.path.dropFirst(5)), "-o", "pid=,stat=,comm="]
+            return try await Command.run("ps", options).output.split(separator: "\n").map(String.init)
         }
         let group = try await processID(in: "program")
         for pause in [10, 50, 100, 150] {
@@ -491,12 +467,10 @@ import TestSupport
             kill(-group, SIGTSTP)
             try await Task.sleep(for: .milliseconds(pause))
             kill(-group, SIGCONT)
-            #expect(
-                try await eventually {
-                    let processes = try await processes().filter { !$0.hasSuffix(" python3") }
-                    return processes.count == 2 && processes.allSatisfy { $0.contains(" S") }
-                }
-            )
+            try await expectEventually {
+                let processes = try await processes().filter { !$0.hasSuffix(" python3") }
+                return processes.count == 2 && processes.allSatisfy { $0.contains(" S") }
+            }
             terminal.startOutput()
         }
         kill(-group, SIGTERM)

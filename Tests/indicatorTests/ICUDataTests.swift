@@ -1,5 +1,4 @@
-import Foundation
-import Testing
+import TestSupport
 
 @Suite("ICU's data, which `Scripts/install` leaves out of `indicator`")
 struct ICUDataTests {

@@ -25,14 +25,9 @@ final class InteractiveShell: Sendable {
         terminal = try PseudoTerminal()
         _ = try Command.find(shell[0], package: package)
         // `setsid --ctty` makes a terminal of standard input the controlling one.
-        daemon = try Daemon(
-            "sh",
-            [
-                "-c", #"terminal=$1; shift; exec setsid --ctty --wait "$@" <"$terminal" >"$terminal" 2>&1"#, "sh",
-                terminal.path,
-            ] + shell,
-            environment: environment.merging(["TERM": "xterm", "TMUX": ""]) { own, _ in own }
-        )
+        let start = #"terminal=$1; shift; exec setsid --ctty --wait "$@" <"$terminal" >"$terminal" 2>&1"#
+        let variables = environment.merging(["TERM": "xterm", "TMUX": ""]) { own, _ in own }
+        daemon = try Daemon("sh", ["-c", start, "sh", terminal.path] + shell, environment: variables)
         try await done("ulimit -c 0")
     }
 
@@ -59,7 +54,7 @@ final class InteractiveShell: Sendable {
             position.withLock { $0 = shown.utf8.distance(from: shown.startIndex, to: range.upperBound) }
             return true
         }
-        guard found else { throw NotShown(text: text, shown: shown) }
+        if !found { throw FixtureError("the terminal does not show '\(text)': \(shown.debugDescription)") }
     }
 
     /// Presses Ctrl-Z until the shell reports that its job has stopped: `fg` prints the job before it continues it.
@@ -96,11 +91,5 @@ final class InteractiveShell: Sendable {
         let utf8 = text.utf8
         let (first, last) = (utf8.index(utf8.startIndex, offsetBy: start), position.withLock { $0 } - 1)
         return String(text[first..<utf8.index(utf8.startIndex, offsetBy: last)])
-    }
-
-    private struct NotShown: Error, CustomStringConvertible {
-        var text: String
-        var shown: String
-        var description: String { "the terminal does not show '\(text)': \(shown.debugDescription)" }
     }
 }

@@ -29,11 +29,8 @@ import TestSupport
         let commandLines = [
             "bash": InteractiveShell.bash, "zsh": ["zsh", "--no-rcs", "-i"], "fish": ["fish", "--no-config", "-i"],
         ]
-        let session = try await program.shell(
-            commandLines[shell] ?? [],
-            package: shell,
-            environment: variables.merging(more) { $1 }
-        )
+        let (command, environment) = (commandLines[shell] ?? [], variables.merging(more) { $1 })
+        let session = try await program.shell(command, package: shell, environment: environment)
         try await session.done(commands ?? load(shell))
         return session
     }
@@ -41,12 +38,8 @@ import TestSupport
     @Test("A long command leaves a notification with its name and outcome; others leave none", arguments: shells)
     func notification(shell: String) async throws {
         let began = "a[$(touch \(program.home.appending("executed")))]"
-        let session = try await session(
-            shell,
-            load(shell, ""),
-            ignoring: "dash:less:git log",
-            ["indicator_began": began]
-        )
+        let ignored = "dash:less:git log"
+        let session = try await session(shell, load(shell, ""), ignoring: ignored, ["indicator_began": began])
         // Neither of these commands is long enough for a notification.
         try await session.done("true")
         try await session.done(load(shell))
@@ -104,9 +97,9 @@ import TestSupport
         #expect(!session.shown.contains("notify;T") && !session.shown.contains("notify;fg"))
     }
 
-    @Test(arguments: shells) func `Without the program, the shell does not notice the hook, and a stopped job stays`(
-        shell: String
-    ) async throws {
+    @Test(arguments: shells)
+    func `Without the program, the shell does not notice the hook, and a stopped job stays`(shell: String) async throws
+    {
         let session = try await session(shell)
         try await session.done("\(shell == "fish" ? "set -x PATH " : "PATH=")/usr/bin:/bin")
         try await session.run("bash -c 'echo run-$((1 + 1)); exec cat'", shows: "run-2")
@@ -116,9 +109,8 @@ import TestSupport
         try await resume("fg", in: session)
     }
 
-    @Test func `In bash, PIPESTATUS, BASH_REMATCH, an ERR trap, nounset and read-only names are the user's`()
-        async throws
-    {
+    @Test("In bash, PIPESTATUS, BASH_REMATCH, an ERR trap, nounset and read-only names are the user's")
+    func variables() async throws {
         let prompt = #"PROMPT_COMMAND='pipe="${PIPESTATUS[*]}"'"#
         let settings = "set -uE; trap 'echo trapped-$((1 + 1))' ERR; readonly line= result= number= lasted= began="
         let session = try await session("bash", "\(prompt); \(settings)")
@@ -167,9 +159,7 @@ import TestSupport
             ("deploy", "deploy"), ("deploy", "deploy;Failed: exit status 2"), ("(sleep 0.1)", "sleep"),
             ("(sleep 0.1)", "sleep"), (" leep", "leep;Failed"), (" sh -c 'exit 3' | cat", "cat;Ended"),
         ]
-        for (line, end) in lines {
-            try await session.run(line, shows: "notify;\(end)")
-        }
+        for (line, end) in lines { try await session.run(line, shows: "notify;\(end)") }
     }
 
     @Test func `A shell in which the code cannot work says so once`() async throws {
