@@ -110,6 +110,30 @@ package final class DesktopProbe: Sendable {
         try await expectEventually(Comment(rawValue: "\(words): \(self.log)"), at: location, condition)
     }
 
+    /// Sends it the commands of a script, one after another, which `|` and line breaks divide, and after each `=` waits
+    /// until `state` is what follows. Numbers are arguments of their own; a text may have spaces.
+    package func follow(
+        _ script: String,
+        at location: SourceLocation = #_sourceLocation,
+        _ state: () async throws -> String = { "" }
+    ) async throws {
+        for step in script.split(whereSeparator: { "|\n".contains($0) }) {
+            let sides = step.split(separator: "=", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
+            let words = sides[0].split(separator: " ").map(String.init)
+            let arguments = words.dropFirst()
+            let isText = arguments.isEmpty || arguments.contains { Double($0) == nil }
+            try await tell(isText ? [words[0], arguments.joined(separator: " ")] : words)
+            guard sides.count > 1 else { continue }
+            var found = ""
+            let isReached = try await eventually {
+                found = try await state()
+                return found == sides[1]
+            }
+            let comment = "\(step): '\(found)' \(log)"
+            #expect(isReached, "\(comment)", sourceLocation: location)
+        }
+    }
+
     /// Sends it a command, and waits until a snapshot that follows was delivered.
     package func deliver(_ words: String..., at location: SourceLocation = #_sourceLocation) async throws {
         let before = try await tell("delivered")

@@ -20,9 +20,21 @@ package func onDesktop(
     let bus = try await PrivateBus()
     let server = try await NotificationServer(on: bus, markup: markup)
     let monitor = try await NotifyMonitor(bus)
-    let probe = try await DesktopProbe("notification", parts, through: way, environment: environment, bus: bus)
-    #expect(try await probe.backend("desktopNotification", is: "running"), "\(probe.log)", sourceLocation: location)
+    let probe = try await DesktopProbe.notifying(parts, through: way, environment: environment, on: bus)
     try await body(server, monitor, probe)
     if probe.isRunning { try await probe.shutdown() }
     try await expectEventually("left on the screen", at: location) { try await server.displayedCount == count }
+}
+
+extension DesktopProbe {
+    /// An app that sends notifications, whose backend is running, with further parts.
+    package static func notifying(
+        _ parts: String = "",
+        through way: NotificationWay = .auto,
+        environment: [String: String] = [:],
+        on bus: PrivateBus
+    ) async throws -> DesktopProbe {
+        let name = "desktopNotification"
+        return try await .init("notification", parts, through: way, environment: environment, bus: bus, running: name)
+    }
 }

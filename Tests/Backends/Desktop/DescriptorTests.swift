@@ -13,9 +13,7 @@ import TestSupport
             let handlesHangup = try Self.handlesHangup(probe.processID)
             #expect(handlesHangup || limits[index] <= 20, "ulimit -n \(limits[index]): \(probe.log)")
             if handlesHangup { try await probe.tell("hangup") }
-            try await probe.tell("exhaust")
-            try await probe.tell("label", "changed")
-            try await probe.tell("flip", "300", "0.01")
+            try await probe.follow("exhaust | label changed | flip 300 0.01")
         }
     }
 
@@ -36,8 +34,7 @@ import TestSupport
             for backend in ["desktopNotification", "dbusProperty"] {
                 #expect(try await eventually { try await !probe.status(of: backend).contains("starting") })
             }
-            try await probe.tell("task")
-            try await probe.shutdown()
+            try await probe.follow("task | shutdown")
         }
         withExtendedLifetime(server) {}
     }
@@ -61,8 +58,7 @@ import TestSupport
             }
             for number in 0..<10 {
                 try await probe.tell("begin", "\(round) \(number)")
-                try await probe.tell("progress", "0.\(number)")
-                try await probe.tell("end")
+                try await probe.follow("progress 0.\(number) | end")
             }
             try await probe.tell("compete-end")
             #expect(probe.isRunning, "\(probe.log)")
@@ -118,12 +114,9 @@ private func expectLife(
     for (index, limit) in limits.enumerated() {
         for parts in ["notification property title", "config=\(config)"] {
             let probe = try await DesktopProbe(parts, "log=\(folder.path)/log", limit, bus: bus)
-            try await probe.tell("begin", "work")
-            try await probe.tell("flip", "300", "0.01")
+            try await probe.follow("begin work | flip 300 0.01")
             if parts.hasPrefix("config") { try await meanwhile(probe, index) }
-            try await probe.tell("label", "changed")
-            try await probe.tell("end")
-            try await probe.shutdown()
+            try await probe.follow("label changed | end | shutdown")
             #expect(probe.isRunning, "\(limit): \(probe.log)")
         }
     }
@@ -140,31 +133,17 @@ private func expectLife(
         let log = "\(folder.path)/log"
         let probe = try await DesktopProbe("log=\(log)", "threads=0", bus: nil)
         for number in 0..<100 {
-            try await probe.tell("begin", "work")
-            try await probe.tell("label", "\(number)")
-            try await probe.tell("flip", "100", "0")
-            try await probe.tell("end")
+            try await probe.follow("begin work | label \(number) | flip 100 0 | end")
         }
         #expect(probe.log.components(separatedBy: Self.message).count == 2, "\(probe.log)")
         #expect(!FileManager.default.fileExists(atPath: log))
-        try await probe.tell("unlimit")
-        try await probe.tell("begin", "later")
+        try await probe.follow("unlimit | begin later")
         try await expectEventually("\(probe.log)") {
-            try await probe.tell("end")
-            try await probe.tell("begin", "later")
+            try await probe.follow("end | begin later")
             return (try? String(contentsOfFile: log, encoding: .utf8))?.contains("later") == true
         }
         #expect(probe.log.components(separatedBy: Self.message).count == 2)
         try await probe.shutdown()
-    }
-
-    @Test func `Without a thread, an indicator is shut down, and the app runs on`() async throws {
-        for limit in ["threads=0", "memory=1024"] {
-            let probe = try await DesktopProbe("title", limit, bus: nil)
-            try await probe.tell("begin", "work")
-            try await probe.shutdown()
-            #expect(probe.isRunning)
-        }
     }
 
     @Test("With any limit of threads, the app runs on, and backends stop", .needs(.notifications), .needs(.root))

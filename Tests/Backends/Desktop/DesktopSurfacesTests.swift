@@ -44,8 +44,7 @@ import TestSupport
         let bus = try await PrivateBus()
         let probe = try await DesktopProbe("property", "delays", bus: bus, running: "dbusProperty")
         let signals = try await SignalMonitor(bus, name: Self.name)
-        try await probe.tell("begin", "work")
-        try await probe.tell("progress", "0.4")
+        try await probe.follow("begin work | progress 0.4")
         #expect(await signals.shows("'active'"))
         try await probe.tell("end")
         #expect(await signals.shows("'delayingCompletion'"))
@@ -134,8 +133,7 @@ import TestSupport
     func idle(way: NotificationWay) async throws {
         try await onDesktop("property delays", through: way) { server, _, probe in
             #expect(try await areRunning(probe))
-            try await probe.tell("begin", "work") { try await server.displayedCount == 1 }
-            try await probe.tell("end") { try await server.displayedCount == 0 }
+            try await probe.follow("begin work = 1 | end = 0") { "\(try await server.displayedCount)" }
             #expect(await eventually { wakingThreads(of: probe.processID).waking.isEmpty })
             let names = wakingThreads(of: probe.processID).names
             #expect(names.count { $0 == "ind-dbus" } == 1)

@@ -40,27 +40,26 @@ import TestSupport
     @Test("The view has the label, the progress, the amounts and the rest; it ends without a message")
     func values() async throws {
         let (server, probe) = try await job()
-        try await probe.tell("begin", "Copying <b>\u{1B}[1m") { server.views.count == 1 }
+        // Plasma shows the title as it is.
+        try await probe.follow("begin Copying <b>\u{1B}[1m = Copying <b>[1m") { server.shown }
         let view = try #require(server.views.first)
         #expect(view.desktopEntry.isEmpty && !view.isKillable)
-        #expect(view.properties["application-display-name"] == .string("probe"))
-        #expect(view.properties["immediate"] == .boolean(true))
-        #expect(view.properties["transient"] == .boolean(true))
-        // Plasma shows the title as it is.
-        #expect(view.properties["title"] == .string("Copying <b>[1m"))
-        try await probe.tell("bytes", "3000000", "12000000")
-        #expect(await eventually { server.views.first?.properties["percent"] == .uint32(25) })
-        #expect(server.views.first?.properties["processedBytes"] == .uint64(3_000_000))
-        #expect(server.views.first?.properties["totalBytes"] == .uint64(12_000_000))
-        try await probe.tell("begin-other", "other")
-        #expect(await eventually { server.views.first?.properties["infoMessage"] == .string("2 in progress") })
+        let values: [String: BusValue] = [
+            "application-display-name": .string("probe"), "immediate": .boolean(true), "transient": .boolean(true),
+        ]
+        #expect(view.properties.filter { values.keys.contains($0.key) } == values)
         // And a message as markup.
-        try await probe.tell("attention", "Passphrase for <a>&?")
-        let escaped = BusValue.string("Passphrase for &lt;a&gt;&amp;?")
-        #expect(await eventually { server.views.first?.properties["infoMessage"] == escaped })
-        try await probe.tell("end-other")
-        try await probe.tell("end") { server.open.isEmpty }
-        #expect(server.views.first?.end?.code == 0 && server.views.first?.end?.message == "")
+        try await probe.follow(
+            """
+            bytes 3000000 12000000 = Copying <b>[1m 25% | begin-other other = Copying <b>[1m 25% (2 in progress)
+            attention Passphrase for <a>&? = Copying <b>[1m 25% (Passphrase for &lt;a&gt;&amp;?)
+            end-other | end = nothing
+            """
+        ) { server.shown }
+        let last = try #require(server.views.first)
+        #expect(last.properties["processedBytes"] == .uint64(3_000_000))
+        #expect(last.properties["totalBytes"] == .uint64(12_000_000))
+        #expect(last.end?.code == 0 && last.end?.message == "")
         try await probe.shutdown()
         #expect(server.views.count == 1)
     }
@@ -71,33 +70,29 @@ import TestSupport
     )
     func outcomes(whenDone: String, code: UInt32) async throws {
         let (server, probe) = try await job(settings: "{whenDone: \(whenDone)}")
-        try await probe.tell("begin", "Copying") { server.open.count == 1 }
+        try await probe.follow("begin Copying = Copying") { server.shown }
         #expect(server.views.first?.properties["transient"] == .boolean(whenDone != "always"))
-        try await probe.tell("fail", "disk <full>") { server.open.isEmpty }
+        try await probe.follow("fail disk <full> = nothing") { server.shown }
         #expect(server.views.first?.end?.code == code)
         #expect(server.views.first?.end?.message == "disk &lt;full&gt;")
         // The next one ends, and nobody says how: it does not remain as a success.
-        try await probe.tell("begin", "Copying") { server.open.count == 1 }
-        try await probe.tell("end") { server.open.isEmpty }
+        try await probe.follow("begin Copying = Copying | end = nothing") { server.shown }
         #expect(server.views.last?.end?.code == (whenDone == "always" ? 1 : 0))
         // The last one succeeds.
-        try await probe.tell("begin", "Copying") { server.open.count == 1 }
-        try await probe.tell("succeed") { server.open.isEmpty }
+        try await probe.follow("begin Copying = Copying | succeed = nothing") { server.shown }
         #expect(server.views.last?.end?.code == 0)
     }
 
     @Test func `The button appears when the app begins to observe requests, without another change`() async throws {
         let (server, probe) = try await job()
-        try await probe.tell("begin", "Copying") { server.open.count == 1 }
-        try await probe.tell("observe") { server.open.first?.isKillable == true }
+        try await probe.follow("begin Copying = Copying | observe = Copying [x]") { server.shown }
         #expect(server.views.map(\.end?.code) == [1, nil])
     }
 
     @Test("The button is there only while the app can cancel; it cancels the task, and reaches the app")
     func cancel() async throws {
         let (server, probe) = try await job()
-        try await probe.tell("begin", "Copying") { server.open.count == 1 }
-        #expect(server.open.first?.isKillable == false)
+        try await probe.follow("begin Copying = Copying") { server.shown }
         try await probe.tell("cancellable", "Uploading") { server.open.first?.isKillable == true }
         #expect(server.views.count == 2 && server.views.first?.end?.code == 1)
         try await server.cancel()
@@ -113,12 +108,10 @@ import TestSupport
 
     @Test func `A view that comes after the indicator was hidden ends at once`() async throws {
         let (server, probe) = try await job(.late)
-        try await probe.tell("begin", "Copying") { server.views.count == 1 }
-        try await probe.tell("cycles", "100")
-        try await probe.tell("end")
+        try await probe.follow("begin Copying = Copying | cycles 100 | end") { server.shown }
         try await server.release()
         #expect(await eventually { server.open.isEmpty })
-        try await probe.tell("begin", "Copying") { server.open.count == 1 }
+        try await probe.follow("begin Copying = Copying") { server.shown }
         // The process waits for no answer.
         try await probe.shutdown()
         try await server.release()
@@ -128,15 +121,13 @@ import TestSupport
 
     @Test func `A failure ends its own job, however soon the next one begins`() async throws {
         let (server, probe) = try await job(.late)
-        try await probe.tell("begin", "first") { server.views.count == 1 }
-        try await probe.tell("fail", "disk full")
-        try await probe.tell("begin", "second")
+        try await probe.follow("begin first = first | fail disk full | begin second") { server.shown }
         try await server.release()
         #expect(await eventually { server.views.count == 2 })
         #expect(server.views[0].end?.code == 100 && server.views[0].end?.message == "disk full")
         #expect(server.views[0].properties["title"] == .string("first"))
         try await server.release()
-        try await probe.tell("progress", "0.5") { server.open.first?.properties["percent"] == .uint32(50) }
+        try await probe.follow("progress 0.5 = second 50%") { server.shown }
         // One that is over before the interval is, and one that follows.
         probe.send("fail", "no space")
         probe.send("begin", "third")
@@ -159,9 +150,7 @@ import TestSupport
         #expect(try await probe.status(of: "desktopJob") == "running")
         #expect(probe.log.split(separator: "\n").count { $0.contains("Plasma shows no job") } <= 1)
         #expect(await eventually { server.requestCount == 1 })
-        try await probe.tell("end")
-        try await probe.tell("cycles", "1000")
-        try await probe.shutdown()
+        try await probe.follow("end | cycles 1000 | shutdown")
         // Never two at a time.
         if index == 2 { #expect(server.requestCount == 1) }
     }
@@ -175,8 +164,8 @@ import TestSupport
             try await probe.tell("begin", "app \(index)") { server.open.count == index + 1 }
         }
         #expect(server.open.allSatisfy { $0.desktopEntry == "org.example.probe" })
-        try await probes[0].tell("end") { server.open.map { $0.properties["title"] } == [.string("app 1")] }
-        try await probes[1].tell("progress", "0.5") { server.open.first?.properties["percent"] == .uint32(50) }
+        try await probes[0].follow("end = app 1") { server.shown }
+        try await probes[1].follow("progress 0.5 = app 1 50%") { server.shown }
     }
 
     @Test func `A server that dies before it has answered leaves nothing; the next one shows the job`() async throws {
@@ -217,8 +206,7 @@ import TestSupport
             backends: "desktopJob, launcherEntry"
         )
         #expect(try await probe.backend("launcherEntry", is: "running"))
-        try await probe.tell("begin", "Copying")
-        try await probe.tell("progress", "0.5") { server?.open.first?.properties["percent"] == .uint32(50) }
+        try await probe.follow("begin Copying | progress 0.5 = Copying 50%") { server?.shown ?? "" }
         #expect(server?.open.first?.desktopEntry == "org.example.probe")
         #expect(monitor.updates.isEmpty)
         server = nil

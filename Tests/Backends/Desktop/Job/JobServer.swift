@@ -20,6 +20,14 @@ final class JobServer: Sendable {
         var updateCount = 0
         /// The code and the message of its end.
         var end: (code: UInt32, message: String)?
+
+        /// Its title, percentage and message, and `[x]` if it can be cancelled.
+        fileprivate var text: String {
+            var texts = [properties["title"]?.text ?? ""]
+            if case .uint32(let percent)? = properties["percent"], percent > 0 { texts.append("\(percent)%") }
+            if let message = properties["infoMessage"]?.text, !message.isEmpty { texts.append("(\(message))") }
+            return (texts + (isKillable ? ["[x]"] : [])).joined(separator: " ")
+        }
     }
 
     private struct State: Sendable {
@@ -58,6 +66,9 @@ final class JobServer: Sendable {
 
     /// Those that have not ended.
     var open: [View] { views.filter { $0.end == nil } }
+
+    /// What is shown now: the texts of the open views, or `nothing`.
+    var shown: String { open.isEmpty ? "nothing" : open.map(\.text).joined(separator: ", ") }
 
     /// Sends the answers that are late.
     func release() async throws { try await call("Release") }

@@ -39,8 +39,7 @@ import TestSupport
             return try await probe.tell("outcome") == "cancelled"
         }
         #expect(await docks.ends(with: .nothing))
-        try await probe.tell("observe")
-        try await probe.tell("begin", "Copying")
+        try await probe.follow("observe | begin Copying")
         try await probe.tell("progress", "0.25") { docks.updates.last == .init(progress: 0.25, count: 1) }
         try await expectEventually {
             try await pressCancel(on: screen)
@@ -73,7 +72,7 @@ import TestSupport
         let monitor = try await NotifyMonitor(bus)
         let screen = try await Screen()
         let plasma = try await plasma(on: bus, screen)
-        let probe = try await DesktopProbe("notification", through: way, bus: bus, running: "desktopNotification")
+        let probe = try await DesktopProbe.notifying(through: way, on: bus)
         try await probe.tell("begin", "work") { try await popups(on: screen).count == 1 }
         try await probe.tell("progress", "0.4") { monitor.shown.last?.body == "work 40%" }
         #expect(monitor.shown.map(\.identifier) == [0, 1])

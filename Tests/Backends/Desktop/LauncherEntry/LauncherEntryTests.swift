@@ -34,29 +34,20 @@ import TestSupport
     @Test("Progress, the count of several and attention are shown; one, and the hidden, have no badge")
     func values() async throws {
         let (_, monitor, probe) = try await entry()
-        try await probe.tell("begin", "work")
-        try await probe.tell("progress", "0.25") { monitor.updates.last == .init(progress: 0.25) }
-        try await probe.tell("begin-other", "other") { monitor.updates.last == .init(progress: 0.25, count: 2) }
-        try await probe.tell("end-other")
-        try await probe.tell("attention", "Passphrase?")
-        #expect(await monitor.ends(with: .init(progress: 0.25, isUrgent: true)))
-        try await probe.tell("attention", "") { monitor.updates.last == .init(progress: 0.25) }
-        try await probe.tell("end") { monitor.updates.last == .nothing }
-        try await probe.tell("begin", "again")
-        try await probe.tell("progress", "0.5") { monitor.updates.last == .init(progress: 0.5) }
-        try await probe.shutdown()
-        #expect(await monitor.ends(with: .nothing))
+        try await probe.follow(
+            """
+            begin work | progress 0.25 = 25% | begin-other other = 25% x2 | end-other | attention Passphrase? = 25% !
+            attention = 25% | end = nothing | begin again | progress 0.5 = 50% | shutdown = nothing
+            """
+        ) { monitor.last }
     }
 
     @Test func `A failure is urgent, also after the indicator is hidden`() async throws {
         let (_, monitor, probe) = try await entry()
-        try await probe.tell("begin", "work")
-        try await probe.tell("progress", "0.25") { monitor.updates.last == .init(progress: 0.25) }
-        try await probe.tell("fail", "disk full")
+        try await probe.follow("begin work | progress 0.25 = 25% | fail disk full") { monitor.last }
         // For a minute, which a busy machine may take to look.
         #expect(await eventually { monitor.updates.contains(.init(isUrgent: true)) })
-        try await probe.shutdown()
-        #expect(await monitor.ends(with: .nothing))
+        try await probe.follow("shutdown = nothing") { monitor.last }
     }
 
     @Test func `A failure is urgent for a minute`() throws {
@@ -77,20 +68,18 @@ import TestSupport
             dock = try BusPeer(name: "com.canonical.Unity", path: "/Unity", address: bus.address) { _ in [] }
         }
         try startDock()
-        try await probe.tell("begin", "work")
-        try await probe.tell("progress", "0.25") { monitor.updates.last == .init(progress: 0.25) }
+        try await probe.follow("begin work | progress 0.25 = 25%") { monitor.last }
         let count = monitor.updates.count
         try startDock()
         #expect(await eventually { monitor.updates.count > count })
-        try await probe.tell("progress", "0.5") { monitor.updates.last == .init(progress: 0.5) }
+        try await probe.follow("progress 0.5 = 50%") { monitor.last }
         #expect(monitor.updates.dropFirst(count) == [.init(progress: 0.25), .init(progress: 0.5)])
         // The first dock may still be there.
         try startDock()
-        try await probe.tell("end") { monitor.updates.last == .nothing }
+        try await probe.follow("end = nothing") { monitor.last }
         let quiet = monitor.updates.count
         try startDock()
-        try await probe.tell("begin", "again")
-        try await probe.tell("progress", "0.75") { monitor.updates.last == .init(progress: 0.75) }
+        try await probe.follow("begin again | progress 0.75 = 75%") { monitor.last }
         #expect(monitor.updates.dropFirst(quiet) == [.init(progress: 0.75)])
         withExtendedLifetime(dock) {}
     }
@@ -117,8 +106,7 @@ import TestSupport
         let monitor = try await LauncherMonitor(bus)
         try FileManager.default.removeItem(atPath: "\(folder.path)/applications/\(Self.file)")
         let probe = try await probe(bus, is: "there is no '\(Self.file)' in the folder 'applications'")
-        try await probe.tell("begin", "work")
-        try await probe.tell("progress", "0.25")
+        try await probe.follow("begin work | progress 0.25")
         try folder.write("[Desktop Entry]\n", to: "applications/\(Self.file)")
         #expect(await monitor.ends(with: .init(progress: 0.25)))
     }

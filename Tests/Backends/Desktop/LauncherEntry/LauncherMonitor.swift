@@ -37,6 +37,13 @@ final class LauncherMonitor: Sendable {
         }
     }
 
+    /// What docks show now, such as `25% x2 !`; empty before the first update.
+    var last: String {
+        guard let last = updates.last else { return "" }
+        let texts = [last.progress.map { "\(Int($0 * 100))%" }, last.count.map { "x\($0)" }, last.isUrgent ? "!" : nil]
+        return last == .nothing ? "nothing" : texts.compactMap(\.self).joined(separator: " ")
+    }
+
     /// The updates so far.
     var updates: [Update] { signals.map(\.update) }
 

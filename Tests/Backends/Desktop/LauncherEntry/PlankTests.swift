@@ -78,13 +78,11 @@ import TestSupport
         let dock = try await dock(on: bus, screen, hideMode: "auto")
         let probe = try await probe(on: bus)
         let hidden = try await steady(on: screen)
-        try await probe.tell("begin", "work")
-        try await probe.tell("progress", "0.25")
+        try await probe.follow("begin work | progress 0.25")
         #expect(try await steady(on: screen) == hidden)
         try await expectEventually {
             // Plank ends the glow after ten seconds.
-            try await probe.tell("attention", "")
-            try await probe.tell("attention", "Passphrase?")
+            try await probe.follow("attention | attention Passphrase?")
             for _ in 0..<10 where try await screen.picture() != hidden { return true }
             return false
         }
@@ -115,8 +113,7 @@ import TestSupport
             let bar = try await steady(on: screen, after: nothing)
             try await app.tell("begin-other", "other")
             let badge = try await steady(on: screen, after: bar)
-            try await app.tell("end-other")
-            try await app.tell("end")
+            try await app.follow("end-other | end")
             nothing = try await steady(on: screen, after: badge)
             pictures = [nothing, bar, badge]
             return pictures == previous && Set(pictures).count == 3
@@ -127,8 +124,7 @@ import TestSupport
     }
 
     private func showBar(of app: DesktopProbe) async throws {
-        try await app.tell("begin", "first")
-        try await app.tell("progress", "0.25")
+        try await app.follow("begin first | progress 0.25")
     }
 
     /// The picture when it no longer changes, after the one before has disappeared.

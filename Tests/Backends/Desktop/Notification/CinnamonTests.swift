@@ -19,13 +19,7 @@ import TestSupport
         let cinnamon = try await cinnamon(on: bus, system: system, screen, in: folder)
         let monitor = try await NotifyMonitor(bus)
 
-        let probe = try await DesktopProbe(
-            "notification",
-            "expiry=3600",
-            through: way,
-            bus: bus,
-            running: "desktopNotification"
-        )
+        let probe = try await DesktopProbe.notifying("expiry=3600", through: way, on: bus)
         #expect(probe.log.contains("sent to cinnamon "))
         try await probe.tell("begin", "first")
         // Cinnamon reports its own close, after 4 s, as the user's.

@@ -10,8 +10,7 @@ import TestSupport
     @Test func `Without a session bus the status reports it, and the backend is stopped by a shutdown`() async throws {
         let probe = try await DesktopProbe("notification", bus: nil)
         #expect(try await probe.backend(Self.name, is: "unavailable: there is no session bus"))
-        try await probe.tell("begin", "work")
-        try await probe.shutdown()
+        try await probe.follow("begin work | shutdown")
         #expect(try await probe.status(of: Self.name) == "stopped")
     }
 

@@ -87,7 +87,7 @@ import TestSupport
         let without = try await DesktopProbe("property", bus: bus, running: "dbusProperty")
         #expect(try await !libraries(without).contains { $0.contains("libnotify") })
         for way in NotificationWay.allCases {
-            let probe = try await DesktopProbe("notification", through: way, bus: bus, running: Self.name)
+            let probe = try await DesktopProbe.notifying(through: way, on: bus)
             let loaded = try await libraries(probe)
             #expect(loaded.contains { $0.contains("libnotify") } == (way == .auto), "\(way): \(probe.log) \(loaded)")
         }
@@ -134,14 +134,12 @@ import TestSupport
 
     @Test func `When an app that begins to use libnotify later ends its use, D-Bus is used`() async throws {
         try await onDesktop { server, monitor, probe in
-            try await probe.tell("begin", "first") { try await server.displayedCount == 1 }
-            try await probe.tell("own-load")
+            try await probe.follow("begin first = 1 | own-load") { "\(try await server.displayedCount)" }
             #expect(try await probe.tell("own-show", "own") == "done")
             #expect(try await eventually { try await server.displayedCount == 2 })
             try await probe.tell("own-close")
             // This would end the process in the next call of libnotify.
-            try await probe.tell("own-end")
-            try await probe.tell("label", "second") { monitor.shown.last?.body == "second" }
+            try await probe.follow("own-end | label second = second") { monitor.shown.last?.body ?? "" }
             #expect(probe.log.contains("now sent over D-Bus, without libnotify: the app itself uses libnotify"))
             // Its `notify_init` comes too late to choose another name.
             #expect(Set(monitor.shown.map(\.applicationName)) == ["probe"])
@@ -221,7 +219,7 @@ import TestSupport
     @Test func `With another session bus than before, libnotify is not used`() async throws {
         let bus = try await PrivateBus()
         var server: NotificationServer? = try await NotificationServer(on: bus)
-        let probe = try await DesktopProbe("notification", bus: bus, running: Self.name)
+        let probe = try await DesktopProbe.notifying(on: bus)
         let other = try await PrivateBus()
         let next = try ScriptedServer(address: other.address)
         try await probe.tell("environment", "DBUS_SESSION_BUS_ADDRESS", other.address)
@@ -239,7 +237,7 @@ import TestSupport
     @Test func `A server that reports no close to libnotify costs no memory`() async throws {
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address, reportsClosed: false)
-        let probe = try await DesktopProbe("notification", bus: bus, running: Self.name)
+        let probe = try await DesktopProbe.notifying(on: bus)
         // Reused memory is allocated in the first rounds; a leak grows in every round.
         var growth = [Int.max]
         while growth.count < 6, growth.last ?? 0 >= 500 {
@@ -261,8 +259,7 @@ import TestSupport
             await server.kill()
             try await probe.tell("label", "between \(round)")
             server = try await NotificationServer(on: bus)
-            try await probe.tell("label", "after \(round)") { try await server.displayedCount == 1 }
-            try await probe.tell("end") { try await server.displayedCount == 0 }
+            try await probe.follow("label after \(round) = 1 | end = 0") { "\(try await server.displayedCount)" }
         }
         withExtendedLifetime(server) {}
     }

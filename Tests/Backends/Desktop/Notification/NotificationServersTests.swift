@@ -18,7 +18,7 @@ import TestSupport
         let monitor = try await NotifyMonitor(bus)
         let server = try await NotificationServer(on: bus, program)
         let closed = try await SignalMonitor(bus, name: "org.freedesktop.Notifications")
-        let probe = try await DesktopProbe("notification", through: way, bus: bus, running: "desktopNotification")
+        let probe = try await DesktopProbe.notifying(through: way, on: bus)
         try await probe.tell("begin", "Fetching") { monitor.shown.last?.body == "Fetching" }
         try await probe.tell("progress", "0.4") { monitor.shown.last?.body == "Fetching 40%" }
         #expect(monitor.shown.allSatisfy { $0.hints["value"] == nil })
@@ -57,13 +57,7 @@ import TestSupport
         let bus = try await PrivateBus()
         let monitor = try await NotifyMonitor(bus)
         let server = try await NotificationServer(on: bus, button.program)
-        let probe = try await DesktopProbe(
-            "notification",
-            "expiry=3600",
-            through: way,
-            bus: bus,
-            running: "desktopNotification"
-        )
+        let probe = try await DesktopProbe.notifying("expiry=3600", through: way, on: bus)
         try await probe.tell("begin", "first")
         try await expectEventually("\(monitor.closingReasons)") {
             for window in try await server.screen.windows() where window.width > 50 && window.height > 50 {
@@ -90,13 +84,7 @@ import TestSupport
         let bus = try await PrivateBus()
         let server = try server(bus.address)
         let monitor = try await NotifyMonitor(bus)
-        let probe = try await DesktopProbe(
-            "notification",
-            parts,
-            through: way,
-            bus: bus,
-            running: "desktopNotification"
-        )
+        let probe = try await DesktopProbe.notifying(parts, through: way, on: bus)
         try await body(server, monitor, probe)
         if probe.isRunning { try await probe.shutdown() }
         #expect(await eventually { server.shown.count == count })
@@ -208,13 +196,12 @@ import TestSupport
     func wrongAnswers(answer: [BusValue], way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         var server: ScriptedServer? = try ScriptedServer(address: bus.address, wrongAnswer: answer)
-        let probe = try await DesktopProbe("notification", through: way, bus: bus, running: "desktopNotification")
+        let probe = try await DesktopProbe.notifying(through: way, on: bus)
         try await probe.tell("begin", "work <b>\u{1B}[1m")
         let refusal = "the server did not show the notification"
         #expect(await eventually { probe.log.contains(refusal) })
         let count = server?.notifyCount ?? 0
-        try await probe.tell("label", "changed")
-        try await probe.tell("end")
+        try await probe.follow("label changed | end")
         try await probe.tell("begin", "work") { server?.notifyCount ?? 0 > count }
         #expect(probe.log.split(separator: "\n").count { $0.contains(refusal) } == 1)
         #expect(!probe.log.contains("available again"))
@@ -273,8 +260,7 @@ import TestSupport
             #expect(probe.log.contains("gnome-shell 1 over D-Bus, without libnotify: only the connection that shows"))
             try await probe.tell("begin", "Fetching") { monitor.shown.count == 1 }
             try await probe.tell("progress", "0.2") { monitor.shown.count == 2 }
-            try await probe.tell("progress", "0.4") { monitor.shown.count == 3 }
-            try await probe.tell("attention", "Passphrase?") { monitor.shown.count == 5 }
+            try await probe.follow("progress 0.4 = 3 | attention Passphrase? = 5") { "\(monitor.shown.count)" }
             let (asks, calls) = ("Fetching: Passphrase? 40%", monitor.shown)
             #expect(calls.map(\.body) == ["Fetching", "Fetching 20%", "Fetching 40%", asks, asks])
             #expect(calls.map { $0.hints["urgency"] } == ["y 1", "y 0", "y 0", "y 1", "y 0"])

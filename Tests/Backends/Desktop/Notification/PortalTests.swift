@@ -11,13 +11,7 @@ import TestSupport
     private func sandbox(_ part: String = "", delay: Duration = .zero) async throws -> (PortalService, DesktopProbe) {
         let bus = try await PrivateBus()
         let portal = try PortalService(on: bus, delay: delay)
-        let probe = try await DesktopProbe(
-            "notification",
-            part,
-            environment: Self.sandbox,
-            bus: bus,
-            running: "desktopNotification"
-        )
+        let probe = try await DesktopProbe.notifying(part, environment: Self.sandbox, on: bus)
         return (portal, probe)
     }
 
@@ -57,8 +51,7 @@ import TestSupport
 
     @Test func `The next time, a new notification is shown; shutdown() returns when it is closed`() async throws {
         let (portal, probe) = try await sandbox()
-        try await probe.tell("begin", "first") { portal.shown.count == 1 }
-        try await probe.tell("end")
+        try await probe.follow("begin first = 1 | end") { "\(portal.shown.count)" }
         try await probe.tell("begin", "second") { portal.calls.last?.text("body") == "second" }
         #expect(portal.shown.count == 1)
         try await probe.shutdown()
@@ -122,8 +115,7 @@ import TestSupport
             environment: Self.sandbox,
             bus: bus
         )
-        try await probe.tell("begin", "work") { try await server.displayedCount == 1 }
-        try await probe.shutdown { try await server.displayedCount == 0 }
+        try await probe.follow("begin work = 1 | shutdown = 0") { "\(try await server.displayedCount)" }
         #expect(portal?.calls.isEmpty ?? true)
     }
 }

@@ -65,7 +65,7 @@ import TestSupport
         let monitor = try await NotifyMonitor(bus)
         let sway = try await Sway()
         let daemon = try await start([server.rawValue], in: sway, on: bus)
-        let probe = try await DesktopProbe("notification", through: way, bus: bus, running: "desktopNotification")
+        let probe = try await DesktopProbe.notifying(through: way, on: bus)
         try await probe.tell("begin", "work")
         #expect(try await eventually { try await server.isShowing(1, on: bus) }, "\(daemon.errors)")
         try await probe.tell("progress", "0.4")
@@ -76,8 +76,7 @@ import TestSupport
 
         _ = try await Self.busctl(bus, ["call", Self.name] + server.dismissal)
         #expect(await eventually { monitor.closingReasons == [2] })
-        try await probe.tell("label", "more")
-        try await probe.tell("end")
+        try await probe.follow("label more | end")
         try await probe.tell("begin", "again") { monitor.shown.last?.body.hasPrefix("again") == true }
         #expect(!monitor.shown.contains { $0.body.hasPrefix("more") })
         #expect(try await eventually { try await server.isShowing(1, on: bus) })
@@ -94,7 +93,7 @@ import TestSupport
         let sway = try await Sway()
         let mako = ["/usr/bin/mako", "--ignore-timeout=1", "--default-timeout=500"]
         let daemon = try await start(mako, in: sway, on: bus)
-        let probe = try await DesktopProbe("notification", through: way, bus: bus, running: "desktopNotification")
+        let probe = try await DesktopProbe.notifying(through: way, on: bus)
         try await probe.tell("begin", "work")
         #expect(await eventually { monitor.closingReasons == [1] }, "\(daemon.errors)")
         try await probe.tell("label", "more") { monitor.shown.last?.body == "more" }

@@ -150,8 +150,7 @@ import TestSupport
         for backend in backends { #expect(states.contains("\(backend)=starting"), "\(states)") }
         try await probe.tell("begin", "Copying")
         for backend in backends { #expect(try await probe.backend(backend, is: "unavailable")) }
-        try await probe.tell("end")
-        try await probe.shutdown()
+        try await probe.follow("end | shutdown")
         bus.resume()
     }
     #endif
