@@ -14,7 +14,7 @@ import TestSupport
         _ = try await client.send(route(server, .get("login")))
         let cookies = await client.cookies().sorted { $0.name < $1.name }
         let texts = cookies.map { "\($0.domain) \($0.name)=\($0.value)" }
-        #expect(texts == ["127.0.0.1 id=hunter2", "127.0.0.1 theme=dark"])
+        try #require(texts == ["127.0.0.1 id=hunter2", "127.0.0.1 theme=dark"])
         #expect(try #require(cookies[0].expires) > Date())
         #expect(cookies[1].expires == nil)
         var text = "\(cookies)"
