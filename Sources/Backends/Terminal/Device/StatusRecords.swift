@@ -29,48 +29,40 @@ struct StatusRecords: Sendable {
     mutating func follow(_ update: IndicatorUpdate) {
         let snapshot = update.snapshot
         let wasVisible = all.first?.isOpen == true
-        if !wasVisible { (ended, outcome) = ([], nil) }
         // What ended before the first record belongs to an earlier time.
-        for activity in update.finished where wasVisible { finish(activity) }
-        guard snapshot.isVisible else {
+        if wasVisible { update.finished.forEach { finish($0) } } else { (ended, outcome) = ([], nil) }
+        if snapshot.isVisible {
+            let children = snapshot.activities.map { details in
+                ProgramStatus(
+                    details.attention == nil ? .working : .blocked,
+                    progress: Percentage(details.progress)?.value,
+                    id: "\(id)/\(details.id)",
+                    title: details.label,
+                    message: details.attention ?? details.detail
+                )
+            }
+            var whole = children.first { $0.state == .blocked } ?? ProgramStatus(.working)
+            (whole.id, whole.app, whole.title) = (id, app, snapshot.label)
+            whole.progress = Percentage(snapshot.progress)?.value
+            all = [whole] + children + ended
+        } else if wasVisible {
             // Not if the work goes on, because it was disabled or is being shut down.
             let hasEnded = snapshot.activityCount == 0 || snapshot.state == .delayingStart
-            if wasVisible { all = hasEnded ? outcome.map { [$0] } ?? [] : [] }
-            return
+            all = hasEnded ? [outcome].compactMap(\.self) : []
         }
-        let children = snapshot.activities.map { details in
-            ProgramStatus(
-                details.attention == nil ? .working : .blocked,
-                progress: Percentage(details.progress)?.value,
-                id: "\(id)/\(details.id)",
-                title: details.label,
-                message: details.attention ?? details.detail
-            )
-        }
-        let whole = ProgramStatus(
-            children.contains { $0.state == .blocked } ? .blocked : .working,
-            progress: Percentage(snapshot.progress)?.value,
-            id: id,
-            app: app,
-            title: snapshot.label,
-            message: snapshot.activities.lazy.compactMap(\.attention).first
-        )
-        all = [whole] + children + ended
     }
 
     /// Keeps how a listed activity has ended, and what that says of the whole. One without an outcome has no record.
     private mutating func finish(_ activity: FinishedActivity) {
-        let state: ProgramStatus.State
-        var message: String?
+        var status = ProgramStatus(.idle, id: "\(id)/\(activity.id)", title: activity.label)
         switch activity.outcome {
-        case .succeeded: state = .done
-        case .failed(let text): (state, message) = (.error, text)
-        case .cancelled: state = .idle
+        case .succeeded: status.state = .done
+        case .failed(let text): (status.state, status.message) = (.error, text)
+        case .cancelled: break
         case .unspecified: return
         }
-        var status = ProgramStatus(state, id: "\(id)/\(activity.id)", title: activity.label, message: message)
         if all.contains(where: { $0.id == status.id }) { ended = (ended + [status]).suffix(Self.endedLimit) }
-        if !activity.isMember, state == .error || state == .done && outcome?.state != .error {
+        if !activity.isMember, status.state == .error || status.state == .done && outcome?.state != .error {
             (status.id, status.app) = (id, app)
             outcome = status
         }
