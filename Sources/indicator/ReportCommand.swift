@@ -39,21 +39,13 @@ struct ReportCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("working, blocked, done, error, idle or clear.", valueName: "state"))
     var state: ProgramStatus.State
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("How much is done: 40 or 40%.", valueName: "percent"),
-        transform: Self.percent
-    )
-    var progress: Int?
+    @Option(parsing: .unconditional, help: ArgumentHelp("How much is done: 40 or 40%.", valueName: "percent"))
+    var progress: Percentage?
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("How many of --total are done.", valueName: "n"),
-        transform: Self.number
-    )
+    @Option(parsing: .unconditional, help: ArgumentHelp("How many of --total are done.", valueName: "n"))
     var done: Int?
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("How many there are.", valueName: "n"), transform: Self.number)
+    @Option(parsing: .unconditional, help: ArgumentHelp("How many there are.", valueName: "n"))
     var total: Int?
 
     @Option(help: ArgumentHelp("The part of the work: names joined by '/'.", valueName: "id"))
@@ -65,57 +57,36 @@ struct ReportCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("What is being done, or the message.", valueName: "text"))
     var text: [String] = []
 
-    /// A number of percent, with or without the sign.
-    @Sendable private static func percent(_ argument: String) throws -> Int {
-        let text = argument.last == "%" ? argument.dropLast() : argument[...]
-        guard let number = Double(text), number.isFinite else { throw ValidationError("expected 40 or 40%") }
-        return Int(min(max(number, 0), 100))
-    }
-
-    @Sendable private static func number(_ argument: String) throws -> Int {
-        guard let number = Int(argument) else { throw ValidationError("expected a whole number") }
-        return number
+    /// The text; that of the JSON which a program appends to the command that it runs for its events, as Codex does, if
+    /// there is no other.
+    private var texts: [String] {
+        guard let last = text.last, last.first == "{",
+            let event = try? JSONSerialization.jsonObject(with: Data(last.utf8)) as? [String: Any]
+        else { return text }
+        let messages = ["message", "last-assistant-message", "title"].compactMap { event[$0] as? String }
+        return text.count > 1 ? text.dropLast() : Array(messages.prefix(1))
     }
 
     func validate() throws {
-        if (done == nil) != (total == nil) {
-            throw ValidationError("--done and --total belong together: --done 3 --total 7")
-        }
-        if progress != nil, done != nil {
-            throw ValidationError("--progress and --done are two ways to say the same; use one")
+        if (done == nil) != (total == nil) || progress != nil && done != nil {
+            throw ValidationError("Use either --progress 40%, or both --done 3 and --total 7")
         }
         if let id, !ProgramStatus.isPath(id) {
             let names = "names joined by '/', at most 8, each of 1 to 32 letters, digits and '_.+-'"
             throw ValidationError("--id is '\(id)'; it must be \(names)")
         }
-        if text.count > (event == nil ? 1 : 2) {
-            throw ValidationError("Quote the text: indicator report working \"Copying photos\"")
-        }
+        if texts.count > 1 { throw ValidationError("Quote the text: indicator report working \"Copying photos\"") }
     }
 
     /// Sends the report to the `indicator exec` that runs this program, or else to a terminal that shows it.
     func run() {
-        var status = ProgramStatus(state, kind: kind, progress: progress, id: id)
-        if let done, let total, total > 0 {
-            status.progress = Int(clamping: Int128(max(done, 0)) * 100 / Int128(total))
-        }
-        var text = text.first
-        if let event, self.text.count == 1 {
-            text = ["message", "last-assistant-message", "title"].lazy.compactMap { event[$0] as? String }.first
-        }
-        if state == .working { status.title = text } else { status.message = text }
+        var status = ProgramStatus(state, kind: kind, progress: progress?.value, id: id)
+        if let done, let total, total > 0 { status.progress = Percentage(Double(done) / Double(total))?.value }
+        if state == .working { status.title = texts.first } else { status.message = texts.first }
         guard let path = getenv(ReportSocket.variable), path.pointee != 0 else { return status.writeToTerminal() }
         ReportSocket.send(status.body, to: String(cString: path))
     }
 
-    /// The JSON that a program appends to the command that it runs for its events, as Codex does.
-    private var event: [String: Any]? {
-        guard let last = text.last, last.first == "{" else { return nil }
-        return try? JSONSerialization.jsonObject(with: Data(last.utf8)) as? [String: Any]
-    }
-}
-
-extension ReportCommand {
     /// Reads the command line of `report`, where it is complete and correct; `nil` for everything else.
     ///
     /// Without ArgumentParser, which takes longer than the report. It has the help and explains mistakes.
@@ -131,7 +102,7 @@ extension ReportCommand {
                 continue
             }
             guard let value = words.popFirst() else { return nil }
-            switch (word, try? percent(value), Int(value), ProgramStatus.Kind(rawValue: value)) {
+            switch (word, Percentage(argument: value), Int(value), ProgramStatus.Kind(rawValue: value)) {
             case ("--progress", let percent?, _, _): report.progress = percent
             case ("--done", _, let number?, _): report.done = number
             case ("--total", _, let number?, _): report.total = number
@@ -141,6 +112,14 @@ extension ReportCommand {
             }
         }
         return (try? report.validate()) == nil ? nil : report
+    }
+}
+
+extension Percentage: ExpressibleByArgument {
+    /// A number of percent, with or without the sign.
+    package init?(argument: String) {
+        let number = Double(argument.last == "%" ? argument.dropLast() : argument[...])
+        self.init(number.map { $0 / 100 })
     }
 }
 
