@@ -9,7 +9,7 @@ struct ProgramReportsTests {
         let indicator = IndicatorManager(delays: .zero)
         let updates = indicator.updates
         var work = ReportedWork(ManagedActivity("make", in: indicator))
-        ProgramReport.all(in: Array(script.joined(separator: "\n").utf8)).forEach { work.apply($0) }
+        work.apply(Array(script.joined(separator: "\n").utf8))
         let rows = rows(indicator.snapshot)
         await indicator.shutdown()
         return (rows, await ended(updates))
@@ -39,7 +39,12 @@ struct ProgramReportsTests {
         (["state=working:title=Q29weQ:progress=40", "state=working"], ["make"]),
         (["state=blocked:kind=auth:progress=40"], ["make 40% asks for a login?"]),
         (["state=blocked:msg=YQ", "state=working"], ["make"]),
-        (["STATUS=Link\nX_INDICATOR_PROGRESS=12"], ["Link 12%"]),
+        (["", "STATUS=Link", "", "X_INDICATOR_PROGRESS=12", ""], ["Link 12%"]),
+        (["X_INDICATOR_PROGRESS=12", "X_INDICATOR_PROGRESS="], ["make"]),
+        (["nan", "-5", "101", "x"].map { "X_INDICATOR_PROGRESS=\($0)" }, ["make"]),
+        // The escape sequence, and lines of others.
+        (["\u{1B}]7501;app=a:state=working:title=Q29weQ\u{1B}\\", "READY=1", "\u{1B}]0;a"], ["Copy"]),
+        (["\u{1B}]7501;state=error\u{07}", "progress=4", "app=a:state=working"], []),
         (["STATUS=Link", "STATUS="], ["make"]),
         // A label of which nothing can be seen would lose the outcome.
         (["STATUS= "], ["make"]), (["STATUS=\u{1B}"], ["make"]), (["state=working:title=IA"], ["make"]),
@@ -93,7 +98,7 @@ struct ProgramReportsTests {
             for await update in updates { shown.withLock { $0 += update.steps } }
         }
         var work = ReportedWork(ManagedActivity("make", in: indicator))
-        work.apply(.status(ProgramStatus(.working, progress: 50, id: "a")))
+        work.apply(Array("state=working:progress=50:id=a".utf8))
         for _ in 0..<2 {
             // So that the next change is published at once.
             clock.advance(by: .seconds(1))
@@ -111,7 +116,8 @@ struct ProgramReportsTests {
     private static func listening(
         _ body: (_ indicator: IndicatorManager, _ reports: ProgramReports, _ folder: String) async throws -> Void
     ) async throws {
-        let directory = try TemporaryDirectory()
+        // A shell would take the name for a pattern.
+        let directory = try TemporaryDirectory("[*]")
         let indicator = IndicatorManager(delays: .zero)
         let socket = try ReportSocket(in: directory.path)
         let activity = ManagedActivity("make", in: indicator)
@@ -158,26 +164,28 @@ struct ProgramReportsTests {
     }
 
     /// Makes a socket like that of a process that was killed.
-    private static func leave(_ path: String) {
+    private static func leave(in folder: String) {
+        mkdir(folder, 0o700)
         let dead = UnixSocket.make(SOCK_DGRAM)
-        #expect(UnixSocket.withAddress(path) { bind(dead, $0, $1) } == 0)
+        #expect(UnixSocket.withAddress("\(folder)/indicator-reports") { bind(dead, $0, $1) } == 0)
         close(dead)
     }
 
     @Test("A socket that a killed process has left is removed; one that is in use is not, nor is another file")
     func leftovers() async throws {
         try await Self.listening { _, reports, folder in
-            Self.leave("\(folder)/dead")
-            try Data().write(to: URL(filePath: "\(folder)/file"))
+            Self.leave(in: "\(folder)/dead")
+            mkdir("\(folder)/other", 0o700)
+            try Data().write(to: URL(filePath: "\(folder)/other/indicator-reports"))
             let second = try ReportSocket(in: (folder as NSString).deletingLastPathComponent)
             second.removeLeftovers()
-            let names = [second.path, try #require(reports.environment["INDICATOR_SOCKET"]), "file"]
-            let left = try FileManager.default.contentsOfDirectory(atPath: folder)
-            #expect(Set(left) == Set(names.map { ($0 as NSString).lastPathComponent }))
-            var info = stat()
-            #expect(stat(folder, &info) == 0 && info.st_mode & 0o777 == 0o700)
+            let used = [second.path, try #require(reports.environment["INDICATOR_SOCKET"])]
+            let left = try FileManager.default.contentsOfDirectory(atPath: folder).map {
+                "\(folder)/\($0)/indicator-reports"
+            }
+            #expect(Set(left) == Set(used + ["\(folder)/other/indicator-reports"]))
             second.unlink()
-            try FileManager.default.removeItem(atPath: "\(folder)/file")
+            try FileManager.default.removeItem(atPath: "\(folder)/other")
         }
     }
 
@@ -222,20 +230,16 @@ struct ProgramReportsTests {
     func otherFolder() throws {
         let (shared, foreign) = (try TemporaryDirectory(), try TemporaryDirectory())
         let long = try TemporaryDirectory(String(repeating: "x", count: 100))
-        let (open, file) = (try TemporaryDirectory(), try TemporaryDirectory())
+        let file = try TemporaryDirectory()
         chmod(shared.path, 0o777)
         // Another user's; for one who cannot give it away, the system's.
         let isRoot = chown(foreign.path, 65534, 65534) == 0
-        mkdir("\(open.path)/indicator", 0o700)
-        chmod("\(open.path)/indicator", 0o777)
         try file.write("", to: "indicator")
         let left = "/tmp/indicator-\(UUID())"
-        mkdir(left, 0o700)
-        Self.leave("\(left)/reports")
+        Self.leave(in: left)
         let folders = [
             nil, "/dev/null", "relative", "\(shared.path)/missing", shared.path, isRoot ? foreign.path : "/usr",
-            long.path,
-            open.path, file.path,
+            long.path, file.path,
         ]
         for runtime in folders {
             let socket = try ReportSocket(in: runtime)

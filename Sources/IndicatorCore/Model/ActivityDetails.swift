@@ -115,7 +115,7 @@ public struct ActivityDetails: Sendable, Hashable {
     }
 
     /// A text that is safe to show; `nil` if it is empty.
-    static func safe(_ text: String?) -> String? {
+    package static func safe(_ text: String?) -> String? {
         guard let text else { return nil }
         let safe = SafeText.singleLine(text)
         return safe.isEmpty ? nil : safe
