@@ -14,6 +14,8 @@ package final class ReportSocket: PollSource, Sendable {
 
     /// The variable with the path, which the programs inherit.
     package static var variable: String { "INDICATOR_SOCKET" }
+    /// What the names of the folders begin with: `/tmp` may have very many others.
+    private static var prefix: String { "indicator-" }
     /// How many reports are read before other work of the thread has its turn.
     private static var turnLimit: Int { 64 }
 
@@ -44,9 +46,9 @@ package final class ReportSocket: PollSource, Sendable {
             info.st_mode & 0o022 == 0
         {
             mkdir("\(runtime)/indicator", 0o700)
-            own = Self.bind(descriptor, in: "\(runtime)/indicator/")
+            own = Self.bind(descriptor, in: "\(runtime)/indicator")
         }
-        guard let folder = own ?? Self.bind(descriptor, in: "\(other)/indicator-") else {
+        guard let folder = own ?? Self.bind(descriptor, in: other) else {
             let failure = failure(" in '\(other)'")
             close(descriptor)
             throw failure
@@ -57,8 +59,8 @@ package final class ReportSocket: PollSource, Sendable {
     deinit { close(descriptor) }
 
     /// Binds a socket in a new folder, and returns that; `nil`, with the reason in `errno`, if that cannot be done.
-    private static func bind(_ socket: CInt, in prefix: String) -> String? {
-        var template = Array("\(prefix)XXXXXX".utf8CString)
+    private static func bind(_ socket: CInt, in place: String) -> String? {
+        var template = Array("\(place)/\(prefix)XXXXXX".utf8CString)
         guard let folder = mkdtemp(&template).map({ String(cString: $0) }) else { return nil }
         if UnixSocket.withAddress(path(in: folder), { Foundation.bind(socket, $0, $1) }) == 0 { return folder }
         rmdir(folder)
@@ -86,7 +88,8 @@ package final class ReportSocket: PollSource, Sendable {
         let socket = UnixSocket.make(SOCK_DGRAM)
         defer { close(socket) }
         let place = (folder as NSString).deletingLastPathComponent
-        for name in (try? FileManager.default.contentsOfDirectory(atPath: place)) ?? [] {
+        let names = try? FileManager.default.contentsOfDirectory(atPath: place)
+        for name in names ?? [] where name.hasPrefix(Self.prefix) {
             let path = Self.path(in: "\(place)/\(name)")
             var info = stat()
             guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFSOCK,

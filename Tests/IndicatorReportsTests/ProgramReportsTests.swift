@@ -174,18 +174,18 @@ struct ProgramReportsTests {
     @Test("A socket that a killed process has left is removed; one that is in use is not, nor is another file")
     func leftovers() async throws {
         try await Self.listening { _, reports, folder in
-            Self.leave(in: "\(folder)/dead")
-            mkdir("\(folder)/other", 0o700)
-            try Data().write(to: URL(filePath: "\(folder)/other/indicator-reports"))
+            Self.leave(in: "\(folder)/indicator-dead")
+            mkdir("\(folder)/indicator-other", 0o700)
+            try Data().write(to: URL(filePath: "\(folder)/indicator-other/indicator-reports"))
             let second = try ReportSocket(in: (folder as NSString).deletingLastPathComponent)
             second.removeLeftovers()
             let used = [second.path, try #require(reports.environment["INDICATOR_SOCKET"])]
             let left = try FileManager.default.contentsOfDirectory(atPath: folder).map {
                 "\(folder)/\($0)/indicator-reports"
             }
-            #expect(Set(left) == Set(used + ["\(folder)/other/indicator-reports"]))
+            #expect(Set(left) == Set(used + ["\(folder)/indicator-other/indicator-reports"]))
             second.unlink()
-            try FileManager.default.removeItem(atPath: "\(folder)/other")
+            try FileManager.default.removeItem(atPath: "\(folder)/indicator-other")
         }
     }
 
