@@ -60,11 +60,7 @@ package struct WatchCommand: AsyncParsableCommand {
             throw ValidationError("--forget cannot be combined with --json, --format and --once")
         }
         #if DBus
-        do throws(Unavailability) {
-            _ = try DBusAddress(bus)
-        } catch {
-            throw ValidationError("\(error)")
-        }
+        do { _ = try DBusAddress(bus) } catch { throw ValidationError("\(error)") }
         #endif
     }
 

@@ -13,9 +13,7 @@ extension ConfigurationSource {
 
     /// Loads the configuration for a command. If it has mistakes, prints them and ends the command.
     package func loadForCommand() throws -> IndicatorConfiguration {
-        do throws(ConfigurationError) { return try IndicatorConfiguration.load(from: self) } catch {
-            throw Self.exit(error)
-        }
+        do throws(ConfigurationError) { return try .load(from: self) } catch { throw Self.exit(error) }
     }
 
     /// The same for its backends.
