@@ -4,13 +4,19 @@ import TestSupport
 
 @Suite struct SnapshotsTests {
     /// Each publication made a task for each subscriber: 0.4 s of CPU for the caller with a thousand of them.
-    @Test func `A thousand subscribers get the latest snapshot and each finished activity`() async throws {
+    @Test func `A thousand subscribers get the latest snapshot, and each finished activity and showing once`() async {
         let indicator = TestIndicator(delays: .zero)
         let sequences = (0..<1000).map { _ in indicator.manager.updates }
+        let first = indicator.manager.snapshot.period
         let consumers = sequences.map { sequence in
             Task {
-                var labels: [String] = []
-                for await update in sequence { labels += update.finished.map(\.label) }
+                var (labels, period): ([String], Int) = ([], first)
+                for await update in sequence {
+                    labels += update.finished.map(\.label)
+                    let skipped = update.transitions.count + update.omittedTransitions
+                    #expect(skipped == max(update.snapshot.period - period - 1, 0))
+                    period = update.snapshot.period
+                }
                 return labels
             }
         }
@@ -21,6 +27,29 @@ import TestSupport
         await indicator.manager.shutdown()
         let all = (0..<50).map { "\($0)" }
         for consumer in consumers { #expect(await consumer.value == all) }
+    }
+
+    @Test func `A state is delivered once, also if activities end that were never in it`() async {
+        let indicator = TestIndicator(delays: .noStart)
+        let manager = indicator.manager
+        let states = Task { [snapshots = manager.snapshots] in await snapshots.reduce(into: []) { $0.append($1) } }
+        let ended = Locked(0)
+        let ends = Task { [updates = manager.updates] in
+            for await update in updates { ended.withLock { $0 += update.finished.count } }
+        }
+        manager.start("a", label: "a")
+        for round in 1...10 {
+            indicator.clock.advance(by: .seconds(1))
+            manager.update("a") { $0.detail = "\(round)" }
+            // Published with the next change, a tenth of a second after that one.
+            manager.begin("b").end()
+            indicator.clock.advance(by: .milliseconds(100))
+            #expect(await eventually { ended.withLock(\.self) == round })
+        }
+        await manager.shutdown()
+        await ends.value
+        let all = await states.value
+        #expect(zip(all, all.dropFirst()).allSatisfy { $0 != $1 })
     }
 
     /// One finished; the others waited for ever.
