@@ -128,7 +128,7 @@ import TestSupport
         let silent = try RawServer.silent()
         let other = try RawServer.silent()
         let client = client(connections: 1)
-        let first = client.start(route(silent))
+        let first = client.start(route(silent, .get("").with(\.timeout, nil)))
         #expect(await eventually { silent.requests.count == 1 })
         let short = Endpoint.get("").with(\.timeout, .seconds(0.1))
         let waiting = client.start(route(silent, short))
