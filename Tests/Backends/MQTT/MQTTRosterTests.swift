@@ -203,18 +203,16 @@ import TestSupport
         arguments: [
             ("hello", "it is not JSON"), ("{}", "it has no 'state'"), ("[]", "it is not an object"),
             ("null", "it is not an object"), (#"{"state":"active"}"#, "it has no 'epoch'"),
-            ("\u{0}", "it is not JSON"), (String(repeating: "[", count: 60000), "it is not JSON"),
+            ("\u{0}", "it is not JSON"), ("MANY", "it is not JSON"),
             (#"{"state":"dan\u001bcing","epoch":1}"#, "its state is 'dancing', which is not known"),
             (#"{"state":"lost","epoch":1}"#, "its state is that of a will"),
             (#"{"state":1,"epoch":1}"#, "its 'state' has another type"),
             (#"{"state":"active","epoch":1,"label":[]}"#, "its 'label' has another type"),
-            (
-                #"{"state":"active","epoch":1,"label":""# + String(repeating: "x", count: 70000) + #""}"#,
-                "it is longer than 65536 bytes"
-            ),
+            (#"{"state":"active","epoch":1,"label":"MANYMANY"}"#, "it is longer than 65536 bytes"),
         ]
     )
-    func broken(payload: String, problem: String) {
+    func broken(text: String, problem: String) {
+        let payload = text.replacing("MANY", with: String(repeating: "[", count: 60_000))
         var roster = MQTTRoster(prefix: "p")
         #expect(receive(&roster, payload) == .broken(topic, problem: problem))
         #expect(receive(&roster, payload) == nil)

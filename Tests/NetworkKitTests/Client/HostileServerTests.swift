@@ -116,10 +116,10 @@ import TestSupport
 
     @Test(arguments: [
         "Digest", "Digest realm", "Digest realm=\"", "Digest nonce=\"\u{FF}\", algorithm=SHA-9000, qop=\"what\"",
-        "Digest realm=\"\(String(repeating: "a", count: 50_000))\", nonce=\"n\"", "Digest =,=,=,",
-        "Basic, Digest, Digest",
+        "Digest realm=\"LONG\", nonce=\"n\"", "Digest =,=,=,", "Basic, Digest, Digest",
     ])
-    func `A malformed challenge is a response or an error`(challenge: String) async throws {
+    func `A malformed challenge is a response or an error`(text: String) async throws {
+        let challenge = text.replacing("LONG", with: String(repeating: "a", count: 50_000))
         let server = try RawServer.keeping { request, connection in
             try connection.respond("401 Unauthorized", headers: ["WWW-Authenticate: \(challenge)"])
         }

@@ -226,8 +226,8 @@ import TestSupport
 
 /// Bodies of redirects, which nobody reads.
 @Suite struct RedirectBodyTests {
-    @Test(arguments: ["short", String(repeating: "long", count: 100_000)])
-    func `A body that is cut off does not matter`(_ body: String) async throws {
+    @Test(arguments: [1, 100_000]) func `A body that is cut off does not matter`(words: Int) async throws {
+        let body = String(repeating: "word", count: words)
         let server = try RawServer.closing { request, connection in
             if request.target == "/next" { return try connection.respond(text: "here") }
             try connection.send("HTTP/1.1 302 Found\r\nLocation: /next\r\nContent-Length: 1000000\r\n\r\n\(body)")
