@@ -11,9 +11,7 @@ enum Ending {
     nonisolated(unsafe) private static var kept: [NetworkClient] = []
 
     static func end(_ url: URL, _ way: String) async throws {
-        var options = NetworkClient.Options()
-        options.certificateAuthorities = ProcessInfo.processInfo.environment["AUTHORITIES"].map { URL(filePath: $0) }
-        let client = NetworkClient(options: options)
+        let client = NetworkClient(options: NetworkProbe.options)
         let credentials = Credentials(user: "user", password: "secret")
         func route(_ request: Endpoint) -> URLRoute { URLRoute(url, request.with(\.credentials, credentials)) }
         if way != "begin" { _ = try await client.send(route(.get(""))) }

@@ -25,7 +25,6 @@ struct LogProbe {
             switch arguments[0] {
             case "write": try await writer.write()
             case "fill-disk": try await writer.fillDisk()
-            case "watch-status": try await writer.watchStatus()
             default: exit(64)
             }
         } catch {
@@ -45,25 +44,18 @@ struct LogProbe {
         self.options = parsed
     }
 
-    func number(_ name: String, default defaultValue: Int) -> Int {
+    private func number(_ name: String, default defaultValue: Int) -> Int {
         options[name].flatMap(Int.init) ?? defaultValue
     }
 
-    func driver() -> BackendDriver<LogFileBackend> { BackendDriver(backend()) }
-
-    func backend() -> LogFileBackend {
-        LogFileBackend(
-            applicationName: options["app"] ?? "writer",
-            settings: LogFileBackend.Settings(
-                path: path,
-                maxSize: number("maxSize", default: 0),
-                keep: number("keep", default: 3)
-            )
-        )
+    private func driver() -> BackendDriver<LogFileBackend> {
+        let (maxSize, keep) = (number("maxSize", default: 0), number("keep", default: 3))
+        let settings = LogFileBackend.Settings(path: path, maxSize: maxSize, keep: keep)
+        return BackendDriver(LogFileBackend(applicationName: "writer", settings: settings))
     }
 
     /// A snapshot that the backend logs: its `since` shows that the indicator was hidden and shown again.
-    func snapshot(_ label: String) -> IndicatorSnapshot {
+    private func snapshot(_ label: String) -> IndicatorSnapshot {
         let number = Self.snapshotCount.withLock { count in
             count += 1
             return count
@@ -99,5 +91,27 @@ struct LogProbe {
     private func meet(in folder: String, as name: String) {
         _ = FileManager.default.createFile(atPath: "\(folder)/\(name)", contents: nil)
         while (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? 2 < 2 { usleep(200) }
+    }
+
+    /// On a separate small file system: writes a line, fills the file system, writes `lines` more, frees space, and
+    /// writes `after`. Prints the log.
+    private func fillDisk() async throws {
+        let backend = driver()
+        try await backend.start()
+        try await backend.update(snapshot("before"))
+        let ballast = (path as NSString).deletingLastPathComponent + "/ballast"
+        let descriptor = open(ballast, O_WRONLY | O_CREAT, 0o600)
+        let zeros = [UInt8](repeating: 0, count: 4096)
+        while Foundation.write(descriptor, zeros, zeros.count) > 0 {}
+        guard errno == ENOSPC else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+        for index in 0..<number("lines", default: 10) { try? await backend.update(snapshot("full-\(index)")) }
+        // A reader must never see half a line.
+        let meanwhile = try String(contentsOfFile: path, encoding: .utf8)
+        precondition(meanwhile.hasSuffix("}\n"), "the full disk left half a line: \(meanwhile.suffix(300))")
+        close(descriptor)
+        try FileManager.default.removeItem(atPath: ballast)
+        try await backend.update(snapshot("after"))
+        await backend.stop()
+        print(try String(contentsOfFile: path, encoding: .utf8), terminator: "")
     }
 }

@@ -25,7 +25,7 @@ enum NetworkProbe {
     }
 
     /// With the authorities of the environment, for all hosts or one of them.
-    private static var options: NetworkClient.Options {
+    static var options: NetworkClient.Options {
         let environment = ProcessInfo.processInfo.environment
         let authorities = environment["AUTHORITIES"].map { URL(filePath: $0) }
         var options = NetworkClient.Options()

@@ -11,20 +11,26 @@ enum TitleProbe {
             try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "Working"))
         }
         switch await showing.result {
-        case .success: print("shown")
-        case .failure(let error): print("\(error)")
+        case .success: say("shown")
+        case .failure(let error): say("\(error)")
         }
-        fflush(nil)
         switch arguments.first {
         case "return": break
         case "exit": exit(3)
         case "exit-on-thread":
             Thread.detachNewThread { exit(3) }
             pause()
-        case "exit-stopped": exitWithStoppedTerminal()
-        case "exit-child": exitInChild()
+        case "exit-stopped":
+            tcflow(open("/dev/tty", O_RDWR | O_CLOEXEC), TCOOFF)
+            exit(3)
+        case "exit-child":
+            let child = forkProcess()
+            if child == 0 { exit(0) }
+            waitpid(child, nil, 0)
+            say("child has ended")
+            _exit(0)
         case "stop": await backend.stop()
-        case let mode: print("unknown mode \(mode ?? "")")
+        default: exit(64)
         }
         // Keeps the backend alive: its deallocation would restore the title before the process ends.
         lastBackend = backend
@@ -32,20 +38,4 @@ enum TitleProbe {
 
     // Written once, at the end of `main`.
     nonisolated(unsafe) private static var lastBackend: BackendDriver<TerminalTitleBackend>?
-
-    private static func exitWithStoppedTerminal() {
-        let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
-        tcflow(terminal, TCOOFF)
-        exit(3)
-    }
-
-    /// Forks. The child ends with `exit`.
-    private static func exitInChild() {
-        let child = forkProcess()
-        if child == 0 { exit(0) }
-        waitpid(child, nil, 0)
-        print("child has ended")
-        fflush(nil)
-        _exit(0)
-    }
 }
