@@ -10,26 +10,15 @@ package struct Certificates {
     ///   - name: its name instead, if it has one.
     package init(address: String = "127.0.0.1", name: String? = nil) async throws {
         folder = try TemporaryDirectory()
-        let newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-        for name in ["ca", "other"] {
-            try await openssl(
-                ["req", "-x509", "-days", "2", "-subj", "/CN=\(name)", "-out", path("\(name).pem")] + newKey
-                    + ["-keyout", path("\(name).key")]
-            )
-        }
-        let extensions = try folder.write(
-            "subjectAltName=\(name.map { "DNS:\($0)" } ?? "IP:\(address)")\n",
-            to: "extensions"
-        )
-        for name in ["client", "server"] {
-            try await openssl(
-                ["req", "-subj", "/CN=\(name)", "-out", path("request")] + newKey
-                    + ["-keyout", path("\(name).key")]
-            )
-            try await openssl(
-                ["x509", "-req", "-days", "2", "-in", path("request"), "-out", path("\(name).pem")]
-                    + ["-CA", path("ca.pem"), "-CAkey", path("ca.key"), "-CAcreateserial", "-extfile", extensions]
-            )
+        let host = "subjectAltName=\(name.map { "DNS:\($0)" } ?? "IP:\(address)")"
+        let authority = ["-addext", "basicConstraints=critical,CA:TRUE"]
+        let signed = ["-addext", host, "-CA", path("ca.pem"), "-CAkey", path("ca.key")]
+        for (name, options) in [("ca", authority), ("other", authority), ("client", signed), ("server", signed)] {
+            let files = ["-out", path("\(name).pem"), "-keyout", path("\(name).key")]
+            let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+            let request = ["req", "-x509", "-config", "/dev/null", "-days", "2", "-subj", "/CN=\(name)"]
+            let result = try await Command.run("openssl", request + key + files + options)
+            if result.status != 0 { throw FixtureError(result.error) }
         }
     }
 
@@ -49,10 +38,5 @@ package struct Certificates {
     /// The options of a client of mosquitto.
     package var clientOptions: [String] {
         ["--cafile", path("ca.pem"), "--cert", path("client.pem"), "--key", path("client.key")]
-    }
-
-    private func openssl(_ arguments: [String]) async throws {
-        let result = try await Command.run("openssl", arguments)
-        if result.status != 0 { throw FixtureError(result.error) }
     }
 }

@@ -1,6 +1,5 @@
 /// A program that runs during a test, until it is ended or the value is deallocated.
 package final class Daemon: Sendable {
-    /// Its process identifier.
     package let processID: Int32
     /// Where its standard output goes.
     package let outputPath: String
@@ -113,22 +112,17 @@ package final class Daemon: Sendable {
 
     deinit { if isRunning { send(SIGKILL) } }
 
-    /// Whether it runs, or is stopped.
     package var isRunning: Bool { status == nil }
 
     /// How it ended, as a shell reports it: its exit status, or 128 and the signal's number. `nil` while it runs.
     package var status: Int? { ending.status.withLock { $0 } }
 
-    /// What it has written to standard output so far.
+    /// What it has written so far to standard output, and to standard error.
     package var output: String { (try? folder.read("output")) ?? "" }
-
-    /// What it has written to standard error so far.
     package var errors: String { (try? folder.read("error")) ?? "" }
 
-    /// Waits until its standard output contains a text.
+    /// Waits until that contains a text.
     package func prints(_ text: String) async -> Bool { await eventually { output.contains(text) } }
-
-    /// Waits until its standard error contains a text.
     package func complains(_ text: String) async -> Bool { await eventually { errors.contains(text) } }
 
     /// Waits until it has ended.
@@ -144,7 +138,6 @@ package final class Daemon: Sendable {
         pthread_sigmask(SIG_SETMASK, &before, nil)
     }
 
-    /// Sends it a signal.
     package func send(_ signal: Int32) { kill(processID, signal) }
 
     /// Ends it, and waits until it has ended.

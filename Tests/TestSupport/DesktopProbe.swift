@@ -74,19 +74,14 @@ package final class DesktopProbe: Sendable {
         try await self.init("property", bus: bus, running: "dbusProperty")
     }
 
-    /// Its process identifier.
     package var processID: Int32 { daemon.processID }
+    package var isRunning: Bool { daemon.isRunning }
+    package var log: String { daemon.errors }
 
     /// Its open descriptors, by number.
     package func descriptors() throws -> Set<String> {
         Set(try FileManager.default.contentsOfDirectory(atPath: "/proc/\(processID)/fd"))
     }
-
-    /// Whether it has not ended.
-    package var isRunning: Bool { daemon.isRunning }
-
-    /// What it has logged.
-    package var log: String { daemon.errors }
 
     /// Sends it a command, in words that are separated by tabs, and waits for the answer. One at a time.
     @discardableResult
@@ -150,7 +145,6 @@ package final class DesktopProbe: Sendable {
         await expectEventually(at: location) { !isRunning }
     }
 
-    /// Ends it with SIGKILL.
     package func kill() async { await daemon.end() }
 
     /// The state of a backend, with the reason.

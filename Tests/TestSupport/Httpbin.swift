@@ -1,6 +1,5 @@
 /// The real httpbin, the Python package, under gunicorn on a loopback port that the system chooses.
 package final class Httpbin: Sendable {
-    /// Its URL.
     package let url: URL
     private let server: Daemon
 

@@ -3,7 +3,6 @@ package final class MosquittoBroker: Sendable {
     /// Its address on loopback, which no other test uses.
     package let address: String
     package let port: Int
-    /// The folder of its files, removed when the value is deallocated.
     package let folder: TemporaryDirectory
 
     private let daemon = Locked<Daemon?>(nil)
@@ -81,7 +80,6 @@ package final class MosquittoBroker: Sendable {
         }
     }
 
-    /// Its URL.
     package var url: String { "mqtt://\(address):\(port)" }
 
     /// What it has logged since it was started.
@@ -103,7 +101,6 @@ package final class MosquittoBroker: Sendable {
         await daemon.withLock { $0.take() }?.end(signal)
     }
 
-    /// Sends it a signal.
     package func send(_ signal: Int32) { daemon.withLock { $0 }?.send(signal) }
 
     /// A foreign reader, `mosquitto_sub`: a line of its output is `1` for a retained message or `0`, the topic, and the
@@ -134,12 +131,10 @@ package final class MosquittoBroker: Sendable {
         throw FixtureError("mosquitto: \(app.errors)")
     }
 
-    /// Waits until the broker retains a text at a topic.
+    /// Waits until it retains a text at a topic, or this many messages.
     package func retains(_ text: String, at topic: String) async throws -> Bool {
         try await eventually { try await retained()[topic]?.contains(text) == true }
     }
-
-    /// Waits until the broker retains this many messages.
     package func retains(_ count: Int) async throws -> Bool {
         try await eventually { try await retained().count == count }
     }

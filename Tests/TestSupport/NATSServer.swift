@@ -11,7 +11,7 @@ package final class NATSCluster: Sendable {
     private let nodes: Locked<[Node]>
 
     /// Starts it, and returns when each node accepts MQTT clients.
-    package init(nodes count: Int = 1, settings: String = "") async throws {
+    package init(nodes count: Int = 1) async throws {
         folder = try TemporaryDirectory("indicator-nats")
         let nodes = try (0..<count).map { _ in
             Node(client: try LoopbackAddress(), cluster: try LoopbackAddress(), mqtt: try LoopbackAddress())
@@ -27,7 +27,6 @@ package final class NATSCluster: Sendable {
                 jetstream {store_dir: "\(folder.path)/\(number)"}
                 mqtt {listen: "\(node.mqtt.host):\(node.mqtt.port)"}
                 \(count > 1 ? cluster : "")
-                \(settings)
 
                 """
             try folder.write(text, to: "\(number).conf")

@@ -8,13 +8,6 @@ package final class NotificationServer: Sendable {
         case lxqt
         case notifyOSD
 
-        fileprivate var path: String {
-            get throws {
-                if let path = NotificationServer.path(of: package) { return path }
-                throw Command.notInstalled(package, package: package)
-            }
-        }
-
         var needs: Needs { [NotificationServer.path(of: package) ?? package: package] }
 
         /// Its Debian package, and the name of its program.
@@ -65,7 +58,7 @@ package final class NotificationServer: Sendable {
         )
         screen = try await Screen()
         let daemon = try Daemon(
-            program.path,
+            Self.path(of: program.package) ?? program.package,
             program == .dunst ? ["-conf", configuration] : [],
             environment: [
                 "DISPLAY": screen.display, "DBUS_SESSION_BUS_ADDRESS": bus.address, "WAYLAND_DISPLAY": "",
@@ -80,53 +73,19 @@ package final class NotificationServer: Sendable {
         }
     }
 
-    /// A notification that was closed.
-    package struct Notification: Sendable, Hashable {
-        package var summary: String
-        package var body: String
-        package var progress: Int
-
-        package init(summary: String, body: String, progress: Int) {
-            self.summary = summary
-            self.body = body
-            self.progress = progress
-        }
-    }
-
     /// How many notifications it shows now. This and the following properties work with dunst only.
     package var displayedCount: Int { get async throws { try await count("displayedLength") } }
 
     /// How many notifications were closed.
     package var historyCount: Int { get async throws { try await count("historyLength") } }
 
-    /// The closed notifications, latest first.
-    package var history: [Notification] {
-        get async throws {
-            try await entries().map {
-                Notification(summary: $0.summary.data, body: $0.body.data, progress: $0.progress.data)
-            }
-        }
-    }
-
-    /// The icon files of the closed notifications, latest first; empty if it found none.
-    package var historyIcons: [String] {
-        get async throws { try await entries().map(\.icon_path.data) }
-    }
-
-    private struct Entry: Decodable {
-        struct Text: Decodable { var data: String }
-        struct Number: Decodable { var data: Int }
-        var summary: Text
-        var body: Text
-        var progress: Number
-        var icon_path: Text
-    }
-
-    private func entries() async throws -> [Entry] {
+    /// The closed notifications, latest first: their properties of these names, with `|` between them.
+    package func history(_ names: String...) async throws -> [String] {
         let (name, path, control) = (Self.name, Self.path, Self.control)
         let result = try await bus.busctl("--json=short", "call", name, path, control, "NotificationListHistory")
-        struct Reply: Decodable { var data: [[Entry]] }
-        return try JSONDecoder().decode(Reply.self, from: Data(result.output.utf8)).data[0]
+        let reply = try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any]
+        let list = (reply?["data"] as? [[[String: [String: Any]]]])?.first ?? []
+        return list.map { entry in names.map { "\(entry[$0]?["data"] ?? "")" }.joined(separator: "|") }
     }
 
     /// Its warnings and errors.
@@ -140,13 +99,8 @@ package final class NotificationServer: Sendable {
         _ = try await bus.busctl(option, "call", Self.name, Self.path, Self.control, "NotificationCloseLast")
     }
 
-    /// Suspends it until ``resume()``.
     package func pause() { daemon.send(SIGSTOP) }
-
-    /// Resumes it.
     package func resume() { daemon.send(SIGCONT) }
-
-    /// Ends it with SIGKILL.
     package func kill() async { await daemon.end() }
 
     private func count(_ property: String) async throws -> Int {

@@ -1,8 +1,7 @@
 /// A private `dbus-daemon`, whose address is kept when it is restarted.
 package final class PrivateBus: Sendable {
-    /// Its D-Bus address.
     package let address: String
-    /// The folder of its socket, removed when the value is deallocated.
+    /// That of its socket.
     package let folder: TemporaryDirectory
 
     private let daemon = Locked<Daemon?>(nil)
@@ -37,7 +36,6 @@ package final class PrivateBus: Sendable {
         if isRunning { try await start() }
     }
 
-    /// The process.
     package var processID: Int32? { daemon.withLock { $0?.processID } }
 
     /// Starts it, after ``kill()``.
@@ -54,10 +52,7 @@ package final class PrivateBus: Sendable {
         await daemon.withLock { $0.take() }?.end()
     }
 
-    /// Suspends it until ``resume()``.
     package func pause() { daemon.withLock { $0 }?.send(SIGSTOP) }
-
-    /// Resumes it.
     package func resume() { daemon.withLock { $0 }?.send(SIGCONT) }
 
     /// Runs `busctl` on it.

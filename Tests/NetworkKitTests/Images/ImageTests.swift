@@ -249,7 +249,7 @@ import TestSupport
         #expect(try await eventually { try await server.displayedCount == 1 })
         try await probe.tell("end")
         #expect(try await eventually { try await server.historyCount == 1 })
-        return (try await server.historyIcons[0], monitor.shown.first, server.complaints)
+        return (try await server.history("icon_path")[0], monitor.shown.first, server.complaints)
     }
 
     @Test(.needs(.notifications)) func `A PNG file is used as the icon`() async throws {

@@ -75,7 +75,7 @@ import TestSupport
             // The earlier notification was closed.
             #expect(try await eventually { try await server.displayedCount == 1 })
             try await probe.tell("end") { try await server.displayedCount == 0 }
-            #expect(try await server.history.first?.body == "the others go on")
+            #expect(try await server.history("body").first == "the others go on")
         }
     }
 

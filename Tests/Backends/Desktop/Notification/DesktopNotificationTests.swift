@@ -17,11 +17,7 @@ import TestSupport
             #expect(try await server.displayedCount == 1)
             #expect(try await server.historyCount == 0)
             try await probe.tell("end") { try await server.displayedCount == 0 }
-            #expect(
-                try await server.history == [
-                    NotificationServer.Notification(summary: "probe", body: "Unpacking 40%", progress: 40)
-                ]
-            )
+            #expect(try await server.history("summary", "body", "progress") == ["probe|Unpacking 40%|40"])
 
             #expect(await eventually { monitor.calls.last?.member == "CloseNotification" })
             let calls = monitor.calls
