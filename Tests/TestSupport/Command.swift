@@ -7,6 +7,8 @@ package enum Command {
     package struct Result: Sendable {
         /// Its exit status, or 128 plus the signal that ended it.
         package var status: Int
+        /// Whether a signal ended it.
+        package var isKilled: Bool
         /// What it wrote to standard output.
         package var output: String
         /// What it wrote to standard error.
@@ -18,14 +20,14 @@ package enum Command {
     /// - Parameters:
     ///   - program: a path, or a name to look up in `PATH` and in the `sbin` folders, which some users' `PATH` lacks.
     ///   - arguments: its arguments.
-    ///   - environment: changes of that of the test; `nil` removes a variable.
+    ///   - environment: added to that of the test; an empty value removes the variable.
     ///   - input: its standard input.
     ///   - isSession: whether it is in a session of its own, without a terminal.
     ///   - package: the Debian package of the program, for the message if it is not installed.
     package static func run(
         _ program: String,
         _ arguments: [String] = [],
-        environment: [String: String?] = [:],
+        environment: [String: String] = [:],
         input: String = "",
         isSession: Bool = false,
         package: String? = nil
@@ -33,7 +35,7 @@ package enum Command {
         let path = try find(program, package: package)
         var options = PlatformOptions()
         options.createSession = isSession
-        let variables = environment.map { (Environment.Key(stringLiteral: $0), $1) }
+        let variables = environment.map { (Environment.Key(stringLiteral: $0), $1.isEmpty ? nil : $1) }
         let result = try await Subprocess.run(
             .path(FilePath(path)),
             arguments: Arguments(arguments),
@@ -43,12 +45,13 @@ package enum Command {
             output: .string(limit: 256 << 20),
             error: .string(limit: 1 << 20)
         )
-        let status =
+        let (status, isKilled) =
             switch result.terminationStatus {
-            case .exited(let code): Int(code)
-            case .signaled(let signal): 128 + Int(signal)
+            case .exited(let code): (Int(code), false)
+            case .signaled(let signal): (128 + Int(signal), true)
             }
-        return Result(status: status, output: result.standardOutput, error: result.standardError)
+        let (output, error) = (result.standardOutput, result.standardError)
+        return Result(status: status, isKilled: isKilled, output: output, error: error)
     }
 
     /// The path of a program.

@@ -127,60 +127,21 @@ package final class PseudoTerminal: Sendable {
         for _ in 0..<10_000 where poll(&status, 1, 0) == 0 { poll(nil, 0, 1) }
     }
 
-    /// How a program ended, and what it wrote to its standard streams.
-    package struct Ending: Sendable, Hashable {
-        /// As a shell reports it: 124 after 300 seconds, 128 plus the signal's number after a signal.
-        package var status: Int
-        package var output: String
-        package var errors: String
-
-        package init(status: Int, output: String, errors: String) {
-            self.status = status
-            self.output = output
-            self.errors = errors
-        }
-    }
-
     /// Runs a program with this terminal as its controlling terminal, and with standard streams that are not terminals.
+    /// Its status is 124 if it has not ended after 300 seconds.
     ///
-    /// - Parameters:
-    ///   - program: the path of the program.
-    ///   - arguments: its arguments.
-    ///   - terminalType: the variable `TERM`; `nil` leaves it unset.
+    /// - Parameter type: the variable `TERM`.
     package func run(
         _ program: String,
-        _ arguments: String...,
-        terminalType: String? = "xterm-256color"
-    ) async throws -> Ending {
-        try await run(program, arguments: arguments, terminalType: terminalType)
-    }
-
-    /// The same, with the arguments in an array.
-    package func run(
-        _ program: String,
-        arguments: [String],
-        terminalType: String? = "xterm-256color"
-    ) async throws -> Ending {
+        _ arguments: [String],
+        type: String = "xterm-256color"
+    ) async throws -> Command.Result {
         // `setsid --ctty` makes the terminal on standard input the controlling one; the program gets /dev/null instead.
         let script = #"""
             terminal=$1; shift
             exec setsid --ctty --wait sh -c 'exec timeout --foreground 300 "$@" < /dev/null' sh "$@" < "$terminal"
             """#
-        return try await Self.run("sh", ["-c", script, "sh", path, program] + arguments, terminalType: terminalType)
-    }
-
-    /// Runs a program without any terminal.
-    package static func runWithoutTerminal(_ program: String, _ arguments: String...) async throws -> Ending {
-        try await run(
-            "sh",
-            ["-c", #"exec setsid --wait timeout --foreground 300 "$@" < /dev/null"#, "sh", program] + arguments,
-            terminalType: "xterm-256color"
-        )
-    }
-
-    private static func run(_ program: String, _ arguments: [String], terminalType: String?) async throws -> Ending {
-        let environment = ["TERM": terminalType, "TMUX": nil, "LC_ALL": "C.UTF-8"]
-        let result = try await Command.run(program, arguments, environment: environment)
-        return Ending(status: result.status, output: result.output, errors: result.error)
+        let environment = ["TERM": type, "TMUX": "", "LC_ALL": "C.UTF-8"]
+        return try await Command.run("sh", ["-c", script, "sh", path, program] + arguments, environment: environment)
     }
 }

@@ -20,7 +20,7 @@ package struct Tmux: Sendable {
     @discardableResult
     package func command(_ arguments: String...) async throws -> String {
         let arguments = ["-S", folder.appending("socket"), "-f", "/dev/null"] + arguments
-        let environment = ["TMUX": nil, "LC_ALL": "C.UTF-8"]
+        let environment = ["TMUX": "", "LC_ALL": "C.UTF-8"]
         let result = try await Command.run("tmux", arguments, environment: environment, package: "tmux")
         guard result.status == 0 else { throw FixtureError("tmux \(arguments): \(result.error)") }
         return result.output.trimmingCharacters(in: .newlines)
@@ -29,17 +29,9 @@ package struct Tmux: Sendable {
     /// The command that shows this server in another terminal.
     package var attachCommand: String { "TMUX= tmux -S '\(folder.path)/socket' attach" }
 
-    /// The title of the pane.
-    package var title: String {
-        get async throws { try await command("display-message", "-p", "#{pane_title}") }
-    }
-
-    /// The path of the pane's terminal.
-    package var terminalPath: String {
-        get async throws { try await command("display-message", "-p", "#{pane_tty}") }
-    }
-
-    /// What the pane shows.
+    /// The title of the pane, the path of its terminal, and what it shows.
+    package var title: String { get async throws { try await command("display-message", "-p", "#{pane_title}") } }
+    package var terminalPath: String { get async throws { try await command("display-message", "-p", "#{pane_tty}") } }
     package var screen: String { get async throws { try await command("capture-pane", "-p") } }
 
     /// Types a line into the shell.

@@ -10,7 +10,7 @@ import TestSupport
         ]
     )
     func completion(shell: String, command: [String]) async throws {
-        let program = try ExecProgram()
+        let program = try TestedProgram()
         let folder = (program.path as NSString).deletingLastPathComponent
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
         for name in ["first-file", "second-file", "third.yaml", "fourth.yaml"] { try program.home.write("", to: name) }

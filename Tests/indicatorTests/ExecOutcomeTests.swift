@@ -1,16 +1,15 @@
-import Subprocess
 import TestSupport
 
 /// Where `indicator exec` shows a command and its outcome.
 @Suite struct ExecOutcomeTests {
-    private let program: ExecProgram
+    private let program: TestedProgram
 
     init() throws {
-        program = try ExecProgram()
+        program = try TestedProgram()
         try Self.configure(program)
     }
 
-    private static func configure(_ program: ExecProgram, backends: String = "logFile", more: String = "") throws {
+    private static func configure(_ program: TestedProgram, backends: String = "logFile", more: String = "") throws {
         let log = program.home.appending("log")
         try program.configure("startDelay: 0\nbackends: [\(backends)]\nlogFile: {path: \(log), format: json}\n\(more)")
     }
@@ -31,7 +30,7 @@ import TestSupport
         try Self.configure(program, backends: "terminalTitle, terminalProgress, logFile")
         let script = whenShown("echo own >&2; exit 3")
         let variables = ["TERM": "xterm", "CI": "", "NO_COLOR": "1"].merging(environment) { $1 }
-        let lines = try await program.run(["sh", "-c", script], environment: variables).error.split(separator: "\n")
+        let lines = try await program.exec(["sh", "-c", script], environment: variables).error.split(separator: "\n")
         // In plain mode, a line each few seconds on a busy machine.
         #expect(lines.count == count || count == 3 && lines.count > 3, "\(lines)")
         #expect(lines.contains("own"))
@@ -40,22 +39,22 @@ import TestSupport
     @Test func `A failure is reported however short the command, and also before the start delay`() async throws {
         let hook = "run: [sh, -c, 'echo hook >\(program.home.appending("hook"))'], whenDone: failures, after: 0"
         try Self.configure(program, backends: "logFile, command", more: "command: {\(hook)}\n")
-        let result = try await program.run(["false"], options: ["--notify", "failures", "--after", "0"])
-        #expect(result.status == .exited(1) && result.error == "")
+        let result = try await program.exec(["false"], options: ["--notify", "failures", "--after", "0"])
+        #expect(result.status == 1 && result.error == "")
         #expect(try program.finished().last?.message == "exit status 1" && program.home.read("hook") == "hook\n")
         try program.home.write("", to: "hook")
-        let missing = try await program.run(["/nowhere/backup"], options: ["--notify", "failures", "--after", "0"])
-        #expect(missing.status == .exited(127))
+        let missing = try await program.exec(["/nowhere/backup"], options: ["--notify", "failures", "--after", "0"])
+        #expect(missing.status == 127)
         let message = "cannot run '/nowhere/backup': No such file or directory"
         #expect(try program.finished().last?.message == message && program.home.read("hook") == "hook\n")
     }
 
     @Test func `Errors are ASCII in the locale C, and the name is still recognizable`() async throws {
-        let result = try await program.run(["größe-fehlt"], environment: ["LC_ALL": "C"])
+        let result = try await program.exec(["größe-fehlt"], environment: ["LC_ALL": "C"])
         #expect(result.error == "indicator: cannot run 'gr\\u{00F6}\\u{00DF}e-fehlt': No such file or directory\n")
         try program.home.write("startDelay: zwölf\n", to: "wrong.yaml")
         let path = program.home.appending("wrong.yaml")
-        let check = try await program.run(arguments: ["check-config", path], environment: ["LC_ALL": "C"])
+        let check = try await program.run(["check-config", path], environment: ["LC_ALL": "C"])
         #expect(check.error.contains("zw\\u{00F6}lf"), "\(check.error)\(check.output)")
         #expect((check.error + check.output).utf8.allSatisfy { $0 < 0x80 })
     }
@@ -68,7 +67,7 @@ import TestSupport
         ("kill -INT $PPID; exit 130", "cancelled", nil), ("kill -INT $PPID; exit 3", "failed", "exit status 3"),
     ])
     func `The outcome is the exit status`(script: String, outcome: String, message: String?) async throws {
-        _ = try await program.run(["sh", "-c", whenShown(script)])
+        _ = try await program.exec(["sh", "-c", whenShown(script)])
         let line = try #require(try program.finished().last)
         #expect(line.label == "sh" && line.outcome == outcome && line.message == message)
     }
@@ -82,7 +81,7 @@ import TestSupport
         ]
     )
     func labels(options: [String], command: [String], label: String) async throws {
-        _ = try await program.run(command + [whenShown("exit 0")], options: options)
+        _ = try await program.exec(command + [whenShown("exit 0")], options: options)
         #expect(try program.finished().last?.label == label)
     }
 
@@ -92,8 +91,8 @@ import TestSupport
     ])
     func `A command runs despite a broken config file, and without a terminal or a bus`(text: String) async throws {
         try program.configure(text)
-        let result = try await program.run(["sh", "-c", "sleep 0.5; echo done; exit 4"])
-        #expect(result.status == .exited(4) && result.output == "done\n")
+        let result = try await program.exec(["sh", "-c", "sleep 0.5; echo done; exit 4"])
+        #expect(result.status == 4 && result.output == "done\n")
         // What was configured and not shown, once, also without a terminal.
         let isFine = text == "backends: []\n"
         #expect(result.error.split(separator: "\n").count == (isFine ? 0 : 1), "\(result.error)")
@@ -105,7 +104,7 @@ import TestSupport
             atPath: program.home.appending("config/indicator"),
             toPath: program.home.appending("config/other")
         )
-        _ = try await program.run(["sh", "-c", whenShown("exit 0")], options: ["--app", "other"])
+        _ = try await program.exec(["sh", "-c", whenShown("exit 0")], options: ["--app", "other"])
         #expect(try program.finished().last?.outcome == "succeeded")
     }
 
@@ -144,7 +143,7 @@ import TestSupport
         let terminal = try PseudoTerminal()
         let exec = [program.path, "exec", "--", "sh", "-c", "sleep 0.5; echo own >&2; exit 3"]
         let command = ["-c", script.text, "sh", "env"] + program.assignments() + exec
-        #expect(try await terminal.run("sh", arguments: command, terminalType: "xterm").status == script.status)
+        #expect(try await terminal.run("sh", command, type: "xterm").status == script.status)
         let note = "indicator: the configuration has mistakes; see 'indicator check-config'"
         let lines = String(decoding: terminal.read(), as: UTF8.self).split(whereSeparator: \.isNewline)
         #expect(lines.contains("own"))
@@ -169,10 +168,10 @@ import TestSupport
         body: String?
     ) async throws {
         let (bus, server, monitor) = try await PrivateBus.withNotifications()
-        let program = try ExecProgram(bus: bus)
+        let program = try TestedProgram(bus: bus)
         let path = program.home.appending("go")
         let command = Task {
-            try await program.run(
+            try await program.exec(
                 ["sh", "-c", "until [ -e '\(path)' ]; do sleep 0.01; done; \(script)"],
                 options: ["--after", "0", "--label", "Build"] + options
             )
@@ -201,8 +200,8 @@ import TestSupport
         let policy = #"<deny send_interface="org.freedesktop.Notifications" send_member="Notify"/>"#
         let bus = try await PrivateBus(policy: policy)
         let server = try await NotificationServer(on: bus)
-        let program = try ExecProgram(bus: bus)
-        let result = try await program.run(["false"], options: ["--notify", "always", "--after", "0"])
+        let program = try TestedProgram(bus: bus)
+        let result = try await program.exec(["false"], options: ["--notify", "always", "--after", "0"])
         let lines = result.error.split(separator: "\n")
         #expect(lines.count == 1 && lines[0].contains(/did not report 'false: Failed.*': \w+/), "\(result)")
         withExtendedLifetime(server) {}
@@ -251,8 +250,8 @@ import TestSupport
         let terminal = try PseudoTerminal()
         let exec = [program.path, "exec", "--", "sh", "-c", whenShown("exit 3")]
         let command = program.assignments(["SSH_TTY": remote]) + exec
-        let ending = try await terminal.run("env", arguments: command, terminalType: type)
-        #expect(ending.errors.isEmpty == isQuiet, "\(ending)")
+        let ending = try await terminal.run("env", command, type: type)
+        #expect(ending.error.isEmpty == isQuiet, "\(ending)")
         #expect(terminal.read().isEmpty != isQuiet, "the bell, or a notification")
     }
 
@@ -292,7 +291,7 @@ import TestSupport
     func nothingIsLeft() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
-        let program = try ExecProgram(bus: bus)
+        let program = try TestedProgram(bus: bus)
         let terminal = "terminalTitle, terminalProgress, terminalNotification"
         try Self.configure(program, backends: "\(terminal), desktopNotification, dbusProperty, logFile")
         let log = program.home.appending("log")
@@ -343,12 +342,12 @@ import TestSupport
         // Not an address that curl tries again.
         let settings = "webhook: {url: 'http://[::1', after: 0}\n"
         try Self.configure(program, backends: "logFile, webhook", more: settings)
-        var result = try await program.run(["sh", "-c", whenShown("exit 0")])
+        var result = try await program.exec(["sh", "-c", whenShown("exit 0")])
         // On a busy machine, curl may fail later than it is waited for.
         for _ in 0..<20 where result.error.isEmpty {
-            result = try await program.run(["sh", "-c", whenShown("exit 0")])
+            result = try await program.exec(["sh", "-c", whenShown("exit 0")])
         }
-        #expect(result.status == .exited(0))
+        #expect(result.status == 0)
         #expect(result.error.hasPrefix("indicator: 'webhook' did not report 'sh: Done"))
         #expect(result.error.contains("': [::1: 'curl' ended with status 3: curl: (3)"))
         #expect(result.error.count(where: \.isNewline) == 1)
@@ -432,7 +431,7 @@ import TestSupport
     /// Every second end was published as a loss, after 0.7 s: what had been acknowledged was waited for.
     @Test(.needs(.broker)) func `The end is no loss for other machines`() async throws {
         let broker = try await broker()
-        for _ in 0..<16 { _ = try await program.run(["sleep", "0.5"]) }
+        for _ in 0..<16 { _ = try await program.exec(["sleep", "0.5"]) }
         // On a busy machine, the broker's answer may take longer than an end waits for it.
         let left = try await broker.retained()
         #expect(left.count <= 3, "\(left)")
@@ -459,8 +458,8 @@ import TestSupport
         #expect(exec.output + exec.errors == "")
         // On a busy machine, the broker's answer may take longer than the end waits for it: then it is a loss.
         #expect(try await eventually { try await broker.retained().keys.allSatisfy { $0.hasSuffix("/lost") } })
-        let result = try await program.run(arguments: ["exec", "--pid", "\(process.processID)"])
-        #expect(result.status == .exited(1))
+        let result = try await program.run(["exec", "--pid", "\(process.processID)"])
+        #expect(result.status == 1)
         #expect(result.error == "indicator: cannot wait for process \(process.processID): there is no such process\n")
         let invalid = "is invalid for '--pid <pid>': expected the number of a process"
         let both = "--pid shows a running process; it cannot be used with a command or --lasted"
@@ -468,8 +467,8 @@ import TestSupport
             (["--pid", "0"], "The value '0' \(invalid)"), (["--pid", "x"], "The value 'x' \(invalid)"),
             (["--pid", "1", "--", "true"], both),
         ] {
-            let result = try await program.run(arguments: ["exec"] + wrong)
-            #expect(result.status == .exited(64) && result.error.hasPrefix("Error: \(message)\n"), "\(result)")
+            let result = try await program.run(["exec"] + wrong)
+            #expect(result.status == 64 && result.error.hasPrefix("Error: \(message)\n"), "\(result)")
         }
     }
     #endif

@@ -1,41 +1,7 @@
-import Subprocess
-import SystemPackage
 import TestSupport
 
-/// The program under test, without the user's own configuration, bus and terminal.
-struct ExecProgram {
-    struct Result {
-        var status: TerminationStatus
-        var output: String
-        var error: String
-    }
-
-    /// The user's home folder, for the program.
-    let home: TemporaryDirectory
-    let path: String
-    var bus: String
-
-    init(bus: PrivateBus? = nil) throws {
-        path = try Command.built("indicator")
-        home = try TemporaryDirectory(endsProcesses: true)
-        self.bus = bus?.address ?? "unix:path=\(home.appending("no-bus"))"
-    }
-
-    /// The environment variables that isolate the program from the user's environment; an empty value removes the
-    /// variable.
-    var variables: [String: String] {
-        [
-            "HOME": home.path, "XDG_CONFIG_HOME": home.appending("config"), "XDG_STATE_HOME": home.appending("state"),
-            "XDG_CONFIG_DIRS": home.appending("xdg"), "LC_ALL": "C.UTF-8", "INDICATOR_CONFIG": "", "SSH_CONNECTION": "",
-            "SSH_TTY": "", "DBUS_SESSION_BUS_ADDRESS": bus, "PS1": "$ ", "HISTFILE": "",
-        ]
-    }
-
-    /// The variables that have values, for env(1).
-    func assignments(_ environment: [String: String] = [:]) -> [String] {
-        variables.merging(environment) { $1 }.filter { !$0.value.isEmpty }.map { "\($0.key)=\($0.value)" }
-    }
-
+/// `indicator exec`, and what a shell does with it.
+extension TestedProgram {
     /// Runs a command with `indicator exec` on a terminal of a type. Returns what is written to the terminal.
     func written(
         _ options: [String],
@@ -46,8 +12,8 @@ struct ExecProgram {
     ) async throws -> String {
         let terminal = try PseudoTerminal()
         let arguments = assignments(environment) + [path, "exec"] + options + ["--"] + command
-        let ending = try await terminal.run("env", arguments: arguments, terminalType: type)
-        #expect(ending.errors == "" && ending.status == status ?? ending.status, "\(ending)")
+        let ending = try await terminal.run("env", arguments, type: type)
+        #expect(ending.error == "" && ending.status == status ?? ending.status, "\(ending)")
         return String(decoding: terminal.read(), as: UTF8.self)
     }
 
@@ -84,43 +50,14 @@ struct ExecProgram {
     }
 
     /// Runs a command with `indicator exec`, or directly.
-    func run(
+    func exec(
         _ command: [String],
         options: [String] = [],
         directly: Bool = false,
-        input: String = "",
         environment: [String: String] = [:]
-    ) async throws -> Result {
-        try await run(
-            directly ? command[0] : path,
-            arguments: directly ? Array(command.dropFirst()) : ["exec"] + options + ["--"] + command,
-            input: input,
-            environment: environment
-        )
-    }
-
-    /// Runs the program with arguments, without a terminal.
-    func run(
-        _ executable: String? = nil,
-        arguments: [String],
-        input: String = "",
-        environment: [String: String] = [:]
-    ) async throws -> Result {
-        var options = PlatformOptions()
-        options.createSession = true
-        let variables = variables.merging(environment) { $1 }.map {
-            (Environment.Key(stringLiteral: $0), $1.isEmpty ? nil : $1)
-        }
-        let result = try await Subprocess.run(
-            .path(FilePath(try Command.find(executable ?? path))),
-            arguments: Arguments(arguments),
-            environment: .inherit.updating(Dictionary(uniqueKeysWithValues: variables)),
-            platformOptions: options,
-            input: .string(input),
-            output: .string(limit: 1 << 20),
-            error: .string(limit: 1 << 20)
-        )
-        return Result(status: result.terminationStatus, output: result.standardOutput, error: result.standardError)
+    ) async throws -> Command.Result {
+        let arguments = directly ? Array(command.dropFirst()) : ["exec"] + options + ["--"] + command
+        return try await run(arguments, of: directly ? command[0] : nil, environment: environment)
     }
 
     /// Starts a shell with job control.

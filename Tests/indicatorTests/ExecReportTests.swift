@@ -1,13 +1,12 @@
-import Subprocess
 import TestSupport
 
 /// What a command under `indicator exec` reports of its own work, through to the log file.
 @Suite("Reports under exec") struct ExecReportTests {
-    private let program: ExecProgram
+    private let program: TestedProgram
     private let runtime: String
 
     init() throws {
-        program = try ExecProgram()
+        program = try TestedProgram()
         runtime = program.home.appending("run")
         try FileManager.default.createDirectory(atPath: runtime, withIntermediateDirectories: true)
         let log = program.home.appending("log")
@@ -27,7 +26,7 @@ import TestSupport
             """
         let variables = ["XDG_RUNTIME_DIR": runtime].merging(environment) { $1 }
         let command = ["sh", "-c", "\(functions)\n\(script)"]
-        let result = try await program.run(command, options: options, environment: variables)
+        let result = try await program.exec(command, options: options, environment: variables)
         #expect(result.error == "")
         let left = try FileManager.default.contentsOfDirectory(atPath: runtime).flatMap {
             (try? FileManager.default.contentsOfDirectory(atPath: "\(runtime)/\($0)")) ?? []
@@ -104,8 +103,8 @@ import TestSupport
             // In the background of a terminal that stops what writes.
             let script = "stty tostop </dev/tty; set -m; '\(program.path)' report working --progress 40 Copy & wait $!"
             let arguments = ["-uCI", "-uTERM_PROGRAM"] + program.assignments(variables) + ["sh", "-c", script]
-            let ending = try await terminal.run("env", arguments: arguments)
-            #expect(ending == .init(status: 0, output: "", errors: ""))
+            let ending = try await terminal.run("env", arguments)
+            #expect(ending.status == 0 && ending.output + ending.error == "")
             #expect(String(decoding: terminal.read(), as: UTF8.self) == expected)
         }
     }
@@ -114,8 +113,8 @@ import TestSupport
         // Its descriptor would be missed elsewhere.
         let script = "ulimit -n 10; exec '\(program.path)' exec -- sh -c 'test -z \"$INDICATOR_SOCKET\" && exit 3'"
         let variables = ["INDICATOR_SOCKET": "/inherited"]
-        let result = try await program.run(["sh", "-c", script], directly: true, environment: variables)
-        #expect(result.status == .exited(3) && result.error == "")
+        let result = try await program.exec(["sh", "-c", script], directly: true, environment: variables)
+        #expect(result.status == 3 && result.error == "")
     }
 
     @Test(.needs(.mounts)) func `On a full disk, reports arrive by another folder`() async throws {
@@ -135,7 +134,8 @@ import TestSupport
 
     @Test func `What a killed exec leaves is removed by the next one`() async throws {
         let script = "'\(program.path)' exec -- sh -c 'kill -9 $PPID; echo $INDICATOR_SOCKET' | cat"
-        let left = try await program.run("sh", arguments: ["-c", script], environment: ["XDG_RUNTIME_DIR": runtime])
+        let environment = ["XDG_RUNTIME_DIR": runtime]
+        let left = try await program.exec(["sh", "-c", script], directly: true, environment: environment)
         let path = left.output.trimmingCharacters(in: .whitespacesAndNewlines)
         #expect(FileManager.default.fileExists(atPath: path))
         // One that is shown.
@@ -150,11 +150,11 @@ import TestSupport
             "working --id a//b": 64, "blocked --kind x": 64, "working --progress 4 --done 3 --total 7": 64,
             "done {\"message\":\"ok\"}": 0, "working --done 3 --total 7 --id a/b Text": 0,
             "blocked --kind question --progress 40% Text {}": 0,
-        ] as [String: Int32]
+        ] as [String: Int]
     )
-    func usage(line: String, status: Int32) async throws {
-        let result = try await program.run(arguments: ["report"] + line.split(separator: " ").map(String.init))
-        #expect(result.status == .exited(status) && result.output == "")
+    func usage(line: String, status: Int) async throws {
+        let result = try await program.run(["report"] + line.split(separator: " ").map(String.init))
+        #expect(result.status == status && result.output == "")
         #expect(result.error.isEmpty == (status == 0))
         if line == "working --progress x" { #expect(result.error.contains("40 or 40%"), "\(result.error)") }
     }

@@ -1,12 +1,11 @@
-import Subprocess
 import TestSupport
 
 /// `indicator exec` in a terminal, which belongs to the command.
 @Suite(.needs("tmux", package: "tmux"), .timeLimit(.minutes(10))) struct ExecTerminalTests {
-    private let program: ExecProgram
+    private let program: TestedProgram
 
     init() throws {
-        program = try ExecProgram()
+        program = try TestedProgram()
         try program.configure("startDelay: 0\nbackends: [terminalTitle, terminalProgress]\n")
     }
 
@@ -64,7 +63,7 @@ import TestSupport
         let environment = ["env", "-uCI"] + removed + program.assignments(["NO_COLOR": "1"])
         let exec = [program.path, "exec", "--label", "work", "--", "sh", script]
         let command = ["-c", #"exec "$@" >/dev/tty 2>&1"#, "sh"] + environment + exec
-        let ending = try await terminal.run("sh", arguments: command, terminalType: "xterm-ghostty")
+        let ending = try await terminal.run("sh", command, type: "xterm-ghostty")
         #expect(ending.status == 3)
         let written = String(decoding: terminal.read(), as: UTF8.self)
         let parts = written.components(separatedBy: "\u{1B}]2;own title\u{7}\u{1B}]9;4;1;50\u{7}\u{1B}[31mred日\r\n")

@@ -1,12 +1,10 @@
-import Subprocess
-import SystemPackage
 import TestSupport
 
 /// `indicator exec` compared with the same command without it: every difference is a defect.
 @Suite struct ExecTests {
-    private let program: ExecProgram
+    private let program: TestedProgram
 
-    init() throws { program = try ExecProgram() }
+    init() throws { program = try TestedProgram() }
 
     @Test(arguments: [
         "exit 0", "exit 3", "exit 255", "kill -TERM $$", "kill -KILL $$", "kill -INT $$", "kill -HUP $$",
@@ -15,9 +13,10 @@ import TestSupport
     func `The exit status, and the signal that kills the command, are passed on`(script: String) async throws {
         // Long enough to be shown, and not.
         for script in ["ulimit -c 0; \(script)", "ulimit -c 0; sleep 0.2; \(script)"] {
-            let expected = try await program.run(["sh", "-c", script], directly: true)
-            let result = try await program.run(["sh", "-c", script])
-            #expect(result.status == expected.status && result.error == "" && result.output == "")
+            let expected = try await program.exec(["sh", "-c", script], directly: true)
+            let result = try await program.exec(["sh", "-c", script])
+            #expect(result.status == expected.status && result.isKilled == expected.isKilled)
+            #expect(result.error == "" && result.output == "")
         }
     }
 
@@ -28,23 +27,23 @@ import TestSupport
         for (command, status) in [
             ("no-such-command", 127), ("/no/such", 127), ("", 127), (data, 126), (folder.path, 126),
         ] {
-            let result = try await program.run([command, "argument"])
-            #expect(result.status == .exited(Int32(status)), "\(command)")
+            let result = try await program.exec([command, "argument"])
+            #expect(result.status == status, "\(command)")
             #expect(result.error.hasPrefix("indicator: cannot run '\(command)': "))
         }
         chmod(unusable, 0o755)
-        #expect(try await program.run([unusable]).status == .exited(127))
+        #expect(try await program.exec([unusable]).status == 127)
     }
 
     @Test func `The command's name is enough; '--' is needed before a name that begins with '-'`() async throws {
         for options in [[], ["--"], ["--label", "x"]] {
-            #expect(try await program.run(arguments: ["exec"] + options + ["sh", "-c", "exit 3"]).status == .exited(3))
+            #expect(try await program.run(["exec"] + options + ["sh", "-c", "exit 3"]).status == 3)
         }
-        let inner = try await program.run(arguments: ["exec", "printf", "%s,", "--", "--label", "-x"])
+        let inner = try await program.run(["exec", "printf", "%s,", "--", "--label", "-x"])
         #expect(inner.output == "--,--label,-x,")
         for arguments in [["--no-such", "true"], ["--"], []] {
-            let usage = try await program.run(arguments: ["exec"] + arguments)
-            #expect(usage.status == .exited(64) && usage.error.contains("indicator exec"))
+            let usage = try await program.run(["exec"] + arguments)
+            #expect(usage.status == 64 && usage.error.contains("indicator exec"))
         }
     }
 
@@ -58,7 +57,7 @@ import TestSupport
             ["replay", "/\(sequence)"],
             ["backends", "--config", config], ["check-config", config], ["watch", "--mqtt", sequence],
         ] {
-            let result = try await program.run(arguments: arguments)
+            let result = try await program.run(arguments)
             let texts = (result.output + result.error).unicodeScalars
             let hasControl = texts.contains { $0 != "\n" && $0.properties.generalCategory == .control }
             #expect(!hasControl, "\(arguments): \(result.output)\(result.error)")
@@ -68,9 +67,9 @@ import TestSupport
     @Test func `A script without an interpreter runs, found by its path or on the PATH`() async throws {
         let path = try program.home.write("echo \"plain $0 $1\"\n", to: "plain-script")
         chmod(path, 0o755)
-        #expect(try await program.run([path, "a b"]).output == "plain \(path) a b\n")
+        #expect(try await program.exec([path, "a b"]).output == "plain \(path) a b\n")
         let variables = ["PATH": "/nowhere:\(program.home.path):/usr/bin:/bin"]
-        #expect(try await program.run(["plain-script", "c"], environment: variables).output == "plain \(path) c\n")
+        #expect(try await program.exec(["plain-script", "c"], environment: variables).output == "plain \(path) c\n")
     }
 
     @Test(
@@ -99,7 +98,7 @@ import TestSupport
                 #"printf input | (\#(setup)exec python3 -c "$mask" \#(prefix) sh -c "$0" sh "$@") 2>&1; echo "status $?"; "#
             }
             let both = mask + run("") + "echo ---; " + run("'\(program.path)' exec --")
-            let output = try await program.run(["sh", "-c", both, script] + odd, directly: true).output
+            let output = try await program.exec(["sh", "-c", both, script] + odd, directly: true).output
             let parts = output.components(separatedBy: "---\n")
             #expect(parts.count == 2 && parts[0] == parts[1], "\(setup)\(output)")
         }
@@ -107,7 +106,7 @@ import TestSupport
 
     @Test func `Arguments are passed on byte by byte`() async throws {
         let script = #"x=$(printf 'a\377\001b'); exec '\#(program.path)' exec -- printf '%s' "$x" | od -An -tx1"#
-        #expect(try await program.run(["sh", "-c", script], directly: true).output == " 61 ff 01 62\n")
+        #expect(try await program.exec(["sh", "-c", script], directly: true).output == " 61 ff 01 62\n")
     }
 
     @Test(
@@ -120,14 +119,14 @@ import TestSupport
         // One process group: the shell, the program, the command.
         let script =
             #"for i in $(seq 100); do '\#(program.path)' exec -- true || exit 1; done; '\#(program.path)' exec -- sleep 0.2; ps -o comm= --ppid $$ | grep -vE '^(ps|grep|sh)$'"#
-        let result = try await program.run(["sh", "-c", script], directly: true)
+        let result = try await program.exec(["sh", "-c", script], directly: true)
         #expect(result.output == "" && result.error == "")
         #expect(try program.home.names() == before)
         // Long enough to be shown.
-        let children = try await program.run(["sh", "-c", "sleep 0.2; ps -o comm= --ppid $PPID"])
+        let children = try await program.exec(["sh", "-c", "sleep 0.2; ps -o comm= --ppid $PPID"])
         #expect(children.output == "sh\n")
         // Where there is a bus, the default config and the notification use libdbus.
-        let maps = try await program.run(
+        let maps = try await program.exec(
             ["sh", "-c", "sleep 0.2; cat /proc/$PPID/maps"],
             environment: ["DBUS_SESSION_BUS_ADDRESS": "", "XDG_RUNTIME_DIR": program.home.path]
         ).output
@@ -144,14 +143,14 @@ import TestSupport
             to: "script"
         )
         let command = ["unshare", "--pid", "--fork", program.path, "exec", "--", "sh", script]
-        #expect(try await program.run(command, directly: true).status == .exited(7))
+        #expect(try await program.exec(command, directly: true).status == 7)
     }
 
     @Test func `script(1) records the command's output and status`() async throws {
         let typescript = program.home.appending("typescript")
         let command = "'\(program.path)' exec -- sh -c 'test -t 0 && test -t 1 && echo terminal; exit 7'"
-        let result = try await program.run(["script", "-qec", command, typescript], directly: true)
-        #expect(result.status == .exited(7) && result.output.contains("terminal"))
+        let result = try await program.exec(["script", "-qec", command, typescript], directly: true)
+        #expect(result.status == 7 && result.output.contains("terminal"))
     }
 
     /// Waits in a shell until a process has ended: `wait` alone also returns for a stopped one.
@@ -313,8 +312,8 @@ import TestSupport
             let access = ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
             let limited = ["prlimit", "--nproc=\(limit)", program.path, "exec", "--", "sleep", "0.2"]
             let command = ["setpriv", "--reuid=\(user)", "--clear-groups"] + access + limited
-            let result = try await program.run(command, directly: true)
-            #expect(result.status == .exited(0), "\(limit): \(result.error)")
+            let result = try await program.exec(command, directly: true)
+            #expect(result.status == 0, "\(limit): \(result.error)")
         }
     }
 
@@ -364,8 +363,8 @@ import TestSupport
     func alarm() async throws {
         let script = "import os, signal, sys; signal.alarm(1); os.execv(sys.argv[1], sys.argv[1:])"
         for command in [["/bin/sleep", "1000"], [program.path, "exec", "--", "sleep", "1000"]] {
-            let result = try await program.run(["python3", "-c", script] + command, directly: true)
-            #expect(result.status == .signaled(SIGALRM))
+            let result = try await program.exec(["python3", "-c", script] + command, directly: true)
+            #expect(result.status == 128 + Int(SIGALRM))
         }
     }
 

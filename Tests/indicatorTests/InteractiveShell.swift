@@ -7,7 +7,6 @@ final class InteractiveShell: Sendable {
 
     let terminal: PseudoTerminal
     private let daemon: Daemon
-    private let transcript = Locked("")
     /// The end of the last text that was found in the transcript.
     private let position = Locked(0)
 
@@ -37,13 +36,7 @@ final class InteractiveShell: Sendable {
     }
 
     /// What the terminal has shown so far.
-    var shown: String {
-        let new = String(decoding: terminal.read(), as: UTF8.self)
-        return transcript.withLock { transcript in
-            transcript += new
-            return transcript
-        }
-    }
+    var shown: String { terminal.transcript }
 
     /// Waits until the terminal shows a text after the last one that was found.
     func wait(for text: String, within limit: Duration = .seconds(60)) async throws {

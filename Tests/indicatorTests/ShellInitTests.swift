@@ -5,9 +5,9 @@ import TestSupport
     private static let shells = ["bash", "zsh", "fish"]
     private static let loading = " --after 0"
 
-    private let program: ExecProgram
+    private let program: TestedProgram
 
-    init() throws { program = try ExecProgram() }
+    init() throws { program = try TestedProgram() }
 
     private func load(_ shell: String, _ options: String = loading) -> String {
         let code = "indicator shell-init \(shell)\(options)"

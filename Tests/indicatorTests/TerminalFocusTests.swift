@@ -10,7 +10,7 @@ import TestSupport
 struct TerminalFocusTests {
     @Test("On sway, only a terminal without the focus leaves a notification", arguments: [true, false])
     func sway(isFocused: Bool) async throws {
-        let program = try ExecProgram()
+        let program = try TestedProgram()
         try program.configure("")
         let terminals = try await report(isFocused: isFocused, of: program)
         #expect(try program.home.read("log").contains("Done after") == !isFocused)
@@ -24,7 +24,7 @@ struct TerminalFocusTests {
     )
     func foot(isFocused: Bool, setting: String?) async throws {
         let (bus, server, monitor) = try await PrivateBus.withNotifications()
-        let program = try ExecProgram(bus: bus)
+        let program = try TestedProgram(bus: bus)
         try program.configure(setting.map { "backends: [desktopNotification]\ndesktopNotification: {\($0)}\n" } ?? "")
         let terminals = try await report(isFocused: isFocused, asking: false, of: program)
         // The config file's `never` stands for its own notification of work, not for that of commands.
@@ -41,7 +41,7 @@ struct TerminalFocusTests {
     /// Reports a command in a terminal; `log` has what arrives in it. `shown` is made when it notifies.
     ///
     /// - Returns: what runs until it is released.
-    private func report(isFocused: Bool, asking: Bool = true, of program: ExecProgram) async throws -> [Any] {
+    private func report(isFocused: Bool, asking: Bool = true, of program: TestedProgram) async throws -> [Any] {
         let sway = try await Sway()
         let variables = "\(asking ? "" : "-u SWAYSOCK") INDICATOR_CONFIG=config/indicator/indicator.yaml"
         let report = "env \(variables) \(program.path) exec --lasted 20 --after 1 -- true"
@@ -70,7 +70,7 @@ struct TerminalFocusTests {
     }
 
     /// Starts a terminal in the user's home folder.
-    private func foot(_ script: String, in sway: Sway, of program: ExecProgram) throws -> Daemon {
+    private func foot(_ script: String, in sway: Sway, of program: TestedProgram) throws -> Daemon {
         let configuration = try program.home.write("notify=touch \(program.home.appending("shown"))\n", to: "foot.ini")
         return try sway.start(
             "/usr/bin/foot",

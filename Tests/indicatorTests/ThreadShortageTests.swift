@@ -5,7 +5,7 @@ import TestSupport
 @Suite struct ThreadShortageTests {
     /// Swift's own threads need about 600 MB of addresses: with less, some can be created, or none.
     @Test(arguments: [350_000, 400_000, 500_000, 600_000]) func `They end, and say why`(kibibytes: Int) async throws {
-        let program = try ExecProgram()
+        let program = try TestedProgram()
         try program.configure("backends: [mqtt]\nmqtt: {url: 'mqtt://127.0.0.1:9'}\n")
         let command = "ulimit -v \(kibibytes); exec '\(program.path)' backends"
         let indicator = try Daemon("sh", ["-c", command], environment: program.variables)

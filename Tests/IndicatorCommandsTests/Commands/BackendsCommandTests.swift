@@ -6,7 +6,7 @@ import TestSupport
 
 @Suite struct BackendsCommandTests {
     @Test func `Backends prints availability and help`() async throws {
-        let result = try await DemoProgram().run("backends", environment: ["COLUMNS": "200"])
+        let result = try await TestedProgram("indicator-demo").run("backends", environment: ["COLUMNS": "200"])
         #expect(result.status == 0)
         let lines = result.output.split(separator: "\n")
         #expect(lines.contains { $0.hasPrefix("logFile") && $0.contains("available") && $0.contains("/indicator.log") })
@@ -16,7 +16,7 @@ import TestSupport
     }
 
     @Test func `Backends uses the config file and its sections`() async throws {
-        let demo = try DemoProgram()
+        let demo = try TestedProgram("indicator-demo")
         let folder = demo.home.appending("audit")
         let path = try demo.home.write(
             """
@@ -57,7 +57,7 @@ import TestSupport
     }
 
     @Test(arguments: [34, 50, 80]) func `Backends wraps at the width of the terminal`(columns: Int) async throws {
-        let result = try await DemoProgram().run("backends", environment: ["COLUMNS": "\(columns)"])
+        let result = try await TestedProgram("indicator-demo").run("backends", environment: ["COLUMNS": "\(columns)"])
         for line in result.output.split(separator: "\n") {
             // A path is not split, and begins a line that it does not fit into.
             let longest = line.split(separator: " ").map(\.count).max() ?? 0
@@ -66,7 +66,7 @@ import TestSupport
     }
 
     @Test func `Backends ends with status 78 when the config file is wrong`() async throws {
-        let demo = try DemoProgram()
+        let demo = try TestedProgram("indicator-demo")
         let path = try demo.home.write("backends: [nonsense]\n", to: "bad.yaml")
         let result = try await demo.run("backends", environment: ["INDICATOR_CONFIG": path])
         #expect(result.status == 78 && result.output == "")

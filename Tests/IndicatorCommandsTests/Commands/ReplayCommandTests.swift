@@ -14,7 +14,7 @@ import TestSupport
         let article = try String(contentsOf: url.standardized, encoding: .utf8)
         let figures = article.matches(of: /Trace `([a-z-]+)`:\n\n```\n([^`]*)```\n/)
         #expect(figures.count > 10)
-        let demo = try DemoProgram()
+        let demo = try TestedProgram("indicator-demo")
         for figure in figures {
             let file = "\(WorkedExample.folder)/\(figure.1).json"
             let result = try await demo.run("replay", file, environment: ["LANG": "C.UTF-8"])
@@ -29,7 +29,7 @@ import TestSupport
     @Test func `Prints the changes of a trace whatever its form`() async throws {
         let name = "suspend-and-resume.json"
         let trace = try WorkedExample(file: name)
-        let demo = try DemoProgram()
+        let demo = try TestedProgram("indicator-demo")
         let result = try await demo.run("replay", "--json", "\(WorkedExample.folder)/\(name)")
         #expect(result.output == lines(trace.expected) && result.error == "" && result.status == 0)
 
@@ -46,7 +46,7 @@ import TestSupport
 
     @Test(arguments: ["", "\n \n", #"{"events": []}"#, "\u{FEFF}"])
     func `Reports that a trace has no events`(trace: String) async throws {
-        let result = try await DemoProgram().run("replay", "-", input: trace)
+        let result = try await TestedProgram("indicator-demo").run("replay", "-", input: trace)
         #expect(result.status == 0 && result.output == "" && result.error == "standard input: no events\n")
     }
 
@@ -55,19 +55,19 @@ import TestSupport
             {"time": 0.25, "event": "start"}
             {"time": 3, "event": "stop"}
             """
-        let result = try await DemoProgram().run("replay", "-", "--json", input: trace)
+        let result = try await TestedProgram("indicator-demo").run("replay", "-", "--json", input: trace)
         #expect(result.output == "{\"time\": 1.25, \"visible\": true}\n{\"time\": 3.2, \"visible\": false}\n")
     }
 
     @Test func `Options override the delays of an object`() async throws {
         let trace = "\(WorkedExample.folder)/one-long-request.json"
-        let result = try await DemoProgram().run("replay", trace, "--json", "--start-delay", "0.0005")
+        let result = try await TestedProgram("indicator-demo").run("replay", trace, "--json", "--start-delay", "0.0005")
         #expect(result.output.hasPrefix(#"{"t_ms": 0.5, "visible": true}"#))
     }
 
     @Test func `A mistake ends it with status 64`() async throws {
         let lines = [0, 2000, 1].map { "{\"t_ms\": \($0), \"event\": \"stop\"}\n" }.joined()
-        let result = try await DemoProgram().run("replay", "-", "--json", input: lines)
+        let result = try await TestedProgram("indicator-demo").run("replay", "-", "--json", input: lines)
         #expect(result.output == "")
         let message = "its time is earlier than that of the event before, 2.0 s"
         #expect(result.error == "standard input:3: error: \(message)\n" && result.status == 64)
@@ -80,7 +80,7 @@ import TestSupport
             {"time":"2026-11-26T14:02:03.250000Z","event":"hidden","app":"x","pid":1}
 
             """
-        let demo = try DemoProgram()
+        let demo = try TestedProgram("indicator-demo")
         let result = try await demo.run("replay", "-", "--json", input: log)
         let changes = [("00.500", true), ("03.250", false)].map {
             "{\"time\": \"2026-11-26T14:02:\($0)Z\", \"visible\": \($1)}\n"
@@ -98,7 +98,7 @@ import TestSupport
         ("/does/not/exist", "cannot be opened: No such file or directory"), ("/tmp", "cannot be read: Is a directory"),
     ])
     func `Reports why a file cannot be read`(path: String, message: String) async throws {
-        let result = try await DemoProgram().run("replay", path)
+        let result = try await TestedProgram("indicator-demo").run("replay", path)
         #expect(result.error == "\(path): error: \(message)\n" && result.status == 64)
     }
 
@@ -114,7 +114,7 @@ import TestSupport
     {
         let program = try Command.built("indicator-demo")
         let events = (0..<50_000).map { "{\"t_ms\": \($0 * 3), \"event\": \"\($0 % 2 == 0 ? "start" : "stop")\"}\n" }
-        let demo = try DemoProgram()
+        let demo = try TestedProgram("indicator-demo")
         let path = try demo.home.write(events.joined(), to: "t")
         let result = try await Command.run("/usr/bin/env", ["bash", "-c", script, program, path])
         #expect(result.output == output && result.error == "")

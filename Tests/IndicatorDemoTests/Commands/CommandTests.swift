@@ -11,7 +11,7 @@ import TestSupport
             }
     )
     func `The version, and the help of each command, are printed`(arguments: [String], texts: [String]) async throws {
-        let result = try await DemoProgram().run(arguments)
+        let result = try await TestedProgram("indicator-demo").run(arguments)
         #expect(result.status == 0 && result.error == "")
         for text in texts { #expect(result.output.contains(text)) }
     }
@@ -27,13 +27,13 @@ import TestSupport
         ),
     ])
     func `Wrong usage is named and ends with status 64`(arguments: [String], message: String) async throws {
-        let result = try await DemoProgram().run(arguments)
+        let result = try await TestedProgram("indicator-demo").run(arguments)
         #expect(result.status == 64 && result.output == "")
         #expect(result.error.contains(message), "\(result.error)")
     }
 
     @Test(arguments: ["-1", "nan", "inf"]) func `A wrong delay names the option`(value: String) async throws {
-        let demo = try DemoProgram()
+        let demo = try TestedProgram("indicator-demo")
         for (command, option) in [("run", "--completion-delay"), ("replay", "--minimum-visible-time")] {
             let trace = command == "run" ? [] : ["-"]
             let result = try await demo.run([command, option, value] + trace, environment: ["COLUMNS": "120"])
@@ -45,7 +45,7 @@ import TestSupport
     }
 
     @Test func `A wrong config file ends a run with status 78`() async throws {
-        let demo = try DemoProgram()
+        let demo = try TestedProgram("indicator-demo")
         let path = try demo.home.write("backends: [nonsense]\n", to: "bad.yaml")
         let result = try await demo.run("run", "--config", path)
         #expect(result.status == 78 && result.output == "")

@@ -24,7 +24,7 @@ import TestSupport
 
     /// The whole run in a pipe, with the log, a backend that cannot run, and one that fails at its first update.
     @Test func `Shows the indicator for real requests and reports it`() async throws {
-        let demo = try DemoProgram()
+        let demo = try TestedProgram("indicator-demo")
         let fifo = demo.home.appending("fifo")
         try #require(mkfifo(fifo, 0o600) == 0)
         let config = "backends: [logFile, terminalTitle, audit]\naudit: {kind: logFile, path: \(fifo)}\n"
@@ -63,7 +63,8 @@ import TestSupport
 
     @Test(.needs(.httpbin, .nightly)) func `Uses the real httpbin`() async throws {
         let httpbin = try await Httpbin()
-        let result = try await DemoProgram().run("--backend", "logFile", "--base-url", httpbin.url.absoluteString)
+        let demo = try TestedProgram("indicator-demo")
+        let result = try await demo.run("--backend", "logFile", "--base-url", httpbin.url.absoluteString)
         // On a busy machine, the indicator may be late.
         #expect(result.status == 0 || result.output.contains("\n  wrongly "), "\(result.output)\(result.error)")
         #expect(!result.output.contains("\u{1B}") && !result.output.contains("\r"))
@@ -84,7 +85,8 @@ import TestSupport
         let server = try Daemon("python3", ["-u", "-c", Self.lyingServer], package: "python3")
         #expect(await eventually { server.output.contains("\n") })
         let url = server.output.trimmingCharacters(in: .newlines)
-        let result = try await DemoProgram().run("run", "--json", "--backend", "logFile", "--base-url", url)
+        let demo = try TestedProgram("indicator-demo")
+        let result = try await demo.run("run", "--json", "--backend", "logFile", "--base-url", url)
         #expect(result.status == 1)
         let report = try JSONDecoder().decode(Report.self, from: Data(result.output.utf8))
         let problem = try #require(report.problems.first { $0.hasPrefix("POST /post (JSON): ") })
@@ -117,11 +119,11 @@ import TestSupport
         """
 
     @Test func `Reports that a server cannot be used`() async throws {
-        let refused = try await DemoProgram().run("run", "--base-url", "http://127.0.0.1:1")
+        let refused = try await TestedProgram("indicator-demo").run("run", "--base-url", "http://127.0.0.1:1")
         #expect(refused.status == 1 && refused.output == "")
         #expect(refused.error.hasPrefix("Error: the server cannot be used: http://127.0.0.1:1"), "\(refused.error)")
         let server = try await DemoServer()
-        let elsewhere = try await DemoProgram().run("run", "--base-url", "\(server.url)/nothing/here")
+        let elsewhere = try await TestedProgram("indicator-demo").run("run", "--base-url", "\(server.url)/nothing/here")
         await server.stop()
         #expect(elsewhere.status == 1)
         #expect(elsewhere.error.contains("/nothing/here supports none of the demo's requests"))
@@ -130,11 +132,12 @@ import TestSupport
     /// The whole run in a terminal.
     @Test(.needs("tmux", package: "tmux"))
     func `The title and bars below whole lines are shown in a terminal`() async throws {
-        let demo = try DemoProgram()
+        let demo = try TestedProgram("indicator-demo")
         try await Tmux.withServer { tmux in
             let before = try await tmux.title
             let backends = "--backend terminalTitle --backend terminalProgress --backend logFile"
-            let command = "\(demo.shellCommand) run --start-delay 0.1 \(backends)"
+            let variables = demo.assignments().map { "'\($0)'" }.joined(separator: " ")
+            let command = "env \(variables) '\(demo.path)' run --start-delay 0.1 \(backends)"
             try await tmux.type("unset CI; clear; \(command); echo \"status $?\"")
             // Perhaps a spinner, then the request, perhaps with a bar, and the time.
             #expect(try await eventually { try await tmux.screen.contains(#/\n([⠁-⣿] |  )?GET /.* \d:\d\d/#) })

@@ -111,7 +111,7 @@ struct RealTerminalTests {
         let terminal = try PseudoTerminal()
         let streams = "</dev/tty >/dev/tty 2>/dev/tty"
         let command = "SCREENDIR='\(folder.path)' exec screen -U -c /dev/null sh '\(folder.path)/run' \(streams)"
-        let ending = Task { try await terminal.run("sh", "-c", command) }
+        let ending = Task { try await terminal.run("sh", ["-c", command]) }
         var emulator = TitleEmulator()
         // More than a turn of the spinner.
         await expectEventually {

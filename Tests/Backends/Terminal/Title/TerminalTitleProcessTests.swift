@@ -19,9 +19,9 @@ extension PseudoTerminal {
     func `The title is restored when the process exits`(mode: String, status: Int) async throws {
         let terminal = try PseudoTerminal()
         let shown = ["TERM_PROGRAM=iTerm.app", "TERM_PROGRAM_VERSION=3.7.5"]
-        let ending = try await terminal.run("env", arguments: ["-uCI"] + shown + [helper, "title", mode])
+        let ending = try await terminal.run("env", ["-uCI"] + shown + [helper, "title", mode])
         // The title was written to the terminal, although neither standard stream is connected to it.
-        #expect(ending == .init(status: status, output: "shown\n", errors: ""))
+        #expect(ending.status == status && ending.output == "shown\n" && ending.error == "")
         let emulator = terminal.emulated
         #expect(emulator.titlesSet == ["⠋ Working - helper", ""])
         #expect(emulator.title == "the old title")
@@ -31,7 +31,7 @@ extension PseudoTerminal {
 
     @Test(.timeLimit(.minutes(10))) func `A stopped terminal does not keep the process from exiting`() async throws {
         let terminal = try PseudoTerminal()
-        let ending = try await terminal.run(helper, "title", "exit-stopped")
+        let ending = try await terminal.run(helper, ["title", "exit-stopped"])
         #expect(ending.status == 3)
         let emulator = terminal.emulated
         #expect(emulator.saves == 1 && emulator.restores == 0 && !emulator.isInsideSequence)
@@ -39,28 +39,28 @@ extension PseudoTerminal {
 
     @Test func `A forked child restores nothing`() async throws {
         let terminal = try PseudoTerminal()
-        let ending = try await terminal.run(helper, "title", "exit-child")
-        #expect(ending == .init(status: 0, output: "shown\nchild has ended\n", errors: ""))
+        let ending = try await terminal.run(helper, ["title", "exit-child"])
+        #expect(ending.status == 0 && ending.output == "shown\nchild has ended\n" && ending.error == "")
         let emulator = terminal.emulated
         // The parent ended with `_exit`, so only the child could have restored the title.
         #expect(emulator.saves == 1 && emulator.restores == 0)
     }
 
     @Test func `Without a terminal nothing is written anywhere`() async throws {
-        let ending = try await PseudoTerminal.runWithoutTerminal(helper, "title", "return")
+        let ending = try await Command.run(helper, ["title", "return"], isSession: true)
         let text = """
             the process has no controlling terminal; start the app in a terminal; a service, a cron job or a container \
             without 'docker run -t' has none
 
             """
-        #expect(ending == .init(status: 0, output: text, errors: ""))
+        #expect(ending.status == 0 && ending.output == text && ending.error == "")
     }
 
     @Test(.timeLimit(.minutes(10))) func `A background job is not stopped by the terminal`() async throws {
         let terminal = try PseudoTerminal()
         // With `set -m` the job is a separate process group in the background; `tostop` stops it when it writes.
         let script = "stty tostop < /dev/tty; set -m; \(helper) title stop & wait $!; echo status $?"
-        let ending = try await terminal.run("sh", "-c", script)
+        let ending = try await terminal.run("sh", ["-c", script])
         #expect(ending.output == "shown\nstatus 0\n")
         let emulator = terminal.emulated
         #expect(emulator.saves == 1 && emulator.restores == 1)
