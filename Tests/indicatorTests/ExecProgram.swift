@@ -7,13 +7,12 @@ extension TestedProgram {
         _ options: [String],
         _ command: [String],
         on type: String,
-        environment: [String: String] = [:],
-        status: Int? = nil
+        environment: [String: String] = [:]
     ) async throws -> String {
         let terminal = try PseudoTerminal()
         let arguments = assignments(environment) + [path, "exec"] + options + ["--"] + command
         let ending = try await terminal.run("env", arguments, type: type)
-        #expect(ending.error == "" && ending.status == status ?? ending.status, "\(ending)")
+        #expect(ending.error == "", "\(ending)")
         return String(decoding: terminal.read(), as: UTF8.self)
     }
 

@@ -157,30 +157,19 @@ import TestSupport
         }
     }
 
-    @Test func `Commands that run at once have a bar each, and leave none`() async throws {
-        let (go, names) = (program.home.appending("go"), ["one", "two", "three"])
+    @Test func `Commands in the background have a bar each, until the script that began them has ended`() async throws {
+        let (go, end, names) = (program.home.appending("go"), program.home.appending("end"), ["one", "two", "three"])
+        func wait(_ file: String) -> String { "until test -e '\(file)'; do sleep 0.1; done" }
+        let command = try program.home.write(wait(end), to: "command")
         let commands = names.map { name in
-            "'\(program.path)' exec --label \(name) -- sh -c 'until [ -e \(go) ]; do sleep 0.05; done' >\(go).\(name) 2>&1 &"
+            "'\(program.path)' exec --label \(name) -- sh '\(command)' >/dev/null 2>&1 &"
         }
-        let script = try program.home.write(commands.joined(separator: "\n") + "\nwait\n", to: "script")
+        let script = try program.home.write((commands + [wait(go)]).joined(separator: "\n") + "\n", to: "script")
         try await inTerminal { tmux in
             func counts(_ lines: [String]) -> [Int] { names.map { name in lines.count { $0.hasPrefix("\(name) ") } } }
-            #expect(try await type("clear; sh \(script)", in: tmux) { counts($0) == [1, 1, 1] })
+            #expect(try await type("clear; sh '\(script)'", in: tmux) { counts($0) == [1, 1, 1] })
             try program.home.write("", to: "go")
             #expect(try await shows(tmux) { $0.last == "ready>" && counts($0) == [0, 0, 0] })
-        }
-    }
-
-    @Test func `Bars of a command in the background disappear when the script that began it has ended`() async throws {
-        try await inTerminal { tmux in
-            let (go, end) = (program.home.appending("go"), program.home.appending("end"))
-            func wait(_ file: String) -> String { "until test -e '\(file)'; do sleep 0.1; done" }
-            let command = try program.home.write(wait(end), to: "command")
-            let run = "'\(program.path)' exec --label bar -- sh '\(command)' >/dev/null 2>&1 &"
-            let script = try program.home.write("\(run)\n\(wait(go))\n", to: "script")
-            #expect(try await type("clear; sh '\(script)'", in: tmux) { $0.last?.hasPrefix("bar ") == true })
-            try program.home.write("", to: "go")
-            #expect(try await shows(tmux) { $0.last == "ready>" })
             try program.home.write("", to: "end")
         }
     }
@@ -207,18 +196,6 @@ import TestSupport
             #expect(try await type("fg", in: tmux) { $0.contains("ready> fg") && $0.last == "ready>" })
             #expect(try await type("exit 7", in: tmux) { $0.contains("exit") && $0.last == "ready>" })
             #expect(try await type("echo status $?", in: tmux) { $0.contains("status 7") })
-        }
-    }
-
-    @Test func `Ctrl-C also ends the script that runs the program, as without it`() async throws {
-        try await inTerminal { tmux in
-            let path = try program.home.write(
-                "'\(program.path)' exec -- sh -c 'echo begun; exec sleep 1000'\necho continued\n",
-                to: "script"
-            )
-            #expect(try await type("clear; sh \(path)", in: tmux) { $0.first == "begun" })
-            #expect(try await press("C-c", in: tmux) { $0.last == "ready>" })
-            #expect(try await !lines(tmux).contains("continued"))
         }
     }
 
