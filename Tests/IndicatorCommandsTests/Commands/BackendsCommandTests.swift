@@ -64,12 +64,4 @@ import TestSupport
             #expect(SafeText.columns(of: String(line)) <= max(columns, longest + 2), "\(line)")
         }
     }
-
-    @Test func `Backends ends with status 78 when the config file is wrong`() async throws {
-        let demo = try TestedProgram("indicator-demo")
-        let path = try demo.home.write("backends: [nonsense]\n", to: "bad.yaml")
-        let result = try await demo.run("backends", environment: ["INDICATOR_CONFIG": path])
-        #expect(result.status == 78 && result.output == "")
-        #expect(result.error.hasPrefix("\(path):1:12: error: unknown backend 'nonsense'"))
-    }
 }

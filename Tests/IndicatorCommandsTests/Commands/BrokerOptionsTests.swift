@@ -28,12 +28,15 @@ import TestSupport
 
         let late = try self.watch(broker, "--json")
         let filtered = try self.watch(broker, "--host", "other")
+        let panel = try self.watch(broker, "--format", "text")
+        #expect(await panel.prints("h/probe: Copying\n"))
         #expect(await late.prints(#""label":"Copying""#))
         #expect(await eventually { late.output.count(where: \.isNewline) == 2 })
         #expect(await eventually { filtered.output.contains(/^other\/probe\/\S+ appeared: hidden\n/) })
 
         await first.end()
         #expect(await watch.prints(" lost: shown, 1 activity, 'Copying'\n"))
+        #expect(await panel.prints("h/probe: lost\n"))
         second.write("quit")
         #expect(await watch.prints(" vanished\n"))
         #expect(await eventually { filtered.output.contains(/\nother\/probe\/\S+ vanished\n/) })
@@ -44,7 +47,7 @@ import TestSupport
         #expect(forget.status == 0 && forget.output.hasSuffix(" forgotten\n"), "\(forget)")
         #expect(await eventually { ghosts.output.hasSuffix(" vanished\n") })
         #expect(try await broker.retained().isEmpty)
-        for daemon in [watch, late, filtered, ghosts] { #expect(daemon.errors == "") }
+        for daemon in [watch, late, filtered, panel, ghosts] { #expect(daemon.errors == "") }
     }
 
     @Test func `--app, --host and --topic select indicators, also together, with several values`() async throws {
@@ -410,20 +413,6 @@ import TestSupport
                 + #""name":"web-2/backup/j","progress":0.4,"state":"active","visible":true}"# + "\n"
         )
         #expect(try await once("--format", "text", "--app", "backup") == "web-1/backup: Copying 40% (2)\n")
-    }
-
-    @Test(arguments: ["text", "waybar"])
-    func `A panel shows the work of all machines, what is lost, and ends with its reader`(format: String) async throws {
-        let broker = try await MosquittoBroker()
-        let panel = try watch(broker, "--format", format)
-        #expect(await panel.prints("\n"))
-        let app = try await broker.app(host: "web-1")
-        app.write("begin\tCopying")
-        #expect(await panel.prints("web-1/probe: Copying"))
-        await app.end()
-        #expect(await panel.prints("web-1/probe: lost"))
-        let command = "'\(try Command.built("indicator"))' watch --mqtt '\(broker.url)' --format \(format) | head -n 1"
-        #expect(try await Daemon("sh", ["-c", command]).ends())
     }
 
     @Test func `An unreachable broker is an error`() async throws {

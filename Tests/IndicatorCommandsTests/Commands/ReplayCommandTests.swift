@@ -44,10 +44,23 @@ import TestSupport
         #expect(fromLines.output == lines(trace.expected) && fromLines.status == 0)
     }
 
-    @Test(arguments: ["", "\n \n", #"{"events": []}"#, "\u{FEFF}"])
-    func `Reports that a trace has no events`(trace: String) async throws {
-        let result = try await TestedProgram("indicator-demo").run("replay", "-", input: trace)
-        #expect(result.status == 0 && result.output == "" && result.error == "standard input: no events\n")
+    @Test(
+        "What is not a trace is reported, and is an error unless it is empty",
+        arguments: [
+            ("-", "", "standard input: no events"), ("-", "\n \n", "standard input: no events"),
+            ("-", #"{"events": []}"#, "standard input: no events"), ("-", "\u{FEFF}", "standard input: no events"),
+            (
+                "-", #"{"t_ms": 2000, "event": "stop"}"# + "\n" + #"{"t_ms": 1, "event": "stop"}"#,
+                "standard input:2: error: its time is earlier than that of the event before, 2.0 s"
+            ),
+            ("/does/not/exist", "", "/does/not/exist: error: cannot be opened: No such file or directory"),
+            ("/tmp", "", "/tmp: error: cannot be read: Is a directory"),
+        ]
+    )
+    func mistakes(file: String, trace: String, message: String) async throws {
+        let result = try await TestedProgram("indicator-demo").run("replay", file, input: trace)
+        #expect(result.output == "" && result.error == message + "\n")
+        #expect(result.status == (message.contains("error: ") ? 64 : 0))
     }
 
     @Test func `A trace in seconds has its changes in seconds`() async throws {
@@ -63,14 +76,6 @@ import TestSupport
         let trace = "\(WorkedExample.folder)/one-long-request.json"
         let result = try await TestedProgram("indicator-demo").run("replay", trace, "--json", "--start-delay", "0.0005")
         #expect(result.output.hasPrefix(#"{"t_ms": 0.5, "visible": true}"#))
-    }
-
-    @Test func `A mistake ends it with status 64`() async throws {
-        let lines = [0, 2000, 1].map { "{\"t_ms\": \($0), \"event\": \"stop\"}\n" }.joined()
-        let result = try await TestedProgram("indicator-demo").run("replay", "-", "--json", input: lines)
-        #expect(result.output == "")
-        let message = "its time is earlier than that of the event before, 2.0 s"
-        #expect(result.error == "standard input:3: error: \(message)\n" && result.status == 64)
     }
 
     @Test func `A log is printed with its wall-clock times, and takes no delays`() async throws {
@@ -92,14 +97,6 @@ import TestSupport
         #expect(refused.status == 64)
         let message = "a log has when the indicator was shown; delays can only be given for other traces"
         #expect(refused.error == "standard input: error: \(message)\n")
-    }
-
-    @Test(arguments: [
-        ("/does/not/exist", "cannot be opened: No such file or directory"), ("/tmp", "cannot be read: Is a directory"),
-    ])
-    func `Reports why a file cannot be read`(path: String, message: String) async throws {
-        let result = try await TestedProgram("indicator-demo").run("replay", path)
-        #expect(result.error == "\(path): error: \(message)\n" && result.status == 64)
     }
 
     @Test(arguments: [

@@ -3,50 +3,43 @@ import TestSupport
 
 /// `indicator watch`, on a private bus.
 @Suite(.needs(.bus)) struct WatchCommandTests {
-    @Test func `Indicators that exist, appear, change and vanish are printed, a line each`() async throws {
+    @Test("Indicators that exist, appear, change and vanish are a line each; with --json, an object of all properties")
+    func lifecycle() async throws {
         let bus = try await PrivateBus()
         let first = try await DesktopProbe(on: bus)
-        let watch = try bus.watch()
+        let (watch, json) = (try bus.watch(), try bus.watch("--json"))
         #expect(await eventually { watch.output == "probe appeared: hidden\n" })
-        try await first.tell("begin", "Fetching\u{1B}[31m \u{1F469}")
-        #expect(await watch.prints("probe changed: shown, 1 activity, 'Fetching[31m 👩'\n"))
+        let own = #""app":"probe","count":0,"enabled":true,"event":"appeared","instance":"\#(first.processID)","#
+        #expect(await json.prints(#"{"activities":[],"# + own))
+        try await first.tell("begin", "a \"label\"\u{1B}[31m \u{1F469}")
+        let label = "'a \"label\"[31m 👩'"
+        #expect(await watch.prints("probe changed: shown, 1 activity, \(label)\n"))
+        let changed =
+            #"{"activities":[{"label":"a \"label\"[31m 👩"}],"app":"probe","count":1,"enabled":true,"#
+            + #""event":"changed","instance":"\#(first.processID)","label":"a \"label\"[31m 👩","name":"probe","#
+            + #""state":"active","visible":true}"# + "\n"
+        #expect(await json.prints(changed), "\(json.output)")
         try await first.tell("progress", "0.4")
-        #expect(await watch.prints("1 activity, 40%, 'Fetching[31m 👩'\n"))
+        #expect(await watch.prints("1 activity, 40%, \(label)\n"))
         try await first.tell("attention", "Passphrase?")
-        #expect(await watch.prints("'Fetching[31m 👩', asks 'Passphrase?'\n"))
+        #expect(await watch.prints("\(label), asks 'Passphrase?'\n"))
         try await first.tell("end")
-        #expect(await watch.prints("probe finished: 'Fetching[31m 👩' unspecified, "))
+        #expect(await watch.prints("probe finished: \(label) unspecified, "))
+        let finished =
+            #"{"app":"probe","event":"finished","instance":"\#(first.processID)","label":"a \"label\"[31m 👩","#
+        #expect(await json.prints(finished + #""name":"probe","outcome":"unspecified","seconds":"#), "\(json.output)")
         let second = try await DesktopProbe("property", bus: bus)
         let name = "probe.instance\(second.processID)"
         #expect(await watch.prints("\(name) appeared: hidden\n"))
-        _ = try await second.shutdown()
+        try await second.shutdown()
         #expect(await watch.prints("\(name) vanished\n"))
+        let vanished = #"{"app":"probe","event":"vanished","instance":"\#(second.processID)","name":"\#(name)"}"#
+        #expect(await eventually { json.output.hasSuffix(vanished + "\n") }, "\(json.output)")
         await bus.kill()
-        #expect(await watch.ends())
-        #expect(watch.errors.contains("indicator: error: the bus at '\(bus.address)' was lost"))
-    }
-
-    @Test func `With --json, each line is an object with all properties`() async throws {
-        let bus = try await PrivateBus()
-        let watch = try bus.watch("--json")
-        let probe = try await DesktopProbe(on: bus)
-        #expect(await watch.prints("\"event\":\"appeared\""))
-        try await probe.tell("begin", "a \"label\"")
-        let expected = """
-            {"activities":[{"label":"a \\"label\\""}],"app":"probe","count":1,"enabled":true,"event":"changed",\
-            "instance":"\(probe.processID)","label":"a \\"label\\"","name":"probe","state":"active","visible":true}
-
-            """
-        #expect(await watch.prints(expected), "\(watch.output)")
-        #expect(watch.output.hasPrefix(#"{"activities":[],"app":"probe","count":0,"enabled":true,"event":"appeared","#))
-        try await probe.tell("end")
-        let finished =
-            #"{"app":"probe","event":"finished","instance":"\#(probe.processID)","label":"a \"label\"","#
-            + #""name":"probe","outcome":"unspecified","seconds":"#
-        #expect(await watch.prints(finished), "\(watch.output)")
-        _ = try await probe.shutdown()
-        let vanished = #"{"app":"probe","event":"vanished","instance":"\#(probe.processID)","name":"probe"}"# + "\n"
-        #expect(await eventually { watch.output.hasSuffix(vanished) })
+        for daemon in [watch, json] {
+            #expect(await daemon.ends())
+            #expect(daemon.errors.contains("indicator: error: the bus at '\(bus.address)' was lost"))
+        }
     }
 
     @Test func `Without a bus the reason is printed, and an invalid address is wrong usage`() async throws {

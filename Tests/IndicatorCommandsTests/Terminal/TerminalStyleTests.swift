@@ -4,23 +4,19 @@ import TestSupport
 @testable import IndicatorCommands
 
 @Suite struct TerminalStyleTests {
-    private func style(_ environment: [String: String], columns: Int = 0, isTerminal: Bool = true) -> TerminalStyle {
-        TerminalStyle(columns: columns, isTerminal: isTerminal, environment: environment)
+    @Test(arguments: [(120, "70", 120), (0, "70", 70), (0, "nonsense", 80), (0, nil, 80)])
+    func `The terminals own width takes precedence`(own: Int, variable: String?, width: Int) {
+        let environment = variable.map { ["COLUMNS": $0] } ?? [:]
+        #expect(TerminalStyle(columns: own, isTerminal: true, environment: environment).width == width)
     }
 
-    @Test func `The terminals own width takes precedence`() {
-        #expect(style(["COLUMNS": "70"], columns: 120).width == 120)
-        #expect(style(["COLUMNS": "70"]).width == 70)
-        #expect(style(["COLUMNS": "nonsense"]).width == 80)
-        #expect(style([:]).width == 80)
-    }
-
-    @Test func `Colours need a terminal that supports them`() {
-        #expect(style(["TERM": "xterm"]).look.usesColor)
-        #expect(!style(["TERM": "xterm", "NO_COLOR": "1"]).look.usesColor)
-        #expect(style(["TERM": "xterm", "NO_COLOR": ""]).look.usesColor)
-        #expect(!style(["TERM": "dumb"]).look.usesColor)
-        #expect(!style([:]).look.usesColor)
-        #expect(!style(["TERM": "xterm"], isTerminal: false).look.usesColor)
+    @Test(arguments: [
+        (["TERM": "xterm"], true, true), (["TERM": "xterm", "NO_COLOR": "1"], true, false),
+        (["TERM": "xterm", "NO_COLOR": ""], true, true), (["TERM": "dumb"], true, false), ([:], true, false),
+        (["TERM": "xterm"], false, false),
+    ])
+    func `Colours need a terminal that supports them`(environment: [String: String], isTerminal: Bool, hasColor: Bool) {
+        let style = TerminalStyle(columns: 0, isTerminal: isTerminal, environment: environment)
+        #expect(style.look.usesColor == hasColor)
     }
 }

@@ -184,6 +184,8 @@ import TestSupport
         }
         try await second.tell("begin", "Once more")
         #expect(await shows("probe: Once more"))
+        let reader = "'\(try Command.built("indicator"))' watch --bus '\(bus.address)' --format waybar | head -n 1"
+        #expect(try await Daemon("sh", ["-c", reader]).ends())
         await bus.kill()
         #expect(await eventually { panels.values.allSatisfy { !$0.isRunning } })
         #expect(panels.values.allSatisfy { $0.status == 1 })

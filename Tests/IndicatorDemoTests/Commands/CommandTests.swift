@@ -18,7 +18,12 @@ import TestSupport
 
     @Test(arguments: [
         (["run", "--nonsense"], "Unknown option '--nonsense'"), (["replay"], "Missing expected argument"),
-        (["run", "--completion-delay=-1"], "'-1' is invalid for '--completion-delay"),
+        (
+            ["run", "--completion-delay=-1"],
+            "Error: The value '-1' is invalid for '--completion-delay <seconds>': expected a number of seconds"
+        ),
+        (["replay", "-", "--minimum-visible-time", "nan"], "'nan' is invalid for '--minimum-visible-time"),
+        (["run", "--start-delay", "inf"], "'inf' is invalid for '--start-delay"),
         (["run", "--base-url", "nonsense"], "'nonsense' is invalid for '--base-url"),
         (["run", "--backend", "nonsense"], "'nonsense'"), (["serve", "--port", "70000"], "70000"),
         (
@@ -27,27 +32,17 @@ import TestSupport
         ),
     ])
     func `Wrong usage is named and ends with status 64`(arguments: [String], message: String) async throws {
-        let result = try await TestedProgram("indicator-demo").run(arguments)
+        let result = try await TestedProgram("indicator-demo").run(arguments, environment: ["COLUMNS": "120"])
         #expect(result.status == 64 && result.output == "")
         #expect(result.error.contains(message), "\(result.error)")
     }
 
-    @Test(arguments: ["-1", "nan", "inf"]) func `A wrong delay names the option`(value: String) async throws {
-        let demo = try TestedProgram("indicator-demo")
-        for (command, option) in [("run", "--completion-delay"), ("replay", "--minimum-visible-time")] {
-            let trace = command == "run" ? [] : ["-"]
-            let result = try await demo.run([command, option, value] + trace, environment: ["COLUMNS": "120"])
-            #expect(result.status == 64)
-            let message =
-                "Error: The value '\(value)' is invalid for '\(option) <seconds>': expected a number of seconds"
-            #expect(result.error.hasPrefix(message), "\(result.error)")
-        }
-    }
-
-    @Test func `A wrong config file ends a run with status 78`() async throws {
+    @Test(arguments: [["run", "--config", "FILE"], ["backends"]])
+    func `A wrong config file ends a command with status 78`(arguments: [String]) async throws {
         let demo = try TestedProgram("indicator-demo")
         let path = try demo.home.write("backends: [nonsense]\n", to: "bad.yaml")
-        let result = try await demo.run("run", "--config", path)
+        let arguments = arguments.map { $0 == "FILE" ? path : $0 }
+        let result = try await demo.run(arguments, environment: ["INDICATOR_CONFIG": path])
         #expect(result.status == 78 && result.output == "")
         #expect(result.error.hasPrefix("\(path):1:12: error: unknown backend 'nonsense'"))
     }
