@@ -36,21 +36,14 @@ package struct ShellInitCommand: AsyncParsableCommand {
     // Unconditional: "-3" is a wrong number, not another option.
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Only report commands that lasted this long. (default: 10)", valueName: "seconds"),
-        transform: Self.wholeSeconds
+        help: ArgumentHelp("Only report commands that lasted this many whole seconds.", valueName: "seconds")
     )
-    var after: UInt32?
+    var after: UInt32 = 10
 
     package init() {}
 
     package func run() async throws {
-        try Output.standard.write(Self.code(for: shell, after: after ?? 10))
-    }
-
-    /// Shells compare whole numbers.
-    @Sendable private static func wholeSeconds(_ argument: String) throws -> UInt32 {
-        guard let seconds = UInt32(argument) else { throw ValidationError("expected a whole number, zero or more") }
-        return seconds
+        try Output.standard.write(Self.code(for: shell, after: after))
     }
 
     /// - Parameter seconds: how long a command must have lasted.
