@@ -26,7 +26,7 @@ struct ReportedWork {
                 guard line.starts(with: prefix.utf8) else { return nil }
                 return String(validating: line.dropFirst(prefix.utf8.count), as: UTF8.self)
             }
-            if let status = ProgramStatus(line: line) {
+            if let status = ProgramStatus(line) {
                 apply(status)
             } else if let text = text(after: "STATUS=") {
                 root.label = ActivityDetails.safe(text) ?? label
@@ -66,10 +66,7 @@ struct ReportedWork {
         if status.state == .done, let message { label = label.map { "\($0): \(message)" } ?? message }
         current.update { details in
             details.progress = status.progress.map { Double($0) / 100 }
-            // A text that is set is made safe, which takes longer than to compare it.
-            if details.label != label { details.label = label }
-            if details.detail != detail { details.detail = detail }
-            if details.attention != attention { details.attention = attention }
+            (details.label, details.detail, details.attention) = (label, detail, attention)
         }
         if isEnd { current.end(outcome) }
     }

@@ -10,7 +10,6 @@ import Synchronization
 final class ExecActivity {
     private let indicator: IndicatorManager
     private let activity: ManagedActivity
-    /// What the command reports of its work.
     private let reports: ProgramReports?
 
     private static let messages = InMemoryLogHandler()
@@ -21,8 +20,8 @@ final class ExecActivity {
     ///     for that; by default as in the config file, or always, and 10 seconds.
     ///   - label: the label of the activity.
     ///   - began: when the command began.
-    ///   - socket: where the command reports its work.
-    init(of options: ExecCommand, label: String, began: ContinuousClock.Instant, socket: ReportSocket? = nil) {
+    ///   - reports: what the command reports of its work.
+    init(of options: ExecCommand, label: String, began: ContinuousClock.Instant, reports: ProgramReports? = nil) {
         // Who looks at a shell has seen the end of a line. Where only the terminal knows that, it notifies.
         let isFocused = options.lasted != nil && options.notify != .never ? TerminalFocus.isFocused : false
         let prefersTerminal =
@@ -73,7 +72,8 @@ final class ExecActivity {
             }
             indicator.addBackend(notice)
         }
-        reports = socket.map { [activity] in ProgramReports(on: activity, socket: $0) }
+        self.reports = reports
+        reports?.listen(on: activity)
     }
 
     /// Shows a label, unless it is `nil`, and how much of a file has been read, in bytes; nothing for `nil`.

@@ -157,33 +157,33 @@ struct ExecCommand: ParsableCommand {
     /// Runs the command, and ends this process as the command ends.
     func runCommand() -> Never {
         let line = lasted == nil ? nil : Self.takeShellLine()
-        var socket: ReportSocket?
+        var reports: ProgramReports?
         let began = ContinuousClock.now - (lasted ?? .zero)
         func show() -> ExecActivity {
             CommandOnTerminal.begin()
             let label = givenLabel ?? CommandLabel(command).text
-            return ExecActivity(of: self, label: label, began: began, socket: socket)
+            return ExecActivity(of: self, label: label, began: began, reports: reports)
         }
         var child: ChildCommand
         do throws(ChildCommand.StartError) {
             // The command inherits the path. Without a socket, it finds none, and is shown as it is.
             let prepare = {
-                socket = lasted == nil && SpareDescriptors.exist() ? try? ReportSocket() : nil
-                socket?.raiseSignal(true)
-                unsetenv(ReportSocket.variable)
-                if let socket { setenv(ReportSocket.variable, socket.path, 1) }
+                reports = lasted == nil && SpareDescriptors.exist() ? try? ProgramReports() : nil
+                reports?.raiseSignal(true)
+                unsetenv(ProgramReports.variable)
+                if let reports { setenv(ProgramReports.variable, reports.path, 1) }
             }
             // Unmodified: the arguments may not be UTF-8.
             let arguments = CommandLine.unsafeArgv + Int(CommandLine.argc) - command.count
             child = try ChildCommand(arguments, prepare: prepare)
         } catch {
-            socket?.unlink()
+            reports?.end()
             try? Output.error.write("indicator: \(error)\n")
             if lasted == nil { show().end(.failed("\(error)")) }
             Foundation.exit(error.status)
         }
         // Hooks of this process report nothing.
-        unsetenv(ReportSocket.variable)
+        unsetenv(ProgramReports.variable)
         var activity: ExecActivity?
         let shownAt = lasted == nil ? began + Self.unshownTime : nil
         while true {
@@ -195,8 +195,8 @@ struct ExecCommand: ParsableCommand {
             case .ended(let ending):
                 if lasted == nil {
                     let outcome = ending.outcome(wasInterrupted: child.wasInterrupted)
-                    if activity == nil, outcome.isFailure || socket?.hasReports == true { activity = show() }
-                    if let activity { activity.end(outcome) } else { socket?.unlink() }
+                    if activity == nil, outcome.isFailure || reports?.hasReports == true { activity = show() }
+                    if let activity { activity.end(outcome) } else { reports?.end() }
                 } else if line?.isIgnored != true {
                     var own: ChildCommand.Ending? = ending
                     if case .exited(let status) = ending, let line {

@@ -36,6 +36,7 @@ struct IndicatorProgram: ParsableCommand {
     static func main() {
         let words = Array(CommandLine.arguments.dropFirst())
         if let command = ExecCommand.reading(words) { command.runCommand() }
-        if let command = ReportCommand.reading(words) { command.run() } else { runProgram() }
+        guard words.first == "report", let status = try? ReportCommand.status(words[1...]) else { runProgram() }
+        ReportCommand.send(status)
     }
 }

@@ -101,7 +101,7 @@ private func check(_ response: CachedResponse?) {
 
 /// A report that is read can be written, and read again, but for what no surface shows; it fits a terminal.
 private func fuzzReports(_ bytes: [UInt8]) {
-    for status in bytes.split(separator: UInt8(ascii: "\n")).compactMap({ ProgramStatus(line: $0) }) {
+    for status in bytes.split(separator: UInt8(ascii: "\n")).compactMap({ ProgramStatus($0) }) {
         precondition(ProgramStatus(Array(status.body.utf8)[...])?.body == status.body, status.body)
         precondition(status.sequence.utf8.count <= ProgramStatus.sequenceLimit)
         precondition(status.body.unicodeScalars.allSatisfy { $0.isASCII && $0.properties.generalCategory != .control })

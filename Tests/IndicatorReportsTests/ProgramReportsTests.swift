@@ -119,9 +119,8 @@ struct ProgramReportsTests {
         // A shell would take the name for a pattern.
         let directory = try TemporaryDirectory("[*]")
         let indicator = IndicatorManager(delays: .zero)
-        let socket = try ReportSocket(in: directory.path)
-        let activity = ManagedActivity("make", in: indicator)
-        let reports = ProgramReports(on: activity, socket: socket)
+        let reports = try ProgramReports(in: directory.path)
+        reports.listen(on: ManagedActivity("make", in: indicator))
         try await body(indicator, reports, "\(directory.path)/indicator")
         reports.end()
         #expect(indicator.snapshot.activityCount == 0)
@@ -133,12 +132,12 @@ struct ProgramReportsTests {
         try await Self.listening { indicator, reports, _ in
             let updates = indicator.updates
             let path = try #require(reports.environment["INDICATOR_SOCKET"])
-            #expect(ReportSocket.send("state=working:id=a\nSTATUS=Link", to: path))
+            #expect(ProgramReports.send("state=working:id=a\nSTATUS=Link", to: path))
             #expect(await eventually { Self.rows(indicator.snapshot) == ["Link 0%", "  a"] })
             // Whether the thread reads it, or the end.
-            #expect(ReportSocket.send("state=error:msg=YQ", to: path))
+            #expect(ProgramReports.send("state=error:msg=YQ", to: path))
             reports.end(.succeeded)
-            #expect(!ReportSocket.send("state=working", to: path))
+            #expect(!ProgramReports.send("state=working", to: path))
             await indicator.shutdown()
             #expect(await Self.ended(updates) == ["Link: failed(\"a\")", "a: unspecified"])
         }
@@ -149,13 +148,13 @@ struct ProgramReportsTests {
         try await Self.listening { indicator, reports, _ in
             let path = try #require(reports.environment["INDICATOR_SOCKET"])
             for number in 0..<200 {
-                #expect(await eventually { ReportSocket.send("state=working:id=m\(number)", to: path) })
+                #expect(await eventually { ProgramReports.send("state=working:id=m\(number)", to: path) })
             }
             #expect(await eventually { reports.omittedCount == 200 - 64 })
             for number in 0..<2000 {
                 #expect(
                     await eventually {
-                        ReportSocket.send("state=done:id=m\(number % 64)\nstate=error:id=e\(number)", to: path)
+                        ProgramReports.send("state=done:id=m\(number % 64)\nstate=error:id=e\(number)", to: path)
                     }
                 )
             }
@@ -171,42 +170,39 @@ struct ProgramReportsTests {
         close(dead)
     }
 
-    @Test("A socket that a killed process has left is removed; one that is in use is not, nor is another file")
+    @Test("A socket that a killed process has left is removed; one that is in use is not, nor is another folder")
     func leftovers() async throws {
         try await Self.listening { _, reports, folder in
             Self.leave(in: "\(folder)/indicator-dead")
             mkdir("\(folder)/indicator-other", 0o700)
-            try Data().write(to: URL(filePath: "\(folder)/indicator-other/indicator-reports"))
-            let second = try ReportSocket(in: (folder as NSString).deletingLastPathComponent)
+            let second = try ProgramReports(in: (folder as NSString).deletingLastPathComponent)
             second.removeLeftovers()
-            let used = [second.path, try #require(reports.environment["INDICATOR_SOCKET"])]
-            let left = try FileManager.default.contentsOfDirectory(atPath: folder).map {
-                "\(folder)/\($0)/indicator-reports"
-            }
-            #expect(Set(left) == Set(used + ["\(folder)/indicator-other/indicator-reports"]))
-            second.unlink()
-            try FileManager.default.removeItem(atPath: "\(folder)/indicator-other")
+            let used = [second.path, reports.path].map { String($0.split(separator: "/").dropLast().last ?? "") }
+            let left = try FileManager.default.contentsOfDirectory(atPath: folder)
+            #expect(Set(left) == Set(used + ["indicator-other"]))
+            second.end()
+            rmdir("\(folder)/indicator-other")
         }
     }
 
     @Test(.needs("python3", package: "python3"))
     func `Descriptors that come along are closed, and a datagram that is too long is ignored`() async throws {
-        let directory = try TemporaryDirectory()
-        let socket = try ReportSocket(in: directory.path)
-        let program = """
-            import array, os, socket, sys
-            s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-            r, w = os.pipe()
-            s.sendmsg([b"BARRIER=1"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [w]))], 0, sys.argv[1])
-            os.close(w)
-            s.sendto(b"x" * 5000, sys.argv[1])
-            print(os.read(r, 1))
-            """
-        async let result = Command.run("python3", ["-c", program, socket.path])
-        #expect(await eventually { socket.receive().map { String(decoding: $0, as: UTF8.self) } == "BARRIER=1" })
-        #expect(try await result.output == "b''\n", "the last writer is closed")
-        #expect(socket.receive() == [])
-        socket.unlink()
+        try await Self.listening { indicator, reports, _ in
+            let program = """
+                import array, os, socket, sys
+                s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+                r, w = os.pipe()
+                rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [w]))
+                s.sendmsg([b"STATUS=Link"], [rights], 0, sys.argv[1])
+                os.close(w)
+                s.sendto(b"STATUS=" + b"x" * 4090, sys.argv[1])
+                s.sendto(b"X_INDICATOR_PROGRESS=40" + b"\\n" * 4073, sys.argv[1])
+                print(os.read(r, 1))
+                """
+            let result = try await Command.run("python3", ["-c", program, reports.path])
+            #expect(result.output == "b''\n", "the last writer is closed")
+            #expect(await eventually { Self.rows(indicator.snapshot) == ["Link 40%"] })
+        }
     }
 
     @Test func `Where no socket can be made, the error says where and why, and nothing is left`() async throws {
@@ -214,15 +210,15 @@ struct ProgramReportsTests {
         for (other, reason) in [
             ("\(folder.path)/none", "No such file or directory"), (folder.path, "File name too long"),
         ] {
-            let error = #expect(throws: ReportSocket.Failure.self) { try ReportSocket(in: nil, or: other) }
+            let error = #expect(throws: ProgramReports.Failure.self) { try ProgramReports(in: nil, or: other) }
             #expect(error?.description == "cannot make a socket for reports in '\(other)': \(reason)")
         }
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
         await #expect(processExitsWith: .success) {
             var limit = rlimit(rlim_cur: 0, rlim_max: 0)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            let error = #expect(throws: ReportSocket.Failure.self) { try ReportSocket(in: nil) }
-            if error?.description != "cannot make a socket for reports: Too many open files" { exit(1) }
+            let error = #expect(throws: ProgramReports.Failure.self) { try ProgramReports(in: nil) }
+            if error?.description != "cannot make a socket for reports in '/tmp': Too many open files" { exit(1) }
         }
     }
 
@@ -242,13 +238,13 @@ struct ProgramReportsTests {
             long.path, file.path,
         ]
         for runtime in folders {
-            let socket = try ReportSocket(in: runtime)
-            socket.removeLeftovers()
-            #expect(socket.path.hasPrefix("/tmp/indicator-") && !FileManager.default.fileExists(atPath: left))
-            let folder = (socket.path as NSString).deletingLastPathComponent
+            let reports = try ProgramReports(in: runtime)
+            reports.removeLeftovers()
+            #expect(reports.path.hasPrefix("/tmp/indicator-") && !FileManager.default.fileExists(atPath: left))
+            let folder = (reports.path as NSString).deletingLastPathComponent
             #expect(try FileManager.default.attributesOfItem(atPath: folder)[.posixPermissions] as? Int == 0o700)
-            #expect(ReportSocket.send("state=done", to: socket.path) && socket.receive() == Array("state=done".utf8))
-            socket.unlink()
+            #expect(ProgramReports.send("state=done", to: reports.path))
+            reports.end()
             #expect(!FileManager.default.fileExists(atPath: folder))
         }
         for folder in [shared, foreign] {

@@ -32,10 +32,10 @@ import TestSupport
         for (name, text) in files { try folder.write(text, to: name) }
         let indicator = IndicatorManager(delays: .zero)
         let updates = indicator.updates
-        let socket = try ReportSocket(in: folder.path)
-        let reports = ProgramReports(on: ManagedActivity("command", in: indicator), socket: socket)
+        let reports = try ProgramReports(in: folder.path)
+        reports.listen(on: ManagedActivity("command", in: indicator))
         let path = try (Command.built("indicator") as NSString).deletingLastPathComponent
-        let environment = ["INDICATOR_SOCKET=\(socket.path)", "PATH=\(path):/usr/bin:/bin", "HOME=\(folder.path)"]
+        let environment = ["INDICATOR_SOCKET=\(reports.path)", "PATH=\(path):/usr/bin:/bin", "HOME=\(folder.path)"]
         let result = try await Command.run("env", environment + ["sh", "-ec", "cd '\(folder.path)'\n\(script)"])
         #expect(result.status == 0, "\(result.error)")
         reports.end(.cancelled)

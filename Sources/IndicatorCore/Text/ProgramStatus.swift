@@ -37,18 +37,7 @@ package struct ProgramStatus: Sendable, Hashable {
     package var message: String?
 
     /// Makes a report. ``body`` omits what a terminal would reject.
-    package init(
-        _ state: State,
-        kind: Kind? = nil,
-        progress: Int? = nil,
-        id: String? = nil,
-        app: String? = nil,
-        title: String? = nil,
-        message: String? = nil
-    ) {
-        (self.state, self.kind, self.progress, self.id) = (state, kind, progress, id)
-        (self.app, self.title, self.message) = (app, title, message)
-    }
+    package init(_ state: State, id: String? = nil) { (self.state, self.id) = (state, id) }
 
     /// Whether it is about work in progress.
     package var isOpen: Bool { state == .working || state == .blocked }
@@ -57,17 +46,13 @@ package struct ProgramStatus: Sendable, Hashable {
 
     /// Reads a line of a datagram: a body that begins with the state, or the escape sequence, which ends with ST or
     /// BEL; `nil` for other lines, and if the report is discarded.
-    package init?(line: ArraySlice<UInt8>) {
-        let isFramed = line.starts(with: "\u{1B}]7501;".utf8)
-        guard isFramed || line.starts(with: "state=".utf8) else { return nil }
-        self.init(isFramed ? line.dropFirst(7).prefix { $0 != 0x1B && $0 != 0x07 } : line)
-    }
-
-    /// Reads the body of a report; `nil` if it is discarded.
     ///
     /// A pair that is malformed or unknown is skipped. The last of equal keys counts; if its value is invalid, as none.
     /// A report without a known state, or with a limit exceeded, an invalid identifier or an invalid text is discarded.
-    package init?(_ body: ArraySlice<UInt8>) {
+    package init?(_ line: ArraySlice<UInt8>) {
+        let isFramed = line.starts(with: "\u{1B}]7501;".utf8)
+        guard isFramed || line.starts(with: "state=".utf8) else { return nil }
+        let body = isFramed ? line.dropFirst(7).prefix { $0 != 0x1B && $0 != 0x07 } : line
         var state: State?
         for pair in body.split(separator: UInt8(ascii: ":")) {
             guard let separator = pair.firstIndex(of: UInt8(ascii: "=")) else { continue }

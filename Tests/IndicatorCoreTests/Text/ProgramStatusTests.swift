@@ -11,30 +11,29 @@ struct ProgramStatusTests {
     }
 
     @Test(arguments: [
-        ("state=working", ProgramStatus(.working)),
-        (
-            "state=working:progress=40:id=sync/eu:app=backup",
-            .init(.working, progress: 40, id: "sync/eu", app: "backup")
-        ),
-        ("progress=0:state=blocked:kind=auth", .init(.blocked, kind: .auth, progress: 0)),
-        ("state=working:title=w7xiZXI", .init(.working, title: "über")),
+        ("state=working:progress=40:id=sync/eu:app=backup", "="),
+        ("state=blocked:progress=0:kind=auth", "="),
+        ("state=working:title=w7xiZXI", "state=working:title=w7xiZXI="),
         // One that is malformed or unknown is skipped.
-        ("state=working:progress=x:progress=40:progress=:progress=a b", .init(.working, progress: 40)),
-        ("state=working:progress=+30", .init(.working)),
-        ("state=blocked:kind=question:kind=other", .init(.blocked)),
-        ("state=done:app=a:app=a/b", .init(.done)),
-        (" state = done : app= a\r", .init(.done, app: "a")),
-        ("state=done:::x:=y:a b=c:new=1,2/3=:app=a b", .init(.done)),
-        ("state=error:progress=4:kind=auth", .init(.error)),
-        ("state=clear:id=a/b/c/d/e/f/g/h", .init(.clear, id: "a/b/c/d/e/f/g/h")),
-        (
-            "state=done:title=\(text(192)):msg=\(text(2048))",
-            .init(.done, title: String(repeating: "x", count: 192), message: String(repeating: "x", count: 2048))
-        ),
+        ("state=working:progress=x:progress=40:progress=:progress=a b", "state=working:progress=40"),
+        ("state=working:progress=+30", "state=working"),
+        ("state=blocked:kind=question:kind=other", "state=blocked"),
+        ("state=done:app=a:app=a/b", "state=done"),
+        ("state= done : app= a\r", "state=done:app=a"),
+        ("state=done:::x:=y:a b=c:new=1,2/3=:app=a b", "state=done"),
+        ("state=error:progress=4:kind=auth", "state=error"),
+        ("state=clear:id=a/b/c/d/e/f/g/h", "="),
+        ("state=done:title=\(text(192)):msg=\(text(2048))", "="),
     ])
-    func `A report that counts`(body: String, expected: ProgramStatus) {
-        #expect(Self.status(body) == expected)
-        #expect(Self.status(expected.body) == expected, "what it writes, it reads")
+    func `A report that counts`(body: String, expected: String) {
+        #expect(Self.status(body)?.body == (expected == "=" ? body : expected))
+    }
+
+    @Test func `A text is that of the base64; in the escape sequence, the state may come last`() {
+        let status = Self.status("\u{1B}]7501;msg=YQ:title=w7xiZXI:app=a:state=working\u{07}state=done")
+        #expect(
+            [status?.title, status?.message, status?.app, status?.state.rawValue] == ["über", "a", "a", "working"]
+        )
     }
 
     @Test(arguments: [
@@ -52,20 +51,11 @@ struct ProgramStatusTests {
     func `A report that is discarded`(body: String) { #expect(Self.status(body) == nil) }
 
     @Test func `What is written fits a terminal: no control characters, the texts and names within their limits`() {
-        let status = ProgramStatus(
-            .blocked,
-            kind: .permission,
-            progress: 140,
-            id: "not an id",
-            app: "my app",
-            title: "a\u{1B}[2Jb",
-            message: String(repeating: "é", count: 1025)
-        )
-        let message = String(repeating: "é", count: 1024)
-        #expect(
-            Self.status(status.body)
-                == .init(.blocked, kind: .permission, progress: 100, title: "a[2Jb", message: message)
-        )
+        var status = ProgramStatus(.blocked, id: "not an id")
+        (status.kind, status.progress, status.app) = (.permission, 140, "my app")
+        (status.title, status.message) = ("a\u{1B}[2Jb", String(repeating: "é", count: 1025))
+        let message = Data(String(repeating: "é", count: 1024).utf8).base64EncodedString()
+        #expect(status.body == "state=blocked:progress=100:kind=permission:title=YVsySmI=:msg=\(message)")
         #expect(ProgramStatus(.done).sequence == "\u{1B}]7501;state=done\u{1B}\\")
         #expect(status.sequence.utf8.count <= ProgramStatus.sequenceLimit)
     }

@@ -33,13 +33,10 @@ struct StatusRecords: Sendable {
         if wasVisible { update.finished.forEach { finish($0) } } else { (ended, outcome) = ([], nil) }
         if snapshot.isVisible {
             let children = snapshot.activities.map { details in
-                ProgramStatus(
-                    details.attention == nil ? .working : .blocked,
-                    progress: Percentage(details.progress)?.value,
-                    id: "\(id)/\(details.id)",
-                    title: details.label,
-                    message: details.attention ?? details.detail
-                )
+                var status = ProgramStatus(details.attention == nil ? .working : .blocked, id: "\(id)/\(details.id)")
+                status.progress = Percentage(details.progress)?.value
+                (status.title, status.message) = (details.label, details.attention ?? details.detail)
+                return status
             }
             var whole = children.first { $0.state == .blocked } ?? ProgramStatus(.working)
             (whole.id, whole.app, whole.title) = (id, app, snapshot.label)
@@ -54,7 +51,8 @@ struct StatusRecords: Sendable {
 
     /// Keeps how a listed activity has ended, and what that says of the whole. One without an outcome has no record.
     private mutating func finish(_ activity: FinishedActivity) {
-        var status = ProgramStatus(.idle, id: "\(id)/\(activity.id)", title: activity.label)
+        var status = ProgramStatus(.idle, id: "\(id)/\(activity.id)")
+        status.title = activity.label
         switch activity.outcome {
         case .succeeded: status.state = .done
         case .failed(let text): (status.state, status.message) = (.error, text)
@@ -71,13 +69,11 @@ struct StatusRecords: Sendable {
     /// The reports that change the records of a terminal.
     static func reports(from shown: [ProgramStatus], to wanted: [ProgramStatus]) -> String {
         if shown == wanted { return "" }
-        func clear(_ status: ProgramStatus) -> ProgramStatus { ProgramStatus(.clear, id: status.id) }
-        if let whole = shown.first, wanted.first?.id != whole.id || wanted.first?.isOpen != true {
-            // With all below it.
-            return ([clear(whole)] + wanted).map(\.sequence).joined()
-        }
-        let gone = shown.filter { status in !wanted.contains { $0.id == status.id } }
-        return (gone.map(clear) + wanted.filter { !shown.contains($0) }).map(\.sequence).joined()
+        // When the work has ended, the record for all, with which those below it go.
+        let isEnd = wanted.first?.isOpen != true
+        let gone = shown.filter { status in isEnd ? status.id == shown[0].id : !wanted.contains { $0.id == status.id } }
+        let changed = wanted.filter { isEnd || !shown.contains($0) }
+        return (gone.map { ProgramStatus(.clear, id: $0.id) } + changed).map(\.sequence).joined()
     }
 }
 
