@@ -184,7 +184,7 @@ import TestSupport
 
     @Test(
         "Signals to the process or the job have the same effect as without it",
-        arguments: ["TERM", "INT", "HUP", "QUIT", "USR1", "KILL", "ABRT", "ALRM", "PIPE", "RTMIN+3"],
+        arguments: ["TERM", "INT", "HUP", "QUIT", "USR1", "KILL", "ABRT", "PIPE", "RTMIN+3"],
         ["default", "handles"]
     )
     func signals(signal: String, command: String) async throws {
@@ -327,6 +327,16 @@ import TestSupport
             return [try await shell.value("$?")]
         }
         #expect(results == ["0"])
+    }
+
+    /// The kernel sends it: it is not one of the signals of a process.
+    @Test("An alarm(2) that was set before ends the command", .needs("python3", package: "python3"))
+    func alarm() async throws {
+        let script = "import os, signal, sys; signal.alarm(1); os.execv(sys.argv[1], sys.argv[1:])"
+        for command in [["/bin/sleep", "1000"], [program.path, "exec", "--", "sleep", "1000"]] {
+            let result = try await program.exec(["python3", "-c", script] + command, directly: true)
+            #expect(result.status == 128 + Int(SIGALRM) && result.isKilled)
+        }
     }
 
     @Test(.needs("python3", package: "python3"), arguments: [true, false])
