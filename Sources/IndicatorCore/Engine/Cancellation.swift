@@ -14,42 +14,23 @@ struct CancellationRequests: AsyncSequence, Sendable {
     let engine: IndicatorEngine
 
     func makeAsyncIterator() -> AsyncStream<CancellationRequest>.Iterator {
-        LatestValues.stream { values in
-            let subscriber = CancellationSubscriber(values)
-            engine.add(subscriber)
-            return (subscriber.take, { engine.remove(subscriber) })
+        LatestValues.stream { [engine] values in
+            engine.change { $0.append(CancellationSubscriber(values: values)) }
+            return (
+                { _ in engine.takeRequest(for: values) },
+                { engine.change { subscribers in subscribers.removeAll { $0.values === values } } }
+            )
         }
         .makeAsyncIterator()
     }
 }
 
-/// The requests that wait for one iteration, in order: the last ``capacity``.
-final class CancellationSubscriber: Sendable {
-    private static var capacity: Int { 16 }
+/// One iteration, and the requests that wait for it, in order: the last ``capacity``.
+struct CancellationSubscriber: Sendable {
+    static var capacity: Int { 16 }
 
     let values: LatestValues
-    private let state = Locked((requests: [CancellationRequest](), isFinished: false))
-
-    fileprivate init(_ values: LatestValues) {
-        self.values = values
-    }
-
-    /// Called under the engine's lock, which keeps the order; then signal ``values``.
-    fileprivate func post(_ request: CancellationRequest) {
-        state.withLock { state in
-            if state.requests.count == Self.capacity { state.requests.removeFirst() }
-            state.requests.append(request)
-        }
-    }
-
-    /// No more requests follow. Called as ``post(_:)``.
-    func finish() { state.withLock { $0.isFinished = true } }
-
-    fileprivate func take(last: CancellationRequest?) -> (value: CancellationRequest?, isLast: Bool) {
-        state.withLock { state in
-            state.requests.isEmpty ? (nil, state.isFinished) : (state.requests.removeFirst(), false)
-        }
-    }
+    var requests: [CancellationRequest] = []
 }
 
 extension IndicatorEngine {
@@ -58,28 +39,30 @@ extension IndicatorEngine {
     @discardableResult
     package func requestCancellation(_ request: CancellationRequest = CancellationRequest()) -> Bool {
         let subscribers = storage.withLock { storage in
-            for subscriber in storage.cancellation { subscriber.post(request) }
+            for index in storage.cancellation.indices {
+                let requests = storage.cancellation[index].requests.suffix(CancellationSubscriber.capacity - 1)
+                storage.cancellation[index].requests = requests + [request]
+            }
             return storage.cancellation
         }
         for subscriber in subscribers { subscriber.values.signal() }
         return !subscribers.isEmpty
     }
 
-    fileprivate func add(_ subscriber: CancellationSubscriber) {
-        change { storage in
-            if storage.machine.isShutDown { subscriber.finish() } else { storage.cancellation.append(subscriber) }
+    /// The next request for a subscriber, if any; and if none, whether none follows.
+    fileprivate func takeRequest(for values: LatestValues) -> (value: CancellationRequest?, isLast: Bool) {
+        storage.withLock { storage in
+            let index = storage.cancellation.firstIndex { $0.values === values && !$0.requests.isEmpty }
+            guard let index else { return (nil, storage.machine.isShutDown) }
+            return (storage.cancellation[index].requests.removeFirst(), false)
         }
     }
 
-    fileprivate func remove(_ subscriber: CancellationSubscriber) {
-        change { storage in storage.cancellation.removeAll { $0 === subscriber } }
-    }
-
     /// Changes the subscribers. Receivers are notified of the first one, and of the end of the last one.
-    private func change(_ subscribers: (inout Storage) -> Void) {
+    fileprivate func change(_ subscribers: (inout [CancellationSubscriber]) -> Void) {
         let now = time.now
         let actions: Actions? = storage.withLock { storage in
-            subscribers(&storage)
+            subscribers(&storage.cancellation)
             let isCancellable = !storage.cancellation.isEmpty
             return storage.machine.setCancellable(isCancellable, at: now).map { Actions($0, storage) }
         }

@@ -86,10 +86,9 @@ package final class IndicatorEngine: Sendable {
             if isFirst {
                 actions.receivers = storage.receivers + storage.runners
                 for receiver in actions.receivers { receiver.finish(timeLimit: timeLimit) }
-                for subscriber in storage.cancellation { subscriber.finish() }
             }
             defer {
-                (storage.receivers, storage.resources, storage.cancellation) = ([], [], [])
+                (storage.receivers, storage.resources) = ([], [])
                 updateAudience(of: &storage)
             }
             let hasObjects = storage.machine.list.objectCount > 0
