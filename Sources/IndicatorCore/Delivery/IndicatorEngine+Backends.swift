@@ -10,25 +10,15 @@ extension IndicatorEngine {
         let logger = logger ?? self.logger
         let control = IndicatorControl(self)
         let runner = BackendRunner(backend: backend, control: control, time: time, logger: logger)
-        let refusal: String? = storage.withLock { storage in
-            if storage.machine.isShutDown { return "the indicator was shut down" }
-            if storage.runner(named: runner.name) != nil {
-                return "another backend has that name; give each backend a unique name"
-            }
+        var refusal = "the indicator was shut down"
+        let isAdded = add(runner) { storage in
+            refusal = "another backend has that name; give each backend a unique name"
+            if storage.runner(named: runner.name) != nil { return false }
             storage.runners.append(runner)
-            return nil
+            return true
         }
-        if let refusal {
-            logger.inBackground.error("The backend '\(runner.name)' was not added: \(refusal)")
-            return false
-        }
-        let isNeeded = add(runner, if: { $0.runners.contains { $0 === runner } && !$0.machine.isShutDown })
-        // The backend was removed, or the indicator was shut down, in the meantime.
-        if !isNeeded {
-            runner.finish(timeLimit: .zero)
-            runner.startDelivery()
-        }
-        return true
+        if !isAdded { logger.inBackground.error("The backend '\(runner.name)' was not added: \(refusal)") }
+        return isAdded
     }
 
     package func removeBackend(named name: String, timeLimit: Duration) async {

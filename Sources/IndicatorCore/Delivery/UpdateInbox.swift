@@ -163,7 +163,7 @@ final class UpdateSubscription: UpdateReceiver {
     ) -> AsyncStream<Value> {
         LatestValues.stream { values in
             let subscription = UpdateSubscription(values)
-            if !engine.add(subscription, if: { !$0.machine.isShutDown }) {
+            if !engine.add(subscription) {
                 subscription.post(IndicatorUpdate(engine.snapshot))
                 subscription.finish(timeLimit: .zero)
             }

@@ -192,15 +192,15 @@ package final class IndicatorEngine: Sendable {
     // MARK: - Receivers
 
     /// Publishes what is pending for the existing receivers, and adds another one with the current snapshot. Without
-    /// effect if `condition` does not hold. Returns whether it did.
-    func add(_ receiver: some UpdateReceiver, if condition: (borrowing Storage) -> Bool) -> Bool {
+    /// effect after the end, and if `accept` returns `false`. Returns whether it was added.
+    func add(_ receiver: some UpdateReceiver, if accept: (inout Storage) -> Bool = { _ in true }) -> Bool {
         let now = time.now
         let actions: Actions? = storage.withLock { storage in
-            guard condition(storage) else { return nil }
+            guard !storage.machine.isShutDown, accept(&storage) else { return nil }
             // Activities that ended earlier are for the existing receivers only.
             var actions = Actions(storage.machine.publishPending(at: now), storage)
             actions.receivers.append(receiver)
-            if !storage.receivers.contains(where: { $0 === receiver }) { storage.receivers.append(receiver) }
+            storage.receivers.append(receiver)
             updateAudience(of: &storage)
             receiver.post(IndicatorUpdate(storage.machine.snapshot { now }))
             return actions
