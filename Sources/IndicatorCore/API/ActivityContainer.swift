@@ -7,9 +7,8 @@ import Synchronization
 /// members do in that unit. Otherwise it counts its members, and its progress combines theirs. Ended members remain
 /// included. The article <doc:TotalsGroupsAndLoops> has the rules.
 ///
-/// Snapshots list the members after their group. Groups can be members of groups; from the 32nd level on, members begin
-/// in the group above. Members may begin on any thread; those that are still in progress when the group ends become
-/// independent.
+/// Snapshots list the members after their group. Groups can be members of groups. Members may begin on any thread;
+/// those that are still in progress when the group ends become independent.
 ///
 /// A member that fails does not make its group fail, unless ``ActivityDetails/failsWithMembers`` of the group is
 /// `true`.

@@ -12,8 +12,6 @@ package let endingSignal = Atomic<CInt>(0)
 package struct ActivityList: Sendable {
     /// How many activities a snapshot lists at most.
     static var longestList: Int { 16 }
-    /// In how many groups an activity can be nested; one in more is a member of the last of these.
-    static var greatestDepth: Int { 32 }
 
     /// The time, read from a clock only if it is needed.
     package typealias Now = () -> Duration
@@ -171,8 +169,6 @@ package struct ActivityList: Sendable {
     /// Makes an activity that begins a member of a group, if one is given and still in progress, and lists it. Returns
     /// whether it became a member.
     private mutating func join(_ record: ActivityRecord, _ parent: ActivityRecord?) -> Bool {
-        let isTooDeep = parent.map { $0.depth >= Self.greatestDepth } ?? false
-        let parent = isTooDeep ? parent?.parent : parent
         let isMember = parent.map { !$0.hasEnded } ?? false
         if isMember, let parent {
             let group = parent.group ?? ActivityGroup()

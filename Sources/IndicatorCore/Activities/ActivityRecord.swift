@@ -96,9 +96,6 @@ final class ActivityRecord: @unchecked Sendable {
     /// The group that it is a member of, while it is in progress. If the group has ended, the activity is independent.
     var parent: ActivityRecord? { membership?.group }
 
-    /// In how many groups it is nested.
-    var depth: Int { membership.map { $0.group.depth + 1 } ?? 0 }
-
     /// The current details, but not when it began.
     var currentDetails: ActivityDetails {
         var details = details(label: label, detail: extras?.detail, attention: extras?.attention)
