@@ -20,8 +20,8 @@ public enum SafeText {
     ///   ignorable characters (invisible, so they can hide text), bidirectional controls (they would reorder what
     ///   follows the text), and noncharacters.
     /// - Kept, only where they have their effect, are the characters that scripts and emoji need: the joiner inside an
-    ///   emoji, a single variation selector after a character that has variants, the joiners between letters of scripts
-    ///   that use them, and the tags of the flags of England, Scotland and Wales.
+    ///   emoji, a single variation selector after a character that has variants, and the joiners between letters of
+    ///   scripts that use them.
     ///
     /// - Parameters:
     ///   - text: any text.
@@ -39,7 +39,6 @@ public enum SafeText {
         var owesSpace = false
         var isCut = false
         var previous: Unicode.Scalar?
-        var tagsOfFlag = 0
         var index = scalars.startIndex
         while index < scalars.endIndex {
             inspected += 1
@@ -51,18 +50,15 @@ public enum SafeText {
             let scalar = scalars[index]
             let next = scalars.index(after: index)
             defer { index = next }
-            let isLetter = tagsOfFlag == 0 && isLetter(scalar)
+            let isLetter = isLetter(scalar)
             if !isLetter, scalar.properties.isWhitespace {
                 owesSpace = count > 0
                 previous = scalar
                 continue
             }
             let following = next < scalars.endIndex ? scalars[next] : nil
-            guard
-                isLetter || tagsOfFlag > 0 || !isRemoved(scalar)
-                    || isEffective(scalar, after: previous, before: following)
+            guard isLetter || !isRemoved(scalar) || isEffective(scalar, after: previous, before: following)
             else { continue }
-            tagsOfFlag = scalar == blackFlag ? tagCount(scalars[next...]) : max(0, tagsOfFlag - 1)
             if owesSpace {
                 kept.append(" ")
                 count += 1
@@ -145,19 +141,6 @@ public enum SafeText {
         }
     }
 
-    private static let blackFlag: Unicode.Scalar = "\u{1F3F4}"
-
-    /// The tags after the black flag, including the one that ends the sequence (UTS #51, "Emoji Tag Sequences").
-    private static let flags = ["gbeng", "gbsct", "gbwls"].map { region in
-        region.unicodeScalars.map { $0.value + 0xE0000 } + [0xE007F]
-    }
-
-    /// The number of tags that follow if they form one of the flags; otherwise 0.
-    private static func tagCount(_ scalars: some Sequence<Unicode.Scalar>) -> Int {
-        let tags = Array(scalars.prefix(6)).map(\.value)
-        return flags.contains(tags) ? tags.count : 0
-    }
-
     private static func cut(_ scalars: String.UnicodeScalarView, to limit: Int) -> String {
         guard limit > 0 else { return "" }
         let room = limit - ellipsis.unicodeScalars.count
@@ -169,15 +152,15 @@ public enum SafeText {
             kept.append(character)
         }
         if kept.isEmpty { kept.unicodeScalars.append(contentsOf: scalars.prefix(room)) }
-        while let last = kept.unicodeScalars.last, last == " " || hasLostEffect(last, in: kept.unicodeScalars) {
+        // The truncation takes a joiner's effect.
+        while let last = kept.unicodeScalars.last,
+            last == " "
+                || isRemoved(last)
+                    && !isEffective(last, after: kept.unicodeScalars.dropLast().last, before: nil)
+        {
             kept.unicodeScalars.removeLast()
         }
         return kept + ellipsis
-    }
-
-    /// Whether the last scalar lost its effect by the truncation: a joiner, or a tag of an incomplete flag.
-    private static func hasLostEffect(_ last: Unicode.Scalar, in scalars: String.UnicodeScalarView) -> Bool {
-        isRemoved(last) && last.value != 0xE007F && !isEffective(last, after: scalars.dropLast().last, before: nil)
     }
 }
 

@@ -15,9 +15,9 @@ import TestSupport
         ("pay\u{200D}pal", "paypal"), ("\u{200D}👩", "👩"), ("👩\u{200D}", "👩"), ("👩\u{200D}x", "👩x"),
         ("a\u{200C}b", "ab"), ("a\u{FE0F}b", "ab"), ("1\u{FE0F}2", "12"), ("❤\u{FE0F}\u{FE0F}", "❤\u{FE0F}"),
         ("\u{FE0F}x", "x"), ("👩\u{E0100}", "👩"), ("葛\u{E0100}\u{E0101}", "葛\u{E0100}"), ("a\u{180B}", "a"),
-        // Tags that are not part of a flag: invisible text.
-        ("a\u{E0068}\u{E0069}", "a"), ("🏴\u{E0068}\u{E0069}\u{E007F}", "🏴"), ("🏴\u{E0067}\u{E0062}\u{E0065}", "🏴"),
-        ("🏴󠁧󠁢󠁥󠁮󠁧󠁿\u{E0068}", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"), ("a\u{200F}b\u{61C}c\u{200B}d\u{AD}e\u{2060}f\u{FEFF}g", "abcdefg"),
+        // Tags: invisible text. Without them, the flag of England is a black one.
+        ("a\u{E0068}\u{E0069}", "a"), ("🏴󠁧󠁢󠁥󠁮󠁧󠁿", "🏴"),
+        ("a\u{200F}b\u{61C}c\u{200B}d\u{AD}e\u{2060}f\u{FEFF}g", "abcdefg"),
         ("x\u{3164}\u{115F}", "x"), ("\u{FFFE}a\u{10FFFF}", "a"),
     ])
     func `What would change a line, or has no effect, is removed`(text: String, expected: String) {
@@ -25,8 +25,8 @@ import TestSupport
     }
 
     @Test(arguments: [
-        "Größe: 3 × 4 – „日本語“ 👩‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿", "👩‍👩‍👧‍👦", "🏳️‍🌈", "👩🏽‍⚕️", "❤️‍🔥", "1️⃣ #️⃣", "❤️ ☺︎",
-        "🏴󠁧󠁢󠁥󠁮󠁧󠁿🏴󠁧󠁢󠁳󠁣󠁴󠁿🏴󠁧󠁢󠁷󠁬󠁳󠁿", "🇩🇪",
+        "Größe: 3 × 4 – „日本語“ 👩‍👩‍👧 🏴", "👩‍👩‍👧‍👦", "🏳️‍🌈", "👩🏽‍⚕️", "❤️‍🔥", "1️⃣ #️⃣", "❤️ ☺︎",
+        "🇩🇪",
         // Persian, with a non-joiner; Sanskrit, with a joiner; Mongolian, with its own selector; a variant of an
         // ideograph.
         "می\u{200C}خواهم", "क्\u{200D}ष", "\u{1820}\u{180B}", "葛\u{E0100}", "e\u{301}", "\u{E0B0}",
@@ -40,8 +40,8 @@ import TestSupport
         // Between characters: seven scalars are one for the user.
         ("ab👩‍👩‍👧‍👦c", 8, "ab…"),
         // Without characters that affect only what is removed.
-        ("க்\u{200D}ஷxy", 4, "க்…"), ("ab\u{644}\u{200C}\u{644}xy", 5, "ab\u{644}…"), ("🏴󠁧󠁢󠁥󠁮󠁧󠁿xy", 8, "🏴󠁧󠁢󠁥󠁮󠁧󠁿…"),
-        ("🏴󠁧󠁢󠁥󠁮󠁧󠁿xy", 7, "🏴…"), ("1\u{FE0F}\u{20E3}xy", 3, "1…"),
+        ("க்\u{200D}ஷxy", 4, "க்…"), ("ab\u{644}\u{200C}\u{644}xy", 5, "ab\u{644}…"),
+        ("1\u{FE0F}\u{20E3}xy", 3, "1…"),
     ])
     func `Long text is cut with an ellipsis`(text: String, limit: Int, expected: String) {
         let shown = SafeText.singleLine(text, limit: limit)
