@@ -26,13 +26,19 @@ package struct ActivityList: Sendable {
         var changesDetails = false
         /// Values to release without a lock, because that may run the caller's code.
         var released: [Any] = []
+
+        /// Adds the effects of another change.
+        mutating func add(_ other: Self) {
+            countChange += other.countChange
+            changesDetails = changesDetails || other.changesDetails
+        }
     }
 
     /// The activities of each type of identity. (Hashing a text or a number by itself costs half of hashing an enum.)
     private var texts = Identities<String>()
     private var numbers = Identities<Int>()
     private var values = Identities<ActivityKey.Value>()
-    private var objects = ObservedObjects()
+    var objects = ObservedObjects()
     private var earlyCompletions = EarlyCompletions()
     /// The activities with a label, in the order in which they began.
     private var labelled = OrderedObjects()
@@ -70,8 +76,6 @@ package struct ActivityList: Sendable {
     /// Converts a time of the manager's clock to the wall clock.
     func date(at time: Duration) -> Date { wallClock.origin + time / .seconds(1) }
 
-    /// How many objects are observed.
-    var objectCount: Int { objects.count }
     /// Whether objects must be checked: those observed, and those whose beginning was ignored.
     var needsLifetimeChecks: Bool { objects.count > 0 || earlyCompletions.hasIgnored }
 
@@ -238,7 +242,7 @@ package struct ActivityList: Sendable {
         (record.ended, record.hasEndedInGroup) = (now(), group != nil)
         ended.append(record)
         if ended.count > FinishedActivities.capacity {
-            ended.remove(at: ended.firstIndex { !$0.hasFailed } ?? 0)
+            ended.remove(at: ended.firstIndex { $0.outcome?.isFailure == false } ?? 0)
             omittedCount += 1
         }
         return effects
@@ -333,9 +337,7 @@ package struct ActivityList: Sendable {
     }
 
     private mutating func end(_ entry: Entry, _ outcome: ActivityOutcome?, at now: Now, _ effects: inout Effects) {
-        let own = if let record = entry.record { end(record, outcome, at: now) } else { Effects(countChange: -1) }
-        effects.countChange += own.countChange
-        effects.changesDetails = effects.changesDetails || own.changesDetails
+        effects.add(entry.record.map { end($0, outcome, at: now) } ?? Effects(countChange: -1))
         effects.hasEnded = true
     }
 
@@ -369,19 +371,10 @@ package struct ActivityList: Sendable {
         return Effects(countChange: -1)
     }
 
-    /// Whether no object is added, and all end at the next check.
-    var isClosed: Bool {
-        get { objects.isClosed }
-        set { objects.isClosed = newValue }
-    }
-
     /// Forgets the completions of tasks that are out of date.
     mutating func forgetCompletions(at now: Now) {
         if !earlyCompletions.isEmpty { earlyCompletions.forget(at: now()) }
     }
-
-    /// The tables of objects to check.
-    var objectTables: [Int] { objects.tables }
 
     /// Ends the activities of the ended objects in one table; with the first, starts those whose beginning was ignored
     /// although they go on.
@@ -398,9 +391,7 @@ package struct ActivityList: Sendable {
             // Released without the lock: the reference may be the last one.
             effects.released.append(object)
             let key = ActivityKey.object(ActivityObject(object: object, role: .notified))
-            let beginning = start(key, label: beginning.label, progress: nil, at: now)
-            effects.countChange += beginning.countChange
-            effects.changesDetails = effects.changesDetails || beginning.changesDetails
+            effects.add(start(key, label: beginning.label, progress: nil, at: now))
         }
         return effects
     }

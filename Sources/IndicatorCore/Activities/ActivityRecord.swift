@@ -86,11 +86,6 @@ final class ActivityRecord: @unchecked Sendable {
     /// Whether the activity has ended.
     var hasEnded: Bool { outcome != nil }
 
-    /// Whether it has ended and failed.
-    var hasFailed: Bool {
-        if case .failed = outcome { true } else { false }
-    }
-
     private var doneEarlier: Int { extras?.doneEarlier ?? 0 }
 
     /// The group that it is a member of, while it is in progress. If the group has ended, the activity is independent.

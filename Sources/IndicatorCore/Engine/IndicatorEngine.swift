@@ -91,7 +91,7 @@ package final class IndicatorEngine: Sendable {
                 (storage.receivers, storage.resources) = ([], [])
                 updateAudience(of: &storage)
             }
-            let hasObjects = storage.machine.list.objectCount > 0
+            let hasObjects = storage.machine.list.objects.count > 0
             return (actions, hasObjects, storage.runners, storage.resources, storage.cancellation)
         }
         perform(actions)
@@ -175,7 +175,7 @@ package final class IndicatorEngine: Sendable {
 
     /// Checks the observed objects, table by table. Returns what to release when all were checked: that may take long.
     private func checkLifetimes(at now: Duration) -> [Actions] {
-        read { machine, _ in machine.list.objectTables }.compactMap { table in
+        read { machine, _ in machine.list.objects.tables }.compactMap { table in
             var isAwaited = false
             let actions = change { machine, time in
                 let now = max(now, time())

@@ -82,6 +82,8 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
 
     // MARK: - Inputs: activities
 
+    // Those with the names of functions of ``ActivityList`` are explained there.
+
     /// Begins an activity that has a record, which may have lasted for a while already.
     mutating func begin(
         _ record: ActivityRecord,
@@ -93,27 +95,19 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
         return apply(.init(countChange: isMember ? 0 : 1, changesDetails: record.isLabelled || group != nil), now)
     }
 
-    /// Ends an activity, with its record if it has one.
+    /// Ends an activity, which may have no record.
     mutating func end(_ record: ActivityRecord?, _ outcome: ActivityOutcome, _ now: Now) -> Actions? {
         apply(record.map { list.end($0, outcome, at: now) } ?? .init(countChange: -1), now)
     }
 
-    /// Ends several activities with records.
     mutating func end(_ ends: [(record: ActivityRecord, outcome: ActivityOutcome?)], _ now: Now) -> Actions? {
-        let effects = ends.reduce(into: ActivityList.Effects()) { effects, end in
-            let own = list.end(end.record, end.outcome, at: now)
-            effects.countChange += own.countChange
-            effects.changesDetails = effects.changesDetails || own.changesDetails
-        }
-        return apply(effects, now)
+        apply(ends.reduce(into: .init()) { $0.add(list.end($1.record, $1.outcome, at: now)) }, now)
     }
 
-    /// An activity has made steps.
     mutating func hasAdvanced(_ record: ActivityRecord, _ now: Now) -> Actions? {
         apply(.init(changesDetails: list.hasAdvanced(record)), now)
     }
 
-    /// Merges a changed copy of the details of an activity.
     mutating func merge(
         _ new: ActivityDetails,
         since old: ActivityDetails,
@@ -123,7 +117,6 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
         apply(.init(changesDetails: list.merge(new, since: old, into: record)), now)
     }
 
-    /// Starts an activity with an identity.
     mutating func start(
         _ key: ActivityKey,
         label: String?,
@@ -134,28 +127,22 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
         apply(list.start(key, label: label, progress: progress, in: group, at: now), now)
     }
 
-    /// Stops an activity with an identity, or pauses it if there is no outcome.
     mutating func stop(_ key: ActivityKey, _ outcome: ActivityOutcome?, _ now: Now) -> Actions? {
         apply(list.stop(key, outcome, at: now), now)
     }
 
-    /// Starts the task of a notification.
     package mutating func startTask(_ key: ActivityKey, label: String?, _ now: Now) -> Actions? {
         apply(list.startTask(key, label: label, at: now), now)
     }
 
-    /// Ends the task of a notification.
     package mutating func completeTask(_ key: ActivityKey, _ outcome: ActivityOutcome, _ now: Now) -> Actions? {
         apply(list.completeTask(key, outcome, at: now), now)
     }
 
-    /// Counts one more activity without an identity.
     package mutating func increment(_ now: Now) -> Actions? { apply(list.increment(), now) }
 
-    /// Counts one less.
     package mutating func decrement(_ now: Now) -> Actions? { apply(list.decrement(), now) }
 
-    /// Ends the activities of the ended objects in one table.
     mutating func endActivitiesOfEndedObjects(_ table: Int, _ now: Now) -> Actions? {
         apply(list.endActivitiesOfEndedObjects(table, at: now), now)
     }
@@ -184,7 +171,7 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
     package mutating func setEnabled(_ isEnabled: Bool, at now: Duration) -> Actions? {
         guard isEnabled != visibility.isEnabled, !isShutDown else { return nil }
         if visibility.state != .delayingStart { apply(catchUp(), at: now) }
-        apply(visibility.setEnabled(isEnabled, at: now, waitsForTimer: list.objectCount > 0), at: now)
+        apply(visibility.setEnabled(isEnabled, at: now, waitsForTimer: list.objects.count > 0), at: now)
         return finish(hasChanged: true) { now }
     }
 
@@ -223,14 +210,14 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
     }
 
     /// Whether the indicator was shut down.
-    var isShutDown: Bool { list.isClosed }
+    var isShutDown: Bool { list.objects.isClosed }
 
     /// Hides the indicator for ever, and publishes what is left.
     mutating func shutDown(at now: Duration) -> Actions? {
         let wasEnabled = visibility.isEnabled
         if let first = setEnabled(false, at: now) { actions = first }
         var all = publishPending(at: now)
-        list.isClosed = true
+        list.objects.isClosed = true
         // The app has not disabled it: the last snapshots must not report that.
         for index in all?.publications.indices ?? 0..<0 {
             all?.publications[index].update.snapshot.isEnabled = wasEnabled

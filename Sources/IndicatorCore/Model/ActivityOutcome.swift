@@ -21,6 +21,26 @@ public enum ActivityOutcome: Sendable, Hashable {
         self = isCancelled ? .cancelled : .failed(Self.text(of: error))
     }
 
+    /// The name in logs and on buses.
+    public var name: String {
+        switch self {
+        case .unspecified: "unspecified"
+        case .succeeded: "succeeded"
+        case .failed: "failed"
+        case .cancelled: "cancelled"
+        }
+    }
+
+    /// Whether the activity has failed.
+    public var isFailure: Bool {
+        if case .failed = self { true } else { false }
+    }
+
+    /// The message of a failure, if there is one.
+    public var message: String? {
+        if case .failed(let message) = self, !message.isEmpty { message } else { nil }
+    }
+
     /// The outcome with a message that can be printed as it is.
     var safe: Self {
         if case .failed(let message) = self { .failed(SafeText.singleLine(message)) } else { self }
@@ -102,8 +122,7 @@ package struct FinishedActivities: Sendable, Hashable {
         var surplus = max(latest.count - Self.capacity, 0)
         omittedCount += later.omittedCount + surplus
         latest.removeAll { activity in
-            if surplus == 0 { return false }
-            if case .failed = activity.outcome { return false }
+            if surplus == 0 || activity.outcome.isFailure { return false }
             surplus -= 1
             return true
         }

@@ -88,25 +88,3 @@ public struct OutcomeNotice: Sendable, Hashable {
         return "\(seconds / 3600) h \(seconds / 60 % 60) min"
     }
 }
-
-extension ActivityOutcome {
-    /// The name in logs and on buses.
-    public var name: String {
-        switch self {
-        case .unspecified: "unspecified"
-        case .succeeded: "succeeded"
-        case .failed: "failed"
-        case .cancelled: "cancelled"
-        }
-    }
-
-    /// Whether the activity has failed.
-    public var isFailure: Bool {
-        if case .failed = self { true } else { false }
-    }
-
-    /// The message of a failure, if there is one.
-    public var message: String? {
-        if case .failed(let message) = self, !message.isEmpty { message } else { nil }
-    }
-}

@@ -123,7 +123,7 @@ import TestSupport
                 #expect(driver.changes.isEmpty)
                 let isDue = driver.machine.isLifetimeCheckDue(at: now)
                 #expect(isDue)
-                for table in driver.machine.list.objectTables {
+                for table in driver.machine.list.objects.tables {
                     driver.take(driver.machine.endActivitiesOfEndedObjects(table) { now })
                 }
                 driver.take(driver.machine.advance(to: now))
