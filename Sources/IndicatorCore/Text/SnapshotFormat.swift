@@ -118,29 +118,30 @@ extension SnapshotFormat {
         valueLimit: Int = defaultValueLimit,
         now: Date = Date()
     ) -> String {
+        let activity = snapshot.shownActivities.first
+        func value(_ placeholder: Placeholder) -> String? {
+            switch placeholder {
+            case .app: return SafeText.singleLine(applicationName, limit: valueLimit)
+            case .label:
+                // The request for the user's attention is part of the label.
+                let label = [snapshot.label, snapshot.attention].compactMap(\.self).joined(separator: ": ")
+                return SafeText.singleLine(label, limit: valueLimit)
+            case .count: return snapshot.activityCount > 1 ? String(snapshot.activityCount) : nil
+            case .progress: return Percentage(snapshot.progress)?.text()
+            case .spinner: return spinner
+            case .elapsed: return snapshot.isVisible ? Self.time(snapshot.elapsed(at: now)) : nil
+            case .remaining:
+                return snapshot.isVisible ? activity?.remaining.map { Self.time($0 / .seconds(1)) } : nil
+            case .done: return activity?.doneText()
+            case .total: return activity?.totalText()
+            case .rate: return activity?.rateText()
+            }
+        }
         var composition = Composition()
         for piece in pieces {
             switch piece {
             case .literal(let text): composition.append(literal: text)
-            case .placeholder(.app):
-                composition.append(value: SafeText.singleLine(applicationName, limit: valueLimit))
-            case .placeholder(.label):
-                // The request for the user's attention is part of the label.
-                let label = [snapshot.label, snapshot.attention].compactMap(\.self).joined(separator: ": ")
-                composition.append(value: SafeText.singleLine(label, limit: valueLimit))
-            case .placeholder(.count):
-                composition.append(value: snapshot.activityCount > 1 ? String(snapshot.activityCount) : "")
-            case .placeholder(.progress):
-                composition.append(value: Percentage(snapshot.progress)?.text() ?? "")
-            case .placeholder(.spinner): composition.append(value: spinner)
-            case .placeholder(.elapsed):
-                composition.append(value: snapshot.isVisible ? Self.time(snapshot.elapsed(at: now)) : "")
-            case .placeholder(.remaining):
-                let remaining = snapshot.isVisible ? snapshot.shownActivities.first?.remaining : nil
-                composition.append(value: remaining.map { Self.time($0 / .seconds(1)) } ?? "")
-            case .placeholder(.done): composition.append(value: snapshot.shownActivities.first?.doneText() ?? "")
-            case .placeholder(.total): composition.append(value: snapshot.shownActivities.first?.totalText() ?? "")
-            case .placeholder(.rate): composition.append(value: snapshot.shownActivities.first?.rateText() ?? "")
+            case .placeholder(let placeholder): composition.append(value: value(placeholder) ?? "")
             }
         }
         return composition.finished()
@@ -306,12 +307,11 @@ package enum SnapshotFormatError: Error, Sendable, Hashable, CustomStringConvert
         switch self {
         case .empty:
             "the format is empty; write a text, such as '{label} - {app}'"
-        case .unknownPlaceholder(let name, let nearest?, _, let column):
-            "unknown placeholder '{\(name)}' at character \(column), did you mean '{\(nearest)}'? "
-                + "For a brace, write '{{'"
-        case .unknownPlaceholder(let name, nil, let known, let column):
-            "unknown placeholder '{\(name)}' at character \(column); known are "
-                + known.map { "{\($0)}" }.joined(separator: " ") + "; write '{{' and '}}' for literal braces"
+        case .unknownPlaceholder(let name, let nearest, let known, let column):
+            "unknown placeholder '{\(name)}' at character \(column)"
+                + (nearest.map { ", did you mean '{\($0)}'? For a brace, write '{{'" }
+                    ?? "; known are \(known.map { "{\($0)}" }.joined(separator: " ")); write '{{' and '}}' for literal "
+                    + "braces")
         case .unclosedBrace(let column):
             "'{' at character \(column) has no '}'; write '{{' for a literal brace"
         case .strayBrace(let column):

@@ -78,10 +78,6 @@ package enum Charset: Sendable, Hashable {
         self = name.lowercased().filter { $0.isLetter || $0.isNumber }.contains("utf8") ? .utf8 : .ascii
     }
 
-    package init(environment: [String: String]) {
-        self.init { environment[$0] }
-    }
-
     /// The text with plain letters, dashes and quotes, or `?`, for the characters that are missing here.
     package func text(_ text: String) -> String {
         if self == .utf8 || text.utf8.allSatisfy({ $0 < 0x80 }) { return text }

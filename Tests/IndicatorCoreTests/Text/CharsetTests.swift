@@ -13,7 +13,7 @@ import TestSupport
         (["LC_ALL": "", "LC_CTYPE": "C.utf8", "LANG": "C"], .utf8),
     ])
     func `The locale names the character set`(variables: [String: String], charset: Charset) {
-        #expect(Charset(environment: variables) == charset)
+        #expect(Charset { variables[$0] } == charset)
     }
 
     @Test(arguments: [

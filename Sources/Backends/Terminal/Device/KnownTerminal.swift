@@ -144,7 +144,7 @@ package struct KnownTerminal: Sendable, Hashable {
 
     /// The characters that its title can have.
     func charset(in environment: [String: String]) -> Charset {
-        title == .ascii ? .ascii : Charset(environment: environment)
+        title == .ascii ? .ascii : Charset { environment[$0] }
     }
 
     private static func matches(_ pattern: String, _ environment: [String: String]) -> Bool {
