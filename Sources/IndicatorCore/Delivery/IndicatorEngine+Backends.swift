@@ -69,13 +69,11 @@ extension IndicatorEngine {
         // All resources begin to end now. Not as jobs of a group, which would run on the caller's executor.
         let (runners, resources) = end(timeLimit: timeLimit)
         guard ServiceThread.canFinishWork else { return }
-        let start = ServiceThread.now
-        func time(_ limit: Duration) -> Int64 { start + min(max(limit, .zero), TimeSource.longest).wholeNanoseconds }
+        let limit = min(max(timeLimit, .zero), TimeSource.longest)
+        let deadline = ServiceThread.now + limit.wholeNanoseconds
         for runner in runners { await runner.waitUntilFinished() }
-        for resource in resources { await Self.wait(until: time(timeLimit)) { await resource.value } }
-        await Self.wait(until: max(time(timeLimit), ServiceThread.now + 100_000_000)) {
-            await BackgroundLogHandler.flush()
-        }
+        for resource in resources { await Self.wait(until: deadline) { await resource.value } }
+        await Self.wait(until: max(deadline, ServiceThread.now + 100_000_000)) { await BackgroundLogHandler.flush() }
     }
 
     /// Calls a function, and returns when it returns, or at a time, as of `ServiceThread.now`.

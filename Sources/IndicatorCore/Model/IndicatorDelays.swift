@@ -43,12 +43,9 @@ public struct IndicatorDelays: Sendable, Hashable {
 
     /// The delay, rounded; `nil` if it is invalid.
     private static func valid(_ delay: Duration) -> Duration? {
-        guard delay >= .zero, delay <= .seconds(longestSeconds) else { return nil }
+        guard delay >= .zero, delay <= TimeSource.longest else { return nil }
         return .microseconds((delay.wholeNanoseconds + 500) / 1000)
     }
-
-    /// 100 years: far more than anyone waits, far less than a clock can count.
-    package static let longestSeconds = 100.0 * 365.25 * 86_400
 }
 
 /// A delay that is negative, infinite, not a number, or longer than 100 years.

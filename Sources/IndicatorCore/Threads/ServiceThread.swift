@@ -109,15 +109,13 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     package func call(at time: Int64, _ body: @escaping @Sendable () -> Void) -> Call {
         // Not before all that is due: what is always due would leave the rest no turn.
         let call = Call(time: time == .min ? Self.now : time, body)
-        let (isFirst, begun) = withMutex {
+        let begun = withMutex {
             if let waitsUntil, call.time < waitsUntil { signal() }
             // After those of the same time.
             calls.insert(call, at: calls.firstIndex { $0.time <= call.time } ?? calls.count)
-            if count > 0 { return (false, beginWatch()) }
-            count = 1
-            return (true, nil)
+            return count > 0 ? beginWatch() : nil
         }
-        if isFirst { startThread() }
+        _ = start()
         if let begun { watch(since: begun) }
         return call
     }

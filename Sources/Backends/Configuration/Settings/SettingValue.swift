@@ -38,7 +38,7 @@ extension SettingValue {
     /// A time, with the limit and the rounding of the delays. A longer finite one means the longest.
     package var seconds: Duration? {
         guard let seconds = text.flatMap(Self.decimal), seconds >= 0, seconds.isFinite else { return nil }
-        return .microseconds(Int64((min(seconds, IndicatorDelays.longestSeconds) * 1e6).rounded()))
+        return .microseconds(Int64((min(seconds, TimeSource.longest / .seconds(1)) * 1e6).rounded()))
     }
 
     /// A number of bytes: `1048576`, `512 kB`, `1 MiB`.
