@@ -172,13 +172,16 @@ final class ReportSocket: PollSource, Sendable {
     func read(limit: Int) {
         let size = ProgramStatus.sequenceLimit + 1
         work.withLock { work in
+            var datagrams: [[UInt8]] = []
+            // Before they are applied: a program that waits for room in the queue is then woken once for all of them.
             withUnsafeTemporaryAllocation(byteCount: size, alignment: 1) { buffer in
                 for _ in 0..<limit {
                     let count = recv(descriptor, buffer.baseAddress, size, 0)
-                    if count < 0 { return }
-                    if count < size { work?.apply(Array(buffer.prefix(count))) }
+                    if count < 0 { break }
+                    if count < size { datagrams.append(Array(buffer.prefix(count))) }
                 }
             }
+            for datagram in datagrams { work?.apply(datagram) }
         }
     }
 }

@@ -66,7 +66,10 @@ struct ReportedWork {
         if status.state == .done, let message { label = label.map { "\($0): \(message)" } ?? message }
         current.update { details in
             details.progress = status.progress.map { Double($0) / 100 }
-            (details.label, details.detail, details.attention) = (label, detail, attention)
+            // A text that is set is made safe, which takes longer than to compare it.
+            if details.label != label { details.label = label }
+            if details.detail != detail { details.detail = detail }
+            if details.attention != attention { details.attention = attention }
         }
         if isEnd { current.end(outcome) }
     }
