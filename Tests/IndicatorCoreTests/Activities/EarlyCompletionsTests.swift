@@ -11,39 +11,6 @@ import TestSupport
         completions.consume(key) { .milliseconds(milliseconds) }
     }
 
-    /// Tasks, with times in ms: `early 1 @0` is a completion of one that is not in progress, `end 1 @0` its end.
-    private static let table: Table = """
-        A completion that overtakes its beginning consumes it once
-            early 1 @1000, begin 2 @1249, begin 1 @1249 ignored, begin 1 @1249
-        A beginning exactly the window later counts
-            early 1 @1000, begin 1 @1250
-        The latest of several completions counts
-            early 1 @1000, early 1 @1200, early 2 @1300, begin 1 @1449 ignored
-        A completion soon after the end has overtaken nothing
-            end 1 @0, begin 1 @0, early 1 @249, begin 1 @249, early 1 @499, begin 1 @499 ignored
-        A completion exactly the window after the end has
-            end 1 @0, early 1 @250, begin 1 @250 ignored
-        A completion soon after an ignored beginning has overtaken nothing
-            early 1 @0, begin 1 @100 ignored, early 1 @349, begin 1 @349
-        A completion exactly the window after an ignored beginning has
-            early 1 @0, begin 1 @100 ignored, early 1 @350, begin 1 @350 ignored
-        """
-
-    @Test(arguments: table)
-    func `Completions are remembered for a window`(sentence: String, script: String) throws {
-        var completions = EarlyCompletions()
-        for step in script.split(separator: ", ") {
-            let words = step.split(separator: " ")
-            let (task, time) = (try #require(Int(words[1])), try #require(Int(words[2].dropFirst())))
-            if words[0] == "begin" {
-                let isIgnored = Self.consumes(&completions, .number(task), at: time)
-                #expect(isIgnored == (words.last == "ignored"), "\(sentence): \(step)")
-            } else {
-                completions.remember(.number(task), isEnd: words[0] == "end", at: .milliseconds(time))
-            }
-        }
-    }
-
     @Test func `The memory is bounded and the oldest is forgotten`() {
         let capacity = EarlyCompletions.capacity
         var completions = EarlyCompletions()

@@ -2,47 +2,9 @@ import TestSupport
 
 @testable import IndicatorCore
 
-/// Random traces of the inbox and of the runner's machine, checked against plain formulations of what they promise.
+/// Random traces of the runner's machine with its inbox, checked against a plain formulation of what they promise.
 @Suite struct RandomDeliveryTests {
     private static let count = 300
-
-    @Test func `An inbox reports each period and each end once, in order, and ends in the current state`() async {
-        var deliveries = 0
-        await forEachSeed(Self.count) { seed in
-            var source = SnapshotSource(seed: seed)
-            let delivery = source.delivery()
-            var inbox = UpdateInbox(delivery: delivery)
-            var reports = Reports()
-            var delivered: IndicatorSnapshot?
-            for step in 0..<200 {
-                let isLast = step == 199
-                if !isLast, source.chance(3, of: 5) {
-                    for _ in 0..<(source.chance(1, of: 40) ? 150 : 1) { inbox.post(source.next()) }
-                    continue
-                }
-                let hasChanges = inbox.hasChanges(since: delivered)
-                let taken = inbox.take(delivered: delivered)
-                guard hasChanges == (taken != nil) else { return "step \(step): changes" }
-                if let taken, !isLast, source.chance(1, of: 6) {
-                    // The update failed.
-                    inbox.giveBack(taken)
-                    delivered = nil
-                    if inbox.isEmpty { inbox.restart(with: source.latest) }
-                } else if let taken {
-                    deliveries += 1
-                    if let wrong = reports.add(taken) { return "step \(step): \(wrong)" }
-                    inbox.hasShown(taken)
-                    delivered = taken.snapshot
-                }
-                if isLast, reports.period != source.latest.period {
-                    return "ends in period \(reports.period) of \(source.latest.period)"
-                }
-            }
-            return nil
-        }
-        // A generator whose inboxes never deliver anything would prove nothing.
-        #expect(deliveries > Self.count * 5)
-    }
 
     @Test("A backend that fails at any time is called in order, gets every end once, and ends in the current state")
     func runner() async {
@@ -54,6 +16,7 @@ import TestSupport
             failures += trace.failures
             return wrong
         }
+        // A generator whose backends never get or fail anything would prove nothing.
         #expect(updates > Self.count * 5 && failures > Self.count)
     }
 }
@@ -163,7 +126,7 @@ private struct RunnerTrace {
         for step in 0..<80 {
             var wrong: String?
             switch source.number(0...9) {
-            case 0...3: machine.post(source.next())
+            case 0...3: for _ in 0..<(source.chance(1, of: 40) ? 150 : 1) { machine.post(source.next()) }
             case 4...8: wrong = turn(mayFail: true)
             default: pass(.milliseconds(source.number(0...3000)))
             }
