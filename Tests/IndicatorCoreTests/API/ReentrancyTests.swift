@@ -5,25 +5,6 @@ import TestSupport
 ///
 /// Each of these has caused a deadlock or a crash. The time limit ends a test that hangs.
 @Suite(.timeLimit(.minutes(15))) struct ReentrancyTests {
-    /// `Task.cancel()` held the task's status lock and waited for the manager's; the publisher held that and waited for
-    /// the status lock.
-    @Test func `Consumers are cancelled while the indicator changes`() async throws {
-        let manager = IndicatorManager(delays: .zero)
-        await whileRepeating(on: 2) { number in
-            manager.start(number, label: "work")
-            manager.stop(number)
-        } _: {
-            for _ in 0..<300 {
-                let consumers = (0..<4).map { _ in Task { for await _ in manager.snapshots {} } }
-                await Task.yield()
-                for consumer in consumers { consumer.cancel() }
-                for consumer in consumers { await consumer.value }
-            }
-        }
-        #expect(manager.activityCount == 0)
-        await manager.shutdown()
-    }
-
     @Test func `Cancellation handlers call the indicator`() async throws {
         let managers = [IndicatorManager(delays: .zero), IndicatorManager(delays: .zero)]
         for round in 0..<300 {
@@ -59,24 +40,6 @@ import TestSupport
         static func == (left: Reference, right: Reference) -> Bool { left.number == right.number }
         func hash(into hasher: inout Hasher) { hasher.combine(number) }
         deinit { onDeinit() }
-    }
-
-    @Test func `An identity uses the indicator when it is released`() async throws {
-        let clock = VirtualClock()
-        let manager = IndicatorManager(clock: clock)
-        let released = Atomic(0)
-        let onDeinit: @Sendable () -> Void = { [weak manager] in
-            released.wrappingAdd(1, ordering: .relaxed)
-            manager?.incrementActivityCount()
-            manager?.decrementActivityCount()
-        }
-        manager.start(Reference(1, onDeinit: onDeinit), label: "work")
-        manager.stop(Reference(1, onDeinit: onDeinit))
-        #expect(released.load(ordering: .relaxed) == 2)
-        // The stop of an unknown identity is not remembered.
-        for number in 0..<1000 { manager.stop(Reference(number, onDeinit: onDeinit)) }
-        #expect(released.load(ordering: .relaxed) == 1002)
-        #expect(manager.activityCount == 0)
     }
 
     /// In the first table, and in others. A table that replaced the key would release it under the lock.
@@ -123,25 +86,6 @@ import TestSupport
         await thread.join()
     }
 
-    /// A resource, such as the reload of a config file on a file system that hangs, was waited for without a limit.
-    @Test func `A resource that never ends does not delay the shutdown`() async throws {
-        final class Resource: ManagerResource {
-            let isAsked = Atomic(false)
-            let (never, end) = AsyncStream<Void>.makeStream()
-
-            func managerHasEnded() async {
-                isAsked.store(true, ordering: .relaxed)
-                for await _ in never {}
-            }
-        }
-        let manager = IndicatorManager(delays: .zero)
-        let resource = Resource()
-        manager.engine.keep(resource)
-        await manager.shutdown(timeLimit: .milliseconds(1))
-        #expect(await eventually { resource.isAsked.load(ordering: .relaxed) })
-        resource.end.finish()
-    }
-
     /// A `deinit` that the closure of an observation releases.
     @Test func `An observation that blocks when it is released does not delay the shutdown`() async throws {
         let manager = IndicatorManager(delays: .zero)
@@ -186,38 +130,6 @@ import TestSupport
         await manager.shutdown()
         semaphore.signal()
         await thread.join()
-    }
-
-    /// An identity by value that contains an object. What is remembered of an early completion does not retain it.
-    @Test func `The identity of an early completion uses the indicator when it is released`() throws {
-        struct Identity: Hashable {
-            let reference: Reference
-        }
-        let clock = VirtualClock()
-        let manager = IndicatorManager(clock: clock)
-        let center = NotificationCenter()
-        manager.observe(.indicator, in: center)
-        let released = Atomic(0)
-        func post(_ name: Notification.Name, _ number: Int) {
-            let reference = Reference(number) { [weak manager] in
-                released.wrappingAdd(1, ordering: .relaxed)
-                manager?.begin("released").end()
-            }
-            center.post(name: name, object: Identity(reference: reference))
-        }
-        post(.indicatorTaskDidComplete, 1)
-        clock.advance(by: .milliseconds(100))
-        post(.indicatorTaskDidComplete, 1)
-        clock.advance(by: .milliseconds(170))
-        post(.indicatorTaskDidComplete, 2)
-        post(.indicatorTaskDidResume, 1)
-        #expect(manager.activityCount == 0)
-        post(.indicatorTaskDidResume, 1)
-        #expect(manager.activityCount == 1)
-        #expect(released.load(ordering: .relaxed) == 4)
-        post(.indicatorTaskDidComplete, 1)
-        #expect(manager.activityCount == 0)
-        #expect(released.load(ordering: .relaxed) == 6)
     }
 
     /// They were called with the lock held: a snapshot that one read never came, or ended the process.
@@ -274,46 +186,13 @@ import TestSupport
         #expect(activity.failsWithMembers)
     }
 
-    @Test func `A task uses the indicator when it is released`() async throws {
-        let clock = VirtualClock()
-        let manager = IndicatorManager(clock: clock)
-        let released = Atomic(0)
-        let center = NotificationCenter()
-        manager.observe(.indicator, in: center)
-        for number in 0..<100 {
-            let task = Reference(number) { [weak manager] in
-                released.wrappingAdd(1, ordering: .relaxed)
-                manager?.start("released")
-                manager?.stop("released")
-            }
-            center.post(name: .indicatorTaskDidResume, object: task)
-            manager.track(task)
-        }
-        clock.advance(by: .seconds(1))
-        #expect(await eventually { released.load(ordering: .relaxed) == 100 })
-        await expectEventually {
-            clock.advance(by: .seconds(1))
-            return manager.activityCount == 0
-        }
-    }
-
-    /// Runs jobs on the system's threads, and uses an indicator whenever one is enqueued.
-    private final class CallingExecutor: TaskExecutor {
-        let manager: IndicatorManager
-
-        init(_ manager: IndicatorManager) { self.manager = manager }
-
-        func enqueue(_ job: consuming ExecutorJob) {
-            manager.start("executor", label: "enqueued")
-            manager.stop("executor")
-            let job = UnownedJob(job)
-            DispatchQueue.global().async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-        }
-    }
-
     @Test func `An executor uses the indicator when a continuation is resumed`() async throws {
         let manager = IndicatorManager(delays: .zero)
-        let consumer = Task(executorPreference: CallingExecutor(manager)) {
+        let executor = ObservedExecutor {
+            manager.start("executor", label: "enqueued")
+            manager.stop("executor")
+        }
+        let consumer = Task(executorPreference: executor) {
             var count = 0
             for await _ in manager.snapshots {
                 count += 1
@@ -326,39 +205,21 @@ import TestSupport
 
     @Test func `A backend calls the indicator from every method`() async throws {
         let manager = IndicatorManager(delays: .zero)
-        let backend = CallingBackend(manager)
-        #expect(manager.addBackend(backend))
-        let work = manager.begin("work")
-        #expect(await eventually { backend.callCount >= 2 })
-        work.end()
-        await manager.removeBackend(named: "calling")
-        #expect(manager.activityCount == 0)
-        #expect(backend.callCount >= 3)
-    }
-
-    private final class CallingBackend: IndicatorBackend {
-        private let manager: IndicatorManager
-        private let calls = Atomic(0)
-
-        init(_ manager: IndicatorManager) { self.manager = manager }
-
-        var callCount: Int { calls.load(ordering: .relaxed) }
-
-        private func call() {
-            calls.wrappingAdd(1, ordering: .relaxed)
+        let calls = Atomic(0)
+        @Sendable func call() {
+            // Each call is an update, to which the backend responds with another one.
+            guard calls.wrappingAdd(1, ordering: .relaxed).newValue < 1000 else { return }
             manager.start("backend")
             _ = (manager.snapshot, manager.backendStatuses)
             manager.stop("backend")
         }
-
-        var name: String { "calling" }
-
-        func show(_ updates: IndicatorUpdates) async {
-            call()
-            updates.control.isEnabled = true
-            for await _ in updates where callCount < 1000 { call() }
-            call()
-        }
+        let backend = ScriptedBackend(onStart: { _ in call() }, onUpdate: { _ in call() }, onStop: { call() })
+        #expect(manager.addBackend(backend))
+        let work = manager.begin("work")
+        #expect(await eventually { backend.updates.count > 0 })
+        work.end()
+        await manager.removeBackend(named: backend.name)
+        #expect(backend.stopCount == 1 && manager.activityCount == 0)
     }
 
     /// Objects and identities also call back when they are released.

@@ -172,14 +172,18 @@ import TestSupport
     @Test func `Backends can be added and removed`() async throws {
         let first = ScriptedBackend(name: "first")
         let manager = try manager(with: first)
-        #expect(!manager.addBackend(ScriptedBackend(name: "first")))
+        #expect(await eventually { first.startCount == 1 })
+        for backend in [first, ScriptedBackend(name: "first")] { #expect(!manager.addBackend(backend)) }
+        first.control?.isEnabled = false
+        #expect(!manager.isEnabled)
+        manager.isEnabled = true
         manager.start("a")
         let late = InMemoryBackend(name: "late")
         #expect(manager.addBackend(late))
         #expect(await eventually { late.isVisible && first.updates.count == 1 })
         await manager.removeBackend(named: "first")
         await manager.removeBackend(named: "unknown")
-        #expect(first.stopCount == 1)
+        #expect(first.startCount == 1 && first.stopCount == 1)
         #expect(manager.backendStatuses.map(\.name) == ["healthy", "late"])
         #expect(manager.addBackend(ScriptedBackend(name: "first")))
         await manager.shutdown()
@@ -201,28 +205,6 @@ import TestSupport
         await manager.shutdown()
     }
 
-    @Test func `Adding a backend twice does not change it`() async throws {
-        let backend = ScriptedBackend()
-        let manager = try manager(with: backend)
-        #expect(await eventually { backend.startCount == 1 })
-        #expect(!manager.addBackend(backend))
-        backend.control?.isEnabled = false
-        #expect(!manager.isEnabled)
-        await manager.shutdown()
-        #expect(backend.startCount == 1)
-    }
-
-    /// Counts its jobs.
-    private final class CountingExecutor: TaskExecutor {
-        let count = Atomic(0)
-
-        func enqueue(_ job: consuming ExecutorJob) {
-            count.wrappingAdd(1, ordering: .relaxed)
-            let job = UnownedJob(job)
-            DispatchQueue.global().async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-        }
-    }
-
     /// It had a job for each backend there, although a comment said that it uses none.
     @Test func `A shutdown waits without jobs on the executor of its caller`() async throws {
         let gate = Gate()
@@ -230,11 +212,12 @@ import TestSupport
         let manager = try manager(with: slow)
         // One that has not started is not stopped.
         #expect(await eventually { slow.allSatisfy { $0.startCount == 1 } && healthy.startCount == 1 })
-        let executor = CountingExecutor()
+        let jobs = Atomic(0)
+        let executor = ObservedExecutor { jobs.wrappingAdd(1, ordering: .relaxed) }
         let shutdown = Task(executorPreference: executor) { await manager.shutdown(timeLimit: .seconds(600)) }
         #expect(await eventually { gate.waiterCount == slow.count && healthy.stopCount == 1 })
         // The beginning of the task.
-        #expect(executor.count.load(ordering: .relaxed) == 1)
+        #expect(jobs.load(ordering: .relaxed) == 1)
         gate.open()
         await shutdown.value
     }

@@ -58,3 +58,16 @@ final class ScriptedBackend: IndicatorBackend {
         if let failure { throw failure }
     }
 }
+
+/// Runs jobs on the system's threads, and calls a closure whenever one is enqueued.
+final class ObservedExecutor: TaskExecutor {
+    private let onEnqueue: @Sendable () -> Void
+
+    init(onEnqueue: @escaping @Sendable () -> Void) { self.onEnqueue = onEnqueue }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        onEnqueue()
+        let job = UnownedJob(job)
+        DispatchQueue.global().async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}
