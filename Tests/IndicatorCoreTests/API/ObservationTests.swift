@@ -124,31 +124,6 @@ extension ActivityDetails {
         }
     }
 
-    @Test func `A task that pauses has one finished record: that of its end`() async throws {
-        let indicator = TestIndicator(delays: .zero)
-        indicator.manager.observe(.indicator, in: center)
-        let outcome = ActivityOutcome.succeeded
-        let information: [String: Any] = [TaskNotifications.labelKey: "GET /", TaskNotifications.outcomeKey: outcome]
-        for name in ["Resume", "Suspend", "Resume", "Complete"] {
-            notify(Notification.Name("indicatorTaskDid\(name)"), request, information)
-        }
-        await indicator.manager.shutdown()
-        #expect(indicator.surface.finished.map(\.outcome) == [.succeeded])
-    }
-
-    @Test func `Label and progress are shown, and end with the task`() {
-        notify(.indicatorTaskDidProgress, request, [TaskNotifications.progressKey: 0.5])
-        #expect(indicator.manager.snapshot.progress == nil)
-        notify(.indicatorTaskDidResume, request, [TaskNotifications.labelKey: "GET /"])
-        notify(.indicatorTaskDidResume, request)
-        for progress in [0.25, 0.75] {
-            notify(.indicatorTaskDidProgress, request, [TaskNotifications.progressKey: progress])
-            #expect(indicator.manager.snapshot.label == "GET /" && indicator.manager.snapshot.progress == progress)
-        }
-        notify(.indicatorTaskDidComplete, request)
-        #expect(indicator.manager.snapshot.label == nil && indicator.manager.snapshot.progress == nil)
-    }
-
     /// It was shown, hidden, shown and hidden, and two activities had finished.
     @Test func `A request that is retried is one activity`() async throws {
         let indicator = TestIndicator(delays: .zero)
@@ -168,12 +143,16 @@ extension ActivityDetails {
         withExtendedLifetime(request) {}
     }
 
-    @Test func `Numbers of any type are progress and what is absent is unchanged`() {
+    @Test func `Numbers of any type are progress, what is absent is unchanged, and all ends with the task`() {
         func post(_ information: [String: Any]) { notify(.indicatorTaskDidProgress, request, information) }
-        notify(.indicatorTaskDidResume, request, [TaskNotifications.labelKey: "GET /"])
+        post([TaskNotifications.progressKey: 0.5])
+        #expect(indicator.manager.snapshot.progress == nil)
+        for information in [[TaskNotifications.labelKey: "GET /"], nil] {
+            notify(.indicatorTaskDidResume, request, information)
+        }
         func details() -> ActivityDetails? { indicator.manager.snapshot.activities.first }
         post([TaskNotifications.progressKey: Float(0.5)])
-        #expect(details()?.progress == 0.5)
+        #expect(details()?.label == "GET /" && details()?.progress == 0.5)
         post([TaskNotifications.labelKey: "GET /2"])
         #expect(details()?.label == "GET /2" && details()?.progress == 0.5)
         post([TaskNotifications.progressKey: 1])
@@ -184,10 +163,11 @@ extension ActivityDetails {
         post([TaskNotifications.progressKey: Double.nan, TaskNotifications.completedBytesKey: Double.infinity])
         #expect(details()?.progress == 1 && details()?.completed == 14)
         notify(.indicatorTaskDidComplete, request)
+        #expect(details() == nil)
     }
 
     /// `whenDone: failures` reported nothing for observed tasks.
-    @Test func `A completion may have an outcome`() async throws {
+    @Test func `A completion may have an outcome, and a pause has none`() async throws {
         struct Failure: Error, CustomStringConvertible { var description: String { "HTTP 503" } }
         let indicator = TestIndicator(delays: .noStart)
         indicator.manager.observe(.indicator, in: center)
@@ -195,8 +175,10 @@ extension ActivityDetails {
         let outcomes: [Any] = [ActivityOutcome.succeeded, Failure(), CancellationError(), "text"]
         for (number, outcome) in outcomes.enumerated() {
             let request = Request()
-            notify(.indicatorTaskDidResume, request, [TaskNotifications.labelKey: "\(number)"])
-            notify(.indicatorTaskDidComplete, request, [TaskNotifications.outcomeKey: outcome])
+            for name in ["Resume", "Suspend", "Resume", "Complete"] {
+                let information = [TaskNotifications.labelKey: "\(number)", TaskNotifications.outcomeKey: outcome]
+                notify(Notification.Name("indicatorTaskDid\(name)"), request, information)
+            }
         }
         await indicator.manager.shutdown()
         let finished = indicator.surface.finished
@@ -270,35 +252,32 @@ extension ActivityDetails {
         withExtendedLifetime(fresh) {}
     }
 
-    @Test func `A cancelled observation receives nothing`() {
-        let manager = TestIndicator().manager
-        let observation = manager.observe(.indicator, in: center)
-        observation.cancel()
-        notify(.indicatorTaskDidResume, request)
-        #expect(manager.activityCount == 0)
-        #expect(observation.isCancelled)
-    }
-
     /// Each observation copied the list of all: 2.6 ms with 10 000, with the lock held.
-    @Test func `A cancelled observation is forgotten`() {
-        weak var weakObservation: NotificationObservation?
-        do {
-            let others = (0..<100).map { _ in indicator.manager.observe(.indicator, in: center) }
-            weakObservation = others[50]
-            others[50].cancel()
-        }
-        #expect(weakObservation == nil)
-    }
-
-    @Test func `An observation does not keep the manager alive`() {
+    @Test func `A cancelled observation receives nothing and is forgotten; none keeps the manager alive`() {
         weak var weakManager: IndicatorManager?
         do {
             let manager = IndicatorManager()
-            manager.observe(.indicator, in: center)
             weakManager = manager
+            weak var weakObservation: NotificationObservation?
+            do {
+                let observations = (0..<100).map { _ in manager.observe(.indicator, in: center) }
+                weakObservation = observations[50]
+                for observation in observations { observation.cancel() }
+                notify(.indicatorTaskDidResume, request)
+                #expect(manager.activityCount == 0 && observations[50].isCancelled)
+            }
+            #expect(weakObservation == nil)
+            manager.observe(.indicator, in: center)
         }
         #expect(weakManager == nil)
-        notify(.indicatorTaskDidResume, Request())
+        notify(.indicatorTaskDidResume, request)
+    }
+
+    /// It was kept for ever.
+    @Test func `An observation after the shutdown is cancelled`() async {
+        await indicator.manager.shutdown()
+        let observation = indicator.manager.observe(.indicator, in: center)
+        #expect(await eventually { observation.isCancelled })
     }
 
     /// An object deallocated during the start delay showed the indicator for 0.2 s with a count of 0.
@@ -322,27 +301,6 @@ extension ActivityDetails {
         #expect(await eventually { indicator.manager.state == .inactive })
         await indicator.manager.shutdown()
         #expect(indicator.surface.snapshots.isEmpty)
-    }
-
-    /// The check between two intervals was missing here.
-    @Test func `A deallocated object does not show an indicator that is enabled`() async throws {
-        let indicator = TestIndicator(delays: .noStart, isEnabled: false)
-        do {
-            let object = Request()
-            indicator.manager.track(object)
-        }
-        indicator.manager.isEnabled = true
-        #expect(await eventually { indicator.manager.activityCount == 0 })
-        #expect(await eventually { indicator.manager.state == .inactive })
-        await indicator.manager.shutdown()
-        #expect(indicator.surface.snapshots.isEmpty)
-    }
-
-    /// It was kept for ever.
-    @Test func `An observation after the shutdown is cancelled`() async {
-        await indicator.manager.shutdown()
-        let observation = indicator.manager.observe(.indicator, in: center)
-        #expect(await eventually { observation.isCancelled })
     }
 
     private struct Described: Hashable, CustomStringConvertible {
