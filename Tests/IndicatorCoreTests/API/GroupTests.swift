@@ -6,42 +6,6 @@ import TestSupport
 @Suite struct GroupTests {
     private let manager = TestIndicator().manager
 
-    private static let table: Table = """
-        A group is one activity to the count and the label
-            G begins | a in G | b in G | o begins | c in G = 2 G +a +b +c o | b ends = 2 G +a +c o
-            a ends | c ends | o ends = 1 G | G ends = 0
-        Members may outlive their group
-            G begins | m in G | i in G | x in i | G ends = 2 m i +x | l in G = 3 m i +x l
-            m ends | x ends | i ends | l ends = 0
-        A group without a label shows its members
-            -g begins = 1 | m in -g = 1 m | -s in -g = 1 m | m ends | -g now = 1 now | -s ends | -g ends = 0
-        Members of an ended group keep their place
-            G begins | -s in G | 0 in G | 1 in G | 2 in G | o begins | G ends = 5 0 1 2 o
-            0 ends | 1 ends | 2 ends = 2 o | -s silent = 2 silent o | -s ends = 1 o | o ends = 0
-        """
-
-    @Test(arguments: table)
-    func `Groups and members are listed`(sentence: String, script: String) throws {
-        try runActivities(script, on: manager, sentence)
-    }
-
-    @Test func `Groups nest`() async {
-        await manager.withActivity("Building") { build in
-            await build.withActivity("Linking", total: 2) { linking in
-                await Task.yield()
-                linking.withActivity("app") {
-                    build.withActivity("Copying") {
-                        #expect(manager.snapshot.activities.map(\.label) == ["Building", "Linking", "app", "Copying"])
-                        #expect(manager.snapshot.activities.map(\.depth) == [0, 1, 2, 1])
-                        #expect(manager.activityCount == 1)
-                    }
-                }
-                #expect(manager.snapshot.activities[1].progress == 0.5)
-            }
-        }
-        #expect(manager.activityCount == 0)
-    }
-
     /// Only some of many members were read for each snapshot.
     @Test func `The advance of one of many members is in the next snapshot`() {
         let group = ManagedActivity("Group", unit: .bytes, in: manager)

@@ -1,22 +1,6 @@
 import TestSupport
 
 @Suite struct IndicatorManagerTests {
-    @Test func `Work that lasts is shown and hidden`() async throws {
-        let indicator = TestIndicator()
-        let activity = indicator.manager.begin("Fetching index")
-        #expect(indicator.manager.state == .delayingStart)
-        #expect(!indicator.manager.isVisible)
-        #expect(await indicator.advance(by: .seconds(1), until: .active))
-        activity.end()
-        #expect(indicator.manager.state == .delayingCompletion)
-        #expect(indicator.manager.activityCount == 0)
-        #expect(await indicator.advance(by: .milliseconds(200), until: .inactive))
-        #expect(await eventually { indicator.surface.snapshots.map(\.isVisible) == [true, false] })
-        let shown = try #require(indicator.surface.snapshots.first)
-        #expect(shown.label == "Fetching index")
-        #expect(shown.activityCount == 1)
-    }
-
     @Test func `Backends are notified when a start delay ends without work`() async {
         let clock = VirtualClock()
         let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
@@ -45,25 +29,14 @@ import TestSupport
         }
     }
 
-    /// More threads than can be counted while they release the last activity.
-    @Test func `Many threads end their activities concurrently`() async throws {
-        let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
-        let manager = IndicatorManager(delays: .zero, backends: [surface])
-        let threads = (0..<150).map { number in
-            JoinableThread {
-                for round in 0..<20 {
-                    let activity = manager.begin()
-                    let labelled = manager.begin(round % 2 == number % 2 ? "label" : nil)
-                    activity.end()
-                    labelled.end()
-                }
-            }
-        }
-        for thread in threads { await thread.join() }
-        #expect(manager.activityCount == 0)
-        #expect(await eventually { surface.snapshots.last?.state == .inactive })
-    }
-
+    /// Steps, and what the indicator lists then: `a begins | b begins = 2 a b | a now | b ends = 1 now`.
+    ///
+    /// - `NAME begins`, with the name as the label, unless that begins with `-`;
+    /// - `NAME LABEL`, where `-` is none; `NAME ends`; `NAME released`, which ends it, too;
+    /// - `start ID`, `start ID LABEL`, `update ID LABEL`, `stop ID`; one with `#` is a number, one with `@` a UUID;
+    /// - `+` and `-`, which change the anonymous count.
+    ///
+    /// After `=` are the count and the labels of the snapshot.
     private static let table: Table = """
         A managed activity ends once, also when it is released
             o begins | a begins = 2 o a | o - | a ends | a ends | a late = 1 | a released = 1 | -b begins
@@ -85,8 +58,41 @@ import TestSupport
         """
 
     @Test(arguments: table)
-    func `Activities are counted and listed`(sentence: String, script: String) throws {
-        try runActivities(script, on: TestIndicator().manager, sentence)
+    func `Activities are counted and listed`(sentence: String, script: String) {
+        let manager = TestIndicator().manager
+        var activities: [Substring: ManagedActivity] = [:]
+        for step in script.split(whereSeparator: { "|\n".contains($0) }) {
+            let sides = step.split(separator: "=", omittingEmptySubsequences: false)
+            let words = sides[0].split(separator: " ")
+            let label = words.last == "-" ? nil : words.last.map(String.init)
+            switch (words[0], words.dropFirst().first) {
+            case ("+", _): manager.incrementActivityCount()
+            case ("-", _): manager.decrementActivityCount()
+            case ("start", let id?): manager.start(Self.identity(id), label: words.count > 2 ? label : nil)
+            case ("update", let id?): manager.update(Self.identity(id)) { $0.label = label }
+            case ("stop", let id?): manager.stop(Self.identity(id))
+            case (let name, "begins"):
+                activities[name] = ManagedActivity(name.first == "-" ? nil : String(name), in: manager)
+            case (let name, "ends"): activities[name]?.end()
+            case (let name, "released"): activities[name] = nil
+            case (let name, _): activities[name]?.label = label
+            }
+            guard sides.count > 1 else { continue }
+            let snapshot = manager.snapshot
+            let listed = snapshot.activities.map { $0.label ?? "" }
+            let expected = sides[1].split(separator: " ").map(String.init)
+            #expect(["\(manager.activityCount)"] + listed == expected, "\(sentence): \(step)")
+            #expect(snapshot.activityCount == manager.activityCount && snapshot.label == listed.first)
+            #expect(Set(snapshot.activities.map(\.id)).count == listed.count)
+        }
+    }
+
+    private static func identity(_ word: Substring) -> any Hashable & Sendable {
+        switch word.first {
+        case "#": Int(word.dropFirst()) ?? 0
+        case "@": UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, UInt8(word.dropFirst()) ?? 0))
+        default: String(word)
+        }
     }
 
     /// Four downloads showed the first one's label with the mean progress of all.
@@ -173,13 +179,6 @@ import TestSupport
         // The one timer has fired, and waits for the end of the latest delay.
         #expect(await eventually { clock.deadlines == [.microseconds(1_099_990 + 200_000)] })
         #expect(clock.sleepsStarted == 3)
-    }
-
-    @Test func `Zero delays show and hide immediately`() async throws {
-        let indicator = TestIndicator(delays: .zero)
-        for _ in 0..<30 { indicator.manager.begin().end() }
-        await indicator.manager.shutdown()
-        #expect(indicator.surface.snapshots.map(\.isVisible) == (0..<60).map { $0.isMultiple(of: 2) })
     }
 
     @Test func `A manager deallocated while visible hides its backends`() async throws {

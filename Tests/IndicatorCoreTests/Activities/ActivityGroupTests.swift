@@ -20,10 +20,6 @@ import TestSupport
             g begins - ? B | a begins g 80 B | a +50 | b begins g 20 B | b succeeds | a succeeds = 100/100
         A member that ends adds what it did
             g begins - ? B | a begins g 80 B | a +50 | a ends = 50/50
-        A member that fails adds what it did
-            g begins - ? B | a begins g 80 B | a +50 | a fails = 50/50
-        A member that is cancelled adds what it did
-            g begins - ? B | a begins g 80 B | a +50 | a cancels = 50/50
         Members of another kind are steps
             g begins - 4 files | d begins g 1000 B | d +999 | c begins g 40 files | c +10 = 10/41
             l begins g ? | l progress 0.375 = 10/42 0.270809523809524 | d ends | l fails = 12/42
@@ -85,7 +81,6 @@ import TestSupport
             case "ends": activity.end()
             case "succeeds": activity.end(.succeeded)
             case "fails": activity.end(.failed("HTTP 503"))
-            case "cancels": activity.end(.cancelled)
             default: activity.advance(by: try #require(Int(words[1])))
             }
             let group = try #require(manager.snapshot.activities.first)
