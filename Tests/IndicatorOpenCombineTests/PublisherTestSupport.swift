@@ -1,18 +1,6 @@
 import OpenCombine
 import TestSupport
 
-/// Records the statuses of a tracker as lines.
-final class StatusLog: Sendable {
-    private let storage = Locked<[String]>([])
-
-    var lines: [String] { storage.withLock { $0 } }
-
-    /// Waits until a number of statuses were published.
-    func receives(_ count: Int) async -> Bool { await eventually { lines.count >= count } }
-
-    func append(_ line: String) { storage.withLock { $0.append(line) } }
-}
-
 /// A subscriber with a given demand.
 final class Puller<Input: Sendable, Failure: Error>: Subscriber, Sendable {
     private struct State {

@@ -186,18 +186,18 @@ import TestSupport
         #expect(sent == 6)
     }
 
-    @Test func `The upstream's activity begins first`() {
-        let subject = PassthroughSubject<Int, Never>()
-        var lines: [String] = []
-        let subscription = subject.tracked(in: tracker, initialValue: "first")
-            .handleEvents(receiveCompletion: { _ in lines.append(line) })
-            .map { $0 + 1 }.tracked(in: tracker, initialValue: "second")
-            .handleEvents(receiveCompletion: { _ in lines.append(line) })
-            .flatMap { Just($0) }.tracked(in: tracker, initialValue: "third")
+    /// As the article says. That of a sequence ends last.
+    @Test func `The upstream of a flat map begins first, and ends with its own completion`() {
+        let (upstream, inner) = (PassthroughSubject<Int, Never>(), PassthroughSubject<Int, Never>())
+        let subscription = upstream.tracked(in: tracker, initialValue: "upstream")
+            .flatMap { _ in inner }
+            .tracked(in: tracker, initialValue: "flat map")
             .sink { _ in }
-        #expect(line == "true first")
-        subject.send(completion: .finished)
-        #expect(lines == ["true first", "true first"])
+        #expect(line == "true upstream")
+        upstream.send(1)
+        upstream.send(completion: .finished)
+        #expect(line == "true flat map")
+        inner.send(completion: .finished)
         #expect(!tracker.status.isLoading)
         withExtendedLifetime(subscription) {}
     }

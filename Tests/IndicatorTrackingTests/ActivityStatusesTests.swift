@@ -4,25 +4,18 @@ import TestSupport
 @testable import IndicatorTracking
 
 @Suite struct ActivityStatusesTests {
-    @Test func `The first status is the current one`() async {
+    @Test func `The first status is the current one, and an activity without a value has statuses, too`() async {
         let tracker = ActivityTracker<Int>()
-        let activity = tracker.begin(1)
         var iterator = tracker.statuses.makeAsyncIterator()
-        #expect(await iterator.next() == ActivityStatus(isLoading: true, associatedValue: 1))
+        #expect(await iterator.next() == ActivityStatus(isLoading: false))
+        let activity = tracker.begin()
+        #expect(await iterator.next() == ActivityStatus(isLoading: true))
         activity.update(2)
         #expect(await iterator.next() == ActivityStatus(isLoading: true, associatedValue: 2))
+        activity.update(nil)
+        #expect(await iterator.next() == ActivityStatus(isLoading: true))
         activity.end()
         #expect(await iterator.next() == ActivityStatus(isLoading: false))
-    }
-
-    @Test func `The beginning and the end of an activity without a value are statuses`() async {
-        let tracker = ActivityTracker<Int>()
-        let recorder = await tracker.recorder()
-        let activity = tracker.begin()
-        #expect(await recorder.receives(2))
-        activity.end()
-        #expect(await recorder.receives(3))
-        #expect(recorder.statuses.map(\.isLoading) == [false, true, false])
     }
 
     @Test func `The sequence ends with the tracker`() async {

@@ -39,15 +39,13 @@ import TestSupport
         #expect(!tracker.status.isLoading)
     }
 
-    @Test func `The inner activity begins before the outer`() async {
+    /// As the article says: it is asked for more only when the sequence of its last element has ended.
+    @Test func `The upstream of a flat map begins first, and ends last`() async {
         let tracked = Elements(elements: [1])
-            .tracked(in: tracker, initialValue: "inner")
-            .map { $0 + 1 }
-            .tracked(in: tracker, initialValue: "outer")
-        for await element in tracked {
-            #expect(element == 2)
-            #expect(tracker.status.line == "true inner")
-        }
+            .tracked(in: tracker, initialValue: "upstream")
+            .flatMap { Elements(elements: [$0, $0 + 1]) }
+            .tracked(in: tracker, initialValue: "flat map")
+        for await _ in tracked { #expect(tracker.status.line == "true upstream") }
         #expect(!tracker.status.isLoading)
     }
 

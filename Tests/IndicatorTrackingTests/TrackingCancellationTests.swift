@@ -4,18 +4,6 @@ import TestSupport
 @Suite(.timeLimit(.minutes(5))) struct TrackingCancellationTests {
     private let tracker = ActivityTracker<Int>()
 
-    @Test func `A cancelled task ends its activity`() async {
-        let stream = AsyncStream<Int>.makeStream()
-        let task = Task { [tracker] in
-            for await _ in stream.stream.tracked(in: tracker, initialValue: 1) {}
-        }
-        #expect(await eventually { tracker.status.isLoading })
-        task.cancel()
-        await task.value
-        #expect(!tracker.status.isLoading)
-        stream.continuation.finish()
-    }
-
     /// Waits for a gate, and ignores cancellation.
     private struct Stubborn: AsyncSequence, AsyncIteratorProtocol {
         let gate: Gate
@@ -57,18 +45,6 @@ import TestSupport
         task.cancel()
         gate.open()
         await task.value
-    }
-
-    @Test func `A cancelled function ends its activity`() async {
-        let clock = VirtualClock()
-        let task = Task { [tracker] in
-            try await tracker.withActivity(1) { try await clock.sleep(for: .seconds(1)) }
-        }
-        #expect(await eventually { clock.deadlines.count == 1 })
-        #expect(tracker.status.isLoading)
-        task.cancel()
-        await #expect(throws: CancellationError.self) { try await task.value }
-        #expect(!tracker.status.isLoading)
     }
 
     /// Two such tasks, each resumed by the `deinit` of the other's value, waited for each other when both were
@@ -121,24 +97,5 @@ import TestSupport
             }
         }
         #expect(thread != "cancelling")
-    }
-
-    @Test func `Tasks are cancelled whose values resume each other`() async {
-        for _ in 0..<50 {
-            let streams = (0..<2).map { _ in AsyncStream<Int>.makeStream() }
-            let tracker = ActivityTracker<Token>(equalWhen: ===)
-            let tasks = (0..<2).map { index in
-                let other = streams[1 - index].continuation
-                return Task {
-                    let value: @Sendable (Int) -> Token? = { _ in Token { other.yield(2) } }
-                    for await _ in streams[index].stream.tracked(in: tracker, value: value) {}
-                }
-            }
-            for stream in streams { stream.continuation.yield(1) }
-            await Task.yield()
-            let threads = tasks.map { task in JoinableThread { task.cancel() } }
-            for thread in threads { await thread.join() }
-            for task in tasks { await task.value }
-        }
     }
 }

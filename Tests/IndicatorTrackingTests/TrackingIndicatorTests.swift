@@ -94,24 +94,6 @@ import TestSupport
         #expect(await shows())
     }
 
-    /// 489 threads in 485 rounds: each change was two jobs.
-    @Test func `Pairs that follow each other start no threads`() async {
-        let threads = Locked<Set<String>>([])
-        tracker.attach(to: manager) { label in
-            let thread = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")
-            threads.withLock { _ = $0.insert(thread ?? "") }
-            return label
-        }
-        for _ in 0..<100 {
-            let step = tracker.begin("step")
-            #expect(await eventually { manager.activityCount == 1 })
-            step.end()
-            #expect(await eventually { manager.activityCount == 0 })
-        }
-        // Those that other tests use at the same time.
-        #expect(threads.withLock { $0.count } <= 17)
-    }
-
     @Test(arguments: [("first", []), ("second", [true, false])])
     func `An attachment that ends while a label is made leaves nothing on`(last: String, shown: [Bool]) async {
         let indicator = TestIndicator(delays: .zero)
@@ -166,20 +148,6 @@ import TestSupport
             for thread in threads { await thread.join() }
             #expect(await eventually { indicator.manager.activityCount == 0 })
             first.end()
-        }
-    }
-
-    @Test func `Several trackers and indicators are independent`() async {
-        let indicators = [TestIndicator(), TestIndicator()]
-        let trackers = [ActivityTracker<Int>(), ActivityTracker<Int>()]
-        for tracker in trackers { for indicator in indicators { tracker.attach(to: indicator.manager) } }
-        var activities = [trackers[0].begin(1), trackers[1].begin(2)]
-        for labels in [["1", "2"], ["2"], []] {
-            let areShown = await eventually {
-                indicators.allSatisfy { Set($0.manager.snapshot.activities.map(\.label)) == Set(labels) }
-            }
-            #expect(areShown)
-            if !activities.isEmpty { activities.removeFirst().end() }
         }
     }
 

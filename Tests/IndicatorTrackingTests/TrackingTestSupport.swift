@@ -39,19 +39,6 @@ extension ActivityTracker {
     }
 }
 
-/// Lines that several tasks print.
-final class Output: Sendable {
-    private let storage = Locked<[String]>([])
-
-    var lines: [String] { storage.withLock { $0 } }
-
-    func print(_ line: String) { storage.withLock { $0.append(line) } }
-
-    func print(_ status: ActivityStatus<Int>) {
-        print("loading: \(status.isLoading), associatedValue: \(status.associatedValue ?? -1)")
-    }
-}
-
 extension ActivityStatus where Value == String {
     /// The status as the worked examples print it.
     var line: String { "\(isLoading) \(associatedValue ?? "Empty")" }
@@ -70,25 +57,4 @@ struct Elements<Element: Sendable>: AsyncSequence, Sendable {
     }
 
     func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: elements.makeIterator()) }
-}
-
-/// Pieces of work that a test ends: each delivers its number, and finishes.
-struct Works: Sendable {
-    private let all: [Int: (stream: AsyncStream<Int>, continuation: AsyncStream<Int>.Continuation)]
-
-    init(_ numbers: [Int]) {
-        all = Dictionary(uniqueKeysWithValues: numbers.map { ($0, AsyncStream<Int>.makeStream()) })
-    }
-
-    subscript(number: Int) -> AsyncStream<Int> { all[number]!.stream }
-
-    /// Ends them one after the other, each when a number of lines was printed.
-    func end(_ steps: [(number: Int, lines: Int)], printing output: Output) async -> Bool {
-        for (number, lines) in steps {
-            guard await eventually({ output.lines.count == lines }) else { return false }
-            all[number]?.continuation.yield(number)
-            all[number]?.continuation.finish()
-        }
-        return true
-    }
 }
