@@ -25,39 +25,14 @@ import TestSupport
         try await suite.check(expectation)
     }
 
-    @Test func `Gauges follow the indicator, timers have the outcomes, and no label is a dimension`() async throws {
-        let metrics = TestMetrics()
-        let backend = MetricsBackend(factory: metrics)
-        let indicator = IndicatorManager(delays: .zero, backends: [backend, Broken()])
-        let activity = indicator.begin("Copying secret.txt")
-        let activities = try metrics.expectRecorder("indicator_activities")
-        let visible = try metrics.expectRecorder("indicator_visible")
-        #expect(await eventually { activities.lastValue == 1 && visible.lastValue == 1 })
-        activity.end(.failed("no space"))
-        indicator.begin("Another").end(.succeeded)
-        #expect(await eventually { activities.lastValue == 0 && visible.lastValue == 0 })
-        let failed = try metrics.expectTimer("indicator_activity_duration", [("outcome", "failed")])
-        let succeeded = try metrics.expectTimer("indicator_activity_duration", [("outcome", "succeeded")])
-        #expect(await eventually { failed.values.count == 1 && succeeded.values.count == 1 })
-
-        #expect(await eventually { indicator.backendStatuses.last?.outages == 1 })
-        backend.refresh()
-        backend.refresh()
-        #expect(metrics.counterTotal(label: "indicator_backend_outages", dimensions: [("backend", "broken")]) == 1)
-        await indicator.shutdown()
-
-        let dimensions = metrics.timers.flatMap(\.dimensions) + metrics.counters.flatMap(\.dimensions)
-        #expect(Set(dimensions.map(\.0)) == ["outcome", "backend"])
-        #expect(!dimensions.contains { $0.1.contains("secret") })
-    }
-
-    @Test("A timer has the duration of each labelled activity; the gauges include the others, and end at 0")
+    @Test("Timers have the durations of labelled activities, gauges include the others, and no label is a dimension")
     func durations() async throws {
         let metrics = TestMetrics()
         let clock = VirtualClock()
+        let backend = MetricsBackend(factory: metrics)
         let indicator = IndicatorManager(
             delays: try .init(startDelay: .seconds(1), completionDelay: .zero),
-            backends: [MetricsBackend(factory: metrics)],
+            backends: [backend, Broken()],
             clock: clock
         )
         let activities = try metrics.expectRecorder("indicator_activities")
@@ -67,7 +42,7 @@ import TestSupport
             ("cancelled", .cancelled),
         ]
         for (number, (name, outcome)) in outcomes.enumerated() {
-            let activity = indicator.begin("Copying")
+            let activity = indicator.begin("Copying secret.txt")
             clock.advance(by: .milliseconds(250 * (number + 1)))
             activity.end(outcome)
             // Changes that follow each other within 100 ms are delivered together.
@@ -82,11 +57,17 @@ import TestSupport
         #expect(await eventually { activities.lastValue == 1 && visible.lastValue == 0 })
         clock.advance(by: .seconds(1))
         #expect(await eventually { visible.lastValue == 1 })
+        #expect(await eventually { indicator.backendStatuses.last?.outages == 1 })
+        for _ in 0..<2 { backend.refresh() }
+        #expect(metrics.counterTotal(label: "indicator_backend_outages", dimensions: [("backend", "broken")]) == 1)
         await indicator.shutdown()
         #expect(activities.lastValue == 0 && visible.lastValue == 0)
         unlabelled.end()
         #expect(metrics.timers.flatMap(\.values).count == 4)
         #expect(metrics.counterTotal(label: "indicator_activities_unmeasured") == 0)
+        let dimensions = metrics.timers.flatMap(\.dimensions) + metrics.counters.flatMap(\.dimensions)
+        #expect(Set(dimensions.map(\.0)) == ["outcome", "backend"])
+        #expect(!dimensions.contains { $0.1.contains("secret") })
     }
 
     @Test func `A new backend with the name of a removed one continues its counters`() async throws {
